@@ -9,8 +9,8 @@ import (
 	"kith/core/analytics"
 )
 
-// What is reported is counted by day; what names nobody is not.
-func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
+// Reports are counted by day. Reports about unknown users, codes and programs are not.
+func TestCount_ByDayAndOnlyKnownIDs(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	loaded := analytics.Event{Kind: analytics.Loaded, Account: "anna", User: "u", EngagementMedium: analytics.Popup}
@@ -57,9 +57,9 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 	}
 }
 
-// Reports cannot fill memory: beyond the bound they are not counted, until what
-// waits is stored.
-func TestCount_IsBounded(t *testing.T) {
+// Reports cannot fill the memory: beyond the limit they are not counted until the counts
+// are stored.
+func TestCount_HasALimitPerFlush(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	visit := analytics.Event{Kind: analytics.Visited, Code: "ANNA10"}

@@ -13,9 +13,9 @@ import (
 	"kith/core/rules"
 )
 
-// yardstick is a transaction that stores one row: the least that a use case can
-// cost on a database. Numbers of different machines compare only by it.
-func yardstick(b *testing.B, in bundle) {
+// baseline is a transaction that stores one row, which is the lower bound for the cost of
+// a use case. Results of different machines can be compared only relative to it.
+func baseline(b *testing.B, in bundle) {
 	for n := 0; b.Loop(); n++ {
 		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
 			_, err := tenantdb.InsertSite(b.Context(), tx, string(in.tenant)+strconv.Itoa(n)+".example", in.tenant)
@@ -32,13 +32,13 @@ func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
 		name string
 		open func(testing.TB) *store.Primary
 	}{{"file", openFile}, {"server", openServer}} {
-		b.Run(end.name+"/yardstick", func(b *testing.B) { yardstick(b, bundleOn(b, end.open(b))) })
+		b.Run(end.name+"/baseline", func(b *testing.B) { baseline(b, bundleOn(b, end.open(b))) })
 		b.Run(end.name, func(b *testing.B) { bench(b, bundleOn(b, end.open(b))) })
 	}
 }
 
-// A new user is attributed and converts; a page identifies a user again, who
-// was referred or was not.
+// BenchmarkIdentify identifies new users who are attributed and convert, and known users
+// who were referred or not.
 func BenchmarkIdentify(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		identify := func(b *testing.B, call rules.Identification) {
@@ -47,7 +47,7 @@ func BenchmarkIdentify(b *testing.B) {
 			}
 		}
 		b.Run("converts", func(b *testing.B) {
-			run := in.Now() // tells this run's accounts from those of the last
+			run := in.Now() // makes the accounts of each run different
 			in.pass(1)
 			for n := 0; b.Loop(); n++ {
 				account := strconv.FormatInt(int64(run), 10) + "-" + strconv.Itoa(n)
@@ -90,8 +90,8 @@ func BenchmarkSyncAccount(b *testing.B) {
 	})
 }
 
-// bareUpdate is a transaction that changes one row: the least that a redemption
-// could cost.
+// bareUpdate is a transaction that changes one row, which is the lower bound for the cost
+// of a redemption.
 func bareUpdate(b *testing.B, in bundle) {
 	line := in.subscribe(b, hook)
 	for n := 0; b.Loop(); n++ {
@@ -108,8 +108,8 @@ func bareUpdate(b *testing.B, in bundle) {
 	}
 }
 
-// Credit is redeemed of one reward, and of a user who has a hundred; both are in
-// the ledger, which has many entries when the run ends.
+// BenchmarkRedeem redeems credit of one reward, and of a user with 100 rewards. The ledger
+// has many entries at the end of the run.
 func BenchmarkRedeem(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		b.Run("bare update", func(b *testing.B) { bareUpdate(b, in) })
@@ -130,7 +130,7 @@ func BenchmarkRedeem(b *testing.B) {
 	})
 }
 
-// Draws of 500 users in one transaction, as an import makes them.
+// BenchmarkRedeemWithin redeems credit of 500 users in one transaction, as an import does.
 func BenchmarkRedeemWithin(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		const users = 500
@@ -154,7 +154,7 @@ func BenchmarkRedeemWithin(b *testing.B) {
 	})
 }
 
-// The balance of an account with a hundred rewards is read, and what it pays less.
+// BenchmarkBalances reads the balances and the discount of an account with 100 rewards.
 func BenchmarkBalances(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		b.Run("bare update", func(b *testing.B) { bareUpdate(b, in) })

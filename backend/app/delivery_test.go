@@ -19,12 +19,12 @@ import (
 
 var someSlots = webhook.Slots{All: 64, Line: 8}
 
-// turn is held by the one test that has deliveries on the server: whoever asks
-// for what is due gets that of all tenants.
-var turn sync.Mutex
+// serverDeliveries is locked by the one test that has deliveries on the server, since
+// Begin begins the attempts of all tenants.
+var serverDeliveries sync.Mutex
 
-// alone is everywhere, for tests with deliveries.
-func alone(t *testing.T, test func(*testing.T, bundle)) {
+// withDeliveries is everywhere, for tests with deliveries.
+func withDeliveries(t *testing.T, test func(*testing.T, bundle)) {
 	t.Parallel()
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
@@ -32,8 +32,8 @@ func alone(t *testing.T, test func(*testing.T, bundle)) {
 	})
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()
-		turn.Lock()
-		defer turn.Unlock()
+		serverDeliveries.Lock()
+		defer serverDeliveries.Unlock()
 		b := bundleOn(t, openServer(t))
 		defer func() {
 			all, err := b.Webhooks.List(t.Context(), b.tenant)
@@ -46,7 +46,7 @@ func alone(t *testing.T, test func(*testing.T, bundle)) {
 	})
 }
 
-// begin begins what is due; nothing else is under way.
+// begin begins the attempts that are due, as if no other attempt was running.
 func (b bundle) begin(t testing.TB) []webhooks.Sending {
 	t.Helper()
 	begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
@@ -54,12 +54,12 @@ func (b bundle) begin(t testing.TB) []webhooks.Sending {
 	return b.mine(begun)
 }
 
-// mine leaves out what tests of other subjects left on the server.
+// mine removes the attempts of other tenants, which other tests left on the server.
 func (b bundle) mine(begun []webhooks.Sending) []webhooks.Sending {
 	return slices.DeleteFunc(begun, func(s webhooks.Sending) bool { return s.Tenant != b.tenant })
 }
 
-// end records that each was answered with a status; 0 is no answer.
+// end records that each attempt got a response with the status, or none if it is 0.
 func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late int) {
 	t.Helper()
 	var sent []webhooks.Sent
@@ -75,7 +75,7 @@ func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late in
 	return late
 }
 
-// delivery is the only one to an endpoint.
+// delivery returns the only delivery to an endpoint.
 func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 	t.Helper()
 	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 10})
@@ -84,16 +84,16 @@ func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 	return page[0]
 }
 
-// tested is a bundle with an endpoint that has one event due.
-func tested(t *testing.T, b bundle) webhook.Line {
+// withTestEvent subscribes an endpoint that has one event due.
+func withTestEvent(t *testing.T, b bundle) webhook.Line {
 	t.Helper()
 	line := b.subscribe(t, hook)
 	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 	return line
 }
 
-func TestDeliveries_WhatIsSent(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+func TestDeliveries_Content(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "Shop")
 		require.NoError(t, err)
 		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -116,11 +116,11 @@ func TestDeliveries_WhatIsSent(t *testing.T) {
 	})
 }
 
-// Ten attempts, each when the schedule says and not before, with the same id and
-// the same bytes; then no more.
+// There are ten attempts, each at its time of the schedule and not before, with the same id
+// and the same body.
 func TestDeliveries_Schedule(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
-		line := tested(t, b)
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		line := withTestEvent(t, b)
 		var first webhooks.Sending
 		for try := 1; try <= webhook.MaxTries; try++ {
 			begun := b.begin(t)
@@ -154,11 +154,11 @@ func TestDeliveries_Schedule(t *testing.T) {
 	})
 }
 
-// A process that was paused, and whose lease has ended meanwhile, records
-// nothing over what another found out.
+// A process whose lease has expired does not overwrite the result of the process that
+// leased the attempt next.
 func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
-		line := tested(t, b)
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		line := withTestEvent(t, b)
 		paused := b.begin(t)
 		require.Len(t, paused, 1)
 		b.pass(webhook.Lease - 1)
@@ -167,10 +167,10 @@ func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 		other := b.begin(t)
 		require.Len(t, other, 1)
 		require.Equal(t, 2, other[0].Number)
-		require.Equal(t, 1, b.end(t, 500, paused...), "before the other has ended")
+		require.Equal(t, 1, b.end(t, 500, paused...), "before the other process has ended its attempt")
 		require.Equal(t, webhook.Sending, b.delivery(t, line).State)
 		require.Zero(t, b.end(t, 200, other...))
-		require.Equal(t, 1, b.end(t, 500, paused...), "after the other has ended")
+		require.Equal(t, 1, b.end(t, 500, paused...), "after the other process has ended its attempt")
 		require.Equal(t, 1, b.end(t, 500, other...), "twice")
 		d := b.delivery(t, line)
 		require.Equal(t, webhook.Delivered, d.State)
@@ -179,11 +179,11 @@ func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 	})
 }
 
-// An attempt whose subscription was deleted while it was made is not late: no
-// process makes it again.
+// The result of an attempt whose subscription was deleted meanwhile is not late: no
+// process makes the attempt again.
 func TestDeliveries_GoneWhileSent(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
-		line := tested(t, b)
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		line := withTestEvent(t, b)
 		begun := b.begin(t)
 		require.Len(t, begun, 1)
 		require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(line.Endpoint)))
@@ -193,11 +193,10 @@ func TestDeliveries_GoneWhileSent(t *testing.T) {
 	})
 }
 
-// However long a process waits for the write lock, what it begins then is its own
-// for a whole lease.
+// A lease lasts for its whole time, even if the process waited long for the write lock.
 func TestDeliveries_LeaseBeginsWithTheLock(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
-		tested(t, b)
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		withTestEvent(t, b)
 		now, waited := b.Now, false
 		b.Engine.Now = func() core.Time {
 			if !waited {
@@ -216,8 +215,8 @@ func TestDeliveries_LeaseBeginsWithTheLock(t *testing.T) {
 }
 
 // Two processes never begin the same attempt.
-func TestDeliveries_ProcessesShareThem(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+func TestDeliveries_EachBegunByOneProcess(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		b.subscribe(t, hook)
 		const events = 40
 		for range events {
@@ -226,7 +225,7 @@ func TestDeliveries_ProcessesShareThem(t *testing.T) {
 		seen := map[string]int{}
 		for len(seen) < events {
 			taken := make(chan []webhooks.Sending, callersAtOnce)
-			for _, err := range together(func(int) error {
+			for _, err := range concurrently(func(int) error {
 				begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
 				taken <- begun
 				return err
@@ -247,7 +246,7 @@ func TestDeliveries_ProcessesShareThem(t *testing.T) {
 
 // Attempts begin in the order of the events.
 func TestDeliveries_BeginInOrder(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 20 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -275,7 +274,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 }
 
 func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 10 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -291,19 +290,19 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 		require.Equal(t, b.Now(), health())
 		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
 		require.NoError(t, err)
-		require.Empty(t, b.mine(begun2), "while others are under way")
+		require.Empty(t, b.mine(begun2), "while others are running")
 		one := b.begin(t)
 		require.Len(t, one, 1)
 		b.end(t, 200, one...)
 		require.Zero(t, health())
-		require.Len(t, b.begin(t), 1, "the last of the ten that was not begun")
+		require.Len(t, b.begin(t), 1, "the last of the ten")
 	})
 }
 
-// 410 Gone: what waits for the endpoint is given up, new events are not for it,
-// until it is subscribed again.
+// The status 410 Gone disables the endpoint until it is subscribed again: deliveries that
+// wait fail, and new events are not sent to it.
 func TestDeliveries_GoneDisables(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 10 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -339,20 +338,20 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 }
 
 func TestReplay_OneEvent(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
-		line := tested(t, b)
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		line := withTestEvent(t, b)
 		first := b.begin(t)[0]
 		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place))
-		require.Empty(t, b.begin(t), "it is being sent")
+		require.Empty(t, b.begin(t), "an attempt is running")
 		b.end(t, 200, first)
 		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place))
 		second := b.begin(t)
 		require.Len(t, second, 1)
 		require.Equal(t, first.Body, second[0].Body)
 		require.Equal(t, first.Event, second[0].Event)
-		require.Equal(t, [2]int{2, 1}, [2]int{second[0].Number, second[0].Tries}, "the schedule begins anew, the fence does not")
+		require.Equal(t, [2]int{2, 1}, [2]int{second[0].Number, second[0].Tries}, "the schedule begins again, but the numbers of attempts continue")
 		b.end(t, 500, second...)
-		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place), "one that waits is sent at once")
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place), "a delivery that waits is sent at once")
 		require.Len(t, b.begin(t), 1)
 		require.Len(t, b.delivery(t, line).Attempts, 2)
 		unknown := first.Place
@@ -361,8 +360,8 @@ func TestReplay_OneEvent(t *testing.T) {
 	})
 }
 
-func TestReplay_WhatFailedSince(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+func TestReplayFailed_Since(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 4 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -370,7 +369,7 @@ func TestReplay_WhatFailedSince(t *testing.T) {
 		}
 		for range webhook.MaxTries {
 			for i, s := range b.begin(t) {
-				// The last event arrives; the others fail for good.
+				// The last event is delivered; all attempts of the others fail.
 				b.end(t, map[bool]int{true: 200, false: 500}[i == 3], s)
 			}
 			b.pass(2 * core.Day)
@@ -385,13 +384,13 @@ func TestReplay_WhatFailedSince(t *testing.T) {
 		}
 		n, err := b.Deliveries.ReplayFailed(t.Context(), line, 0)
 		require.NoError(t, err)
-		require.Equal(t, 2, n, "the one that was replayed before waits")
+		require.Equal(t, 2, n, "one that was replayed before waits")
 	})
 }
 
-// For a day, what is sent is signed by both secrets, then by the new one.
+// For a day, events are signed by both secrets, then only by the new one.
 func TestRotateSecret(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 		require.NoError(t, err)
 		second, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
@@ -417,7 +416,7 @@ func TestRotateSecret(t *testing.T) {
 	})
 }
 
-// No secret lies in the database as it is.
+// The database has no secret in plain text.
 func TestSecrets_AreSealed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -428,10 +427,10 @@ func TestSecrets_AreSealed(t *testing.T) {
 	key, known, err := webhookdb.SigningKey(t.Context(), b.DB.Reads)
 	require.NoError(t, err)
 	require.True(t, known)
-	require.NotContains(t, key.Sealed, "MII", "PKCS #8 in base64 begins so")
+	require.NotContains(t, key.Sealed, "MII", "the beginning of PKCS #8 in base64")
 	require.Equal(t, []string{s.Secret}, b.begin(t)[0].Secrets)
 
-	// What another master key sealed is a failed attempt, and stops nobody else.
+	// An attempt whose secrets are sealed under another master key fails alone.
 	b.pass(webhook.Lease)
 	b.Keys = keyring(t, "b")
 	begun := b.begin(t)
@@ -439,7 +438,7 @@ func TestSecrets_AreSealed(t *testing.T) {
 }
 
 func TestDeliveries_AreForgotten(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 3 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -457,7 +456,7 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 		b.pass(webhook.Kept)
 		require.Equal(t, 3, left(), "30 days later")
 		b.pass(1)
-		require.Equal(t, 1, left(), "what has not ended stays")
+		require.Equal(t, 1, left(), "deliveries that have not ended stay")
 		last := b.begin(t)
 		require.Len(t, last, 1)
 		b.end(t, 200, last...)

@@ -12,7 +12,7 @@ import (
 	"kith/core/wire"
 )
 
-// discount is what an account pays less, as "referred+referrer".
+// discount returns the discount of an account, as "referred+referrer".
 func (b bundle) discount(t testing.TB, account string, code core.ReferralCode) string {
 	t.Helper()
 	d, err := b.Discounts.Of(t.Context(), b.tenant, core.AccountID(account), code)
@@ -23,6 +23,7 @@ func (b bundle) discount(t testing.TB, account string, code core.ReferralCode) s
 	return d.Referred.String() + "+" + d.Referrer.String()
 }
 
+// percent returns a grant of a percent discount to the user "u" of an account.
 func percent(account string, points reward.BasisPoints, change ...func(*reward.Grant)) reward.Grant {
 	g := reward.Grant{
 		Account: core.AccountID(account), User: "u", Source: reward.FriendSignup,
@@ -54,14 +55,14 @@ func TestAccountDiscount_AddsUpWhatIsAvailable(t *testing.T) {
 	b.pass(core.Minute)
 	require.Equal(t, "5+12.5", b.discount(t, "anna", ""))
 	b.pass(core.Hour)
-	require.Equal(t, "5+19.5", b.discount(t, "anna", ""), "and when one is given")
+	require.Equal(t, "5+19.5", b.discount(t, "anna", ""), "after the scheduled discount has begun")
 
 	b.reward(t, percent("anna", 9900))
 	require.Equal(t, "5+95", b.discount(t, "anna", ""), "all of the price at most")
 }
 
-// A program's discounts count up to its limit; those of another program, and of
-// none, have nothing to do with it.
+// A program's discounts count up to its limit. The limit does not apply to discounts of
+// another program or without one.
 func TestAccountDiscount_UpToTheProgramsLimit(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -82,8 +83,8 @@ func TestAccountDiscount_UpToTheProgramsLimit(t *testing.T) {
 	require.Equal(t, "10+40", b.discount(t, "anna", ""))
 }
 
-// A referral in progress promises its discount, since the gateway has it from
-// the checkout on; conversion makes it a reward, and the end takes it away.
+// A referral in progress promises its discount, which the gateway has from the checkout
+// on. The conversion makes it a reward, and the end of the referral removes it.
 func TestAccountDiscount_OfAReferral(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -103,8 +104,8 @@ func TestAccountDiscount_WithACode(t *testing.T) {
 	b.sync(t, "shop", referral.Trial, "")
 	require.Equal(t, "0+0", b.discount(t, "shop", ""))
 	require.Equal(t, "10+0", b.discount(t, "shop", "anna10"))
-	require.Equal(t, "0+0", b.discount(t, "shop", ""), "asking changes nothing")
-	require.Equal(t, "0+0", b.discount(t, "anna", "ANNA10"), "one's own code")
+	require.Equal(t, "0+0", b.discount(t, "shop", ""), "reading a discount changes nothing")
+	require.Equal(t, "0+0", b.discount(t, "anna", "ANNA10"), "the account's own code")
 	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "bert", "u"))
 	require.Equal(t, "0+0", b.discount(t, "shop", "BERT20"), "a blocked user's code")
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
@@ -149,7 +150,7 @@ func TestRegisterDiscount(t *testing.T) {
 		_, err = register("other", "bt-1", "ANNA10")
 		require.Equal(t, &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS029", Message: "belongs to another account"}, err)
 		_, err = b.Accounts.ByID(t.Context(), b.tenant, "other")
-		require.Equal(t, core.CodeNotFound, codeOf(err), "what is refused makes no account")
+		require.Equal(t, core.CodeNotFound, codeOf(err), "a refused call creates no account")
 
 		d, err = register("stranger", "bt-3", "NOBODY")
 		require.NoError(t, err)
@@ -160,7 +161,7 @@ func TestRegisterDiscount(t *testing.T) {
 
 func TestRegisterDiscount_OneOfManyCodesCounts(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			_, err := b.Discounts.Register(t.Context(), b.tenant, wire.DiscountRegistration{
 				Account: "friend", Provider: "bt-1", Code: []core.ReferralCode{"ANNA10", "BERT20"}[i%2],
 			})

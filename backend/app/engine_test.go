@@ -32,19 +32,23 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 
 const start core.Time = 1_700_000_000_000
 
-// bundle is an engine with a tenant of the test's own, in which Anna owns the
-// code ANNA10 and Bert owns BERT20.
+// bundle is an engine with a tenant for one test, in which Anna owns the code ANNA10 and
+// Bert owns BERT20.
 type bundle struct {
 	*app.Engine
 	tenant core.TenantAlias
-	key    string
-	clock  *atomic.Int64
-	woken  *atomic.Int64
+	// key is the secret of the tenant's API key.
+	key   string
+	clock *atomic.Int64
+	// woken counts the calls of Events.Wake and Jobs.Wake.
+	woken *atomic.Int64
 }
 
+// pass moves the clock forward.
 func (b bundle) pass(d core.Time) { b.clock.Add(int64(d)) }
 
-// newBundle works on an embedded file: what a rule does depends on no server.
+// newBundle returns a bundle on an embedded database file, for rules that do not depend on
+// the kind of database.
 func newBundle(t testing.TB) bundle {
 	t.Helper()
 	return bundleOn(t, openFile(t))
@@ -66,8 +70,8 @@ var server struct {
 	err error
 }
 
-// everywhere runs a test on an embedded file and on a libSQL server: races end
-// in the database, so each of them has to be run there.
+// everywhere runs a test on an embedded file and on a libSQL server. Tests of races need
+// both, because the database decides them.
 func everywhere(t *testing.T, test func(*testing.T, bundle)) {
 	t.Parallel()
 	t.Run("file", func(t *testing.T) {
@@ -80,8 +84,8 @@ func everywhere(t *testing.T, test func(*testing.T, bundle)) {
 	})
 }
 
-// onOwnServer runs a test as everywhere does, but on a server of its own: what it
-// does is done to all tenants of a database.
+// onOwnServer runs a test as everywhere does, but on a server that no other test uses. It
+// is for tests whose calls affect all tenants of a database.
 func onOwnServer(t *testing.T, test func(*testing.T, bundle)) {
 	t.Parallel()
 	t.Run("file", func(t *testing.T) {
@@ -151,7 +155,8 @@ func aTenant(alias core.TenantAlias, key string) tenants.NewTenant {
 	}
 }
 
-// owner makes a user whose account, user and mailbox have one name, with a code.
+// owner creates a user with a code. The account has the given name, and so has the
+// mailbox.
 func (b bundle) owner(t testing.TB, name string, code core.ReferralCode) {
 	t.Helper()
 	email := name + "@example.com"
@@ -161,7 +166,7 @@ func (b bundle) owner(t testing.TB, name string, code core.ReferralCode) {
 	})
 }
 
-// identification is a call for the user "u" of an account.
+// identification returns an identification of the user "u" of an account.
 func identification(account string, change ...func(*rules.Identification)) rules.Identification {
 	in := rules.Identification{Update: referral.UserUpdate{Account: core.AccountID(account), ID: "u"}}
 	for _, c := range change {
@@ -177,7 +182,7 @@ func (b bundle) identify(t testing.TB, account string, change ...func(*rules.Ide
 	return out
 }
 
-// sync sends an account sync; an empty status or code is not given.
+// sync syncs an account. An empty status or code is left out.
 func (b bundle) sync(t testing.TB, account string, status referral.Status, code core.ReferralCode) referral.Account {
 	t.Helper()
 	out, err := b.Accounts.Sync(t.Context(), b.tenant, update(account, status, code))
@@ -211,7 +216,7 @@ func email(address string) func(*rules.Identification) {
 	return func(in *rules.Identification) { in.Update.Email = &address }
 }
 
-// referral is the referral of an account, or nil.
+// referral returns the referral of an account, or nil.
 func (b bundle) referral(t testing.TB, account string) *referral.Referral {
 	t.Helper()
 	page, total, err := b.Referrals.List(t.Context(), b.tenant, referral.Filter{ReferredAccount: core.AccountID(account), Limit: 10})
@@ -223,7 +228,7 @@ func (b bundle) referral(t testing.TB, account string) *referral.Referral {
 	return &page[0]
 }
 
-// state is the state of an account's referral, as the account has it.
+// state returns the state of an account's referral that is stored with the account.
 func (b bundle) state(t testing.TB, account string) referral.State {
 	t.Helper()
 	a, err := b.Accounts.ByID(t.Context(), b.tenant, core.AccountID(account))
@@ -231,8 +236,8 @@ func (b bundle) state(t testing.TB, account string) referral.State {
 	return a.Standing.Referral
 }
 
-// rules are the rules that decided about an account, as "source code: rule",
-// the first first.
+// rules returns the rules that decided about an account, as "source code: rule", in the
+// order of the decisions.
 func (b bundle) rules(t testing.TB, account string) (rules []string) {
 	t.Helper()
 	for _, d := range b.decisions(t, account) {
@@ -249,7 +254,7 @@ func (b bundle) decisions(t testing.TB, account string) []wire.Decision {
 	return page
 }
 
-// rewards counts the rewards of an account by source.
+// rewards returns the numbers of rewards of an account by source.
 func (b bundle) rewards(t testing.TB, account string) map[reward.Source]int {
 	t.Helper()
 	list, _, err := b.Rewards.List(t.Context(), b.tenant, reward.Filter{Account: core.AccountID(account), Limit: 1000})
@@ -261,7 +266,7 @@ func (b bundle) rewards(t testing.TB, account string) map[reward.Source]int {
 	return count
 }
 
-// signed is the tenant's attribution cookie for a code, as "name=value".
+// signed returns the tenant's attribution cookie for a code, as "name=value".
 func (b bundle) signed(code core.ReferralCode) string { return b.signedFor(b.tenant, code) }
 
 func (b bundle) signedFor(tenant core.TenantAlias, code core.ReferralCode) string {

@@ -15,11 +15,11 @@ import (
 	"kith/core/rules"
 )
 
-// Deletions and identifications of one user at once leave a user with a code, or
-// none.
-func TestDeleteUser_MeetsIdentification(t *testing.T) {
+// Concurrent deletions and identifications of a user leave the user with a code, or no
+// user.
+func TestDeleteUser_AgainstIdentification(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			if i%2 == 0 {
 				return b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{})
 			}
@@ -43,11 +43,11 @@ func TestDeleteUser_MeetsIdentification(t *testing.T) {
 	})
 }
 
-// With doNotTrack of many racing calls, nobody comes back after the deletion.
-func TestDeleteUser_DoNotTrackMeetsIdentification(t *testing.T) {
+// After a deletion with doNotTrack, no concurrent call identifies the user again.
+func TestDeleteUser_DoNotTrackAgainstIdentification(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend")
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			if i == 0 {
 				return b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{DoNotTrack: true, PreserveEmptyAccount: true})
 			}
@@ -65,7 +65,7 @@ func TestDeleteUser_DoNotTrackMeetsIdentification(t *testing.T) {
 	})
 }
 
-// The books balance after a deletion: what was granted is there, by its id.
+// Referrals and rewards stay after a deletion, under the same ids.
 func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", b.cookie("ANNA10"), paid, func(in *rules.Identification) {
@@ -85,10 +85,10 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before.State, after.State)
 		require.Equal(t, before.ReferrerReward.ID, after.ReferrerReward.ID)
-		for _, who := range []referral.Identity{after.Referrer, after.Referred} {
-			require.Regexp(t, `^deleted:[0-9a-f]{24}$`, string(who.Account))
-			require.Regexp(t, `^deleted:[0-9a-f]{24}$`, string(who.User))
-			require.Empty(t, who.Email)
+		for _, user := range []referral.Identity{after.Referrer, after.Referred} {
+			require.Regexp(t, `^deleted:[0-9a-f]{24}$`, string(user.Account))
+			require.Regexp(t, `^deleted:[0-9a-f]{24}$`, string(user.User))
+			require.Empty(t, user.Email)
 		}
 		require.Regexp(t, `^deleted-[0-9a-f]{24}$`, string(after.Code))
 		require.Empty(t, after.ShareLink)

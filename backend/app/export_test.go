@@ -27,7 +27,8 @@ import (
 	"kith/core/webhook"
 )
 
-func (b bundle) wish(typ job.Type, params string) job.Input {
+// jobInput returns the input of a job with CSV files.
+func (b bundle) jobInput(typ job.Type, params string) job.Input {
 	return job.Input{Type: typ, Requester: job.RequesterAPI, Format: job.CSV, Params: params}
 }
 
@@ -38,7 +39,7 @@ func (b bundle) create(t testing.TB, in job.Input) job.Job {
 	return made
 }
 
-// rows is what a CSV file of a job holds.
+// rows returns the rows of a CSV file of a job.
 func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
 	t.Helper()
 	d, err := b.Jobs.Download(t.Context(), b.tenant, id, which)
@@ -52,8 +53,8 @@ func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
 	return rows
 }
 
-// fill makes users u0000000 … in the store itself.
-func (b bundle) fill(t testing.TB, n int) {
+// addUsers stores n users, from u0000000 on, without identifications.
+func (b bundle) addUsers(t testing.TB, n int) {
 	t.Helper()
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
 		for i := range n {
@@ -69,11 +70,11 @@ func (b bundle) fill(t testing.TB, n int) {
 	}))
 }
 
-// A client that polls finds a small export complete at its first look.
+// A client that polls finds a small export complete at its first request.
 func TestCreateJob_SmallIsDoneAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.pass(7)
-		made := b.create(t, b.wish(job.User, `{"createdSince":0}`))
+		made := b.create(t, b.jobInput(job.User, `{"createdSince":0}`))
 		require.Equal(t, job.Completed, made.Status)
 		require.Equal(t, job.Stats{Processed: 2}, made.Stats)
 		require.Equal(t, start+7, made.Completed)
@@ -87,20 +88,20 @@ func TestCreateJob_SmallIsDoneAtOnce(t *testing.T) {
 	})
 }
 
-// An export is told of when it is asked for and when it is done.
-func TestCreateJob_ExportIsToldOf(t *testing.T) {
+// An export emits an event when it is created and when it has completed.
+func TestCreateJob_EmitsExportEvents(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	line := b.subscribe(t, hook)
-	b.create(t, b.wish(job.User, "{}"))
+	b.create(t, b.jobInput(job.User, "{}"))
 	require.ElementsMatch(t, []webhook.Type{webhook.ExportCreated, webhook.ExportCompleted}, b.sent(t, line))
 }
 
-func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
+func TestCreateJob_LargeWaitsForWorkers(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	b.fill(t, 5000)
-	made := b.create(t, b.wish(job.User, "{}"))
+	b.addUsers(t, 5000)
+	made := b.create(t, b.jobInput(job.User, "{}"))
 	require.Equal(t, job.Pending, made.Status)
 	require.EqualValues(t, 1, b.woken.Load())
 	_, err := b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
@@ -122,15 +123,15 @@ func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
 	require.Len(t, seen, 5003, "every user once")
 	did, err = b.Jobs.Work(t.Context())
 	require.NoError(t, err)
-	require.False(t, did, "nothing waits")
+	require.False(t, did, "no job waits")
 }
 
-// Dates are as the params say, or else as the tenant does.
+// The format of dates is that of the params, or else that of the tenant.
 func TestExport_Dates(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	date := func(params string) string {
-		return b.rows(t, b.create(t, b.wish(job.User, params)).ID, job.ResultFile)[1][8]
+		return b.rows(t, b.create(t, b.jobInput(job.User, params)).ID, job.ResultFile)[1][8]
 	}
 	const millis, iso = "1700000000000", "2023-11-14T22:13:20.000Z"
 	require.Equal(t, millis, date(`{}`))
@@ -142,8 +143,7 @@ func TestExport_Dates(t *testing.T) {
 	require.Equal(t, millis, date(`{"dateFormat":"MS"}`))
 }
 
-// An empty export has its header: a reader that takes the first line for it
-// must not find the end of the file.
+// An empty export has a header, because readers expect one in the first line.
 func TestExport_HeaderAlways(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -151,7 +151,7 @@ func TestExport_HeaderAlways(t *testing.T) {
 		if typ.Import() {
 			continue
 		}
-		made := b.create(t, b.wish(typ, `{"createdSince":"2030-01-01T00:00:00Z"}`))
+		made := b.create(t, b.jobInput(typ, `{"createdSince":"2030-01-01T00:00:00Z"}`))
 		require.Equal(t, job.Completed, made.Status, typ)
 		require.Len(t, b.rows(t, made.ID, job.ResultFile), 1, typ)
 	}
@@ -165,22 +165,23 @@ func TestExport_NamesThatAreFormulas(t *testing.T) {
 		Update: referral.UserUpdate{Account: "=1+1", ID: "@sum", FirstName: &name},
 	})
 	require.NoError(t, err)
-	rows := b.rows(t, b.create(t, b.wish(job.User, `{}`)).ID, job.ResultFile)
+	rows := b.rows(t, b.create(t, b.jobInput(job.User, `{}`)).ID, job.ResultFile)
 	require.Equal(t, []string{"'@sum", "'=1+1", "", "'" + name}, rows[1][:4])
 }
 
-// A worker that is gone loses its job; one that comes back late changes nothing.
-func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
+// Another worker takes over a job whose lease has expired. The first worker then changes
+// nothing.
+func TestWorkJob_TakesOverAnExpiredLease(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	b.fill(t, 5000)
-	made := b.create(t, b.wish(job.User, "{}"))
-	broken := b.another()
-	files := &stalled{Store: b.Files.Store, at: make(chan struct{}), release: make(chan struct{})}
-	broken.Files.Store = files
+	b.addUsers(t, 5000)
+	made := b.create(t, b.jobInput(job.User, "{}"))
+	paused := b.otherProcess()
+	files := &blockingStore{Store: b.Files.Store, at: make(chan struct{}), release: make(chan struct{})}
+	paused.Files.Store = files
 	late := make(chan error, 1)
 	go func() {
-		_, err := broken.Jobs.Work(context.Background())
+		_, err := paused.Jobs.Work(context.Background())
 		late <- err
 	}()
 	<-files.at
@@ -202,39 +203,39 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 	require.Len(t, b.rows(t, made.ID, job.ResultFile), 5003)
 }
 
-// another is the engine of another process on the same database and files.
-func (b bundle) another() *app.Engine {
+// otherProcess returns the engine of another process on the same database and files.
+func (b bundle) otherProcess() *app.Engine {
 	e := app.New(*b.Base)
 	e.Events.Wake, e.Files.Store, e.Jobs.Wake = b.Events.Wake, b.Files.Store, b.Jobs.Wake
 	return e
 }
 
-// stalled stops where a file is begun, until it is released.
-type stalled struct {
+// blockingStore closes at when a file is created, and blocks until release is closed.
+type blockingStore struct {
 	file.Store
 	at, release chan struct{}
 }
 
-func (s *stalled) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
+func (s *blockingStore) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
 	close(s.at)
 	<-s.release
 	return s.Store.Create(ctx, ref)
 }
 
-// full has no room for any file.
-type full struct{ file.Store }
+// fullStore fails to create any file.
+type fullStore struct{ file.Store }
 
 var errFull = errors.New("no space left on device")
 
-func (full) Create(context.Context, core.FileRef) (file.Writer, error) { return nil, errFull }
+func (fullStore) Create(context.Context, core.FileRef) (file.Writer, error) { return nil, errFull }
 
-func TestWorkJob_GivesUp(t *testing.T) {
+func TestWorkJob_AbortsAfterFiveAttempts(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	b.fill(t, 5000)
-	made := b.create(t, b.wish(job.User, "{}"))
+	b.addUsers(t, 5000)
+	made := b.create(t, b.jobInput(job.User, "{}"))
 	disk := b.Files.Store
-	b.Files.Store = full{disk}
+	b.Files.Store = fullStore{disk}
 	for range 5 {
 		_, err := b.Jobs.Work(t.Context())
 		require.ErrorIs(t, err, errFull)
@@ -249,15 +250,15 @@ func TestWorkJob_GivesUp(t *testing.T) {
 	require.Equal(t, "aborted after 5 attempts without progress", done.Message)
 }
 
-// A worker that is told to stop gives its job back at once.
-func TestWorkJob_StopLeavesTheJob(t *testing.T) {
+// A worker that is stopped releases its job at once.
+func TestWorkJob_StopReleasesTheJob(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	b.fill(t, 5000)
-	made := b.create(t, b.wish(job.User, "{}"))
-	stopped := b.another()
+	b.addUsers(t, 5000)
+	made := b.create(t, b.jobInput(job.User, "{}"))
+	stopped := b.otherProcess()
 	ctx, cancel := context.WithCancel(t.Context())
-	stopped.Files.Store = cancelling{b.Files.Store, cancel}
+	stopped.Files.Store = cancellingStore{b.Files.Store, cancel}
 	_, err := stopped.Jobs.Work(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	did, err := b.Jobs.Work(t.Context())
@@ -268,20 +269,21 @@ func TestWorkJob_StopLeavesTheJob(t *testing.T) {
 	require.Equal(t, job.Completed, done.Status)
 }
 
-type cancelling struct {
+// cancellingStore calls cancel when a file is created.
+type cancellingStore struct {
 	file.Store
 	cancel func()
 }
 
-func (c cancelling) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
+func (c cancellingStore) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
 	c.cancel()
 	return c.Store.Create(ctx, ref)
 }
 
-func TestExport_FilesGoAfter28Days(t *testing.T) {
+func TestExport_FilesExpireAfter28Days(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	made := b.create(t, b.wish(job.User, "{}"))
+	made := b.create(t, b.jobInput(job.User, "{}"))
 	d, err := b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.NoError(t, err)
 	require.NoError(t, d.Body.Close())
@@ -293,7 +295,7 @@ func TestExport_FilesGoAfter28Days(t *testing.T) {
 	_, err = b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.Equal(t, core.NotFound("the files of this job have expired: they are kept for 28 days"), err)
 	_, err = b.Files.Store.Open(t.Context(), made.Result, 0)
-	require.NoError(t, err, "still there")
+	require.NoError(t, err, "the file is not removed yet")
 	b.removeOldFiles(t)
 	_, err = b.Files.Store.Open(t.Context(), made.Result, 0)
 	require.Error(t, err)
@@ -301,7 +303,7 @@ func TestExport_FilesGoAfter28Days(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, known)
 	_, err = b.Jobs.Export(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err, "what is known of it stays")
+	require.NoError(t, err, "the job stays")
 	b.pass(28 * core.Day)
 	b.removeOldFiles(t)
 	_, err = b.Jobs.Export(t.Context(), b.tenant, made.ID)
@@ -317,10 +319,10 @@ func (b bundle) removeOldFiles(t *testing.T) {
 
 func TestDeleteJob(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		made := b.create(t, b.wish(job.User, "{}"))
+		made := b.create(t, b.jobInput(job.User, "{}"))
 		deleted, err := b.Jobs.Delete(t.Context(), "nobody", made.ID)
 		require.NoError(t, err)
-		require.Zero(t, deleted, "of another tenant")
+		require.Zero(t, deleted, "a job of another tenant")
 		for want := 1; want >= 0; want-- {
 			deleted, err := b.Jobs.Delete(t.Context(), b.tenant, made.ID)
 			require.NoError(t, err)

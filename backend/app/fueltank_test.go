@@ -11,7 +11,7 @@ import (
 	"kith/core/reward"
 )
 
-// tank makes the referrer earn a code of a fuel tank, worth 10 %.
+// tank changes the program so that the referrer earns a code of a fuel tank, worth 10 %.
 func (b bundle) tank(t testing.TB, change ...func(*referral.Program)) {
 	t.Helper()
 	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
@@ -31,7 +31,7 @@ func (b bundle) fuel(t testing.TB, codes ...string) reward.Tank {
 	return tank
 }
 
-// fuelCode is the code that an account's referral gave to its referrer, or "".
+// fuelCode returns the code that the referrer of an account got, or "".
 func (b bundle) fuelCode(t testing.TB, account string) string {
 	t.Helper()
 	if w := b.referral(t, account).ReferrerReward; w != nil {
@@ -40,8 +40,8 @@ func (b bundle) fuelCode(t testing.TB, account string) string {
 	return ""
 }
 
-// Codes are given in the order in which they were loaded; rewards without one
-// are due, and get theirs in the order in which they were earned.
+// Codes are given in the order in which they were added. Rewards without a code wait, and
+// get theirs in the order in which they were earned.
 func TestFuelTank_GivesCodesInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -88,8 +88,7 @@ func TestFuelTank_Refused(t *testing.T) {
 	require.Equal(t, core.NotFound("there is no such program"), err)
 }
 
-// What waits for moderation takes its code along; what is denied takes none, and
-// gets one when it is approved.
+// A pending reward gets a code. A denied reward gets none until it is approved.
 func TestFuelTank_AndModeration(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -107,12 +106,12 @@ func TestFuelTank_AndModeration(t *testing.T) {
 
 	b.identify(t, "due", claim(referral.SourceInit, "ANNA10"), paid)
 	b.moderate(t, "due", referral.DenyReferrer)
-	require.Equal(t, reward.Tank{Available: 1, Given: 2}, b.fuel(t, "C"), "nobody is due any more")
+	require.Equal(t, reward.Tank{Available: 1, Given: 2}, b.fuel(t, "C"), "no reward waits for a code")
 	b.moderate(t, "due", referral.ApproveReferrer, referral.DenyReferrer, referral.ApproveReferrer)
 	require.Equal(t, "C", b.fuelCode(t, "due"))
 }
 
-// A reward that is due counts for the program's limits.
+// A reward that waits for a code counts towards the program's limits.
 func TestFuelTank_AndLimits(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -124,8 +123,8 @@ func TestFuelTank_AndLimits(t *testing.T) {
 	require.Equal(t, []string{"A", "B", "", ""}, []string{b.fuelCode(t, "f0"), b.fuelCode(t, "f1"), b.fuelCode(t, "f2"), b.fuelCode(t, "f3")})
 }
 
-// A program that gives something else from now on gives that to those who wait.
-func TestFuelTank_IsReplaced(t *testing.T) {
+// If a program changes its offer, rewards that wait for a code become the new offer.
+func TestFuelTank_ProgramOffersAnotherReward(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	b.tank(t)
@@ -139,12 +138,12 @@ func TestFuelTank_IsReplaced(t *testing.T) {
 	require.Equal(t, int64(7), b.referral(t, "friend").ReferrerReward.Offer.Amount)
 }
 
-// Conversions and loads that race: each code is given once, each referral gets
-// one, and nobody waits while there are codes.
+// In concurrent conversions and fills each code is given once, and each referral gets a
+// code.
 func TestFuelTank_ManyAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.tank(t)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			if i%4 == 0 {
 				codes := []string{fmt.Sprint("A", i), fmt.Sprint("B", i), fmt.Sprint("C", i), "SAME"}
 				_, err := b.FuelTanks.Fill(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide, codes)

@@ -19,7 +19,7 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	stored, err := b.Gateways.Connect(t.Context(), b.tenant, given)
 	require.NoError(t, err)
 	require.Equal(t, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Created: start}, stored)
-	require.Equal(t, "private-1", given.Keys[0].Private, "the caller's own is left alone")
+	require.Equal(t, "private-1", given.Keys[0].Private, "the argument is not changed")
 
 	_, err = b.Gateways.Change(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
 	require.NoError(t, err)
@@ -38,14 +38,14 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	require.Equal(t, core.NotFound("this tenant has no payment gateway; connect it first"), err)
 }
 
-func TestConnect_ALiveTenantGoesToTheGatewaysOwnHost(t *testing.T) {
+func TestConnect_RefusesBaseURLOfLiveTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	_, err := b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", BaseURL: "http://127.0.0.1", Keys: []billing.Key{{Public: "p", Private: "s"}}})
 	require.Equal(t, core.Invalid("baseUrl", "is for test tenants: a live tenant's gateway is the gateway's own host"), err)
 }
 
-func TestNotify_StoresAPayloadOnce(t *testing.T) {
+func TestAddNotification_StoresAPayloadOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, payload := range []string{"one\n", "one\n", "two\n"} {
 			require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, payload))

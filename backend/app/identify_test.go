@@ -21,7 +21,7 @@ func codes(codes ...referral.UserCode) func(*rules.Identification) {
 	return func(in *rules.Identification) { in.Update.Codes = codes }
 }
 
-func TestIdentify_AnswersWhatIsStored(t *testing.T) {
+func TestIdentify_ReturnsTheStoredUser(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	created := b.identify(t, "friend", email("a@example.com"), claim(referral.SourceInit, "ANNA10"), func(in *rules.Identification) {
@@ -37,7 +37,7 @@ func TestIdentify_AnswersWhatIsStored(t *testing.T) {
 	require.False(t, converted.ReferredBy.Newly)
 	stored, err := b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 	require.NoError(t, err)
-	require.Equal(t, stored, converted.UserInfo, "what is told of a conversion is what is read later")
+	require.Equal(t, stored, converted.UserInfo, "the response to the conversion is what is read later")
 	require.Equal(t, "a@example.com", stored.User.Email)
 	require.Equal(t, `{"size":"XL"}`, stored.User.CustomFields)
 	require.Equal(t, []string{"vip"}, stored.User.Segments)
@@ -83,7 +83,7 @@ func TestIdentify_PaymentProviderIsSetOnce(t *testing.T) {
 	b.sync(t, "a", referral.Paid, "")
 	a, err = b.Accounts.ByID(t.Context(), b.tenant, "a")
 	require.NoError(t, err)
-	require.Equal(t, core.PaymentProviderID("pp1"), a.PaymentProviderID, "an account sync leaves it")
+	require.Equal(t, core.PaymentProviderID("pp1"), a.PaymentProviderID, "an account sync keeps it")
 }
 
 func TestIdentify_Codes(t *testing.T) {
@@ -92,18 +92,18 @@ func TestIdentify_Codes(t *testing.T) {
 	made := b.identify(t, "friend").User.Codes
 	require.Len(t, made, 1)
 	require.Regexp(t, `^[2-9A-HJ-NP-Z]{8}$`, string(made[0].Code))
-	require.Equal(t, made, b.identify(t, "friend").User.Codes, "one is enough")
+	require.Equal(t, made, b.identify(t, "friend").User.Codes, "no second code")
 
 	mine := referral.UserCode{Program: core.ClassicProgram, Code: "Mine-1"}
 	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(mine)).User.Codes)
 	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(mine)).User.Codes)
 	for _, code := range []core.ReferralCode{made[0].Code, "mine-1"} {
 		info, err := b.Codes.Lookup(t.Context(), b.tenantRow(t), code)
-		require.NoError(t, err, "an older code goes on working")
+		require.NoError(t, err, "an older code stays valid")
 		require.Equal(t, core.ClassicProgram, info.Program)
 	}
 	again := referral.UserCode{Program: core.ClassicProgram, Code: "MINE-1"}
-	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(again)).User.Codes, "the same in another case")
+	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(again)).User.Codes, "the same code in another case")
 
 	for name, row := range map[string]struct {
 		code referral.UserCode
@@ -120,9 +120,8 @@ func TestIdentify_Codes(t *testing.T) {
 	}
 }
 
-// Codes that we make meet codes that are there: another is drawn, but not for
-// ever.
-func TestIdentify_MadeCodesCollide(t *testing.T) {
+// If a generated code is in use, another one is generated, a few times at most.
+func TestIdentify_GeneratedCodesCollide(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	draws, collide := 0, 3
@@ -130,7 +129,7 @@ func TestIdentify_MadeCodesCollide(t *testing.T) {
 		for i := range p {
 			p[i] = byte(draws)
 		}
-		// Codes are drawn by eight bytes, ids by six.
+		// Codes use eight random bytes, ids six.
 		if len(p) == 8 && draws < collide {
 			for i := range p {
 				p[i] = 0
@@ -145,7 +144,7 @@ func TestIdentify_MadeCodesCollide(t *testing.T) {
 	_, err := b.Identification.Identify(t.Context(), b.tenant, identification("unlucky"))
 	require.EqualError(t, err, "store: a new code was taken")
 	_, err = b.Accounts.ByID(t.Context(), b.tenant, "unlucky")
-	require.Error(t, err, "and nothing is stored")
+	require.Error(t, err, "nothing is stored")
 }
 
 func TestLookupCode(t *testing.T) {
@@ -163,7 +162,7 @@ func TestLookupCode(t *testing.T) {
 	require.Equal(t, wire.UnknownCode(), err)
 	b.owner(t, "carla", "CARLA")
 	_, err = b.Codes.Lookup(t.Context(), bundleOn(t, b.DB).tenantRow(t), "CARLA")
-	require.Equal(t, wire.UnknownCode(), err, "of another tenant")
+	require.Equal(t, wire.UnknownCode(), err, "a code of another tenant")
 }
 
 func TestLogEvents(t *testing.T) {
@@ -184,13 +183,13 @@ func TestLogEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(2), b.woken.Load())
 
-	// A key that anybody else sends is another key, and each user has their own.
+	// The idempotency keys of callers without the API key are separate, by user.
 	call.Account, call.User = "anna", "u"
-	somebody := b.keyHolder(t)
-	somebody.Key = false
-	_, err = b.Events.Log(t.Context(), somebody, call)
+	browser := b.keyHolder(t)
+	browser.Key = false
+	_, err = b.Events.Log(t.Context(), browser, call)
 	require.NoError(t, err)
-	_, err = b.Events.Log(t.Context(), somebody, call)
+	_, err = b.Events.Log(t.Context(), browser, call)
 	require.Equal(t, event.Duplicate(), err)
 
 	call.User = "nobody"
@@ -199,8 +198,8 @@ func TestLogEvents(t *testing.T) {
 	require.Equal(t, int64(3), b.woken.Load())
 }
 
-// A browser's address is kept, and a server's is not: it would be that of all of
-// its users.
+// The address of a browser is stored. That of a server is not, since it would be the same
+// for all of its users.
 func TestIdentify_KeepsTheBrowsersAddress(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

@@ -43,23 +43,23 @@ func (b bundle) upload(t testing.TB, name, text string) core.FileRef {
 	return ref
 }
 
-// imported runs an import to its end, however large it is.
+// imported runs an import of any size to its end.
 func (b bundle) imported(t testing.TB, typ job.Type, name, text, params string) job.Job {
 	t.Helper()
-	in := b.wish(typ, params)
+	in := b.jobInput(typ, params)
 	in.File = b.upload(t, name, text)
 	made := b.create(t, in)
 	for made.Status == job.Pending {
 		did, err := b.Jobs.Work(t.Context())
 		require.NoError(t, err)
-		require.True(t, did, "somebody else works on it")
+		require.True(t, did, "another worker has the job")
 		made, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 	}
 	return made
 }
 
-// userRows makes rows of MUTATION/USER with an account for each user.
+// userRows returns rows of MUTATION/USER with an account for each user.
 func userRows(from, to int) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName\n")
@@ -71,7 +71,7 @@ func userRows(from, to int) string {
 }
 
 func TestImport_Users(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUser, "list.csv", "\ufeffid,accountId,firstName,email,referable,customFields.age,customFields.zip,referralCodes.classic,referredBy.code,dateCreated\r\n"+
 			"bob,bob-inc,\"Bob, the \"\"first\"\"\",bob@example.com,TRUE,42,01234,BOBBY1,ANNA10,1500000000000\r\n"+
 			"eve,bob-inc,,,false,,,,,\r\n", `{"segments":["imported"]}`)
@@ -90,7 +90,7 @@ func TestImport_Users(t *testing.T) {
 		eve, err := b.Users.ByID(t.Context(), b.tenant, "bob-inc", "eve")
 		require.NoError(t, err)
 		require.False(t, eve.User.Referable)
-		require.Len(t, eve.User.Codes, 1, "everybody has a code")
+		require.Len(t, eve.User.Codes, 1, "each user has a code")
 
 		rows := b.rows(t, done.ID, job.ResultFile)
 		require.Equal(t, []string{"id", "accountId", "email", "firstName"}, rows[0][:4])
@@ -103,9 +103,9 @@ func TestImport_Users(t *testing.T) {
 	})
 }
 
-// A row that fails is told of and leaves nothing; the others are carried out.
+// A row that fails is reported and changes nothing. The others are applied.
 func TestImport_RowsThatFail(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUser, "list.jsonl", `{"accountId":"a1","id":"u1"}
 {"accountId":"a2","id":""}
 {"accountId":"a3","id":"u3","referralCodes":{"classic":"ANNA10"}}
@@ -137,10 +137,10 @@ not json
 	})
 }
 
-// An import stops when too many of its rows are rejected, and says where; what was
-// done stays. The caller may set how many are too many.
+// An import stops when too many of its rows are rejected, and reports where. The rows that
+// were applied stay. The caller may set the limit.
 func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		const more = 200
 		bad := strings.Repeat("\n0", job.DefaultMaxErrors+more)
 		done := b.imported(t, job.ImportUser, "bomb.jsonl", `{"accountId":"a1","id":"u1"}`+bad+`
@@ -157,15 +157,15 @@ func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, known)
 
-		// Rows that can be read and are then refused count too.
+		// Rows that can be parsed and are then refused count too.
 		taken := `{"accountId":"a3","id":"u3","referralCodes":{"classic":"ANNA10"}}` + "\n"
 		done = b.imported(t, job.ImportUser, "few.jsonl", strings.Repeat(taken, 9), `{"maxErrors":3}`)
 		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
 		done = b.imported(t, job.ImportUser, "all.jsonl", strings.Repeat(taken, 9), `{"maxErrors":10}`)
 		require.Equal(t, job.Stats{Processed: 9, Errors: 9}, done.Stats)
 
-		// So do they in a file whose rows are applied together; what stands behind the
-		// last one is left alone.
+		// They count in a file whose rows are applied together, too. The rows after the
+		// last one are not applied.
 		done = b.imported(t, job.ImportDelete, "gone.jsonl", strings.Repeat("0\n", 9)+`{"accountId":"a1","userId":"u1"}`+"\n", `{"maxErrors":3}`)
 		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
 		_, known, err = userdb.User(t.Context(), b.DB.Reads, b.tenant, "a1", "u1")
@@ -174,9 +174,9 @@ func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
 	})
 }
 
-// What an export escaped for spreadsheets is what it was when it is imported.
+// An import removes the escapes that an export adds for spreadsheets.
 func TestImport_EscapedFormulas(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUser, "list.csv", "id,accountId,firstName\n'=1+1,'@sum,'Ann\n", "{}")
 		require.Equal(t, job.Stats{Processed: 1}, done.Stats)
 		user, err := b.Users.ByID(t.Context(), b.tenant, "@sum", "=1+1")
@@ -187,7 +187,7 @@ func TestImport_EscapedFormulas(t *testing.T) {
 }
 
 func TestImport_Events(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUserEvent, "events.csv", `accountId,userId,event.key,event.dateTriggered,event.fields.revenue,event.fields.order_id,idempotencyKey
 anna,u,purchase,1500000000000,19.90,000123,order-000123
 anna,u,purchase,,5,7,order-000123
@@ -207,12 +207,12 @@ anna,u,visit,,,,
 			append(rows[1][:2:2], rows[1][3:]...))
 		require.Equal(t, "visit", rows[2][3])
 		again := b.imported(t, job.ImportUserEvent, "events.jsonl", `{"accountId":"anna","userId":"u","idempotencyKey":"order-000123","event":{"key":"purchase"}}`, "{}")
-		require.Equal(t, job.Stats{Processed: 1, Errors: 1}, again.Stats, "and so it is in the next file")
+		require.Equal(t, job.Stats{Processed: 1, Errors: 1}, again.Stats, "in another file too")
 	})
 }
 
-// A file that is broken changes nothing, wherever it is broken.
-func TestImport_BrokenFiles(t *testing.T) {
+// An invalid file changes nothing, wherever the error is.
+func TestImport_InvalidFiles(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	many := userRows(0, 3000)
@@ -252,7 +252,7 @@ func packed(t testing.TB, text string) string {
 	return out.String()
 }
 
-func TestImport_Packed(t *testing.T) {
+func TestImport_Gzip(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	done := b.imported(t, job.ImportUser, "", packed(t, userRows(0, 2500)), "{}")
@@ -261,7 +261,7 @@ func TestImport_Packed(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(done.File), ".csv.gz"), done.File)
 }
 
-// Cells of the wrong type and rows of the wrong width are rows that fail.
+// Rows with cells of the wrong type, or with the wrong number of cells, fail.
 func TestImport_WrongCells(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -277,7 +277,7 @@ func TestImport_WrongCells(t *testing.T) {
 	}, messages)
 }
 
-// The same content is recognised, and changes nothing.
+// An import of the same content is recognized, and changes nothing.
 func TestImport_SameContentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -292,7 +292,7 @@ func TestImport_SameContentAgain(t *testing.T) {
 	require.Empty(t, third.Message)
 }
 
-// written are the names of all files that there are, whole or not.
+// written returns the names of all stored files, complete or not.
 func (b bundle) written(t testing.TB) (names []string) {
 	t.Helper()
 	require.NoError(t, fs.WalkDir(os.DirFS(string(b.Files.Store.(file.Dir))), ".", func(path string, d fs.DirEntry, err error) error {
@@ -304,7 +304,7 @@ func (b bundle) written(t testing.TB) (names []string) {
 	return names
 }
 
-// exportedUsers are all users of the tenant with their codes.
+// exportedUsers returns all users of the tenant with their codes.
 func (b bundle) exportedUsers(t testing.TB) [][]string {
 	t.Helper()
 	page, _, err := jobdb.ExportPage(t.Context(), b.DB.Reads, b.tenant, job.User, job.Params{}, nil, 1<<20)
@@ -312,32 +312,32 @@ func (b bundle) exportedUsers(t testing.TB) [][]string {
 	return page
 }
 
-// A worker dies between two batches, again and again; others go on where it
+// Workers end between two batches. Each time another worker continues where the last one
 // stopped.
-func TestImport_GoesOnWhereItStopped(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+func TestImport_ContinuesWhereItStopped(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		const n = 3500
-		in := b.wish(job.ImportUser, "{}")
+		in := b.jobInput(job.ImportUser, "{}")
 		in.File = b.upload(t, "u.csv", userRows(0, n))
 		made := b.create(t, in)
 		for tries := 0; ; tries++ {
 			require.Less(t, tries, n, "each time at least one row is imported")
-			ctx, die := context.WithCancel(t.Context())
-			dying := b.another()
-			// It dies when it has come on.
+			ctx, cancel := context.WithCancel(t.Context())
+			worker := b.otherProcess()
+			// It is cancelled as soon as it has made progress.
 			before := made.Stats.Processed
-			dying.Now = func() core.Time {
+			worker.Now = func() core.Time {
 				if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > before {
-					die()
+					cancel()
 				}
 				return b.Now()
 			}
-			_, err := dying.Jobs.Work(ctx)
-			die()
+			_, err := worker.Jobs.Work(ctx)
+			cancel()
 			b.pass(jobs.DefaultLease)
 			made, _ = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 			if made.Status != job.Pending {
-				require.Greater(t, tries, 2, "it was never interrupted")
+				require.Greater(t, tries, 2, "the import was interrupted")
 				break
 			}
 			require.Error(t, err)
@@ -349,29 +349,29 @@ func TestImport_GoesOnWhereItStopped(t *testing.T) {
 		for i, row := range rows[1:] {
 			require.Equal(t, "u"+strconv.Itoa(i), row[0], "in the order of the file, each once")
 		}
-		parts, err := jobdb.Chunks(t.Context(), b.DB.Reads, b.tenant, made.ID, 0, 1)
+		chunks, err := jobdb.Chunks(t.Context(), b.DB.Reads, b.tenant, made.ID, 0, 1)
 		require.NoError(t, err)
-		require.Empty(t, parts, "nothing is left behind")
+		require.Empty(t, chunks, "all chunks are deleted")
 	})
 }
 
-// Two workers on one job: the one that lost it writes nothing more.
+// Of two workers on one job, the one whose lease has expired writes nothing more.
 func TestImport_TwoWorkers(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		const n = 3000
-		in := b.wish(job.ImportUserEvent, "{}")
+		in := b.jobInput(job.ImportUserEvent, "{}")
 		var text strings.Builder
 		for i := range n {
 			text.WriteString(`{"accountId":"anna","userId":"u","event":{"key":"e` + strconv.Itoa(i) + `"}}` + "\n")
 		}
 		in.File = b.upload(t, "e.jsonl", text.String())
 		made := b.create(t, in)
-		slow := b.another()
-		stop, goOn := make(chan struct{}), make(chan struct{})
-		halt := sync.OnceFunc(func() { close(stop); <-goOn })
+		slow := b.otherProcess()
+		paused, resume := make(chan struct{}), make(chan struct{})
+		pause := sync.OnceFunc(func() { close(paused); <-resume })
 		slow.Now = func() core.Time {
 			if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
-				halt()
+				pause()
 			}
 			return b.Now()
 		}
@@ -380,14 +380,14 @@ func TestImport_TwoWorkers(t *testing.T) {
 			_, err := slow.Jobs.Work(context.Background())
 			lost <- err
 		}()
-		<-stop
+		<-paused
 		b.pass(jobs.DefaultLease)
 		did, err := b.Jobs.Work(t.Context())
 		require.NoError(t, err)
 		require.True(t, did)
-		close(goOn)
+		close(resume)
 		require.ErrorIs(t, <-lost, jobs.ErrLeaseLost)
-		require.Len(t, b.written(t), 2, "what was uploaded, and the result of who finished")
+		require.Len(t, b.written(t), 2, "the upload, and the result file of the worker that finished")
 		made, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, made.Status)
@@ -417,7 +417,7 @@ func TestValidateJob(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	validate := func(typ job.Type, name, text string) []string {
-		in := b.wish(typ, "{}")
+		in := b.jobInput(typ, "{}")
 		in.File = b.upload(t, name, text)
 		problems, err := b.Jobs.Validate(t.Context(), b.tenant, in)
 		require.NoError(t, err)
@@ -433,7 +433,7 @@ func TestValidateJob(t *testing.T) {
 	}, validate(job.ImportUser, "a.csv", "accountId,id,referable\na,1,\na,,\na,2,x\na\na,\xff,\na,3,\n"))
 	require.Equal(t, []string{"the file has no rows"}, validate(job.ImportUserEvent, "a.jsonl", "\n"))
 	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat(",\n", 1000)), 100)
-	in := b.wish(job.ImportUser, "{}")
+	in := b.jobInput(job.ImportUser, "{}")
 	in.File = "imports/nobody/x_1.csv"
 	_, err := b.Jobs.Validate(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
@@ -450,7 +450,7 @@ func TestUpload_Bounds(t *testing.T) {
 	require.Equal(t, &core.Error{Code: core.CodeTooLarge, Field: "file", Message: "is larger than 10 bytes"}, err)
 	_, err = b.Files.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader(""))
 	require.Equal(t, core.Invalid("file", "is empty"), err)
-	// An upload that was cut off is no file.
+	// An incomplete upload stores no file.
 	_, err = b.Files.Upload(t.Context(), b.tenant, "a.csv", failing{})
 	require.ErrorIs(t, err, errFull)
 }
@@ -459,7 +459,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errFull }
 
-// What an import does, webhooks tell of, unless it is silent.
+// An import emits webhook events unless it is silent.
 func TestImport_Webhooks(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -472,16 +472,15 @@ func TestImport_Webhooks(t *testing.T) {
 	require.ElementsMatch(t, append(loud, webhook.JobCompleted), b.sent(t, line))
 }
 
-// An import does what its rows would do as calls, one after the other, with the
-// same refusals: whatever codes, claims, accounts and payments they have in
-// common.
-func TestImport_RowsAreCalls(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+// An import has the same effects and refusals as calls with its rows, one after the other,
+// even if rows share codes, accounts and payments.
+func TestImport_RowsEqualCalls(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		for _, seed := range testenv.Seeds(t) {
 			rows := randomRows(rand.New(rand.NewPCG(seed, 7)))
 			calls := bundleOn(t, b.DB)
 			before := calls.tenantState(t)
-			require.Equal(t, before, bundleOn(t, b.DB).tenantState(t), "two tenants begin alike")
+			require.Equal(t, before, bundleOn(t, b.DB).tenantState(t), "two new tenants are equal")
 			var refused [][]string
 			for i, row := range rows {
 				if message := calls.call(t, row); message != "" {
@@ -519,8 +518,7 @@ func (b bundle) call(t *testing.T, row string) string {
 	return message
 }
 
-// tenantState is all that users and referrals of a tenant are, without what is
-// drawn at random.
+// tenantState returns all data of a tenant's users and referrals, without random values.
 func (b bundle) tenantState(t *testing.T) (state []string) {
 	t.Helper()
 	random := regexp.MustCompile(`"[0-9a-f]{24}"|[2-9A-HJ-NP-Z]{8}\b|` + string(b.tenant))
@@ -554,7 +552,7 @@ func (b bundle) tenantState(t *testing.T) (state []string) {
 	return slices.Concat(state, referrals, verdicts)
 }
 
-// randomRows are rows that have much to do with each other.
+// randomRows returns random rows of users that share many ids, codes and addresses.
 func randomRows(r *rand.Rand) (rows []string) {
 	pick := func(options ...string) string { return options[r.IntN(len(options))] }
 	for range 120 {
@@ -575,10 +573,10 @@ func randomRows(r *rand.Rand) (rows []string) {
 	return rows
 }
 
-// What a row of a deletion says goes before what the job says (clients 3.3.3),
-// and a user who is not to be tracked does not come back.
+// The options in a row of a deletion override those of the job (clients 3.3.3). A user
+// who must not be tracked cannot be imported again.
 func TestImport_Deletions(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		b.imported(t, job.ImportUser, "u.csv", "accountId,id\na,1\na,2\nb,1\nc,1\nd,1\n", "{}")
 		done := b.imported(t, job.ImportDelete, "d.csv", "accountId,id,doNotTrack,preserveEmptyAccount\n"+
 			"a,1,,\nb,1,false,\nc,1,,true\nd,1,,\nd,2,,\nd,1,,\n", `{"doNotTrack":true,"preserveEmptyAccounts":false}`)
@@ -606,10 +604,10 @@ func TestImport_Deletions(t *testing.T) {
 	})
 }
 
-// What expires first is redeemed first, and then what was given first; nothing is
-// ever overdrawn, held, or of another unit (clients 3.3.5).
+// The credit that expires first is redeemed first, then that which was given first. No
+// row redeems more than is available, pending credit, or another unit (clients 3.3.5).
 func TestImport_Draws(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		give := func(amount int64, unit string, expires core.Time) string {
 			b.pass(1)
 			r, err := b.Rewards.Create(t.Context(), b.tenant, reward.Grant{
@@ -652,7 +650,7 @@ func TestImport_Draws(t *testing.T) {
 	})
 }
 
-// The report of what can be redeemed, filled in and sent back, is an import.
+// The export of redeemable balances, with amounts filled in, can be imported.
 func TestImport_DrawsFromTheReport(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -660,7 +658,7 @@ func TestImport_DrawsFromTheReport(t *testing.T) {
 		Account: "anna", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 700, Unit: "CENTS"},
 	})
 	require.NoError(t, err)
-	report := b.rows(t, b.create(t, b.wish(job.RedeemableRewardBalance, "{}")).ID, job.ResultFile)
+	report := b.rows(t, b.create(t, b.jobInput(job.RedeemableRewardBalance, "{}")).ID, job.ResultFile)
 	var text strings.Builder
 	for i, row := range report {
 		value := "valueToRedeem"

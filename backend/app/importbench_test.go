@@ -19,7 +19,8 @@ import (
 	"kith/core/job"
 )
 
-// benchRows is how many rows the benchmarks import: KITH_BENCH_ROWS, or 100,000.
+// benchRows returns the number of rows that the benchmarks import: KITH_BENCH_ROWS, or
+// 100,000.
 func benchRows(b *testing.B) int {
 	b.Helper()
 	text := os.Getenv("KITH_BENCH_ROWS")
@@ -31,7 +32,7 @@ func benchRows(b *testing.B) int {
 	return n
 }
 
-// people makes rows of MUTATION/USER as a shop would have them.
+// people returns n typical rows of MUTATION/USER.
 func people(n int) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName,lastName,email,locale,countryCode,customFields.plan\n")
@@ -41,28 +42,28 @@ func people(n int) string {
 	return text.String()
 }
 
-// BenchmarkImport_Users is users from a file, from the upload to the result
-// file, on an embedded database and on a server, each beside what its database
-// does with the same rows and nothing else: sqlite3's own .import, and bare
-// statements with one JSON argument for many rows. "of-yardstick" is the share of
-// the yardstick's rows a second; both ran one after the other on one machine.
+// BenchmarkImport_Users imports users from the upload to the result file, on an embedded
+// database and on a server. Each has a baseline that stores the same rows and does
+// nothing else: the .import command of sqlite3, and bare statements with one JSON
+// argument for many rows. "of-baseline" is the rate divided by that of the baseline,
+// which ran just before on the same machine.
 func BenchmarkImport_Users(b *testing.B) {
 	rows := benchRows(b)
 	text := people(rows)
-	var yardstick float64
-	b.Run("file/sqlite3-import", func(b *testing.B) { yardstick = perSecond(b, rows, func() func() { return sqliteImport(b, text) }) })
+	var baseline float64
+	b.Run("file/sqlite3-import", func(b *testing.B) { baseline = perSecond(b, rows, func() func() { return sqliteImport(b, text) }) })
 	b.Run("file", func(b *testing.B) {
 		rate := perSecond(b, rows, func() func() { return usersImport(b, newBundle(b), text, rows) })
-		b.ReportMetric(rate/yardstick, "of-yardstick")
+		b.ReportMetric(rate/baseline, "of-baseline")
 	})
-	b.Run("server/bare-insert", func(b *testing.B) { yardstick = perSecond(b, rows, func() func() { return bareInserts(b, rows) }) })
+	b.Run("server/bare-insert", func(b *testing.B) { baseline = perSecond(b, rows, func() func() { return bareInserts(b, rows) }) })
 	b.Run("server", func(b *testing.B) {
 		rate := perSecond(b, rows, func() func() { return usersImport(b, bundleOn(b, aloneServer(b)), text, rows) })
-		b.ReportMetric(rate/yardstick, "of-yardstick")
+		b.ReportMetric(rate/baseline, "of-baseline")
 	})
 }
 
-// perSecond measures what prepare returns.
+// perSecond measures the function that prepare returns, and reports rows per second.
 func perSecond(b *testing.B, rows int, prepare func() (measured func())) float64 {
 	for b.Loop() {
 		b.StopTimer()
@@ -82,10 +83,10 @@ func usersImport(b *testing.B, in bundle, text string, rows int) func() {
 	}
 }
 
-// sameIndexes is a table of the columns of people with an index for each that
-// Kith keeps of a user: of the account, the user, the account at the payment
-// provider, the code, whose it is, and the terms of a search. The code, which is
-// drawn at random, is a scramble of the number.
+// sameIndexes is a table of the columns of people, with an index for each index that Kith
+// has on users: on the account, the user, the account at the payment provider, the code,
+// the owner of the code, and the search terms. In place of a random code it has a hash of
+// the row's number.
 const sameIndexes = `
 CREATE TABLE users (accountId TEXT NOT NULL, id TEXT NOT NULL, firstName TEXT, lastName TEXT, email TEXT, locale TEXT,
 	countryCode TEXT, plan TEXT, PRIMARY KEY (accountId, id)) WITHOUT ROWID;
@@ -100,7 +101,7 @@ CREATE INDEX users_term4 ON users (lower(substr(email, instr(email, '@') + 1)));
 CREATE INDEX users_term5 ON users (lower(firstName));
 CREATE INDEX users_term6 ON users (lower(lastName));`
 
-// samePragmas are how Kith's writer is set.
+// samePragmas are the pragmas of Kith's writing connection.
 const samePragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000;"
 
 func sqliteImport(b *testing.B, text string) func() {
@@ -115,7 +116,7 @@ func sqliteImport(b *testing.B, text string) func() {
 	return func() { run(samePragmas, ".import --csv --skip 1 "+csv+" users") }
 }
 
-// aloneServer is a new server without replicas.
+// aloneServer starts a new server without replicas.
 func aloneServer(b *testing.B) *store.Primary {
 	db, err := store.Open(sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL(), "")
 	require.NoError(b, err)
@@ -124,18 +125,18 @@ func aloneServer(b *testing.B) *store.Primary {
 	return db
 }
 
-// bareBatchRows is how many rows each of them has.
+// bareBatchRows is the number of rows in each transaction of bareInserts.
 const bareBatchRows = 4000
 
-// bareInserts are the rows that an import of people leaves, inserted into Kith's
-// tables by as many statements with as many rows each, all made before.
+// bareInserts inserts the rows of an import of people into Kith's tables, by the same
+// number of statements as the import. The arguments are made before the measurement.
 func bareInserts(b *testing.B, rows int) func() {
 	url := sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL()
 	db, err := store.Open(url, "")
 	require.NoError(b, err)
 	require.NoError(b, db.Migrate(b.Context(), start))
 	in := bundleOn(b, db)
-	_ = db.Close() // the server may be quicker, and then it is an error
+	_ = db.Close() // an error if the server has ended before
 	var batches [][3]string
 	for n := 0; n < rows; n += bareBatchRows {
 		batches = append(batches, bareRows(string(in.tenant), n, min(n+bareBatchRows, rows)))
@@ -190,9 +191,9 @@ func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [3]string,
 	exec(`COMMIT`)
 }
 
-// BenchmarkImport_Referred is users of whom some were referred, by owners of codes
-// who were imported before, ten by each: none, every tenth, and all; and all of
-// them with what makes the referral convert, which gives two rewards.
+// BenchmarkImport_Referred imports users of whom none, every tenth or each was referred.
+// The owners of the codes are imported before; each referred ten users. In the last case
+// each referral converts, which gives two rewards.
 func BenchmarkImport_Referred(b *testing.B) {
 	rows := benchRows(b) / 10
 	for _, end := range []struct {
@@ -218,7 +219,7 @@ func BenchmarkImport_Referred(b *testing.B) {
 	}
 }
 
-// owners are rows of MUTATION/USER with a code each.
+// owners returns n rows of MUTATION/USER with a code each.
 func owners(n int) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName,email,referralCodes.classic\n")
@@ -228,7 +229,7 @@ func owners(n int) string {
 	return text.String()
 }
 
-// referred are people of whom one in so many was referred, by an owner.
+// referred returns rows like people, of which one in oneIn has the code of an owner.
 func referred(n, oneIn int, converted string) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName,lastName,email,locale,countryCode,customFields.plan,referredBy.code,referredBy.isConverted\n")
@@ -242,8 +243,8 @@ func referred(n, oneIn int, converted string) string {
 	return text.String()
 }
 
-// BenchmarkImport_OtherTypes is every other type of import, of a tenth of the
-// rows, about users that are there.
+// BenchmarkImport_OtherTypes imports the other types, with a tenth of the rows, about
+// existing users.
 func BenchmarkImport_OtherTypes(b *testing.B) {
 	rows := benchRows(b) / 10
 	for _, end := range []struct {
@@ -268,8 +269,8 @@ func BenchmarkImport_OtherTypes(b *testing.B) {
 	}
 }
 
-// otherRows are rows of a type about the users of people. Nobody has anything to
-// redeem, which is found out in the same way.
+// otherRows returns rows of a type about the users of people. Redemptions are refused,
+// since no user has credit, which takes the same statements.
 func otherRows(typ job.Type, n int) string {
 	var text strings.Builder
 	text.WriteString(map[job.Type]string{

@@ -17,11 +17,11 @@ import (
 	"kith/core/referral"
 )
 
-// An import of users who were referred, by codes of before and of the same file,
-// leaves row for row what its rows would leave as calls: referrals, decisions,
-// signs of fraud, rewards, and what webhooks tell.
-func TestImport_ReferralsAreCalls(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+// An import of referred users, by existing codes and codes of the same file, stores the
+// same rows as calls with its rows: referrals, decisions, signs of fraud, rewards and
+// webhook events.
+func TestImport_ReferralsEqualCalls(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		for _, seed := range testenv.Seeds(t) {
 			b.requireReferralsAreCalls(t, 2*seed)
 			if b.DB.Embedded() { // calls take long on a server
@@ -41,7 +41,7 @@ func (b bundle) requireReferralsAreCalls(t *testing.T, seed uint64) {
 			defer func() { require.NoError(t, one.Webhooks.Unsubscribe(t.Context(), one.tenant, hook)) }()
 		}
 	}
-	requireSame(t, calls.contents(t), file.contents(t), "two tenants begin alike")
+	requireSame(t, calls.contents(t), file.contents(t), "two new tenants are equal")
 	r := rand.New(rand.NewPCG(seed, 11))
 	for round := range 2 {
 		rows := referredRows(r)
@@ -65,7 +65,7 @@ func (b bundle) requireReferralsAreCalls(t *testing.T, seed uint64) {
 	}
 }
 
-// requireSame compares lists that are sorted, and shows only what differs.
+// requireSame compares two lists in any order, and shows only the differences.
 func requireSame(t *testing.T, want, got []string, args ...any) {
 	t.Helper()
 	less := func(all, of []string) (left []string) {
@@ -83,9 +83,9 @@ func requireSame(t *testing.T, want, got []string, args ...any) {
 	require.Equal(t, less(want, got), less(got, want), args...)
 }
 
-// prepareReferrals makes what rows may meet: an account that waits for its user,
-// one that has paid, owners of codes who referred before, and one who is blocked;
-// and, as the seed says, limits and fraud handling.
+// prepareReferrals creates data for the rows of referredRows: an account without a user,
+// one that has paid, owners of codes who have referred others, and one who is blocked. The
+// seed selects limits and fraud handling.
 func (b bundle) prepareReferrals(t *testing.T, seed uint64) {
 	t.Helper()
 	b.sync(t, "waits", referral.Trial, "ANNA10")
@@ -108,8 +108,8 @@ func (b bundle) prepareReferrals(t *testing.T, seed uint64) {
 	require.NoError(t, err)
 }
 
-// referredRows are rows of whom most were referred, by few, and of whom some
-// share an account, an address or a code.
+// referredRows returns random rows of users. Most were referred, by a few referrers, and
+// some share an account, an address or a code.
 func referredRows(r *rand.Rand) (rows []string) {
 	pick := func(options ...string) string { return options[r.IntN(len(options))] }
 	for i := range 70 {
@@ -135,11 +135,11 @@ func referredRows(r *rand.Rand) (rows []string) {
 	return rows
 }
 
-// contents are all rows of a tenant but for those of its jobs, without what is
-// drawn at random, in no order.
+// contents returns all rows of a tenant except those of its jobs, without random values,
+// sorted.
 func (b bundle) contents(t *testing.T) (lines []string) {
 	t.Helper()
-	drawn := regexp.MustCompile(`\b[0-9a-f]{24}\b|\b[2-9A-HJ-NP-Z]{8}\b|"(rowid|seq|resourceVersion)\\?":\d+|` + string(b.tenant) + `\b`)
+	random := regexp.MustCompile(`\b[0-9a-f]{24}\b|\b[2-9A-HJ-NP-Z]{8}\b|"(rowid|seq|resourceVersion)\\?":\d+|` + string(b.tenant) + `\b`)
 	tables, err := tabledb.Tables(t.Context(), b.DB.Reads)
 	require.NoError(t, err)
 	for _, table := range tables {
@@ -148,7 +148,7 @@ func (b bundle) contents(t *testing.T) (lines []string) {
 		}
 		err := tabledb.Dump(t.Context(), b.DB.Reads, table, b.tenant, func(tabledb.Column) bool { return true }, func(line []byte) error {
 			if text := string(line); !strings.Contains(text, `"job.completed"`) {
-				lines = append(lines, table.Name+" "+drawn.ReplaceAllString(text, "*"))
+				lines = append(lines, table.Name+" "+random.ReplaceAllString(text, "*"))
 			}
 			return nil
 		})

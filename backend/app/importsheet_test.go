@@ -10,7 +10,7 @@ import (
 	"kith/core/job"
 )
 
-// sheetRows is what an XLSX file of a job holds.
+// sheetRows returns the rows of an XLSX file of a job.
 func (b bundle) sheetRows(t testing.TB, id string, which job.Attachment) [][]string {
 	t.Helper()
 	d, err := b.Jobs.Download(t.Context(), b.tenant, id, which)
@@ -25,15 +25,15 @@ func (b bundle) sheetRows(t testing.TB, id string, which job.Attachment) [][]str
 	return rows
 }
 
-// The files of an import are workbooks when its job asks for them: of the same
-// rows as CSV, in several batches, and nothing in them is a formula.
+// The files of an import are workbooks if its job asks for them. They have the same rows as
+// CSV files, and no formulas.
 func TestImport_XLSX(t *testing.T) {
 	t.Parallel()
 	text := userRows(0, 300) + "x,,\ny,v,\"=HYPERLINK(\"\"http://x\"\")\"\nz,,=1+1\n"
 	files := map[job.Format][2][][]string{}
 	for _, format := range []job.Format{job.CSV, job.XLSX} {
 		b := newBundle(t)
-		in := b.wish(job.ImportUser, "{}")
+		in := b.jobInput(job.ImportUser, "{}")
 		in.Format = format
 		in.File = b.upload(t, "list.csv", text)
 		id := b.create(t, in).ID
@@ -57,15 +57,15 @@ func TestImport_XLSX(t *testing.T) {
 		require.Len(t, sheet, len(csv))
 		for i, row := range sheet {
 			if which == 0 && i > 0 {
-				row, csv[i] = known(row), known(csv[i])
+				row, csv[i] = ids(row), ids(csv[i])
 			}
 			require.Equal(t, csv[i], row)
 		}
 	}
 	name := files[job.XLSX][0][301][3]
-	require.Equal(t, `=HYPERLINK("http://x")`, name, "a text as it was sent; a workbook knows that it is one")
+	require.Equal(t, `=HYPERLINK("http://x")`, name, "the text is unchanged, since a workbook marks it as text")
 }
 
-// known are the columns of a user that are not made up by the service, and in
-// which a text that begins a formula is none.
-func known(row []string) []string { return row[:3] }
+// ids returns the columns of a user that are equal in both formats: the service generates
+// none of them, and none has a formula, which only CSV escapes.
+func ids(row []string) []string { return row[:3] }

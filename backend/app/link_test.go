@@ -13,7 +13,7 @@ import (
 	"kith/core/rules"
 )
 
-// tenantRow is the bundle's tenant as it is stored.
+// tenantRow returns the stored tenant of the bundle.
 func (b bundle) tenantRow(t testing.TB) tenantdb.Tenant {
 	t.Helper()
 	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
@@ -25,7 +25,7 @@ func visit(query string) link.Visit {
 	return link.Visit{Method: http.MethodGet, Path: "/", Query: query, UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", Secure: true}
 }
 
-// A link, a visit and an identification with what the link left behind.
+// A visitor follows a share link, and is then identified with the cookie that it set.
 func TestFollowShareLink_CookieAttributes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -69,7 +69,7 @@ func TestTakeCode_OnTheTenantsHostOnly(t *testing.T) {
 	answer, known, ok, err = b.Links.TakeCode(t.Context(), host, "NOBODY", visit("rsCode=NOBODY"))
 	require.NoError(t, err)
 	require.False(t, known)
-	require.True(t, ok, "an unknown code is taken out of the URL all the same")
+	require.True(t, ok, "an unknown code is removed from the URL too")
 	require.Equal(t, "/", answer.Location)
 	require.Empty(t, answer.SetCookie)
 

@@ -20,8 +20,8 @@ import (
 	"kith/core/wire"
 )
 
-// Every secret is sealed under the new key alone afterwards, also when the rotation was
-// interrupted and run again, and processes that have both keys serve meanwhile.
+// After a rotation all secrets are sealed under the new key alone, even if the rotation
+// was interrupted and run again. Processes with both keys work meanwhile.
 func TestRotateMasterKey(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
 		old, next := keyring(t, "a"), keyring(t, "b")
@@ -64,9 +64,9 @@ func TestRotateMasterKey(t *testing.T) {
 		rotation := b.under(ringOf(t, "b", "a").WithIdentity(old))
 
 		ctx, cancel := context.WithCancel(t.Context())
-		left := 110
+		remaining := 110
 		rotation.Entropy = func(p []byte) {
-			if left--; left == 0 {
+			if remaining--; remaining == 0 {
 				cancel()
 			}
 			b.Entropy(p)
@@ -76,21 +76,21 @@ func TestRotateMasterKey(t *testing.T) {
 		fingerprint, replacedBy := evidence()
 		require.Equal(t, old.Fingerprint(), fingerprint)
 		require.Equal(t, next.Fingerprint(), replacedBy)
-		require.NoError(t, serves(both), "half of the secrets are under each key")
+		require.NoError(t, serves(both), "some secrets are sealed under each key")
 		require.Error(t, serves(old))
 		require.Error(t, serves(next))
 
 		rotation.Entropy = b.Entropy
 		n, err := rotation.MasterKey.Rotate(t.Context())
 		require.NoError(t, err)
-		require.Less(t, n, len(more), "what was sealed anew is left alone")
+		require.Less(t, n, len(more), "secrets under the new key are skipped")
 		require.Positive(t, n)
 		require.NoError(t, serves(next))
 		fingerprint, replacedBy = evidence()
 		require.Equal(t, next.Fingerprint(), fingerprint)
 		require.Empty(t, replacedBy)
 
-		// A process that still seals under the old key, and the run that makes up for it.
+		// A process seals a secret under the old key; another rotation reseals it.
 		_, _, err = b.APIKeys.Create(t.Context(), b.tenant, "late", auth.RoleTokens, 0)
 		require.NoError(t, err)
 		n, err = rotation.MasterKey.Rotate(t.Context())
@@ -104,7 +104,7 @@ func TestRotateMasterKey(t *testing.T) {
 		after := b.under(identified)
 		_, err = after.Callers.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 		require.NoError(t, err)
-		// The endpoint's two secrets, by a delivery that is begun.
+		// An attempt shows that the endpoint's two secrets can be opened.
 		require.NoError(t, after.Webhooks.Test(t.Context(), b.tenant, endpoint))
 		begun, err := after.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 		require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestRotateMasterKey(t *testing.T) {
 		connection, err := after.Gateways.Open(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, "private", connection.Keys[0].Private)
-		// A user who must not be tracked is not.
+		// A user who must not be tracked is still refused.
 		require.Equal(t, old.Identity(b.tenant, "gone", "u"), after.Keys.Identity(b.tenant, "gone", "u"))
 		var refused *core.Error
 		_, err = after.Identification.Identify(t.Context(), b.tenant, identification("gone"))
@@ -124,12 +124,12 @@ func TestRotateMasterKey(t *testing.T) {
 	})
 }
 
-// under is an engine on the same database with other master keys.
+// under returns an engine on the same database with other master keys.
 func (b bundle) under(keys auth.Keyring) *app.Engine {
 	return app.New(base.Base{DB: b.DB, Keys: keys, Now: b.Now, Entropy: b.Entropy})
 }
 
-// ringOf is a keyring of several keys.
+// ringOf returns a keyring of several keys, each 64 times a digit.
 func ringOf(t testing.TB, digits ...string) auth.Keyring {
 	t.Helper()
 	text := ""

@@ -15,7 +15,7 @@ import (
 	"kith/core/webhook"
 )
 
-// fraud sets how the tenant's program handles signs of fraud.
+// fraud sets the fraud policy of the tenant's program.
 func (b bundle) fraud(t testing.TB, p referral.FraudPolicy) {
 	t.Helper()
 	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(stored *referral.Program) error {
@@ -42,7 +42,7 @@ func from(ip string) func(*rules.Identification) {
 	return func(in *rules.Identification) { in.IP = ip }
 }
 
-// signals are the signs of fraud in an account's referral.
+// signals returns the signs of fraud of an account's referral.
 func (b bundle) signals(t testing.TB, account string) (signals []referral.Signal) {
 	t.Helper()
 	for _, f := range b.referral(t, account).Moderation.Signals {
@@ -51,8 +51,8 @@ func (b bundle) signals(t testing.TB, account string) (signals []referral.Signal
 	return signals
 }
 
-// statuses are the moderation of an account's referral and what became of its
-// rewards: "REFERRER/REFERRED, REWARD/REWARD".
+// statuses returns the moderation of both sides of an account's referral, and the status
+// of both rewards: "REFERRER/REFERRED, REWARD/REWARD".
 func (b bundle) statuses(t testing.TB, account string) string {
 	t.Helper()
 	r := b.referral(t, account)
@@ -65,8 +65,8 @@ func (b bundle) statuses(t testing.TB, account string) string {
 	return fmt.Sprintf("%s/%s, %s/%s", r.Moderation.Referrer.Status, r.Moderation.Referred.Status, status(r.ReferrerReward), status(r.ReferredReward))
 }
 
-// Each signal is found at attribution, and again at conversion when it came
-// about later; what a program does about it is done to both sides.
+// Each signal is found at attribution, or at conversion if it began later. The program's
+// handling applies to both sides.
 func TestFraud_IsFoundAndHandled(t *testing.T) {
 	t.Parallel()
 	init := claim(referral.SourceInit, "ANNA10")
@@ -99,7 +99,7 @@ func TestFraud_IsFoundAndHandled(t *testing.T) {
 				require.Empty(t, b.signals(t, "late"))
 				require.Equal(t, "APPROVED/APPROVED, none/none", b.statuses(t, "late"))
 				b.identify(t, "late", sign)
-				require.Empty(t, b.signals(t, "late"), "not looked at in between")
+				require.Empty(t, b.signals(t, "late"), "an identification between attribution and conversion is not checked")
 				b.identify(t, "late", paid)
 				require.Equal(t, []referral.Signal{signal}, b.signals(t, "late"))
 				require.Equal(t, want[1], b.statuses(t, "late"))
@@ -108,7 +108,7 @@ func TestFraud_IsFoundAndHandled(t *testing.T) {
 	}
 }
 
-func TestFraud_ListOfTheOperator(t *testing.T) {
+func TestFraud_TempDomainsOfTheOperator(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	b.TempDomains = map[string]bool{"throwaway.example": true}
@@ -116,8 +116,7 @@ func TestFraud_ListOfTheOperator(t *testing.T) {
 	require.Equal(t, []referral.Signal{referral.SignalTempEmail}, b.signals(t, "friend"))
 }
 
-// More than 3 referrals in 30 minutes: the fourth flags all four, those that
-// converted too.
+// The fourth referral within 30 minutes flags all four, including those that converted.
 func TestFraud_Rate(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -133,7 +132,7 @@ func TestFraud_Rate(t *testing.T) {
 	b.pass(10 * core.Minute)
 	refer("f4")
 	for _, friend := range []string{"f1", "f2", "f3", "f4"} {
-		require.Empty(t, b.signals(t, friend), "30 minutes have passed since the first")
+		require.Empty(t, b.signals(t, friend), "the first is 30 minutes old")
 	}
 	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "f1"))
 	b.pass(10*core.Minute - 1)
@@ -147,10 +146,10 @@ func TestFraud_Rate(t *testing.T) {
 	require.Equal(t, []referral.Signal{referral.SignalRate}, b.signals(t, "f6"), "and every further one")
 
 	b.identify(t, "other", claim(referral.SourceInit, "BERT20"))
-	require.Empty(t, b.signals(t, "other"), "of another referrer")
+	require.Empty(t, b.signals(t, "other"), "a referral of another referrer")
 }
 
-func TestFraud_RateHoldsAndDeniesWhatWasGiven(t *testing.T) {
+func TestFraud_RateAppliesToEarlierRewards(t *testing.T) {
 	t.Parallel()
 	for handling, want := range map[referral.Handling]string{
 		referral.HandlePending: "PENDING/PENDING, PENDING/PENDING", referral.HandleDeny: "DENIED/DENIED, CANCELLED/CANCELLED",
@@ -167,12 +166,12 @@ func TestFraud_RateHoldsAndDeniesWhatWasGiven(t *testing.T) {
 		for _, friend := range []string{"f0", "f1"} {
 			require.Equal(t, want, b.statuses(t, friend), handling)
 		}
-		require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "f2"), "somebody had decided")
+		require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "f2"), "an operator had decided")
 		require.Equal(t, []referral.Signal{referral.SignalRate}, b.signals(t, "f2"))
 	}
 }
 
-// Four referrals that arrive at once flag each other.
+// Four concurrent referrals flag each other.
 func TestFraud_RateOfManyAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.fraud(t, referral.FraudPolicy{Handling: referral.HandlePending})
@@ -209,14 +208,14 @@ func TestFraud_DailyLimit(t *testing.T) {
 	require.Equal(t, []referral.Signal{referral.SignalDailyLimit}, b.signals(t, "f3"))
 	b.pass(22 * core.Hour)
 	b.identify(t, "later", claim(referral.SourceInit, "ANNA10"), paid)
-	require.Equal(t, []referral.Signal{referral.SignalDailyLimit}, b.signals(t, "later"), "held ones count")
+	require.Equal(t, []referral.Signal{referral.SignalDailyLimit}, b.signals(t, "later"), "pending rewards count")
 	b.pass(2 * core.Hour)
 	b.identify(t, "next-day", claim(referral.SourceInit, "ANNA10"), paid)
 	require.Empty(t, b.signals(t, "next-day"))
 }
 
-// A referral that began with an account sync is judged when its user is known,
-// and when it converts.
+// A referral that began with an account sync is checked when its user is identified, and
+// when it converts.
 func TestFraud_LateSelfReferral(t *testing.T) {
 	t.Parallel()
 	own := email("Anna+shop@EXAMPLE.com")
@@ -232,21 +231,21 @@ func TestFraud_LateSelfReferral(t *testing.T) {
 			},
 			[]string{"referral.code ANNA10: first-code", "referral.code ANNA10: self-referral-email"},
 		},
-		"and the account is paid by then": {
+		"the account has paid before": {
 			[]func(*testing.T, bundle){
 				func(t *testing.T, b bundle) { b.sync(t, "friend", referral.Paid, "ANNA10") },
 				func(t *testing.T, b bundle) { b.identify(t, "friend", own) },
 			},
 			[]string{"referral.code ANNA10: first-code", "referral.code ANNA10: self-referral-email"},
 		},
-		"and it is paid by that call": {
+		"the account pays in the same call": {
 			[]func(*testing.T, bundle){
 				func(t *testing.T, b bundle) { b.sync(t, "friend", "", "ANNA10") },
 				func(t *testing.T, b bundle) { b.identify(t, "friend", own, paid) },
 			},
 			[]string{"referral.code ANNA10: first-code", "referral.code ANNA10: self-referral-email"},
 		},
-		"the mailbox is told after the user": {
+		"the mailbox is set in a later identification": {
 			[]func(*testing.T, bundle){
 				func(t *testing.T, b bundle) { b.sync(t, "friend", "", "ANNA10") },
 				func(t *testing.T, b bundle) { b.identify(t, "friend") },
@@ -282,8 +281,8 @@ func TestFraud_LateSelfReferral(t *testing.T) {
 	}
 }
 
-// referable=false stops a code of an account sync when the account's user is
-// known, and denies the rewards when the user comes later.
+// referable=false refuses the code of an account sync if the account's user is known, and
+// denies the rewards if the user is identified later.
 func TestFraud_NotReferable(t *testing.T) {
 	t.Parallel()
 	not := func(in *rules.Identification) { in.Update.Referable = new(bool) }
@@ -298,7 +297,7 @@ func TestFraud_NotReferable(t *testing.T) {
 	b.identify(t, "later", not)
 	require.Equal(t, []string{"referral.code ANNA10: first-code", "referral.code ANNA10: not-referable"}, b.rules(t, "later"))
 	require.Equal(t, "DENIED/DENIED, none/none", b.statuses(t, "later"))
-	require.Empty(t, b.signals(t, "later"), "it is no sign of fraud")
+	require.Empty(t, b.signals(t, "later"), "it is not a sign of fraud")
 	b.identify(t, "later", paid)
 	require.Empty(t, b.rewards(t, "anna"))
 }
@@ -344,7 +343,7 @@ func TestModerate_Effects(t *testing.T) {
 	}
 }
 
-// What was decided before the conversion holds at the conversion.
+// A decision before the conversion applies at the conversion.
 func TestModerate_BeforeConversion(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[referral.Action]string{
@@ -360,8 +359,8 @@ func TestModerate_BeforeConversion(t *testing.T) {
 	}
 }
 
-// What was redeemed stays redeemed.
-func TestModerate_DeniesWhatIsLeft(t *testing.T) {
+// A denial cancels only what is not redeemed.
+func TestModerate_CancelsTheUnusedRest(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
@@ -373,11 +372,11 @@ func TestModerate_DeniesWhatIsLeft(t *testing.T) {
 	require.Equal(t, reward.StatusCancelled, after.Status(b.Now()))
 	require.Equal(t, reward.Sums{Redeemed: 400, Cancelled: 600}, after.Sums)
 	b.moderate(t, "friend", referral.Approve)
-	require.Equal(t, reward.Sums{Redeemed: 400}, b.referral(t, "friend").ReferrerReward.Sums, "and what was taken is given back")
+	require.Equal(t, reward.Sums{Redeemed: 400}, b.referral(t, "friend").ReferrerReward.Sums, "an approval restores the cancelled rest")
 	_, err = b.Rewards.Cancel(t.Context(), b.tenant, given.ID)
 	require.NoError(t, err)
 	b.moderate(t, "friend", referral.Deny, referral.Approve)
-	require.Equal(t, reward.StatusCancelled, b.referral(t, "friend").ReferrerReward.Status(b.Now()), "but not what somebody cancelled")
+	require.Equal(t, reward.StatusCancelled, b.referral(t, "friend").ReferrerReward.Status(b.Now()), "but not a reward that was cancelled by a call")
 }
 
 func TestModerate_AllOrNothing(t *testing.T) {
@@ -399,14 +398,14 @@ func TestModerate_AllOrNothing(t *testing.T) {
 	require.Zero(t, b.referral(t, "friend").Moderation.ByHand)
 }
 
-// Moderations and conversions that race: whatever comes first, in the end the
-// rewards are as the decision has it, and each side has at most one.
+// Concurrent moderations and conversions end with the rewards that the decision says, at
+// most one on each side.
 func TestModerate_AgainstConversions(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.fraud(t, referral.FraudPolicy{Handling: referral.HandlePending})
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), email("x@mailinator.com"))
 		id := b.referral(t, "friend").ID
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			switch i % 4 {
 			case 0:
 				_, err := b.Accounts.Sync(t.Context(), b.tenant, update("friend", referral.Paid, ""))
@@ -427,13 +426,13 @@ func TestModerate_AgainstConversions(t *testing.T) {
 	})
 }
 
-// Many who approve at once what was denied pay each side once.
+// Concurrent approvals of a denied referral give each side one reward.
 func TestModerate_ManyApprovalsPayOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.fraud(t, referral.FraudPolicy{Handling: referral.HandleDeny})
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), email("x@mailinator.com"), paid)
 		id := b.referral(t, "friend").ID
-		for _, err := range together(func(int) error {
+		for _, err := range concurrently(func(int) error {
 			return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Approve}})
 		}) {
 			require.NoError(t, err)
@@ -444,7 +443,7 @@ func TestModerate_ManyApprovalsPayOnce(t *testing.T) {
 	})
 }
 
-// Approving what was denied does not give more than the program's limits allow.
+// An approval of a denied referral gives no more than the program's limits allow.
 func TestModerate_KeepsTheLimits(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -459,7 +458,7 @@ func TestModerate_KeepsTheLimits(t *testing.T) {
 	require.Equal(t, "APPROVED/APPROVED, none/AVAILABLE", b.statuses(t, "denied"))
 }
 
-func TestReferral_TellsHowItMoves(t *testing.T) {
+func TestReferral_EmitsItsTransitions(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	line := b.subscribe(t, hook)
@@ -468,13 +467,13 @@ func TestReferral_TellsHowItMoves(t *testing.T) {
 		before := len(b.sent(t, line))
 		b.pass(core.Second)
 		do()
-		var told []webhook.Type
-		for _, what := range b.sent(t, line)[before:] {
-			if what == webhook.ReferralStarted || what == webhook.ReferralAutomoderated || what == webhook.ReferralConverted || what == webhook.ReferralEnded {
-				told = append(told, what)
+		var emitted []webhook.Type
+		for _, typ := range b.sent(t, line)[before:] {
+			if typ == webhook.ReferralStarted || typ == webhook.ReferralAutomoderated || typ == webhook.ReferralConverted || typ == webhook.ReferralEnded {
+				emitted = append(emitted, typ)
 			}
 		}
-		require.ElementsMatch(t, want, told)
+		require.ElementsMatch(t, want, emitted)
 	}
 	started := []webhook.Type{webhook.ReferralStarted, webhook.ReferralAutomoderated}
 	step(started, func() { b.identify(t, "friend", claim(referral.SourceInit, "ANNA10")) })
@@ -493,7 +492,7 @@ func TestReferral_TellsHowItMoves(t *testing.T) {
 	})
 }
 
-// A referral that a share link brought says which.
+// A referral by a share link has the URL of that link.
 func TestReferral_ShareLinkUsed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -523,8 +522,8 @@ func TestReferral_ByItsID(t *testing.T) {
 	}
 }
 
-// A user who is blocked after the referral began is denied its reward, whatever
-// the program says; so is who they referred.
+// If the referrer or the referred user is blocked after the referral began, both sides
+// are denied, whatever the fraud policy says.
 func TestFraud_Blocked(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

@@ -20,7 +20,7 @@ func aProgram(key core.ProgramKey) referral.Program {
 	return p
 }
 
-func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
+func TestCreateProgram_ReturnsTheStoredProgram(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	want := aProgram("gift")
@@ -43,13 +43,13 @@ func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
 	target, ok, err := programdb.TargetOnHost(t.Context(), b.DB.Reads, "gift.example", "")
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, b.tenant, target.Tenant, "the host it lands on is the tenant's shop")
+	require.Equal(t, b.tenant, target.Tenant, "the host of the landing page is a shop of the tenant")
 	want.LandingURL = ""
 	_, err = b.Programs.Create(t.Context(), b.tenant, want)
 	require.Equal(t, core.Invalid("sharing.url", "must be an absolute http or https URL"), err)
 }
 
-func TestCreateProgram_ATenantHasFifty(t *testing.T) {
+func TestCreateProgram_AtMost50(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for i := range referral.MaxPrograms - 1 {
@@ -63,7 +63,7 @@ func TestCreateProgram_ATenantHasFifty(t *testing.T) {
 
 func TestCreateProgram_OneOfManyWins(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		requireOneWins(t, together(func(int) error {
+		requireOneWins(t, concurrently(func(int) error {
 			_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 			return err
 		}), &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already; give another id"})
@@ -84,7 +84,7 @@ func TestUpdateProgram(t *testing.T) {
 	want := aProgram("other")
 	want.Key, want.AllowedHosts, want.Created, want.Modified = core.ClassicProgram, []string{}, start, start+core.Hour
 	want.Referred = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
-	require.Equal(t, want, got, "the key stays, and when it was made")
+	require.Equal(t, want, got, "the key and the time of creation stay")
 	info, err := b.Codes.Lookup(t.Context(), b.tenantRow(t), "ANNA10")
 	require.NoError(t, err)
 	require.Equal(t, want.Referred, info.Offer)
@@ -95,9 +95,9 @@ func TestUpdateProgram(t *testing.T) {
 		change func(*referral.Program) error
 		want   error
 	}{
-		"no such program":    {"nope", nil, core.NotFound("there is no such program")},
-		"a change that errs": {core.ClassicProgram, func(*referral.Program) error { return refused }, refused},
-		"an unsound program": {core.ClassicProgram, func(p *referral.Program) error {
+		"no such program":        {"nope", nil, core.NotFound("there is no such program")},
+		"a change with an error": {core.ClassicProgram, func(*referral.Program) error { return refused }, refused},
+		"an invalid program": {core.ClassicProgram, func(p *referral.Program) error {
 			p.Name = ""
 			return nil
 		}, core.Invalid("name", "must be 1 to 200 bytes")},
@@ -110,10 +110,10 @@ func TestUpdateProgram(t *testing.T) {
 	require.Equal(t, want, stored)
 }
 
-// Changes that are made at once are all kept: each sees the one before.
+// Concurrent changes are all kept: each sees the one before.
 func TestUpdateProgram_ManyAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		for _, err := range together(func(int) error {
+		for _, err := range concurrently(func(int) error {
 			_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 				p.Limits.Total++
 				return nil
@@ -146,13 +146,13 @@ func TestDeleteProgram(t *testing.T) {
 		b.Programs.Delete(t.Context(), empty, core.ClassicProgram))
 }
 
-// A program is deleted, or somebody has a code in it; never both.
+// A program is deleted, or a user has a code in it, but never both.
 func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 		require.NoError(t, err)
 		deleted := make(chan bool, callersAtOnce)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			if i%2 == 0 {
 				err := b.Programs.Delete(t.Context(), b.tenant, "gift")
 				deleted <- err == nil
@@ -182,8 +182,7 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 	})
 }
 
-// Codes are per program: users get theirs in a new one when they are identified
-// next.
+// Users get a code in a new program at their next identification.
 func TestCreateProgram_UsersGetTheirCodes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -196,16 +195,17 @@ func TestCreateProgram_UsersGetTheirCodes(t *testing.T) {
 	require.Len(t, codes, 2)
 	require.Equal(t, referral.UserCode{Program: core.ClassicProgram, Code: "ANNA10"}, codes[0])
 	require.Equal(t, core.ProgramKey("gift"), codes[1].Program)
-	require.Equal(t, codes, b.identify(t, "anna").User.Codes, "once")
+	require.Equal(t, codes, b.identify(t, "anna").User.Codes, "an identification adds no second code")
 }
 
-// Beyond the limits a referral converts, its referred side is rewarded, and the
-// referrer is not.
+// Beyond the limits a referral converts, and its referred side gets a reward, but its
+// referrer gets none.
 func TestLimits_OfRewards(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		limits referral.Limits
-		// steps are days; given says after which of them Anna was rewarded.
+		// steps has the days before each referral; given says whether Anna got a reward
+		// for it.
 		steps []core.Time
 		given []bool
 	}{
@@ -234,7 +234,7 @@ func TestLimits_OfRewards(t *testing.T) {
 	}
 }
 
-// Conversions at once do not exceed the limit together.
+// Concurrent conversions do not exceed the limit.
 func TestLimits_ManyConversionsAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
@@ -242,7 +242,7 @@ func TestLimits_ManyConversionsAtOnce(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, err)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
 			return err
 		}) {

@@ -18,8 +18,8 @@ import (
 
 const callersAtOnce = 64
 
-// together makes the calls at once and returns their errors.
-func together(call func(i int) error) []error {
+// concurrently makes callersAtOnce concurrent calls and returns their errors.
+func concurrently(call func(i int) error) []error {
 	done, errs := make(chan error), make([]error, callersAtOnce)
 	for i := range callersAtOnce {
 		go func() { done <- call(i) }()
@@ -33,7 +33,7 @@ func together(call func(i int) error) []error {
 func TestSyncAccount_FirstPaidOfManyConvertsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
-		for _, err := range together(func(int) error {
+		for _, err := range concurrently(func(int) error {
 			_, err := b.Accounts.Sync(t.Context(), b.tenant, update("friend", referral.Paid, ""))
 			return err
 		}) {
@@ -52,7 +52,7 @@ func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 			codes = append(codes, referral.UserCode{Program: core.ClassicProgram, Code: core.ReferralCode("CODE" + strconv.Itoa(i))})
 		}
 		b.identify(t, "anna", func(in *rules.Identification) { in.Update.Codes = codes })
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			_, err := b.Accounts.Sync(t.Context(), b.tenant, update("friend", "", codes[i].Code))
 			return err
 		}) {
@@ -70,11 +70,11 @@ func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 	})
 }
 
-// Identifications of one user with the same cookie, and PAID among them.
+// Concurrent identifications of one user have the same cookie, and half of them PAID.
 func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		created := make(chan bool, callersAtOnce)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			change := []func(*rules.Identification){b.cookie("ANNA10")}
 			if i%2 == 0 {
 				change = append(change, paid)
@@ -85,13 +85,13 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 		}) {
 			require.NoError(t, err)
 		}
-		news := 0
+		users := 0
 		for range callersAtOnce {
 			if <-created {
-				news++
+				users++
 			}
 		}
-		require.Equal(t, 1, news)
+		require.Equal(t, 1, users)
 		require.Equal(t, referral.Converted, b.state(t, "friend"))
 		require.Equal(t, map[reward.Source]int{reward.Referred: 1}, b.rewards(t, "friend"))
 		require.Equal(t, map[reward.Source]int{reward.FriendSignup: 1}, b.rewards(t, "anna"))
@@ -103,7 +103,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 
 func TestIdentify_OneOfManyCreates(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		requireOneWins(t, together(func(int) error {
+		requireOneWins(t, concurrently(func(int) error {
 			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", func(in *rules.Identification) { in.Create = true }))
 			return err
 		}), &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"})
@@ -112,7 +112,7 @@ func TestIdentify_OneOfManyCreates(t *testing.T) {
 
 func TestIdentify_OneOfManyGetsTheCode(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		requireOneWins(t, together(func(i int) error {
+		requireOneWins(t, concurrently(func(i int) error {
 			_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), func(in *rules.Identification) {
 				in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "WANTED"}}
 			}))
@@ -123,11 +123,11 @@ func TestIdentify_OneOfManyGetsTheCode(t *testing.T) {
 
 func TestLogEvents_OneOfManySendersOfAKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		requireOneWins(t, together(func(int) error {
+		requireOneWins(t, concurrently(func(int) error {
 			_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "the-one-key", Events: []event.Event{{Key: "k"}}})
 			return err
 		}), event.Duplicate())
-		require.Equal(t, int64(1), b.woken.Load(), "the worker is called for what was taken in")
+		require.Equal(t, int64(1), b.woken.Load(), "the worker is woken once, for the stored call")
 	})
 }
 
@@ -148,12 +148,12 @@ func requireOneWins(t *testing.T, errs []error, others *core.Error) {
 	require.Equal(t, 1, won)
 }
 
-// Of 64 senders who each want 70 of the same 1000, 14 get it: the balance is
-// never overdrawn, and each redemption is in the ledger.
+// Of 64 callers who each redeem 70 of the same 1000, 14 succeed: the balance is never
+// negative, and each redemption is in the ledger.
 func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
-		requireSome(t, 14, together(func(int) error {
+		requireSome(t, 14, concurrently(func(int) error {
 			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 70, "POINT")
 			return err
 		}))
@@ -166,8 +166,8 @@ func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
 	})
 }
 
-// The same over rewards of two users, redeemed by the account, by a user and by
-// the reward.
+// The same with rewards of two users, redeemed by the account, by a user and by the
+// reward.
 func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.Identification.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
@@ -179,7 +179,7 @@ func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 			})))
 		}
 		redeemed := make(chan int64, callersAtOnce)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			draw := []reward.Draw{{Account: "anna"}, {Account: "anna", User: "u"}, {Reward: rewards[i%6].ID}}[i%3]
 			draw.Unit, draw.Amount = "POINT", int64(50+i%7)
 			done, err := b.Redemptions.Draw(t.Context(), b.tenant, draw)
@@ -202,14 +202,14 @@ func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 		}
 		require.Equal(t, answered, stored)
 		require.Equal(t, stored, parts)
-		require.Greater(t, stored, int64(1800-57*2), "nearly all was wanted")
+		require.Greater(t, stored, int64(1800-57*2), "the calls redeem nearly all of it")
 	})
 }
 
 func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
-		requireOneWins(t, together(func(int) error {
+		requireOneWins(t, concurrently(func(int) error {
 			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "the-one-key"})
 			return err
 		}), reward.KeyUsed())
@@ -217,13 +217,13 @@ func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
 	})
 }
 
-// What is redeemed and what is cancelled never add up to more than there was,
-// whichever comes first; of 64 cancellations one does it.
+// The redeemed and the cancelled amount add up to the whole reward, and of all
+// cancellations one succeeds.
 func TestCancelReward_AgainstRedemptions(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
 		cancelled := make(chan bool, callersAtOnce)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			if i%2 == 0 {
 				_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 10, "POINT")
 				return err
@@ -248,7 +248,7 @@ func TestCancelReward_AgainstRedemptions(t *testing.T) {
 	})
 }
 
-// Workers of several backends settle each date once.
+// Workers of several backends settle each reward once.
 func TestSettleRewards_ByManyAtOnce(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
@@ -257,15 +257,15 @@ func TestSettleRewards_ByManyAtOnce(t *testing.T) {
 			ids = append(ids, b.reward(t, points("anna", 10, func(g *reward.Grant) { g.Scheduled = start + core.Hour })).ID)
 		}
 		b.pass(core.Hour)
-		for _, err := range together(func(int) error {
+		for _, err := range concurrently(func(int) error {
 			_, err := b.Rewards.Settle(t.Context())
 			return err
 		}) {
 			require.NoError(t, err)
 		}
 		created := map[string]int{}
-		for _, told := range b.told(t, line) {
-			if id, ok := strings.CutPrefix(told, "created "); ok {
+		for _, e := range b.rewardEvents(t, line) {
+			if id, ok := strings.CutPrefix(e, "created "); ok {
 				created[id]++
 			}
 		}

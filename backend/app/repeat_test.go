@@ -18,9 +18,8 @@ import (
 	"kith/core/wire"
 )
 
-// What is said to repeat what is stored leaves every row as it was, but for when
-// its account was stored last, and is answered by what was stored. What is not
-// often changes a row.
+// An identification that repeats the stored values changes no row except the account's
+// time of change, and returns the stored user. Others often change a row.
 func TestIdentify_RepeatStoresNothing(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
@@ -58,8 +57,8 @@ func TestIdentify_RepeatStoresNothing(t *testing.T) {
 	require.Greater(t, changes, 20)
 }
 
-// everyRow returns a query for all that a database has but for
-// account.updated_at: a line for each row.
+// everyRow returns a query that returns one text for each row of the database, with all
+// columns except account.updated_at.
 func everyRow(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	var parts []string
@@ -85,8 +84,8 @@ func texts(t *testing.T, db *sql.DB, query string) (out []string) {
 	return out
 }
 
-// randomIdentification is a call about one of few users, by few values, so that
-// calls often say again what was said before.
+// randomIdentification returns an identification of one of a few users with one of a few
+// values, so that calls often repeat earlier ones.
 func (b bundle) randomIdentification(t *testing.T, r *rand.Rand) rules.Identification {
 	t.Helper()
 	pick := func(options ...string) string { return options[r.IntN(len(options))] }

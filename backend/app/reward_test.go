@@ -20,7 +20,7 @@ import (
 	"kith/core/webhook"
 )
 
-// points is a grant of points to the user "u" of an account.
+// points returns a grant of points to the user "u" of an account.
 func points(account string, amount int64, change ...func(*reward.Grant)) reward.Grant {
 	g := reward.Grant{
 		Account: core.AccountID(account), User: "u", Source: reward.Manual,
@@ -39,7 +39,7 @@ func (b bundle) reward(t testing.TB, g reward.Grant) reward.Reward {
 	return r
 }
 
-// stored is a reward as it is now.
+// stored returns a reward as it is now.
 func (b bundle) stored(t testing.TB, id string) reward.Reward {
 	t.Helper()
 	r, err := b.Rewards.ByID(t.Context(), b.tenant, id)
@@ -47,6 +47,7 @@ func (b bundle) stored(t testing.TB, id string) reward.Reward {
 	return r
 }
 
+// settle settles all rewards that are due, and returns their number.
 func (b bundle) settle(t testing.TB) (settled int) {
 	t.Helper()
 	for {
@@ -59,9 +60,9 @@ func (b bundle) settle(t testing.TB) (settled int) {
 	}
 }
 
-// told are the events of rewards that the tenant's systems got since they were
-// last asked, as "reward.created ID" or "account/user 5 POINT".
-func (b bundle) told(t testing.TB, line webhook.Line) (told []string) {
+// rewardEvents returns the events of rewards for an endpoint since the last call, as
+// "created ID" or "account/user 5 POINT", sorted.
+func (b bundle) rewardEvents(t testing.TB, line webhook.Line) (events []string) {
 	t.Helper()
 	var leased []webhookdb.Leased
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
@@ -77,14 +78,14 @@ func (b bundle) told(t testing.TB, line webhook.Line) (told []string) {
 		require.NoError(t, json.Unmarshal([]byte(l.Data), &data))
 		switch l.Type {
 		case webhook.RewardCreated:
-			told = append(told, "created "+data.ID)
+			events = append(events, "created "+data.ID)
 		case webhook.RewardBalanceChanged:
 			require.Positive(t, data.ResourceVersion)
-			told = append(told, data.AccountID+"/"+data.UserID+" "+data.AvailableValue.String()+" "+data.Unit)
+			events = append(events, data.AccountID+"/"+data.UserID+" "+data.AvailableValue.String()+" "+data.Unit)
 		}
 	}
-	slices.Sort(told)
-	return told
+	slices.Sort(events)
+	return events
 }
 
 func TestCreateReward(t *testing.T) {
@@ -115,52 +116,52 @@ func codeOf(err error) core.Code {
 	return e.Code
 }
 
-// From scheduled to available to partly redeemed to expired: the status is never
-// late, and the ledger and the events follow.
-func TestReward_Life(t *testing.T) {
+// A reward is scheduled, available, partly redeemed and expired. Its status changes with
+// the dates; the ledger and the events follow when rewards are settled.
+func TestReward_Lifecycle(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Scheduled, g.Expires = start+core.Hour, start+core.Day }))
 		require.Equal(t, reward.StatusPending, r.Status(b.Now()))
-		require.Empty(t, b.told(t, line), "it is not given yet")
+		require.Empty(t, b.rewardEvents(t, line), "the reward is not yet given")
 		require.Zero(t, b.settle(t))
 		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 1, "POINT")
 		require.Equal(t, core.Invalid("id", "the reward is PENDING, so nothing of it can be redeemed"), err)
 
 		b.pass(core.Hour)
-		require.False(t, b.stored(t, r.ID).Pending, "before the ledger knows")
+		require.False(t, b.stored(t, r.ID).Pending, "before it is settled")
 		done, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 300, Unit: "POINT"}, done)
 		require.Equal(t, 1, b.settle(t))
-		require.Equal(t, []string{"anna/u 300 POINT", "created " + r.ID}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 300 POINT", "created " + r.ID}, b.rewardEvents(t, line))
 		require.Equal(t, reward.StatusAvailable, b.stored(t, r.ID).Status(b.Now()))
 
 		b.pass(core.Day - core.Hour)
 		expired := b.stored(t, r.ID)
-		require.Equal(t, int64(300), expired.Sums.Expired, "before the ledger knows")
+		require.Equal(t, int64(300), expired.Sums.Expired, "before it is settled")
 		require.Equal(t, reward.StatusExpired, expired.Status(b.Now()))
 		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
 		require.Equal(t, 1, b.settle(t))
-		require.Equal(t, []string{"anna/u 0 POINT"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, line))
 		require.Zero(t, b.settle(t))
 		require.Equal(t, expired, b.stored(t, r.ID))
 	})
 }
 
-// While the worker was away, a reward was given and ended.
+// A reward has begun and expired since the last time that rewards were settled.
 func TestSettleRewards_BothDatesAtOnce(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Scheduled, g.Expires = start+core.Hour, start+core.Day }))
 		b.pass(2 * core.Day)
 		require.Equal(t, 2, b.settle(t))
-		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 0 POINT", "created " + r.ID}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 0 POINT", "created " + r.ID}, b.rewardEvents(t, line))
 	})
 }
 
-// More than a batch, of several tenants' worth of users.
+// There are more rewards than one batch settles.
 func TestSettleRewards_InBatches(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -176,20 +177,20 @@ func TestSettleRewards_InBatches(t *testing.T) {
 }
 
 func TestCancelReward(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500))
-		b.told(t, line)
+		b.rewardEvents(t, line)
 		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
 		require.NoError(t, err)
-		require.Equal(t, []string{"anna/u 300 POINT"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 300 POINT"}, b.rewardEvents(t, line))
 		b.pass(5)
 		cancelled, err := b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 		require.NoError(t, err)
 		require.Equal(t, reward.Sums{Redeemed: 200, Cancelled: 300}, cancelled.Sums)
 		require.Equal(t, start+5, cancelled.Cancelled)
 		require.Len(t, cancelled.Redemptions, 1)
-		require.Equal(t, []string{"anna/u 0 POINT"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, line))
 
 		_, err = b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 		require.Equal(t, core.Invalid("id", "the reward is CANCELLED, so it cannot be cancelled"), err)
@@ -202,13 +203,13 @@ func TestCancelReward(t *testing.T) {
 }
 
 func TestSetRewardStatus(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Held = true }))
-		require.Empty(t, b.told(t, line))
+		require.Empty(t, b.rewardEvents(t, line))
 		for _, step := range []struct {
-			to   reward.Status
-			told []string
+			to     reward.Status
+			events []string
 		}{
 			{reward.StatusAvailable, []string{"anna/u 500 POINT", "created " + r.ID}},
 			{reward.StatusPending, []string{"anna/u 0 POINT"}},
@@ -220,21 +221,21 @@ func TestSetRewardStatus(t *testing.T) {
 			r, err := b.Rewards.SetStatus(t.Context(), b.tenant, r.ID, step.to)
 			require.NoError(t, err)
 			require.Equal(t, step.to, r.Status(b.Now()))
-			require.Equal(t, step.told, b.told(t, line), step.to)
+			require.Equal(t, step.events, b.rewardEvents(t, line), step.to)
 		}
 		_, err := b.Rewards.SetStatus(t.Context(), b.tenant, r.ID, reward.StatusCancelled)
 		require.Equal(t, core.Invalid("id", "the reward is REDEEMED, so it cannot be cancelled"), err)
 	})
 }
 
-// A hold keeps a referral's rewards pending, a release gives them, and a denial
-// takes them back until it is taken back itself.
+// A pending referral keeps its rewards pending, an approval gives them, and a denial
+// cancels them until it is approved again.
 func TestModerateRewards(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 		ref := b.referral(t, "friend")
-		b.told(t, line)
+		b.rewardEvents(t, line)
 		moderate := func(m reward.Moderation) {
 			b.pass(1)
 			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
@@ -251,22 +252,22 @@ func TestModerateRewards(t *testing.T) {
 		status := func() reward.Status { return b.referral(t, "friend").ReferrerReward.Status(b.Now()) }
 		moderate(reward.ModerationPending)
 		require.Equal(t, reward.StatusPending, status())
-		require.Equal(t, []string{"anna/u 0 CENTS"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 0 CENTS"}, b.rewardEvents(t, line))
 		moderate(reward.ModerationApproved)
 		require.Equal(t, reward.StatusAvailable, status())
-		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.rewardEvents(t, line))
 		moderate(reward.ModerationDenied)
 		require.Equal(t, reward.StatusCancelled, status())
-		require.Equal(t, []string{"anna/u 0 CENTS"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 0 CENTS"}, b.rewardEvents(t, line))
 		moderate(reward.ModerationApproved)
-		require.Equal(t, reward.StatusAvailable, status(), "and what was taken back is given back")
-		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.told(t, line))
+		require.Equal(t, reward.StatusAvailable, status(), "an approval restores the cancelled reward")
+		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.rewardEvents(t, line))
 		require.Equal(t, reward.StatusAvailable, b.referral(t, "friend").ReferredReward.Status(b.Now()), "the other side")
 	})
 }
 
-// What expires first goes first, and of what expires together what was given
-// first; other units and users are left alone.
+// The credit that expires first is used first, and of credit with the same date, that
+// which was given first. Other units and users are not used.
 func TestRedeemCredit_Order(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.Identification.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
@@ -298,7 +299,7 @@ func TestRedeemCredit_Order(t *testing.T) {
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
 		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "", "POINT", 51)
 		require.Equal(t, core.Invalid("amount", "is more than the 50 POINT that are available"), err)
-		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "what is refused takes nothing")
+		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "a refused redemption uses nothing")
 	})
 }
 
@@ -330,8 +331,8 @@ func TestRedeemReward_Refused(t *testing.T) {
 	require.Equal(t, int64(100), b.stored(t, r.ID).Left())
 }
 
-// A key blocks for a day, over all ways to redeem.
-func TestRedeem_KeyLivesADay(t *testing.T) {
+// A key is refused for a day, whatever is redeemed.
+func TestRedeem_KeyIsRefusedForADay(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 100))
 		one, many := reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 10, Key: "invoice-7"}, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "invoice-7"}
@@ -349,16 +350,16 @@ func TestRedeem_KeyLivesADay(t *testing.T) {
 	})
 }
 
-// Draws of one transaction, as an import makes them: each sees what those before
-// it left, and one that is refused stops no other.
+// The draws of one transaction, as an import makes them, see the effects of those before
+// them. A refused draw does not stop the others.
 func TestRedeemWithin(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		one := b.reward(t, points("anna", 100))
 		b.pass(1)
 		b.reward(t, points("anna", 100))
 		b.reward(t, points("bert", 100))
-		b.told(t, line)
+		b.rewardEvents(t, line)
 		draws := []reward.Draw{
 			{Account: "anna", User: "u", Unit: "POINT", Amount: 60, Key: "line-one"},
 			{Account: "bert", User: "u", Unit: "POINT", Amount: 101},
@@ -385,32 +386,32 @@ func TestRedeemWithin(t *testing.T) {
 			done(60, 140), short("100"), short("0"), done(60, 80), {Refused: reward.KeyUsed()},
 			{Refused: core.Invalid("id", "the reward is REDEEMED, so nothing of it can be redeemed")}, done(100, 0), short("80"), done(80, 0),
 		}, drawn)
-		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.rewardEvents(t, line))
 	})
 }
 
 func TestRewards_Events(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		credit := b.reward(t, points("anna", 500))
-		require.Equal(t, []string{"anna/u 500 POINT", "created " + credit.ID}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 500 POINT", "created " + credit.ID}, b.rewardEvents(t, line))
 		b.pass(1)
 		percent := b.reward(t, points("anna", 0, func(g *reward.Grant) { g.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1250} }))
-		require.Equal(t, []string{"anna/u 12.5 %", "created " + percent.ID}, b.told(t, line))
+		require.Equal(t, []string{"anna/u 12.5 %", "created " + percent.ID}, b.rewardEvents(t, line))
 		b.pass(1)
 		tank := b.reward(t, points("anna", 500, func(g *reward.Grant) {
 			g.Offer.Kind, g.FuelTankCode, g.FuelTankType = reward.FuelTank, "C", reward.Credit
 		}))
-		require.Equal(t, []string{"created " + tank.ID}, b.told(t, line), "a code is no balance")
+		require.Equal(t, []string{"created " + tank.ID}, b.rewardEvents(t, line), "a code changes no balance")
 		b.pass(1)
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 		ref := b.referral(t, "friend")
 		require.ElementsMatch(t, []string{
 			"anna/u 1000 CENTS", "friend/u 10 %", "created " + ref.ReferrerReward.ID, "created " + ref.ReferredReward.ID,
-		}, b.told(t, line))
+		}, b.rewardEvents(t, line))
 		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, credit.ID, 501, "POINT")
 		require.Error(t, err)
-		require.Empty(t, b.told(t, line), "nothing happened")
+		require.Empty(t, b.rewardEvents(t, line), "a refused redemption emits nothing")
 	})
 }
 
@@ -451,7 +452,7 @@ func TestBalances(t *testing.T) {
 			Pending: 50000, Expired: 600000, Cancelled: 3000,
 		}
 		require.Equal(t, int64(1+5+200), credit.Available())
-		for range 2 { // before and after the ledger knows of the date
+		for range 2 { // before and after rewards are settled
 			balances, err := b.Rewards.Balances(t.Context(), b.tenant, "anna", "u", "")
 			require.NoError(t, err)
 			require.Equal(t, []reward.Balance{

@@ -19,9 +19,8 @@ import (
 	"kith/core/reward"
 )
 
-// A call costs few round trips to a server, whatever it does: what it reads is loaded
-// together, and what it writes goes with the COMMIT. Each message to the server is a
-// request, which a proxy counts.
+// A call needs few round trips to a server: it reads all rows at once, and sends its
+// writes with the COMMIT. Each message to the server is a request, which a proxy counts.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	to, err := url.Parse(strings.Replace(sqldtest.Shared(t).PrimaryURL(), "ws", "http", 1))

@@ -21,7 +21,7 @@ func basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-func TestMakeKey_TellsLiveFromTestAndNeverRepeats(t *testing.T) {
+func TestMakeKey_HasThePrefixOfItsModeAndNeverRepeats(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	live, test := b.APIKeys.MakeKey("acme"), b.APIKeys.MakeKey("test_acme")
@@ -47,19 +47,19 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, b.key, key)
 	_, err = b.Keys.Open(auth.KeyPlace(test), first.Sealed)
-	require.Error(t, err, "a sealed key that was copied to another tenant")
+	require.Error(t, err, "a sealed key does not open for another tenant")
 
 	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already"}
 	other := b.tenant + "-other"
 	require.Equal(t, conflict, b.Tenants.Create(t.Context(), aTenant(other, b.APIKeys.MakeKey(other)), aTenant(b.tenant, b.APIKeys.MakeKey(b.tenant))))
 	_, err = tenantdb.Find(t.Context(), b.DB.Reads, other)
-	require.Equal(t, core.UnknownTenant(), err, "one of two tenants was made")
+	require.Equal(t, core.UnknownTenant(), err, "only one of two tenants was created")
 	again, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, stored, again)
 }
 
-func TestCreateTenant_RefusesWhatCannotWork(t *testing.T) {
+func TestCreateTenant_RefusesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, alias := range []core.TenantAlias{"", "a b", "a/b", "ü", core.TenantAlias(strings.Repeat("a", 65))} {
@@ -86,41 +86,41 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 	const (
 		key  = "key"
 		user = "user"
-		// anybody sends no credentials, none wrong ones.
-		anybody = "anybody"
-		none    = ""
+		// anonymous is a caller without credentials; none means wrong credentials.
+		anonymous = "anonymous"
+		none      = ""
 	)
 	for name, row := range map[string]struct{ authorization, userToken, want string }{
-		"key as password":         {basic("", b.key), "", key},
-		"key as user":             {basic(b.key, ""), "", key},
-		"key as both":             {basic(b.key, b.key), "", key},
-		"an id and the key":       {basic("an id of ours", b.key), "", key},
-		"scheme in any case":      {strings.Replace(basic("", b.key), "Basic", "bAsIc", 1), "", key},
-		"key before token":        {basic("", b.key), token, key},
-		"bearer":                  {"Bearer " + token, "", user},
-		"header":                  {"", token, user},
-		"header beside no bearer": {"Bearer undefined", token, user},
-		"not yet expired":         {"Bearer " + sign(b.key, start+core.Second), "", user},
-		"nothing":                 {"", "", anybody},
-		"empty bearer":            {"Bearer ", "", anybody},
-		"bearer null, no header":  {"Bearer null", "undefined", anybody},
-		"empty basic":             {basic("", ""), "", none},
-		"alias alone":             {basic(string(b.tenant), ""), "", none},
-		"wrong key as password":   {basic("", wrong), "", none},
-		"wrong key as user":       {basic(wrong, ""), "", none},
-		"key in another case":     {basic("", strings.ToLower(b.key)), "", none},
-		"key and something":       {basic(b.key, "x"), "", none},
-		"key as bearer":           {"Bearer " + b.key, "", none},
-		"hash of the key":         {basic("", auth.KeyHash(b.key)), "", none},
-		"not base64":              {"Basic :" + b.key, "", none},
-		"other scheme":            {"Digest " + b.key, "", none},
-		"bearer undefined":        {"Bearer undefined", "", anybody},
-		"signed by another key":   {"Bearer " + sign(wrong, start+core.Day), "", none},
-		"without exp":             {"Bearer " + sign(b.key, 0), "", none},
-		"expired":                 {"Bearer " + sign(b.key, start-core.Second), "", none},
-		"cut":                     {"Bearer " + token[:len(token)-2], "", none},
-		"wrong key, sound token":  {basic("", wrong), token, none},
-		"unsigned":                {"Bearer " + unsigned(token), "", none},
+		"key as password":          {basic("", b.key), "", key},
+		"key as user":              {basic(b.key, ""), "", key},
+		"key as both":              {basic(b.key, b.key), "", key},
+		"an id and the key":        {basic("an id of ours", b.key), "", key},
+		"scheme in any case":       {strings.Replace(basic("", b.key), "Basic", "bAsIc", 1), "", key},
+		"key before token":         {basic("", b.key), token, key},
+		"bearer":                   {"Bearer " + token, "", user},
+		"header":                   {"", token, user},
+		"header, bearer undefined": {"Bearer undefined", token, user},
+		"not yet expired":          {"Bearer " + sign(b.key, start+core.Second), "", user},
+		"nothing":                  {"", "", anonymous},
+		"empty bearer":             {"Bearer ", "", anonymous},
+		"bearer null, no header":   {"Bearer null", "undefined", anonymous},
+		"empty basic":              {basic("", ""), "", none},
+		"alias alone":              {basic(string(b.tenant), ""), "", none},
+		"wrong key as password":    {basic("", wrong), "", none},
+		"wrong key as user":        {basic(wrong, ""), "", none},
+		"key in another case":      {basic("", strings.ToLower(b.key)), "", none},
+		"key and something":        {basic(b.key, "x"), "", none},
+		"key as bearer":            {"Bearer " + b.key, "", none},
+		"hash of the key":          {basic("", auth.KeyHash(b.key)), "", none},
+		"not base64":               {"Basic :" + b.key, "", none},
+		"other scheme":             {"Digest " + b.key, "", none},
+		"bearer undefined":         {"Bearer undefined", "", anonymous},
+		"signed by another key":    {"Bearer " + sign(wrong, start+core.Day), "", none},
+		"without exp":              {"Bearer " + sign(b.key, 0), "", none},
+		"expired":                  {"Bearer " + sign(b.key, start-core.Second), "", none},
+		"cut":                      {"Bearer " + token[:len(token)-2], "", none},
+		"wrong key, valid token":   {basic("", wrong), token, none},
+		"unsigned":                 {"Bearer " + unsigned(token), "", none},
 	} {
 		caller, err := b.Callers.Authenticate(t.Context(), b.tenant, row.authorization, row.userToken)
 		if row.want == none {
@@ -144,7 +144,7 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 	require.Equal(t, core.UnknownTenant(), err)
 }
 
-// unsigned is the token with the algorithm "none" and no signature.
+// unsigned returns the token with the algorithm "none" and no signature.
 func unsigned(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	claims, _, _ := strings.Cut(rest, ".")
@@ -170,7 +170,7 @@ func TestAuthenticate_KeyOfOneTenantNeverWorksForAnother(t *testing.T) {
 	}
 }
 
-func TestSignToken_IsTheUsersWord(t *testing.T) {
+func TestSignToken_AuthenticatesItsUserOnly(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	token, err := b.Tenants.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Minute)
@@ -189,8 +189,8 @@ func TestSignToken_IsTheUsersWord(t *testing.T) {
 	require.NoError(t, caller.May(auth.LookupUser, "anyone", "at all"))
 }
 
-// A backend that was started with another master key is a fault of its
-// operator: the error says so, and is none that a caller would see.
+// A backend with another master key is a mistake of its operator. The error says so, and
+// is internal: no caller sees it.
 func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -205,8 +205,7 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	require.NoError(t, err, "the API key is compared, not opened")
 }
 
-// A change keeps what it does not name, and one that cannot stand changes
-// nothing.
+// A change keeps the settings that it does not name. An invalid change changes nothing.
 func TestChangeTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

@@ -8,13 +8,13 @@ import (
 	"kith/core"
 )
 
-// What was read a moment ago refuses wrong credentials; right ones, and those of a
-// tenant of which nothing was read, are for Authenticate.
+// The cache refuses only wrong credentials of a cached tenant. All others must be checked
+// by Authenticate.
 func TestWrongByCache_RefusesOnlyWrongCredentials(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	right, wrong := basic("", b.key), basic("", "wrong")
-	require.False(t, b.Callers.WrongByCache(b.tenant, wrong, ""), "nothing was read")
+	require.False(t, b.Callers.WrongByCache(b.tenant, wrong, ""), "the tenant is not cached")
 	_, err := b.Callers.Authenticate(t.Context(), b.tenant, right, "")
 	require.NoError(t, err)
 	require.True(t, b.Callers.WrongByCache(b.tenant, wrong, ""))
@@ -22,12 +22,12 @@ func TestWrongByCache_RefusesOnlyWrongCredentials(t *testing.T) {
 	require.True(t, b.Callers.WrongByCache(b.tenant, "", "no token"))
 	require.False(t, b.Callers.WrongByCache(b.tenant, right, ""))
 	require.False(t, b.Callers.WrongByCache("nobody", wrong, ""))
-	require.True(t, b.Callers.WrongByCache("nobody", "Basic ?", ""), "no form that credentials have")
+	require.True(t, b.Callers.WrongByCache("nobody", "Basic ?", ""), "malformed credentials")
 	b.pass(core.Second)
-	require.False(t, b.Callers.WrongByCache(b.tenant, wrong, ""), "what was read is too old")
+	require.False(t, b.Callers.WrongByCache(b.tenant, wrong, ""), "the entry has expired")
 }
 
-// A key that was revoked is refused at once, whatever was read a moment ago.
+// A revoked key is refused at once, even if the cache has it.
 func TestWrongByCache_AdmitsNoCaller(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -35,13 +35,13 @@ func TestWrongByCache_AdmitsNoCaller(t *testing.T) {
 	_, err := b.Callers.Authenticate(t.Context(), b.tenant, key, "")
 	require.NoError(t, err)
 	require.NoError(t, b.APIKeys.Revoke(t.Context(), b.tenant, "default", true))
-	require.False(t, b.Callers.WrongByCache(b.tenant, key, ""), "it was right a moment ago")
+	require.False(t, b.Callers.WrongByCache(b.tenant, key, ""), "the cache still has the key")
 	_, err = b.Callers.Authenticate(t.Context(), b.tenant, key, "")
 	require.Error(t, err)
 	require.True(t, b.Callers.WrongByCache(b.tenant, key, ""))
 }
 
-// A key of the other mode is named to its holder.
+// The error for a key of the other mode names that mode's tenant.
 func TestExplainWrongKey_NamesTheOtherMode(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

@@ -12,8 +12,8 @@ import (
 	"kith/core/rules"
 )
 
-// The rows of the table of spec 3.1, and what lies between them, as stories of calls.
-// Each step passes a second.
+// The rows of the table of spec 3.1, and the cases between them, as sequences of calls.
+// Between two calls there is one second.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	type step = func(*testing.T, bundle)
@@ -50,7 +50,7 @@ func TestTransitions(t *testing.T) {
 			[]step{identify(), identify(claim(referral.SourceInit, "ANNA10"))},
 			referral.InProgress, []string{"referral_code ANNA10: first-code"},
 		},
-		"row 2: the first that is sound of several": {
+		"row 2: the first valid code of several": {
 			[]step{identify(claim(referral.SourceCodes, "NOBODY"), claim(referral.SourceCodes, "BERT20"), claim(referral.SourceReferredBy, "ANNA10"))},
 			referral.InProgress, []string{"referredByCodes NOBODY: unknown-code", "referredByCodes BERT20: first-code"},
 		},
@@ -110,7 +110,7 @@ func TestTransitions(t *testing.T) {
 			[]step{identify(email("Anna+shop@EXAMPLE.com"), claim(referral.SourceInit, "ANNA10"))},
 			referral.None, []string{"referral_code ANNA10: self-referral-email"},
 		},
-		"self-referral by mailbox, told by account sync": {
+		"self-referral by mailbox, in an account sync": {
 			[]step{identify(email("anna@example.com")), sync("", "ANNA10")},
 			referral.None, []string{"referral.code ANNA10: self-referral-email"},
 		},
@@ -153,7 +153,7 @@ func TestSyncAccount_SelfReferralIsRefused(t *testing.T) {
 	require.Equal(t, []string{"referral.code ANNA10: self-referral-account"}, b.rules(t, "anna"))
 }
 
-// "Why was this user attributed?" must be answered by the record alone.
+// The record of a decision alone answers why a user was attributed.
 func TestIdentify_DecisionHasItsInputs(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -181,7 +181,7 @@ func TestIdentify_DecisionHasItsInputs(t *testing.T) {
 		"paid":true,"referable":true,"codeKnown":true,"codeOwnerAccount":"anna","codeOwnerUser":"u","shareMedium":null}`, refused.Inputs)
 }
 
-func TestIdentify_CookieIsBelievedOnlyWhileItHolds(t *testing.T) {
+func TestIdentify_CookieCountsOnlyWhileValid(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	signed := b.signed("ANNA10")
@@ -190,9 +190,9 @@ func TestIdentify_CookieIsBelievedOnlyWhileItHolds(t *testing.T) {
 		later  core.Time
 		rule   string
 	}{
-		"sound":             {signed, 0, "cookie ANNA10: first-code"},
+		"valid":             {signed, 0, "cookie ANNA10: first-code"},
 		"at the last ms":    {signed, 30 * core.Day, "cookie ANNA10: first-code"},
-		"a ms too old":      {signed, 30*core.Day + 1, "cookie ANNA10: cookie-expired"},
+		"1 ms too old":      {signed, 30*core.Day + 1, "cookie ANNA10: cookie-expired"},
 		"of a tenant":       {strings.TrimSuffix(signed, signed[len(signed)-4:]) + "AAAA", 0, "cookie : cookie-forged"},
 		"no cookie at all":  {"kith_" + string(b.tenant) + "=rubbish", 0, "cookie : cookie-malformed"},
 		"of another tenant": {strings.Replace(b.signedFor("other", "ANNA10"), "kith_other", "kith_"+string(b.tenant), 1), 0, "cookie : cookie-forged"},
@@ -203,8 +203,8 @@ func TestIdentify_CookieIsBelievedOnlyWhileItHolds(t *testing.T) {
 	}
 }
 
-// The order of preference: what is named in the call, Kith's cookie, then the
-// body's "cookies" (clients 1.8.5).
+// The order of preference is: a code in the call, Kith's cookie, then the body's "cookies"
+// (clients 1.8.5).
 func TestIdentify_OrderOfPreference(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -249,7 +249,7 @@ func TestReferral_OfAnAccountSyncNamesTheFirstUser(t *testing.T) {
 	require.Equal(t, referral.Converted, ref.State)
 }
 
-func TestSyncAccount_KeepsWhatIsNotGiven(t *testing.T) {
+func TestSyncAccount_KeepsMissingFields(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	interval, value, currency, count := referral.Interval("MONTH"), "19.90", "EUR", int64(3)

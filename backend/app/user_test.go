@@ -19,11 +19,11 @@ func requireCode(t *testing.T, want core.Code, err error) {
 	require.Equal(t, want, known.Code, err)
 }
 
-// Of many who block at once one does; what is attributed was attributed before.
-func TestBlockUser_MeetsAttribution(t *testing.T) {
+// Of concurrent blocks of a user one succeeds. No code of the user is attributed after it.
+func TestBlockUser_AgainstAttribution(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		blocks := make(chan error, callersAtOnce)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			if i%8 == 0 {
 				blocks <- b.Users.Block(t.Context(), b.tenant, "anna", "u")
 				return nil
@@ -69,7 +69,7 @@ func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 		require.NoError(t, err)
 		codes := []core.ReferralCode{"ANNA10", "BERT20"}
 		applied := make(chan core.ReferralCode, callersAtOnce)
-		for _, err := range together(func(i int) error {
+		for _, err := range concurrently(func(i int) error {
 			_, err := b.Codes.Apply(t.Context(), tenant, codes[i%2], "friend", "u")
 			if err == nil {
 				applied <- codes[i%2]
@@ -89,7 +89,7 @@ func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 	})
 }
 
-func TestIdentify_AccountHasAPlaceFor1000Users(t *testing.T) {
+func TestIdentify_AccountHasAtMost1000Users(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	rows := "accountId,id\n"
@@ -110,8 +110,8 @@ func TestIdentify_AccountHasAPlaceFor1000Users(t *testing.T) {
 	require.NoError(t, err, "a user of another account")
 }
 
-// A page of users has what each of them would have alone.
-func TestUsers_AreWhatEachIsAlone(t *testing.T) {
+// A page of users has the same data as reads of each user alone.
+func TestUsersList_EqualsSingleReads(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid, email("f@example.com"))
 		b.identify(t, "friend", func(in *rules.Identification) { in.Update.ID = "second" })

@@ -25,7 +25,7 @@ func (b bundle) subscribe(t testing.TB, url string) webhook.Line {
 	return webhook.Line{Tenant: b.tenant, Endpoint: webhook.Endpoint(url)}
 }
 
-// sent are the types of the events on the way to an endpoint, by their ids.
+// sent returns the types of the events for an endpoint, the oldest first.
 func (b bundle) sent(t testing.TB, line webhook.Line) (types []webhook.Type) {
 	t.Helper()
 	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 1000})
@@ -38,7 +38,7 @@ func (b bundle) sent(t testing.TB, line webhook.Line) (types []webhook.Type) {
 }
 
 func TestSubscribe_OneURLIsOneSubscription(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "Shop")
 		require.NoError(t, err)
 		require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, first.Secret)
@@ -53,7 +53,7 @@ func TestSubscribe_OneURLIsOneSubscription(t *testing.T) {
 	})
 }
 
-func TestSubscribe_IsBounded(t *testing.T) {
+func TestSubscribe_AtMost20(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for i := range webhook.MaxSubscriptions {
@@ -64,29 +64,29 @@ func TestSubscribe_IsBounded(t *testing.T) {
 	all, err := b.Webhooks.List(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, all, webhook.MaxSubscriptions)
-	b.subscribe(t, hook+"0") // has one
+	b.subscribe(t, hook+"0") // subscribed already
 }
 
-// Who is subscribed when an event happens gets it, each of them.
-func TestEmit_TellsWhoIsSubscribed(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+// An event goes to each endpoint that is subscribed when it happens.
+func TestEmit_ReachesCurrentSubscriptions(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		one, two := b.subscribe(t, hook), b.subscribe(t, hook+"2")
 		b.identify(t, "ben")
 		require.Contains(t, b.sent(t, one), webhook.UserCreated)
 		require.ElementsMatch(t, b.sent(t, one), b.sent(t, two))
 		late := b.subscribe(t, hook+"3")
-		require.Empty(t, b.sent(t, late), "what happened before")
+		require.Empty(t, b.sent(t, late), "an event before the subscription")
 		require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, hook+"2"))
 		b.subscribe(t, hook+"2")
-		require.Empty(t, b.sent(t, two), "what was sent before it was unsubscribed is forgotten")
+		require.Empty(t, b.sent(t, two), "deliveries of the former subscription are deleted")
 	})
 }
 
-// An event is written with the change that it tells of, or not at all.
+// An event is stored together with the change that it reports, or not at all.
 func TestEmit_RolledBackWithItsChange(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
-		// The code belongs to Anna, which is found out after the user was stored.
+		// The code belongs to Anna: the call fails after the user was stored.
 		_, err := b.Identification.Identify(t.Context(), b.tenant, identification("ben", func(in *rules.Identification) {
 			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}, {Program: core.ClassicProgram, Code: "ANNA10"}}
 		}))
@@ -97,7 +97,7 @@ func TestEmit_RolledBackWithItsChange(t *testing.T) {
 	})
 }
 
-// A new user, and each code that is given, is told of once.
+// A new user is reported once, and so is each new code.
 func TestEmit_UserAndCodes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -112,7 +112,7 @@ func TestEmit_UserAndCodes(t *testing.T) {
 	b.identify(t, "ben", func(in *rules.Identification) {
 		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN2"}}
 	})
-	// Ids of one millisecond are in no order, attempts are.
+	// The ids of one millisecond are in no order, but attempts are.
 	require.ElementsMatch(t, []webhook.Type{webhook.CouponCreated, webhook.UserCreated, webhook.CouponCreated}, b.sent(t, line))
 	begun := b.begin(t)
 	data := func(i int) string {
@@ -137,7 +137,7 @@ func TestTestSubscription_GoesToOneEndpoint(t *testing.T) {
 	require.Empty(t, b.sent(t, two))
 }
 
-func TestSubscriptions_OfOneTenantAreNotAnothers(t *testing.T) {
+func TestSubscriptions_AreSeparatePerTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	other := bundleOn(t, b.DB)
@@ -160,7 +160,7 @@ func TestSubscriptions_OfOneTenantAreNotAnothers(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestSigningKey_OneOfManyStartsMakesIt(t *testing.T) {
+func TestSigningKey_ConcurrentStartsUseOneKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		failed := make(chan error, 4)
 		for range 4 {
@@ -176,7 +176,7 @@ func TestSigningKey_OneOfManyStartsMakesIt(t *testing.T) {
 	})
 }
 
-// A key that was replaced stays published for a week, and at most five are.
+// A replaced key stays published for a week. At most five keys are published.
 func TestSigningKey_Rotation(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -200,12 +200,12 @@ func TestSigningKey_Rotation(t *testing.T) {
 		require.Equal(t, want, ids())
 	}
 	b.pass(webhook.KeyPublished - 1)
-	require.Equal(t, want[:2], ids(), "the one that signs, and the one that was replaced a week less 1 ms ago")
+	require.Equal(t, want[:2], ids(), "the current key, and the key that was replaced 1 ms less than a week ago")
 	b.pass(1)
 	require.Equal(t, want[:1], ids())
 }
 
-// A process with another master key than the one before could sign nothing.
+// A process whose master key does not open the signing key reports that at its start.
 func TestSigningKey_OfAnotherMasterKey(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

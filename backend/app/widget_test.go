@@ -19,7 +19,7 @@ import (
 	"kith/core/wire"
 )
 
-// keyHolder is a caller with the tenant's API key.
+// keyHolder returns a caller with the tenant's API key.
 func (b bundle) keyHolder(t testing.TB) base.Caller {
 	t.Helper()
 	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
@@ -27,21 +27,21 @@ func (b bundle) keyHolder(t testing.TB) base.Caller {
 	return base.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }
 
-// anybody is a caller without credentials.
-func (b bundle) anybody(t testing.TB) base.Caller {
+// anonymous returns a caller without credentials.
+func (b bundle) anonymous(t testing.TB) base.Caller {
 	c := b.keyHolder(t)
 	c.Key = false
 	return c
 }
 
-// user is a caller with a token of the user "u" of an account.
+// user returns a caller with a token of the user "u" of an account.
 func (b bundle) user(t testing.TB, account core.AccountID) base.Caller {
-	c := b.anybody(t)
+	c := b.anonymous(t)
 	c.User, c.Token = &wire.Subject{Account: account, User: "u"}, "the token"
 	return c
 }
 
-// shown is what a rendered widget was told.
+// shown returns the data in a rendered widget.
 func shown(t testing.TB, w wire.Widget) (ident, data gjson.Result) {
 	t.Helper()
 	_, rest, ok := strings.Cut(w.Template, "<script>window.widgetIdent=")
@@ -72,8 +72,8 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 		token   string
 	}{
 		{"the user", b.user(t, "anna"), true, "the token"},
-		{"a holder of the API key", b.keyHolder(t), true, ""},
-		{"anybody", b.anybody(t), false, ""},
+		{"a caller with the API key", b.keyHolder(t), true, ""},
+		{"an anonymous caller", b.anonymous(t), false, ""},
 	} {
 		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{
 			Caller: c.caller, Account: "anna", User: "u", Base: "https://kith.example", EngagementMedium: analytics.Popup,
@@ -103,12 +103,12 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 			continue
 		}
 		subject, err := wire.VerifyToken(b.tenant, []string{b.key}, ident.Get("token").String(), start+core.Hour, false)
-		require.NoError(t, err, "the API key's widget gets a token of its user")
+		require.NoError(t, err, "a widget that was requested with the API key has a token of its user")
 		require.Equal(t, core.AccountID("anna"), subject.Account)
 	}
 }
 
-// The widget of who was referred names the referrer.
+// The widget of a referred user names the referrer.
 func TestRenderWidget_Conversion(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -127,11 +127,11 @@ func TestRenderWidget_Conversion(t *testing.T) {
 	require.Equal(t, "Anna", data.Get("referredBy.name").String())
 }
 
-// A widget without a user is anybody's; with a token it is the token's user's.
-func TestRenderWidget_OfNobodyAndOfTheToken(t *testing.T) {
+// Without ids the widget has the user of the token, or no user.
+func TestRenderWidget_WithoutUserAndByToken(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	for _, caller := range []base.Caller{b.anybody(t), b.keyHolder(t)} {
+	for _, caller := range []base.Caller{b.anonymous(t), b.keyHolder(t)} {
 		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: caller})
 		require.NoError(t, err)
 		ident, data := shown(t, w)
@@ -145,8 +145,7 @@ func TestRenderWidget_OfNobodyAndOfTheToken(t *testing.T) {
 	require.Equal(t, "anna@example.com", gjson.Get(w.User, "email").String())
 }
 
-// The SDK encodes ids where no URL has them; an id that somebody has is taken as
-// it is.
+// The SDK encodes ids outside of URLs too. The id of an existing user is not decoded.
 func TestRenderWidget_EncodedIDs(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -155,7 +154,7 @@ func TestRenderWidget_EncodedIDs(t *testing.T) {
 	for given, want := range map[core.AccountID]core.AccountID{
 		"a%40x.example": "a@x.example", "a@x.example": "a@x.example", "100%41": "100%41", "100%2541": "100%41",
 	} {
-		for _, caller := range []base.Caller{b.anybody(t), b.keyHolder(t), b.user(t, want)} {
+		for _, caller := range []base.Caller{b.anonymous(t), b.keyHolder(t), b.user(t, want)} {
 			w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: caller, Account: given, User: "u"})
 			require.NoError(t, err, given)
 			require.Equal(t, want, w.Account)
@@ -163,28 +162,28 @@ func TestRenderWidget_EncodedIDs(t *testing.T) {
 		_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "anna"), Account: given, User: "u"})
 		require.ErrorContains(t, err, "another user")
 	}
-	_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.anybody(t), Account: "no%", User: "body"})
+	_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.anonymous(t), Account: "no%", User: "body"})
 	require.ErrorContains(t, err, "no such user")
 }
 
-// Secure mode decides who is admitted.
+// Secure mode decides which callers are allowed.
 func TestRenderWidget_SecureMode(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, c := range []struct {
-		mode                  auth.Mode
-		anybody, user, holder bool
+		mode                 auth.Mode
+		anonymous, user, key bool
 	}{{auth.Open, true, true, true}, {auth.Signed, false, true, true}, {auth.Disabled, false, false, true}} {
-		for i, caller := range []base.Caller{b.anybody(t), b.user(t, "anna"), b.keyHolder(t)} {
+		for i, caller := range []base.Caller{b.anonymous(t), b.user(t, "anna"), b.keyHolder(t)} {
 			caller.Tenant.SecureMode[auth.GetWidget] = c.mode
 			_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: caller, Account: "anna", User: "u"})
-			require.Equal(t, []bool{c.anybody, c.user, c.holder}[i], err == nil, "%s: %v", c.mode, err)
+			require.Equal(t, []bool{c.anonymous, c.user, c.key}[i], err == nil, "%s: %v", c.mode, err)
 		}
 	}
 }
 
-// What a tenant stores is shown; what it takes back is the default again, which
-// itself is a template that could be stored.
+// A stored template is shown. After its deletion the default is shown again. The default
+// is itself a valid template.
 func TestPutWidget_IsShown(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
@@ -206,7 +205,7 @@ func TestPutWidget_IsShown(t *testing.T) {
 	w := render(widget.Type{Program: core.ClassicProgram, Key: widget.Referrer})
 	require.True(t, strings.HasSuffix(w.Template, "</script>\n</head>Ours"), w.Template)
 	require.Equal(t, []string{`{"a":1}`, `{"b":2}`, ""}, []string{w.Values, w.Options, w.Branding})
-	require.NotContains(t, render(widget.Type{Key: widget.Referrer}).Template, "Ours", "the tenant's widget of this key is another")
+	require.NotContains(t, render(widget.Type{Key: widget.Referrer}).Template, "Ours", "the widget without a program is another one")
 
 	require.NoError(t, b.Widgets.Delete(t.Context(), b.tenant, first))
 	require.NotContains(t, render(first).Template, "Ours")
@@ -216,7 +215,7 @@ func TestPutWidget_IsShown(t *testing.T) {
 	require.ErrorContains(t, err, "whole HTML document")
 }
 
-func TestPutWidget_IsBounded(t *testing.T) {
+func TestPutWidget_AtMost200(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for i := range widget.MaxPerTenant {

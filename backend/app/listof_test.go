@@ -17,8 +17,8 @@ import (
 	"kith/core/wire"
 )
 
-// What is read for several users at once is what is read for each of them.
-func TestBatches_AreWhatEachReadSays(t *testing.T) {
+// The lists of several users are those that are read for each user alone.
+func TestListOf_EqualsSingleReads(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		users := []referral.Identity{{Account: "anna", User: "u"}, {Account: "bert", User: "u"}, {Account: "no\"body", User: "x"}}
 		for i := range 5 {
@@ -104,7 +104,7 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 	})
 }
 
-// logEvents takes events in and has them processed.
+// logEvents logs n events of a user and processes them.
 func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	t.Helper()
 	text := `{"events":[`
@@ -115,7 +115,7 @@ func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	require.NoError(t, err)
 	_, err = b.Events.Log(t.Context(), b.keyHolder(t), batch)
 	require.NoError(t, err)
-	// Others may have events there too.
+	// Other tests may have events there too.
 	for waits := true; waits; {
 		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
 			_, err := eventdb.ProcessIntake(t.Context(), tx, 100)
