@@ -120,7 +120,7 @@ func TestCLI_Errors(t *testing.T) {
 		{"an invalid reward", s, nil, "program update classic --tenant demo --referrer-reward tenner", 1, "referrer-reward: must be 'none', a percentage"},
 		{"a discount above 100%", s, nil, "program update classic --tenant demo --referred-reward 101%", 1, "referred-reward: must be a percentage from 0 to 100"},
 		{"a reward of nothing", s, nil, "program update classic --tenant demo --referred-reward 0%", 1, "referred-reward: must be more than 0"},
-		{"a period alone", s, nil, "program update classic --tenant demo --period 24h", 1, "period: must be set together with limits.rewardsInPeriod"},
+		{"a period alone", s, nil, "program update classic --tenant demo --period 24h", 1, "period: must be set together with limits.rewardsInPeriod; give both or neither"},
 		{"a fraud handling that is none", s, nil, "program update classic --tenant demo --fraud pardon", 1, "fraud: must be one of NONE, PENDING, DENY"},
 		{"a fraud signal that is none", s, nil, "program update classic --tenant demo --fraud-signal smell=deny", 1, "fraud-signal: smell is not one of name"},
 		{"settings of no tenant", s, nil, "tenant show nobody", 1, "no tenant"},
