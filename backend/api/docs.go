@@ -27,7 +27,7 @@ type documentation struct {
 // afterwards.
 const documentationCache = "public, max-age=3600"
 
-// documentationPages are the pages by their paths. Anybody may read them. The paths do
+// documentationPages are the pages by their paths. They are public. The paths do
 // not belong to the service (link.OwnPath), since a shop may have pages there: behind
 // its proxy they are the shop's, and so is a request with a referral code.
 var documentationPages = map[string]func() (documentation, error){

@@ -16,7 +16,7 @@ import (
 	"kith/backend/api/docs"
 )
 
-// get asks for a page.
+// get requests a page.
 func get(t *testing.T, method, target string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
@@ -84,11 +84,12 @@ func assertLinksResolve(t *testing.T, html string) {
 	t.Helper()
 	for i, part := range strings.Split(html, `href="#`) {
 		if name, _, _ := strings.Cut(part, `"`); i > 0 {
-			assert.Contains(t, html, `id="`+name+`"`, "nothing has this name")
+			assert.Contains(t, html, `id="`+name+`"`, "no element has this id")
 		}
 	}
 }
 
+// The pages are sent with gzip to clients that accept it, and have an ETag.
 func TestDocs_IsCompressedAndCached(t *testing.T) {
 	t.Parallel()
 	plain, packed := get(t, "GET", "/docs"), get(t, "GET", "/docs", "Accept-Encoding: gzip, br")

@@ -30,8 +30,8 @@ import (
 	"kith/core/wire"
 )
 
-// rows are the rows of the tables below a heading of docs/api.md, each by its first
-// cell, or in a table of four columns by its first two.
+// rows returns the rows of the tables below a heading of docs/api.md, by the first cell
+// or, in a table of four columns, by the first two.
 func rows(t *testing.T, heading string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/api.md")
@@ -51,8 +51,8 @@ func rows(t *testing.T, heading string) map[string][]string {
 	return all
 }
 
-// constantIn is the value of a constant, or of a key of the last literal, in a file of
-// another package that does not export it.
+// constantIn returns the value of an unexported constant in a file of another package, or
+// of a key of a composite literal; if several have the key, the last one.
 func constantIn(t *testing.T, file, name string) int64 {
 	t.Helper()
 	files := token.NewFileSet()
@@ -84,8 +84,7 @@ func constantIn(t *testing.T, file, name string) int64 {
 	return n
 }
 
-// Each limit in docs/api.md is the one of the code, and there is no row that is not
-// compared.
+// Each limit in docs/api.md is that of the code, and every row is compared.
 func TestAPIDocument_LimitsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	in := func(file, name string) int64 { return constantIn(t, file, name) }
@@ -137,7 +136,7 @@ func TestAPIDocument_LimitsAreThoseOfTheCode(t *testing.T) {
 	require.Error(t, check(core.ParseIdempotencyKey)(strings.Repeat("a", 7)))
 }
 
-// defaultOf is the default of a variable, as docs/configure.md has it, which a test
+// defaultOf returns the default of a variable in docs/configure.md, which another test
 // compares with the program.
 func defaultOf(t *testing.T, variable string) (n int64) {
 	t.Helper()

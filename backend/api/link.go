@@ -35,9 +35,9 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// page answers a request for a page: a code that it carries moves into the
-// cookie. Without a code, the pages that describe the API are answered here, and
-// any other page by Pages.
+// page serves a path that is not part of the API. If the query has a referral code, the
+// code is stored in the cookie. Without a code, the pages that describe the API are
+// served here, and all others by Pages.
 func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	code, carried := link.Carried(r.URL.RawQuery)
 	if carried && (r.Method == http.MethodGet || r.Method == http.MethodHead) {

@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// openapiYAML describes the whole REST surface; tests compare it with the
-// routes and with what the stories send and get. It is written by hand: bodies
-// are written by core/wire, not by structs that it could be made from.
+// openapiYAML describes the whole REST API; tests compare it with the routes and with the
+// requests and answers of the stories. It is written by hand, since core/wire has no
+// structs from which it could be generated.
 //
 //go:embed openapi.yaml
 var openapiYAML []byte
@@ -46,11 +46,11 @@ func (a *API) openapiRoutes() routes {
 	return routes{"/api/v1/openapi.json": {"GET": openapi}}
 }
 
-// openapiJSON assembles the document, once: that takes 200 ms and 20 MB, and anybody
-// may ask for it.
+// openapiJSON assembles the document once: that takes 200 ms and 20 MB, and any client may
+// request the document.
 var openapiJSON = sync.OnceValues(func() ([]byte, error) { return assembleOpenAPI(openapiYAML, openapiExamplesJSON) })
 
-// openapi is GET /api/v1/openapi.json.
+// openapi handles GET /api/v1/openapi.json.
 func openapi(w http.ResponseWriter, _ *http.Request) error {
 	document, err := openapiJSON()
 	if err != nil {
@@ -63,7 +63,7 @@ func openapi(w http.ResponseWriter, _ *http.Request) error {
 
 // assembleOpenAPI returns the document as JSON, in the order of the YAML. It adds
 // the examples, and writes the errors that x-errors names into the descriptions of
-// the responses. Keys at the top that begin with "x-" are not part of the document.
+// the responses. Top-level keys that begin with "x-" are not part of the document.
 func assembleOpenAPI(document, examples []byte) ([]byte, error) {
 	var tree yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(document, &tree, yaml.UseOrderedMap()); err != nil {
@@ -103,7 +103,7 @@ func (o object) get(key string) any {
 	return nil
 }
 
-// object returns the object at a key; nil when there is none.
+// object returns the object at a key, or nil if the value is not an object.
 func (o object) object(key string) object {
 	inner, _ := o.get(key).(object)
 	return inner
@@ -121,12 +121,13 @@ func (o object) with(key string, value any) object {
 	return append(o, member{key, value})
 }
 
+// without returns a copy without a key.
 func (o object) without(key string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == key })
 }
 
-// unmerged turns what the YAML library returns into objects. Of a key that a merge
-// repeats, the value that was written there counts.
+// unmerged converts the values of the YAML library to objects. If a merge key repeats a
+// key, the value that is written out counts.
 func unmerged(node any) any {
 	switch node := node.(type) {
 	case yaml.MapSlice:
@@ -178,7 +179,7 @@ func writeOrdered(out *bytes.Buffer, node any) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	err := e.Encode(node)
-	out.Truncate(out.Len() - 1) // the newline
+	out.Truncate(out.Len() - 1) // remove the newline
 	return err
 }
 
@@ -203,6 +204,7 @@ func (d *openapiAssembly) describeErrors() error {
 	return nil
 }
 
+// names returns the strings of a list; none if it is nil.
 func names(list any) []string {
 	items, _ := list.([]any)
 	all := make([]string, len(items))
@@ -220,7 +222,7 @@ func (d *openapiAssembly) withErrors(response object, withStatus bool, errors []
 		if e == nil {
 			return nil, fmt.Errorf("x-errors has no %s", name)
 		}
-		// A list that is there already goes on.
+		// If the description ends in a list, the list is continued.
 		if i == 0 && !strings.Contains(text, "\n- ") {
 			text += "\n"
 		}
@@ -237,7 +239,7 @@ func (d *openapiAssembly) withErrors(response object, withStatus bool, errors []
 	return response.without("x-errors").with("description", text), nil
 }
 
-// eachOperation replaces every operation by what do returns.
+// eachOperation replaces each operation by the result of do.
 func (d *openapiAssembly) eachOperation(do func(operation object) (object, error)) error {
 	for _, path := range d.root.object("paths") {
 		item := path.value.(object)
@@ -256,7 +258,7 @@ func (d *openapiAssembly) eachOperation(do func(operation object) (object, error
 	return nil
 }
 
-// complete adds its own errors and its example to an operation.
+// complete adds to an operation its errors and its example.
 func (d *openapiAssembly) complete(operation object) (object, error) {
 	responses := operation.object("responses")
 	for i, m := range responses {
@@ -273,7 +275,7 @@ func (d *openapiAssembly) complete(operation object) (object, error) {
 		if len(own) == 0 {
 			continue
 		}
-		// The response is this operation's own now, and not a shared one.
+		// The response now belongs to this operation and is no longer shared.
 		described, err := d.withErrors(d.resolved(m.value), false, own)
 		if err != nil {
 			return nil, err
@@ -283,7 +285,7 @@ func (d *openapiAssembly) complete(operation object) (object, error) {
 	return d.withExample(operation.without("x-errors"))
 }
 
-// resolved is what a reference to a component refers to, or node itself.
+// resolved returns the component to which a reference refers, or node itself.
 func (d *openapiAssembly) resolved(node any) object {
 	o, _ := node.(object)
 	ref, ok := o.get("$ref").(string)
@@ -297,8 +299,8 @@ func (d *openapiAssembly) resolved(node any) object {
 	return o
 }
 
-// withExample adds the example of an operation: the command, the body that is sent,
-// and the answer.
+// withExample adds the example of an operation: the command, the body of the request and
+// the answer.
 func (d *openapiAssembly) withExample(operation object) (object, error) {
 	name, _ := operation.get("operationId").(string)
 	e, ok := d.examples[name]

@@ -106,8 +106,8 @@ var gatewayCheck = func() map[string]string {
 	return map[string]string{"bt_signature": "lab_public_key|" + gateway.Key{Private: "lab_private_key"}.Sign(payload), "bt_payload": payload}
 }()
 
-// curl is a request as a command. What is secret is a variable of the shell, unless
-// it is the key of the demo.
+// curl returns a request as a command. A secret is a variable of the shell, except the key
+// of the demo tenant.
 func curl(t *testing.T, x transcript.Exchange) string {
 	t.Helper()
 	words := []string{"curl '" + exampleBase + exampleText(x.Target) + "'"}
@@ -142,8 +142,7 @@ func curl(t *testing.T, x transcript.Exchange) string {
 
 var storyCapture = regexp.MustCompile(`\{\{([a-z_0-9]+)(?::[a-z]+)?\}\}`)
 
-// exampleText fills the captures of a story with values of their form, which are the
-// same in every run.
+// exampleText replaces the captures in a text of a story with fixed values of their form.
 func exampleText(text string) string {
 	return storyCapture.ReplaceAllStringFunc(text, func(s string) string {
 		name := storyCapture.FindStringSubmatch(s)[1]
@@ -201,7 +200,7 @@ func (d document) described(t *testing.T, o operation) (is describedOperation) {
 }
 
 // Every operation has a summary, a description, an example of its request and of its
-// answer, which are of the documented form, and a list of the errors that it answers.
+// answer that match the schemas, and a list of its errors.
 func TestOpenAPI_EveryOperationIsExplained(t *testing.T) {
 	d := served(t)
 	schemas := compiler(t, d)
@@ -267,12 +266,12 @@ func requireExample(t *testing.T, schemas *jsonschema.Compiler, at string, m exa
 	}
 }
 
-// listedError is one line of the list of errors of a response.
+// listedError is one element of the list of errors of a response.
 type listedError struct{ status, code, rs string }
 
 var errorLine = regexp.MustCompile("(?m)^- (?:([0-9]{3}) )?`([A-Z_]+)`(?: \\(`(RS[0-9]{3})`\\))?: .+\\. .+\\.$")
 
-// errors are those that the document lists for a status of an operation.
+// errors returns the errors that the document lists for a status of an operation.
 func (d document) errors(t *testing.T, o operation, status string) (all []listedError) {
 	t.Helper()
 	response := d.described(t, o).Responses[status]
@@ -331,7 +330,7 @@ func TestOpenAPI_ErrorCodesAreThoseOfWire(t *testing.T) {
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(statuses)), slices.Collect(maps.Keys(listed)))
 }
 
-// Every rsCode that the program can answer is listed for some operation.
+// Every rsCode of the program is listed for some operation.
 func TestOpenAPI_ListsEveryRSCode(t *testing.T) {
 	d := served(t)
 	listed := map[string]bool{}

@@ -52,7 +52,7 @@ func TestSchema_EverythingIsDescribed(t *testing.T) {
 	}
 }
 
-// examples of a description are a document and its answer.
+// shownExample matches the example of a description: a document and its answer.
 var (
 	shownExample = regexp.MustCompile("(?s)```graphql\n(.*?)```\n\n```json\n(.*?)```$")
 	errorList    = regexp.MustCompile("\n\n(Errors: those of every field\\.|Errors, besides those of every field:\n(- `[A-Z_]+`( \\(`RS[0-9]{3}`\\))?: (?:.+\n)+)+)\n")
@@ -60,14 +60,14 @@ var (
 	drawnID      = regexp.MustCompile(`\b[0-9a-f]{24}\b`)
 )
 
-// exampleIDs are ids in examples, of what exists before they run.
+// exampleIDs are the ids in examples of objects that exist before the examples run.
 var exampleIDs = map[string]string{
 	"referral": "019ca8a03e80be8113f1a7d4", "reward": "019ca8a03e80c0ffee51a9e2", "job": "019ca8a03e80b1d6e3c0457f",
 	"discount": "019ca8a03e80d15c0a4b72e6",
 }
 
-// exampleBench has what the examples name: bob, whom anna referred and who paid, an event
-// of his, an endpoint, and a finished job.
+// exampleBench returns a bench with the objects that the examples name: bob, whom anna
+// referred and who paid, an event of his, an endpoint, and a completed job.
 func exampleBench(t *testing.T) (b *bench, real *strings.Replacer) {
 	t.Helper()
 	b = newBench(t)
@@ -85,9 +85,9 @@ func exampleBench(t *testing.T) (b *bench, real *strings.Replacer) {
 	)
 }
 
-// Each query and mutation has a list of errors and an example, whose answer is the one
-// that the engine gives; with -update it is written. The examples run in the order of the
-// schema. Ids that are drawn are not compared.
+// Each query and mutation has a list of errors and an example. The engine gives the
+// example's answer; with -update it is written. The examples run in the order of the
+// schema. Random ids are not compared.
 func TestSchema_ExamplesAreRun(t *testing.T) {
 	b, real := exampleBench(t)
 	schema := loadedSchema(t)
@@ -120,12 +120,13 @@ func TestSchema_ExamplesAreRun(t *testing.T) {
 	}
 }
 
-// masked leaves out what differs from run to run.
+// masked replaces the parts of an answer that differ from run to run.
 func masked(text string) string {
 	return drawnKey.ReplaceAllString(drawnID.ReplaceAllString(text, "ID"), "KEY")
 }
 
-// exampled puts ids into an answer that are the same after every update.
+// exampled replaces the random ids in an answer with ids that do not change with an
+// update.
 func exampled(answer, field string) string {
 	drawn := map[string]string{}
 	return drawnID.ReplaceAllStringFunc(answer, func(id string) string {
@@ -146,8 +147,8 @@ func indented(t *testing.T, text string) string {
 	return out.String() + "\n"
 }
 
-// inSchema is a block of a description as it stands in the schema, with the fence that
-// ends it.
+// inSchema returns a block of a description as it is written in the schema, with the fence
+// that ends it.
 func inSchema(block string) string { return jsonInSchema(block) + "  ```" }
 
 func jsonInSchema(block string) string {
@@ -158,7 +159,7 @@ func jsonInSchema(block string) string {
 	return out.String()
 }
 
-// processEvents does what a worker does with event calls.
+// processEvents processes the stored event calls, as a worker does.
 func (b *bench) processEvents(t *testing.T) {
 	t.Helper()
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
