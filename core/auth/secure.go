@@ -72,8 +72,8 @@ func (m Mode) String() string { return modeNames[m] }
 type Bearer uint8
 
 const (
-	// Nobody is an anonymous caller.
-	Nobody Bearer = iota
+	// Anonymous is an anonymous caller.
+	Anonymous Bearer = iota
 	// OtherUser is a caller with a token of another user.
 	OtherUser
 	// SameUser is a caller with a token of that user.
@@ -84,7 +84,7 @@ const (
 
 // Admits reports whether the caller may call an endpoint in this mode.
 func (m Mode) Admits(b Bearer) bool {
-	return b == KeyHolder || b == SameUser && m != Disabled || b == Nobody && m == Open
+	return b == KeyHolder || b == SameUser && m != Disabled || b == Anonymous && m == Open
 }
 
 // SecureMode has the mode of every endpoint. In its zero value every endpoint is
@@ -107,7 +107,7 @@ func (s SecureMode) Admit(e Endpoint, b Bearer) error {
 		return nil
 	case s[e] == Disabled:
 		return &core.Error{Code: core.CodeForbidden, Message: "this call is switched off for users of this tenant; it needs the API key"}
-	case b == Nobody:
+	case b == Anonymous:
 		return NoCredentials()
 	}
 	return &core.Error{Code: core.CodeForbidden, Message: "the user token is for another user; send the token of this user"}

@@ -11,7 +11,7 @@ import (
 func TestAdmit(t *testing.T) {
 	for _, row := range []struct {
 		mode Mode
-		want [4]core.Code // of Nobody, OtherUser, SameUser, KeyHolder
+		want [4]core.Code // of Anonymous, OtherUser, SameUser, KeyHolder
 	}{
 		{Signed, [4]core.Code{core.CodeUnauthenticated, core.CodeForbidden, admitted, admitted}},
 		{Open, [4]core.Code{admitted, core.CodeForbidden, admitted, admitted}},

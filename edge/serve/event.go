@@ -89,7 +89,7 @@ type bearer struct {
 func (r *request) bearer(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) bearer {
 	switch {
 	case credentials == (auth.Credentials{}):
-		return bearer{Bearer: auth.Nobody}
+		return bearer{Bearer: auth.Anonymous}
 	case credentials.Key != "":
 		if key, ok := from.keys.Match(credentials.Key, r.now); ok && key.Role.Permits(op) {
 			return bearer{Bearer: auth.KeyHolder, key: key.ID()}

@@ -110,7 +110,7 @@ func TestCLI_Errors(t *testing.T) {
 		{"an invalid landing URL", s, nil, "tenant create acme --landing-url x.example", 1, "absolute http or https URL"},
 		{"consent without its cookie", s, nil, "tenant create acme --landing-url https://x.example --consent opt-in", 1, "consent-cookie"},
 		{"programs of no tenant", s, nil, "program list --tenant nobody", 1, "there is no tenant"},
-		{"programs of nobody in particular", s, nil, "program list", 2, "--tenant"},
+		{"programs without a tenant", s, nil, "program list", 2, "--tenant"},
 		{"a program that is not there", s, nil, "program show spring --tenant demo", 1, "there is no such program"},
 		{"a program that is there", s, nil, "program create classic --tenant demo --landing-url https://x.example", 1, "there is a program classic already"},
 		{"the last program", s, nil, "program delete classic --tenant demo", 1, "the last program of a tenant cannot be deleted"},

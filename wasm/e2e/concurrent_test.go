@@ -129,7 +129,7 @@ func TestIdentify_ManyCodesForOneNewUser(t *testing.T) {
 	}
 }
 
-// The first PAID converts, once, whoever reports it and however often (spec 3.1.4).
+// The first PAID converts once, by any caller and with any number of reports (spec 3.1.4).
 func TestFirstPaid_ReportedManyTimesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, ground := range grounds[:2] {

@@ -68,7 +68,7 @@ func (c Caller) bearer(account core.AccountID, user core.UserID) auth.Bearer {
 	case c.Key:
 		return auth.KeyHolder
 	case c.User == nil:
-		return auth.Nobody
+		return auth.Anonymous
 	case c.User.Account == account && c.User.User == user:
 		return auth.SameUser
 	}
