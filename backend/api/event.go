@@ -12,7 +12,7 @@ func (a *API) eventRoutes() routes {
 
 // events handles POST of events of a user.
 func (a *API) events(c *call) ([]byte, error) {
-	in, err := decode(c, func(body []byte) (event.Batch, error) { return wire.ParseEvents(c.account, c.user, body) })
+	in, err := decode(c, func(body []byte) (event.Call, error) { return wire.ParseEvents(c.account, c.user, body) })
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ func (a *API) subscriptions(c *call) ([]byte, error) {
 func (c *call) endpoint() string { return c.PathValue("endpointUrl") }
 
 // queue identifies the deliveries of the endpoint in the path of a call.
-func (c *call) queue() webhook.Line {
-	return webhook.Line{Tenant: c.tenant, Endpoint: webhook.Endpoint(c.endpoint())}
+func (c *call) queue() webhook.Queue {
+	return webhook.Queue{Tenant: c.tenant, Endpoint: webhook.Endpoint(c.endpoint())}
 }
 
 // unsubscribe handles DELETE /subscription/{endpointUrl}.
@@ -86,7 +86,7 @@ func (a *API) replay(c *call) ([]byte, error) {
 	if in.Event == "" {
 		return encode(wire.Replayed)(a.Engine.Deliveries.ReplayFailed(c.Context(), queue, in.Since))
 	}
-	delivery := webhook.Place{Tenant: queue.Tenant, Endpoint: queue.Endpoint, Event: in.Event}
+	delivery := webhook.DeliveryKey{Tenant: queue.Tenant, Endpoint: queue.Endpoint, Event: in.Event}
 	return wire.Replayed(1), a.Engine.Deliveries.Replay(c.Context(), delivery)
 }
 

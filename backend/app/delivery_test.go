@@ -17,7 +17,7 @@ import (
 	"kith/core/webhook"
 )
 
-var someSlots = webhook.Slots{All: 64, Line: 8}
+var someSlots = webhook.Slots{All: 64, PerQueue: 8}
 
 // serverDeliveries is locked by the one test that has deliveries on the server, since
 // Begin begins the attempts of all tenants.
@@ -76,7 +76,7 @@ func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late in
 }
 
 // delivery returns the only delivery to an endpoint.
-func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
+func (b bundle) delivery(t testing.TB, line webhook.Queue) webhook.Delivery {
 	t.Helper()
 	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 10})
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 }
 
 // withTestEvent subscribes an endpoint that has one event due.
-func withTestEvent(t *testing.T, b bundle) webhook.Line {
+func withTestEvent(t *testing.T, b bundle) webhook.Queue {
 	t.Helper()
 	line := b.subscribe(t, hook)
 	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -102,16 +102,16 @@ func TestDeliveries_Content(t *testing.T) {
 		require.Len(t, begun, 1)
 		id := begun[0].Event
 		require.Equal(t, webhooks.Sending{
-			Place: webhook.Place{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
+			DeliveryKey: webhook.DeliveryKey{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
 			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"data":{"endpointUrl":%q,"name":"Shop"}}`,
 				id, b.tenant, start, hook),
 			Secrets: []string{s.Secret}, APIKey: b.key,
 		}, begun[0])
 		b.end(t, 204, begun...)
 		require.Equal(t, webhook.Delivery{
-			Place: begun[0].Place, Type: webhook.Test, State: webhook.Delivered, Created: start, Ended: start + core.Minute,
+			DeliveryKey: begun[0].DeliveryKey, Type: webhook.Test, State: webhook.Delivered, Created: start, Ended: start + core.Minute,
 			Attempts: []webhook.Attempt{{Number: 1, Started: start + core.Minute, Duration: 7, Status: 204, Answer: "answer"}},
-		}, b.delivery(t, webhook.Line{Tenant: b.tenant, Endpoint: hook}))
+		}, b.delivery(t, webhook.Queue{Tenant: b.tenant, Endpoint: hook}))
 		require.Empty(t, b.begin(t))
 	})
 }
@@ -226,7 +226,7 @@ func TestDeliveries_EachBegunByOneProcess(t *testing.T) {
 		for len(seen) < events {
 			taken := make(chan []webhooks.Sending, callersAtOnce)
 			for _, err := range concurrently(func(int) error {
-				begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
+				begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 4, PerQueue: 1}, webhook.Busy{})
 				taken <- begun
 				return err
 			}) {
@@ -258,7 +258,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 			if len(some) == 0 {
 				break
 			}
-			require.LessOrEqual(t, len(some), someSlots.Line)
+			require.LessOrEqual(t, len(some), someSlots.PerQueue)
 			for _, s := range some {
 				begun = append(begun, s.Event)
 			}
@@ -280,7 +280,7 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
-		require.Len(t, begun, someSlots.Line)
+		require.Len(t, begun, someSlots.PerQueue)
 		b.end(t, 500, begun[0])
 		health := func() core.Time {
 			all, err := b.Webhooks.List(t.Context(), b.tenant)
@@ -288,7 +288,7 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 			return all[0].FailingSince
 		}
 		require.Equal(t, b.Now(), health())
-		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
+		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Healthy: 7, Queues: map[webhook.Queue]int{line: 7}})
 		require.NoError(t, err)
 		require.Empty(t, b.mine(begun2), "while others are running")
 		one := b.begin(t)
@@ -341,20 +341,20 @@ func TestReplay_OneEvent(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		line := withTestEvent(t, b)
 		first := b.begin(t)[0]
-		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place))
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.DeliveryKey))
 		require.Empty(t, b.begin(t), "an attempt is running")
 		b.end(t, 200, first)
-		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place))
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.DeliveryKey))
 		second := b.begin(t)
 		require.Len(t, second, 1)
 		require.Equal(t, first.Body, second[0].Body)
 		require.Equal(t, first.Event, second[0].Event)
 		require.Equal(t, [2]int{2, 1}, [2]int{second[0].Number, second[0].Tries}, "the schedule begins again, but the numbers of attempts continue")
 		b.end(t, 500, second...)
-		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place), "a delivery that waits is sent at once")
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.DeliveryKey), "a delivery that waits is sent at once")
 		require.Len(t, b.begin(t), 1)
 		require.Len(t, b.delivery(t, line).Attempts, 2)
-		unknown := first.Place
+		unknown := first.DeliveryKey
 		unknown.Event = "019ca8a03e806096185df3df"
 		require.Equal(t, core.NotFound("this event was not sent to this endpoint within the last 30 days"), b.Deliveries.Replay(t.Context(), unknown))
 	})

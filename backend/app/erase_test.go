@@ -74,7 +74,7 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		before := b.referral(t, "friend")
 		require.NotNil(t, before.ReferrerReward)
 		require.Contains(t, before.ShareLink, "ANNA10")
-		_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
+		_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Call{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 		for _, account := range []core.AccountID{"anna", "friend"} {
 			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, account, "u", users.DeleteOptions{}))

@@ -168,7 +168,7 @@ func TestLookupCode(t *testing.T) {
 func TestLogEvents(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	call := event.Batch{Account: "anna", User: "u", Key: "some-key", Events: []event.Event{{Key: "k", Triggered: 5}, {Key: "l"}}}
+	call := event.Call{Account: "anna", User: "u", Key: "some-key", Events: []event.Event{{Key: "k", Triggered: 5}, {Key: "l"}}}
 	b.pass(core.Second)
 	logged, err := b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)

@@ -124,7 +124,7 @@ func TestIdentify_OneOfManyGetsTheCode(t *testing.T) {
 func TestLogEvents_OneOfManySendersOfAKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireOneWins(t, concurrently(func(int) error {
-			_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "the-one-key", Events: []event.Event{{Key: "k"}}})
+			_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Call{Account: "anna", User: "u", Key: "the-one-key", Events: []event.Event{{Key: "k"}}})
 			return err
 		}), event.Duplicate())
 		require.Equal(t, int64(1), b.woken.Load(), "the worker is woken once, for the stored call")

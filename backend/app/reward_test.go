@@ -62,7 +62,7 @@ func (b bundle) settle(t testing.TB) (settled int) {
 
 // rewardEvents returns the events of rewards for an endpoint since the last call, as
 // "created ID" or "account/user 5 POINT", sorted.
-func (b bundle) rewardEvents(t testing.TB, line webhook.Line) (events []string) {
+func (b bundle) rewardEvents(t testing.TB, line webhook.Queue) (events []string) {
 	t.Helper()
 	var leased []webhookdb.Leased
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {

@@ -71,7 +71,7 @@ func TestRoundTrips(t *testing.T) {
 	count("sync an account with a code", 4, sync(referral.AccountUpdate{ID: "shop", Code: &code}))
 	count("sync the first PAID of an account", 4, sync(referral.AccountUpdate{ID: "friend", Status: &paid}))
 	count("log an event", 4, func() error {
-		_, err := b.Events.Log(t.Context(), base.Caller{Tenant: b.tenantRow(t), Key: true}, event.Batch{Account: "anna", User: "u", Key: "k", Events: []event.Event{{Key: "e", Fields: "{}"}}})
+		_, err := b.Events.Log(t.Context(), base.Caller{Tenant: b.tenantRow(t), Key: true}, event.Call{Account: "anna", User: "u", Key: "k", Events: []event.Event{{Key: "e", Fields: "{}"}}})
 		return err
 	})
 	b.reward(t, points("anna", 100))

@@ -18,15 +18,15 @@ import (
 
 const hook = "https://shop.example/hook"
 
-func (b bundle) subscribe(t testing.TB, url string) webhook.Line {
+func (b bundle) subscribe(t testing.TB, url string) webhook.Queue {
 	t.Helper()
 	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, url, "")
 	require.NoError(t, err)
-	return webhook.Line{Tenant: b.tenant, Endpoint: webhook.Endpoint(url)}
+	return webhook.Queue{Tenant: b.tenant, Endpoint: webhook.Endpoint(url)}
 }
 
 // sent returns the types of the events for an endpoint, the oldest first.
-func (b bundle) sent(t testing.TB, line webhook.Line) (types []webhook.Type) {
+func (b bundle) sent(t testing.TB, line webhook.Queue) (types []webhook.Type) {
 	t.Helper()
 	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 1000})
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestSubscriptions_AreSeparatePerTenant(t *testing.T) {
 		"unsubscribe": other.Webhooks.Unsubscribe(t.Context(), other.tenant, hook),
 		"test":        other.Webhooks.Test(t.Context(), other.tenant, hook),
 		"secret":      second(other.Webhooks.RotateSecret(t.Context(), other.tenant, hook)),
-		"replay":      second(other.Deliveries.ReplayFailed(t.Context(), webhook.Line{Tenant: other.tenant, Endpoint: hook}, 0)),
+		"replay":      second(other.Deliveries.ReplayFailed(t.Context(), webhook.Queue{Tenant: other.tenant, Endpoint: hook}, 0)),
 	} {
 		var e *core.Error
 		require.True(t, errors.As(err, &e) && e.Code == core.CodeNotFound, what)

@@ -22,7 +22,7 @@ type eventNode struct {
 // eventResult is the stored events of a call.
 type eventResult struct {
 	c      *call
-	stored event.Batch
+	stored event.Call
 	// users loads the users of all results of the call.
 	users *userLoader
 
@@ -30,7 +30,7 @@ type eventResult struct {
 	Events            []*eventNode
 }
 
-func newEventResult(c *call, b event.Batch, users *userLoader) *eventResult {
+func newEventResult(c *call, b event.Call, users *userLoader) *eventResult {
 	users.add(referral.Identity{Account: b.Account, User: b.User})
 	out := &eventResult{c: c, stored: b, users: users, UserID: string(b.User), AccountID: string(b.Account), Events: make([]*eventNode, len(b.Events))}
 	for i, e := range b.Events {

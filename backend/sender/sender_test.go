@@ -42,7 +42,7 @@ var local = []string{"127.0.0.0/8", "::1/128"}
 // message returns a message for an endpoint that a test tenant may reach.
 func message(endpoint string) webhooks.Sending {
 	return webhooks.Sending{
-		Place: webhook.Place{Tenant: "test_t", Endpoint: webhook.Endpoint(endpoint), Event: "019ca8a03e806096185df3df"}, Number: 3,
+		DeliveryKey: webhook.DeliveryKey{Tenant: "test_t", Endpoint: webhook.Endpoint(endpoint), Event: "019ca8a03e806096185df3df"}, Number: 3,
 		Body: []byte(`{"id":"019ca8a03e806096185df3df"}`), Secrets: []string{"whsec_AAAA"}, APIKey: "key", Allowed: local,
 	}
 }

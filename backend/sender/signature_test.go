@@ -42,7 +42,7 @@ func TestSign_Golden(t *testing.T) {
 	require.NoError(t, err)
 	h := http.Header{}
 	require.NoError(t, sign(h, webhooks.Sending{
-		Place: webhook.Place{Event: "019ca8a03e806096185df3df"}, Body: body, APIKey: "LIVE_DEMO_KEY_0123456789",
+		DeliveryKey: webhook.DeliveryKey{Event: "019ca8a03e806096185df3df"}, Body: body, APIKey: "LIVE_DEMO_KEY_0123456789",
 		Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
 	}, testKey(t), 1772355600999))
 	var got strings.Builder

@@ -22,7 +22,7 @@ func TestEvents_Filters(t *testing.T) {
 			user    core.UserID
 		}{{"a", "anna"}, {"b", "ben"}, {"a", "alf"}, {"a", "anna"}} {
 			at := now + core.Time(10*i)
-			batch := event.Batch{Account: who.account, User: who.user, Events: []event.Event{{Key: "visit", Fields: `{"n":1.50}`, Triggered: at - 5}}}
+			batch := event.Call{Account: who.account, User: who.user, Events: []event.Event{{Key: "visit", Fields: `{"n":1.50}`, Triggered: at - 5}}}
 			if i == 3 {
 				batch.Events[0].Key = "purchase"
 			}

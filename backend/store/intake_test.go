@@ -332,7 +332,7 @@ func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
 }
 
 // restamped returns the same events with new ids.
-func restamped(b event.Batch) event.Batch {
+func restamped(b event.Call) event.Call {
 	b.Events = append([]event.Event(nil), b.Events...)
 	b.Stamp(b.Received, entropy)
 	return b

@@ -269,8 +269,8 @@ func appendOne(ctx context.Context, db *store.Primary, tenant core.TenantAlias, 
 	return err
 }
 
-func batchOf(key core.IdempotencyKey, at core.Time, events int) event.Batch {
-	b := event.Batch{Account: "a", User: "u", Key: key}
+func batchOf(key core.IdempotencyKey, at core.Time, events int) event.Call {
+	b := event.Call{Account: "a", User: "u", Key: key}
 	for i := range events {
 		b.Events = append(b.Events, event.Event{Key: fmt.Sprintf("purchase-%d", i), Fields: `{"revenue":9.99}`})
 	}

@@ -87,7 +87,7 @@ func run(t *testing.T, url string) bundle {
 func (b bundle) append(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
-		batch := event.Batch{Account: "a", User: "u", Events: []event.Event{{Key: strconv.Itoa(i)}}}
+		batch := event.Call{Account: "a", User: "u", Events: []event.Event{{Key: strconv.Itoa(i)}}}
 		batch.Stamp(now, func() (raw [6]byte) { copy(raw[:], strconv.FormatInt(drawn.Add(1)+1e5, 10)); return raw })
 		added, err := eventdb.AppendIntake(t.Context(), b.db, "t", batch)
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 const webhookPoll = 200 * time.Millisecond
 
 // webhookSlots bounds the attempts that one process makes at once.
-var webhookSlots = webhook.Slots{All: 64, Line: 8}
+var webhookSlots = webhook.Slots{All: 64, PerQueue: 8}
 
 // NewWebhooks returns the worker that sends events to the endpoints of tenants.
 // Several may run on one database: each attempt is leased to one of them.
@@ -52,12 +52,12 @@ type webhookWorker struct {
 // webhookSlot is the key of an attempt's slot: its endpoint, and whether the endpoint
 // was failing when the attempt began.
 type webhookSlot struct {
-	line    webhook.Line
+	queue   webhook.Queue
 	failing bool
 }
 
 func slotOf(s webhooks.Sending) webhookSlot {
-	return webhookSlot{line: webhook.Line{Tenant: s.Tenant, Endpoint: s.Endpoint}, failing: s.Failing}
+	return webhookSlot{queue: webhook.Queue{Tenant: s.Tenant, Endpoint: s.Endpoint}, failing: s.Failing}
 }
 
 // drain records the attempts that were made and begins those that are due, until all
@@ -77,7 +77,7 @@ func (h *webhookWorker) drain(ctx context.Context) error {
 // begin begins due attempts and returns how many.
 func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 	busy := h.busy()
-	if busy.Well+busy.Failing >= webhookSlots.All {
+	if busy.Healthy+busy.Failing >= webhookSlots.All {
 		return 0, nil
 	}
 	// This read saves an idle database a write lock at every tick.
@@ -99,14 +99,14 @@ func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 
 // busy returns the number of taken slots, by endpoint and in total.
 func (h *webhookWorker) busy() webhook.Busy {
-	busy := webhook.Busy{Lines: map[webhook.Line]int{}}
+	busy := webhook.Busy{Queues: map[webhook.Queue]int{}}
 	taken, _ := h.attempts.slots()
 	for slot, n := range taken {
-		busy.Lines[slot.line] += n
+		busy.Queues[slot.queue] += n
 		if slot.failing {
 			busy.Failing += n
 		} else {
-			busy.Well += n
+			busy.Healthy += n
 		}
 	}
 	return busy

@@ -118,7 +118,7 @@ func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []web
 	require.Eventually(t, func() bool {
 		var total int
 		var err error
-		page, total, err = h.Deliveries.List(context.Background(), webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, base.Page{Limit: 1000})
+		page, total, err = h.Deliveries.List(context.Background(), webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, base.Page{Limit: 1000})
 		return err == nil && total == n
 	}, sqldtest.Deadline, time.Millisecond, "%s: %d %s", url, n, state)
 	return page

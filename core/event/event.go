@@ -44,8 +44,8 @@ type Event struct {
 	Triggered core.Time
 }
 
-// Batch is the events of a call. All of them are stored, or none.
-type Batch struct {
+// Call is the events of a call. All of them are stored, or none.
+type Call struct {
 	Account core.AccountID
 	User    core.UserID
 	Key     core.IdempotencyKey
@@ -59,7 +59,7 @@ type Batch struct {
 
 // Stamp sets the time of receipt, and the id of every event. entropy returns random
 // bytes and is called once for each event.
-func (b *Batch) Stamp(now core.Time, entropy func() [6]byte) {
+func (b *Call) Stamp(now core.Time, entropy func() [6]byte) {
 	b.Received = now
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -74,7 +74,7 @@ func (b *Batch) Stamp(now core.Time, entropy func() [6]byte) {
 // not use the tenant's API key: otherwise a visitor could send keys of the shop
 // first, and the shop's events would be refused as duplicates. The key has the user's
 // ids as a hash, because it is kept after the user is deleted.
-func (b *Batch) OwnKey() {
+func (b *Call) OwnKey() {
 	if b.Key == "" {
 		return
 	}

@@ -27,7 +27,7 @@ func TestKeySince(t *testing.T) {
 
 func TestBatch_Stamp(t *testing.T) {
 	const now core.Time = 1_700_000_000_000
-	b := Batch{Events: []Event{{Key: "a"}, {Key: "b", Triggered: 7, ID: "sent"}}}
+	b := Call{Events: []Event{{Key: "a"}, {Key: "b", Triggered: 7, ID: "sent"}}}
 	var calls byte
 	b.Stamp(now, func() [6]byte { calls++; return [6]byte{calls} })
 

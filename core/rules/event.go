@@ -11,7 +11,7 @@ import (
 // LogEvents stores the events of a call, at most once for its idempotency key
 // (spec 4.6), and returns them with ids and times. An unknown user is a
 // CodeNotFound error: events do not create users.
-func (r *Rules) LogEvents(s *state.State, b event.Batch) (event.Batch, error) {
+func (r *Rules) LogEvents(s *state.State, b event.Call) (event.Call, error) {
 	if _, known := s.Users.Get(referral.Identity{Account: b.Account, User: b.User}); !known {
 		return b, UnknownUser()
 	}

@@ -68,7 +68,7 @@ type State struct {
 	Ledger    List[reward.Entry]
 	Decisions List[wire.Decision]
 	Events    List[Event]
-	Intake    List[event.Batch]
+	Intake    List[event.Call]
 	UsedFuel  List[UsedFuel]
 	FuelDues  List[FuelDue]
 	// Billing lists the accounts whose discounts at the payment gateway are to be

@@ -27,8 +27,8 @@ func ParseState(field, s string) (State, error) {
 	return "", core.Invalid(field, "must be one of waiting, sending, delivered, failed")
 }
 
-// Place identifies a delivery.
-type Place struct {
+// DeliveryKey identifies a delivery.
+type DeliveryKey struct {
 	Tenant   core.TenantAlias
 	Endpoint Endpoint
 	// Event is the id of the event.
@@ -37,7 +37,7 @@ type Place struct {
 
 // Delivery is a delivery in the delivery log.
 type Delivery struct {
-	Place
+	DeliveryKey
 	Type  Type
 	State State
 	// Due is when the next attempt may begin; in state Sending, when the lease

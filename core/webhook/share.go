@@ -2,33 +2,33 @@ package webhook
 
 import "kith/core"
 
-// Line identifies the queue of deliveries to one endpoint.
-type Line struct {
+// Queue identifies the queue of deliveries to one endpoint.
+type Queue struct {
 	Tenant   core.TenantAlias
 	Endpoint Endpoint
 }
 
 // Due is a queue whose first delivery may be attempted now.
 type Due struct {
-	Line
+	Queue
 	// Failing is true if the last attempt of the queue failed.
 	Failing bool
 }
 
 // Slots limits the concurrent attempts of a process.
 type Slots struct {
-	// All is the most attempts in total. Line is the most for one healthy endpoint;
+	// All is the most attempts in total. PerQueue is the most for one healthy endpoint;
 	// it gets fewer when few slots are free. A failing endpoint gets one at a time.
-	All, Line int
+	All, PerQueue int
 }
 
 // Busy counts the attempts in progress.
 type Busy struct {
 	// Well and Failing count those for endpoints that were healthy or failing when
 	// the attempt began.
-	Well, Failing int
-	// Lines counts those of each queue.
-	Lines map[Line]int
+	Healthy, Failing int
+	// Queues counts those of each queue.
+	Queues map[Queue]int
 }
 
 // Share returns how many attempts each queue may begin, in the order of due.
@@ -40,12 +40,12 @@ type Busy struct {
 // not use up all slots.
 func (s Slots) Share(due []Due, busy Busy) []int {
 	most := (s.All*3 + 3) / 4
-	free := s.All - busy.Well - busy.Failing
-	well, failing := most-busy.Well, most-busy.Failing
+	free := s.All - busy.Healthy - busy.Failing
+	well, failing := most-busy.Healthy, most-busy.Failing
 	share := make([]int, len(due))
 	for i, d := range due {
-		has := busy.Lines[d.Line]
-		room, kind := min(s.Line, 1+(well+has)/4), &well
+		has := busy.Queues[d.Queue]
+		room, kind := min(s.PerQueue, 1+(well+has)/4), &well
 		if d.Failing {
 			room, kind = 1, &failing
 		}

@@ -160,12 +160,12 @@ func TestParseState(t *testing.T) {
 	}
 }
 
-func queue(name string) Line { return Line{Tenant: "t", Endpoint: Endpoint("https://" + name)} }
+func queue(name string) Queue { return Queue{Tenant: "t", Endpoint: Endpoint("https://" + name)} }
 
 func TestShare(t *testing.T) {
-	slots := Slots{All: 16, Line: 4}
-	well := func(name string) Due { return Due{Line: queue(name)} }
-	failing := func(name string) Due { return Due{Line: queue(name), Failing: true} }
+	slots := Slots{All: 16, PerQueue: 4}
+	well := func(name string) Due { return Due{Queue: queue(name)} }
+	failing := func(name string) Due { return Due{Queue: queue(name), Failing: true} }
 	many := func(n int, one func(string) Due) (due []Due) {
 		for i := range n {
 			due = append(due, one(strings.Repeat("x", i+1)))
@@ -180,15 +180,15 @@ func TestShare(t *testing.T) {
 	}{
 		{"nothing due", nil, Busy{}, nil},
 		{"one queue gets its limit and no more", []Due{well("a")}, Busy{}, []int{4}},
-		{"attempts in progress count", []Due{well("a")}, Busy{Well: 3, Lines: map[Line]int{queue("a"): 3}}, []int{1}},
-		{"a full queue", []Due{well("a"), well("b")}, Busy{Well: 4, Lines: map[Line]int{queue("a"): 4}}, []int{0, 3}},
-		{"a queue above its limit", []Due{failing("a"), well("b")}, Busy{Well: 4, Lines: map[Line]int{queue("a"): 4}}, []int{0, 3}},
-		{"a failing queue gets one at a time", []Due{failing("a"), failing("b")}, Busy{Failing: 1, Lines: map[Line]int{queue("a"): 1}}, []int{0, 1}},
+		{"attempts in progress count", []Due{well("a")}, Busy{Healthy: 3, Queues: map[Queue]int{queue("a"): 3}}, []int{1}},
+		{"a full queue", []Due{well("a"), well("b")}, Busy{Healthy: 4, Queues: map[Queue]int{queue("a"): 4}}, []int{0, 3}},
+		{"a queue above its limit", []Due{failing("a"), well("b")}, Busy{Healthy: 4, Queues: map[Queue]int{queue("a"): 4}}, []int{0, 3}},
+		{"a failing queue gets one at a time", []Due{failing("a"), failing("b")}, Busy{Failing: 1, Queues: map[Queue]int{queue("a"): 1}}, []int{0, 1}},
 		{"failing queues leave a quarter", many(16, failing), Busy{}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0}},
 		{"healthy queues leave a quarter, and slots for the next ones", many(8, well), Busy{}, []int{4, 3, 2, 1, 1, 1, 0, 0}},
 		{"the quarter is for the other kind", append(many(8, well), failing("z")), Busy{}, []int{4, 3, 2, 1, 1, 1, 0, 0, 1}},
-		{"all slots taken", []Due{well("a"), failing("b")}, Busy{Well: 8, Failing: 8}, []int{0, 0}},
-		{"more in progress than slots", []Due{well("a")}, Busy{Well: 20}, []int{0}},
+		{"all slots taken", []Due{well("a"), failing("b")}, Busy{Healthy: 8, Failing: 8}, []int{0, 0}},
+		{"more in progress than slots", []Due{well("a")}, Busy{Healthy: 20}, []int{0}},
 	} {
 		got := slots.Share(c.due, c.busy)
 		if len(got) != len(c.want) {
@@ -206,19 +206,19 @@ func TestShare(t *testing.T) {
 
 // No limit is exceeded, for any number of attempts in progress.
 func TestShare_StaysWithinLimits(t *testing.T) {
-	slots := Slots{All: 8, Line: 3}
-	due := []Due{{Line: queue("a")}, {Line: queue("b"), Failing: true}, {Line: queue("c")}, {Line: queue("d"), Failing: true}, {Line: queue("e")}}
+	slots := Slots{All: 8, PerQueue: 3}
+	due := []Due{{Queue: queue("a")}, {Queue: queue("b"), Failing: true}, {Queue: queue("c")}, {Queue: queue("d"), Failing: true}, {Queue: queue("e")}}
 	for wellBusy := range 9 {
 		for failingBusy := range 9 - wellBusy {
 			for inQueue := range 4 {
-				busy := Busy{Well: wellBusy, Failing: failingBusy, Lines: map[Line]int{queue("a"): inQueue, queue("d"): inQueue}}
+				busy := Busy{Healthy: wellBusy, Failing: failingBusy, Queues: map[Queue]int{queue("a"): inQueue, queue("d"): inQueue}}
 				begun := [2]int{wellBusy, failingBusy}
 				for i, n := range slots.Share(due, busy) {
-					most, kind := slots.Line, 0
+					most, kind := slots.PerQueue, 0
 					if due[i].Failing {
 						most, kind = 1, 1
 					}
-					if begun[kind] += n; n < 0 || n > 0 && (n+busy.Lines[due[i].Line] > most || begun[kind] > 6) {
+					if begun[kind] += n; n < 0 || n > 0 && (n+busy.Queues[due[i].Queue] > most || begun[kind] > 6) {
 						t.Errorf("busy %+v: %d for %v", busy, n, due[i])
 					}
 				}

@@ -14,8 +14,8 @@ import (
 // ParseEvents parses the body of an event call (spec 2.8; clients 1.5.1). Ids in the
 // body must be equal to those in the path. The result has no event ids and no time of
 // receipt; see event.Batch.Stamp.
-func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Batch, error) {
-	batch := event.Batch{Account: account, User: user}
+func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Call, error) {
+	batch := event.Call{Account: account, User: user}
 	return parseBatch(batch, body, func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "userId":
@@ -29,10 +29,10 @@ func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.B
 
 // ParseUserEvents parses a UserEventInput of GraphQL: the body of an event call with
 // the ids of the user.
-func ParseUserEvents(input []byte) (event.Batch, error) {
+func ParseUserEvents(input []byte) (event.Call, error) {
 	var account *core.AccountID
 	var user *core.UserID
-	batch, err := parseBatch(event.Batch{}, input, func(r *reader, key string, v *fastjson.Value) bool {
+	batch, err := parseBatch(event.Call{}, input, func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "userId":
 			return parsed(r, key, v, &user, core.ParseUserID)
@@ -43,18 +43,18 @@ func ParseUserEvents(input []byte) (event.Batch, error) {
 	})
 	switch {
 	case err != nil:
-		return event.Batch{}, err
+		return event.Call{}, err
 	case user == nil:
-		return event.Batch{}, required("userId", "RS043")
+		return event.Call{}, required("userId", "RS043")
 	case account == nil:
-		return event.Batch{}, required("accountId", "RS044")
+		return event.Call{}, required("accountId", "RS044")
 	}
 	batch.Account, batch.User = *account, *user
 	return batch, nil
 }
 
 // parseBatch parses the events of a call. whose parses the keys with the user's ids.
-func parseBatch(batch event.Batch, body []byte, whose func(r *reader, key string, v *fastjson.Value) bool) (event.Batch, error) {
+func parseBatch(batch event.Call, body []byte, whose func(r *reader, key string, v *fastjson.Value) bool) (event.Call, error) {
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "idempotencyKey":
@@ -77,7 +77,7 @@ func parseBatch(batch event.Batch, body []byte, whose func(r *reader, key string
 		err = core.Invalid("events", "must have at least one event")
 	}
 	if err != nil {
-		return event.Batch{}, err
+		return event.Call{}, err
 	}
 	keepFields(body, batch.Events)
 	return batch, nil
@@ -159,7 +159,7 @@ func keepFields(body []byte, events []event.Event) {
 
 // Events returns the response to an event call. Events are processed after the
 // response, so dateProcessed is null.
-func Events(b event.Batch) []byte {
+func Events(b event.Call) []byte {
 	w := writer{}
 	w.open()
 	w.text("userId", string(b.User))
@@ -187,7 +187,7 @@ func appendEvent(b []byte, e event.Event, received core.Time) []byte {
 
 // IntakeEvents returns the events of a call as the JSON array that event.Append
 // stores: id, key, fields and dateTriggered of each.
-func IntakeEvents(b event.Batch) []byte {
+func IntakeEvents(b event.Call) []byte {
 	return list(nil, len(b.Events), func(dst []byte, i int) []byte {
 		e := b.Events[i]
 		w := writer{b: dst}

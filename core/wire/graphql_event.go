@@ -22,7 +22,7 @@ import (
 //	}
 type GraphQLEvents struct {
 	// Batch has no event ids and no time of receipt; see event.Batch.Stamp.
-	Batch event.Batch
+	Batch event.Call
 	// list is true for logUserEvents, whose result is a list.
 	list bool
 	// alias is the field's response name. The field is at offset in document.

@@ -286,8 +286,8 @@ func ParseDeletion(row Row) (Deletion, error) {
 
 // ParseImportedEvent parses a row of MUTATION/USER_EVENT, which has one event
 // (clients 3.3.4). The result has no event id and no time of receipt.
-func ParseImportedEvent(row Row) (event.Batch, error) {
-	batch := event.Batch{Events: make([]event.Event, 1)}
+func ParseImportedEvent(row Row) (event.Call, error) {
+	batch := event.Call{Events: make([]event.Event, 1)}
 	given := false
 	who, err := parseRow(row, "userId", func(r *reader, key string, v *fastjson.Value) (ok bool) {
 		switch key {
@@ -308,7 +308,7 @@ func ParseImportedEvent(row Row) (event.Batch, error) {
 		err = core.Invalid("event", "is required")
 	}
 	if err != nil {
-		return event.Batch{}, err
+		return event.Call{}, err
 	}
 	if f := row.sent("event", "fields"); f != "" && f[0] == '{' {
 		batch.Events[0].Fields = f

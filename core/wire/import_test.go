@@ -127,7 +127,7 @@ func TestParseImportedUser(t *testing.T) {
 // The negative examples of clients 3.3.4, and similar ones.
 func TestParseImportedEvent(t *testing.T) {
 	got, err := ParseImportedEvent(LineRow([]byte(`{"accountId":"a","userId":"u","idempotencyKey":"order-0001","event":{"key":"purchase","dateTriggered":7,"fields":{"revenue":1.10,"n":null}}}`)))
-	want := event.Batch{Account: "a", User: "u", Key: "order-0001", Events: []event.Event{{Key: "purchase", Triggered: 7, Fields: `{"revenue":1.10,"n":null}`}}}
+	want := event.Call{Account: "a", User: "u", Key: "order-0001", Events: []event.Event{{Key: "purchase", Triggered: 7, Fields: `{"revenue":1.10,"n":null}`}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWriteWebhook(t *testing.T) {
-	place := webhook.Place{Tenant: "demo", Endpoint: "https://shop.example/", Event: "e1"}
+	place := webhook.DeliveryKey{Tenant: "demo", Endpoint: "https://shop.example/", Event: "e1"}
 	for name, c := range map[string]struct{ got, want string }{
 		"an event": {string(Webhook(WebhookEvent{Tenant: "demo", Live: true, ID: "e1", Type: webhook.Test, Created: 5, Data: `{"a":[1.10,"\u00fc"]}`})),
 			`{"id":"e1","type":"test","tenantAlias":"demo","live":true,"created":5,"data":{"a":[1.10,"\u00fc"]}}`},
@@ -23,13 +23,13 @@ func TestWriteWebhook(t *testing.T) {
 			`[{"endpointUrl":"https://x/","name":"X","dateCreated":5,"dateFailingSince":6,"dateDisabled":7}]`},
 		"no deliveries": {string(Deliveries(nil, 4)), `{"count":0,"totalCount":4,"deliveries":[]}`},
 		"a delivery that waits": {string(Deliveries([]webhook.Delivery{{
-			Place: place, Type: webhook.UserCreated, State: webhook.Waiting, Due: 9, Created: 5,
+			DeliveryKey: place, Type: webhook.UserCreated, State: webhook.Waiting, Due: 9, Created: 5,
 			Attempts: []webhook.Attempt{{Number: 1, Started: 6, Duration: 7, Error: "no answer"}, {Number: 2, Started: 8, Status: 500, Answer: "\"\x01"}},
 		}}, 1)),
 			`{"count":1,"totalCount":1,"deliveries":[{"id":"e1","type":"user.created","state":"waiting","dateCreated":5,"dateNextAttempt":9,"dateEnded":null,"attempts":[` +
 				`{"number":1,"dateStarted":6,"durationMs":7,"statusCode":null,"error":"no answer","answer":""},` +
 				`{"number":2,"dateStarted":8,"durationMs":0,"statusCode":500,"error":null,"answer":"\"\u0001"}]}]}`},
-		"a lease is not a next attempt": {string(Deliveries([]webhook.Delivery{{Place: place, Type: webhook.Test, State: webhook.Sending, Due: 9, Created: 5}}, 1)),
+		"a lease is not a next attempt": {string(Deliveries([]webhook.Delivery{{DeliveryKey: place, Type: webhook.Test, State: webhook.Sending, Due: 9, Created: 5}}, 1)),
 			`{"count":1,"totalCount":1,"deliveries":[{"id":"e1","type":"test","state":"sending","dateCreated":5,"dateNextAttempt":null,"dateEnded":null,"attempts":[]}]}`},
 		"replayed":         {string(Replayed(3)), `{"replayed":3}`},
 		"a signature head": {string(SignatureHead("k")), `{"alg":"RS256","kid":"k","typ":"JWT"}`},

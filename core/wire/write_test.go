@@ -157,7 +157,7 @@ func answers(s string) map[string][]byte {
 		ID: s, Account: core.AccountID(s), User: core.UserID(s), Code: core.ReferralCode(s), Source: referral.Source(s), Rule: referral.Rule(s),
 		Inputs: DecisionInputs(standing, referral.Command{}, referral.Verdict{Claim: claim}), Times: 1, First: 1, Last: 2,
 	}
-	batch := event.Batch{Account: core.AccountID(s), User: core.UserID(s), Events: []event.Event{{ID: s, Key: s}, {ID: s, Key: s, Fields: `{"a":[1]}`}}}
+	batch := event.Call{Account: core.AccountID(s), User: core.UserID(s), Events: []event.Event{{ID: s, Key: s}, {ID: s, Key: s, Fields: `{"a":[1]}`}}}
 	customFields, _ := MergeCustomFields("{}", []referral.CustomField{{Name: s, Value: "1"}})
 	stored := referral.User{
 		Account: core.AccountID(s), ID: core.UserID(s), FirstName: s, LastName: s, Email: s, ImageURL: s, Locale: s, CountryCode: s,

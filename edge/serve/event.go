@@ -32,7 +32,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 }
 
 // storeEvents sets the ids and the time of the events of a call, and stores them.
-func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *event.Batch) error {
+func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *event.Call) error {
 	if by != auth.KeyHolder {
 		batch.OwnKey()
 	}
@@ -123,7 +123,7 @@ func (r *request) verifyUser(to route.Route, from sender, token string) (wire.Su
 
 // appendIntake runs the statement that checks the idempotency key and stores the
 // events; false means that the key was used within the last 24 hours.
-func (r *request) appendIntake(tenant core.TenantAlias, b event.Batch) (bool, error) {
+func (r *request) appendIntake(tenant core.TenantAlias, b event.Call) (bool, error) {
 	key, sender := abi.Null(), abi.Null()
 	if b.Key != "" {
 		key = abi.Text(string(b.Key))

@@ -40,7 +40,7 @@ func (b *Base) SigningSecrets(tenant tenantdb.Tenant) (secrets []string, err err
 }
 
 // EndpointPlace returns the place of the sealed secrets of a webhook endpoint.
-func EndpointPlace(line webhook.Line) string {
+func EndpointPlace(line webhook.Queue) string {
 	return "tenant/" + string(line.Tenant) + "/webhook/" + string(line.Endpoint)
 }
 

@@ -27,14 +27,14 @@ type Events struct {
 // returns them with ids and times. A key that was used is event.Duplicate. An unknown
 // user is a not-found error: events create no users. The idempotency keys of a caller
 // without the API key are separate; see event.Batch.OwnKey.
-func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
+func (es *Events) Log(ctx context.Context, by base.Caller, b event.Call) (event.Call, error) {
 	tenant := by.Tenant.Alias
 	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, b.Account, b.User)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
 	if err != nil {
-		return event.Batch{}, err
+		return event.Call{}, err
 	}
 	if !by.Key {
 		b.OwnKey()
@@ -45,7 +45,7 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event
 		err = event.Duplicate()
 	}
 	if err != nil {
-		return event.Batch{}, err
+		return event.Call{}, err
 	}
 	es.Wake()
 	return b, nil

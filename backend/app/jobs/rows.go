@@ -94,7 +94,7 @@ func shareCode(codes []referral.UserCode) (code core.ReferralCode) {
 // event.
 type eventRow struct {
 	*run
-	batch event.Batch
+	batch event.Call
 }
 
 func (r *run) parseEvent(row wire.Row) (importRow, error) {

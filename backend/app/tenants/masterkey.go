@@ -31,7 +31,7 @@ var secretKinds = []struct {
 }
 
 func endpointPlace(s secretdb.Secret) string {
-	return base.EndpointPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
+	return base.EndpointPlace(webhook.Queue{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
 }
 
 // Rotate reseals all secrets under the first key of the keyring, and makes that key the

@@ -19,7 +19,7 @@ type Deliveries struct{ *base.Base }
 
 // Sending is an attempt that has begun, with all that a worker needs to make it.
 type Sending struct {
-	webhook.Place
+	webhook.DeliveryKey
 	// Number is the number of the attempt, from 1. Tries is the number of attempts,
 	// with this one, since the delivery began or was replayed.
 	Number, Tries int
@@ -57,22 +57,22 @@ func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
 	now := d.Now()
 	// Read twice as many queues as there are slots: the first ones may all be busy.
-	lines, err := webhookdb.DueQueues(ctx, d.DB.Reads, now, 2*slots.All)
-	if err != nil || len(lines) == 0 {
+	queues, err := webhookdb.DueQueues(ctx, d.DB.Reads, now, 2*slots.All)
+	if err != nil || len(queues) == 0 {
 		return nil, err
 	}
 	var begun []Sending
 	err = d.DB.Write(ctx, now, func(tx *store.Tx) error {
-		for i, n := range slots.Share(lines, busy) {
+		for i, n := range slots.Share(queues, busy) {
 			if n == 0 {
 				continue
 			}
-			leased, err := webhookdb.LeaseDeliveries(ctx, tx, lines[i].Line, n, d.Now()+webhook.Lease)
+			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, n, d.Now()+webhook.Lease)
 			if err != nil {
 				return err
 			}
 			for _, l := range leased {
-				begun = append(begun, d.sending(l, lines[i].Failing, now))
+				begun = append(begun, d.sending(l, queues[i].Failing, now))
 			}
 		}
 		return nil
@@ -86,7 +86,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 // sending returns a leased attempt with its secrets decrypted.
 func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Sending {
 	s := Sending{
-		Place: l.Place, Number: l.Number, Tries: l.Tries, Failing: failing,
+		DeliveryKey: l.DeliveryKey, Number: l.Number, Tries: l.Tries, Failing: failing,
 		Body: wire.Webhook(wire.WebhookEvent{
 			Tenant: l.Tenant, Live: base.Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Data: l.Data,
 		}),
@@ -97,7 +97,7 @@ func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Se
 	}
 	var err error
 	for _, text := range sealed {
-		secret, openErr := d.Keys.Open(base.EndpointPlace(webhook.Line{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
+		secret, openErr := d.Keys.Open(base.EndpointPlace(webhook.Queue{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
 		if openErr != nil {
 			err = openErr
 		}
@@ -146,7 +146,7 @@ func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error)
 		late, delivered, gone = 0, 0, 0
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, jitter[i])
-			recorded, err := webhookdb.EndAttempt(ctx, tx, s.Place, s.Attempt, next)
+			recorded, err := webhookdb.EndAttempt(ctx, tx, s.DeliveryKey, s.Attempt, next)
 			if err != nil {
 				return fmt.Errorf("app: end delivery of event %s: %w", s.Event, err)
 			}
@@ -218,17 +218,17 @@ func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAli
 // number: those that wait, and those that ended within the last webhook.Kept. If state
 // is not empty, only deliveries in that state count. An unknown endpoint is a not-found
 // error.
-func (d *Deliveries) List(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
-	_, known, err := webhookdb.Subscription(ctx, d.DB.Reads, line)
+func (d *Deliveries) List(ctx context.Context, queue webhook.Queue, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
+	_, known, err := webhookdb.Subscription(ctx, d.DB.Reads, queue)
 	if err := mustBeKnown(known, err); err != nil {
 		return nil, 0, err
 	}
-	return webhookdb.Deliveries(ctx, d.DB.Reads, line, state, p.Limit, p.Offset)
+	return webhookdb.Deliveries(ctx, d.DB.Reads, queue, state, p.Limit, p.Offset)
 }
 
 // Replay queues an event for an endpoint again, whether it was delivered or not. It does
 // nothing while an attempt is running. An unknown delivery is a not-found error.
-func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
+func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 	return d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
 		known, err := webhookdb.DeliveryExists(ctx, tx.Reads, p)
 		if err != nil {
@@ -245,13 +245,13 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
 // ReplayFailed queues the events again whose delivery to an endpoint failed and that
 // were created at the time since or later. It returns their number. An unknown endpoint
 // is a not-found error.
-func (d *Deliveries) ReplayFailed(ctx context.Context, line webhook.Line, since core.Time) (n int, err error) {
+func (d *Deliveries) ReplayFailed(ctx context.Context, queue webhook.Queue, since core.Time) (n int, err error) {
 	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
-		_, known, err := webhookdb.Subscription(ctx, tx.Reads, line)
+		_, known, err := webhookdb.Subscription(ctx, tx.Reads, queue)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		n, err = webhookdb.ReplayFailed(ctx, tx, line, since)
+		n, err = webhookdb.ReplayFailed(ctx, tx, queue, since)
 		return err
 	})
 	return n, err

@@ -30,28 +30,28 @@ func (ss *Subscriptions) Subscribe(ctx context.Context, tenant core.TenantAlias,
 		return s, err
 	}
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		s, err = ss.subscribe(ctx, tx, webhook.Line{Tenant: tenant, Endpoint: to}, name)
+		s, err = ss.subscribe(ctx, tx, webhook.Queue{Tenant: tenant, Endpoint: to}, name)
 		return err
 	})
 	return s, err
 }
 
-func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, line webhook.Line, name string) (webhook.Subscription, error) {
-	secret, sealed, err := ss.newSecret(line)
+func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, queue webhook.Queue, name string) (webhook.Subscription, error) {
+	secret, sealed, err := ss.newSecret(queue)
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
-	added, err := webhookdb.InsertSubscription(ctx, tx, line, name, sealed)
+	added, err := webhookdb.InsertSubscription(ctx, tx, queue, name, sealed)
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
 	if added {
-		return webhook.Subscription{Endpoint: line.Endpoint, Name: name, Secret: secret, Created: tx.Now}, checkCount(ctx, tx, line.Tenant)
+		return webhook.Subscription{Endpoint: queue.Endpoint, Name: name, Secret: secret, Created: tx.Now}, checkCount(ctx, tx, queue.Tenant)
 	}
-	if err := webhookdb.EnableSubscription(ctx, tx, line, name); err != nil {
+	if err := webhookdb.EnableSubscription(ctx, tx, queue, name); err != nil {
 		return webhook.Subscription{}, err
 	}
-	s, _, err := webhookdb.Subscription(ctx, tx.Reads, line)
+	s, _, err := webhookdb.Subscription(ctx, tx.Reads, queue)
 	return s, err
 }
 
@@ -65,11 +65,11 @@ func checkCount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) erro
 }
 
 // newSecret makes a secret for an endpoint, and seals it.
-func (ss *Subscriptions) newSecret(line webhook.Line) (secret, sealed string, err error) {
+func (ss *Subscriptions) newSecret(queue webhook.Queue) (secret, sealed string, err error) {
 	var raw [webhook.SecretSize]byte
 	ss.Entropy(raw[:])
 	secret = webhook.NewSecret(raw)
-	sealed, err = ss.Seal(base.EndpointPlace(line), secret)
+	sealed, err = ss.Seal(base.EndpointPlace(queue), secret)
 	return secret, sealed, err
 }
 
@@ -81,9 +81,9 @@ func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]w
 // Unsubscribe removes a subscription with its deliveries, also those that wait. An
 // unknown endpoint is a not-found error.
 func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
-	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
+	queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		known, err := webhookdb.DeleteSubscription(ctx, tx, line)
+		known, err := webhookdb.DeleteSubscription(ctx, tx, queue)
 		return mustBeKnown(known, err)
 	})
 }
@@ -91,13 +91,13 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 // Test queues an event of type webhook.Test for one endpoint. An unknown endpoint is a
 // not-found error.
 func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
-	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
+	queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		s, known, err := webhookdb.Subscription(ctx, tx.Reads, line)
+		s, known, err := webhookdb.Subscription(ctx, tx.Reads, queue)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		place := webhook.Place{Tenant: tenant, Endpoint: s.Endpoint, Event: ss.IDAt(tx.Now)}
+		place := webhook.DeliveryKey{Tenant: tenant, Endpoint: s.Endpoint, Event: ss.IDAt(tx.Now)}
 		return webhookdb.EmitTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
 	})
 }
@@ -106,17 +106,17 @@ func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endp
 // webhook.SecretOverlap, events are signed by the new and the old secret. An unknown
 // endpoint is a not-found error.
 func (ss *Subscriptions) RotateSecret(ctx context.Context, tenant core.TenantAlias, endpoint string) (s webhook.Subscription, err error) {
-	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
-	secret, sealed, err := ss.newSecret(line)
+	queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
+	secret, sealed, err := ss.newSecret(queue)
 	if err != nil {
 		return s, err
 	}
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		known, err := webhookdb.RotateSecret(ctx, tx, line, sealed, tx.Now+webhook.SecretOverlap)
+		known, err := webhookdb.RotateSecret(ctx, tx, queue, sealed, tx.Now+webhook.SecretOverlap)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		s, _, err = webhookdb.Subscription(ctx, tx.Reads, line)
+		s, _, err = webhookdb.Subscription(ctx, tx.Reads, queue)
 		s.Secret = secret
 		return err
 	})

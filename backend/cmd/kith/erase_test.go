@@ -47,7 +47,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			_, err := engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
-		_, err := engine.Events.Log(t.Context(), base.Caller{Tenant: tenantdb.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
+		_, err := engine.Events.Log(t.Context(), base.Caller{Tenant: tenantdb.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Call{
 			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
 			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
 		})

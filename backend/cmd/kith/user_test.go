@@ -45,7 +45,7 @@ func TestUserExport_IsComplete(t *testing.T) {
 		}
 		_, err := engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update})
 		require.NoError(t, err)
-		_, err = engine.Events.Log(t.Context(), base.Caller{Tenant: tenantdb.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
+		_, err = engine.Events.Log(t.Context(), base.Caller{Tenant: tenantdb.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Call{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 	}
 	require.NoError(t, engine.DB.Close())

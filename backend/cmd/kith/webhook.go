@@ -158,7 +158,7 @@ func (c *webhookDeliveriesCommand) Run(e *env) error {
 		}
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		line := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
 		page, total, err := engine.Deliveries.List(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
 			return err
@@ -201,9 +201,9 @@ func (c *webhookReplayCommand) Run(e *env) error {
 		return core.Invalid("", "give --event or --since")
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		line := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
 		if c.Event != "" {
-			return engine.Deliveries.Replay(e.ctx, webhook.Place{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
+			return engine.Deliveries.Replay(e.ctx, webhook.DeliveryKey{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
 		}
 		n, err := engine.Deliveries.ReplayFailed(e.ctx, line, engine.Now()-core.Time(c.Since.Milliseconds()))
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // AppendIntake appends an event call to the intake, with the statement that the edge
 // uses too. It returns false if the tenant used the idempotency key in the 24 hours
 // before.
-func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Batch) (added bool, err error) {
+func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Call) (added bool, err error) {
 	err = p.WriteOne(ctx, func(r store.Reads) error {
 		var seq int64
 		err := r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),

@@ -234,7 +234,7 @@ var putIntake = &store.Put{
 // putEvents stores webhook events.
 var putEvents = &store.Put{Table: "webhook_event", Columns: store.Columns("id, type, data"), At: store.Columns("created_at")}
 
-func intakeRow(t *store.Tuples, in event.Batch) {
+func intakeRow(t *store.Tuples, in event.Call) {
 	t.Row()
 	t.Text(string(in.Account), string(in.User))
 	t.TextOrNull(string(in.Key))

@@ -55,7 +55,7 @@ var dueQueues = `
 
 // Leased is an attempt that was begun, with all that it needs. Secrets are sealed.
 type Leased struct {
-	webhook.Place
+	webhook.DeliveryKey
 	// Number is the number of the attempt; Tries is the number of attempts since the
 	// event, or since the delivery was replayed.
 	Number, Tries int
@@ -95,7 +95,7 @@ var leasedColumns = store.Selection[leasedRow]{
 // LeaseDeliveries begins the next attempt of up to most due deliveries of a queue,
 // earliest due first. The leases expire at until: then another worker may begin the
 // next attempt.
-func LeaseDeliveries(ctx context.Context, tx *store.Tx, queue webhook.Line, most int, until core.Time) ([]Leased, error) {
+func LeaseDeliveries(ctx context.Context, tx *store.Tx, queue webhook.Queue, most int, until core.Time) ([]Leased, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE webhook_delivery
 		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
 		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
@@ -141,7 +141,7 @@ const (
 
 // EndAttempt records the result of an attempt and the next state of its delivery, or
 // returns why it did not.
-func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.Attempt, next webhook.Next) (Recorded, error) {
+func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, a webhook.Attempt, next webhook.Next) (Recorded, error) {
 	due, ended := tx.Now+next.Delay, core.Time(0)
 	if next.State != webhook.Waiting {
 		due, ended = 0, tx.Now
@@ -166,12 +166,12 @@ func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.At
 	if err != nil {
 		return Counted, err
 	}
-	return Counted, noteHealth(ctx, tx, webhook.Line{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
+	return Counted, noteHealth(ctx, tx, webhook.Queue{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
 }
 
 // noteHealth records whether an endpoint works. If next says so, it disables the
 // endpoint, and its waiting deliveries fail.
-func noteHealth(ctx context.Context, tx *store.Tx, queue webhook.Line, next webhook.Next) error {
+func noteHealth(ctx context.Context, tx *store.Tx, queue webhook.Queue, next webhook.Next) error {
 	at := []any{string(queue.Tenant), string(queue.Endpoint)}
 	if next.State == webhook.Delivered {
 		return tx.Exec(ctx, "webhook endpoint works", `UPDATE webhook_subscription SET failing_since = NULL
@@ -204,7 +204,7 @@ var deliveryColumns = store.Selection[webhook.Delivery]{
 
 // Deliveries returns a page of the deliveries to an endpoint, newest first, with their
 // latest attempts, and the total number. A state that is not empty narrows them.
-func Deliveries(ctx context.Context, r store.Reads, queue webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
+func Deliveries(ctx context.Context, r store.Reads, queue webhook.Queue, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
 	at := []any{string(queue.Tenant), string(queue.Endpoint), string(state)}
 	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
 	total, err := store.One[int](ctx, r, "count webhook deliveries", `SELECT count(*) FROM webhook_delivery d`+where, at...)
@@ -239,7 +239,7 @@ var attemptColumns = store.Selection[attempted]{
 
 // attachAttempts sets the attempts of deliveries to an endpoint, the latest
 // webhook.MaxAttemptsShown of each.
-func attachAttempts(ctx context.Context, r store.Reads, queue webhook.Line, page []webhook.Delivery) error {
+func attachAttempts(ctx context.Context, r store.Reads, queue webhook.Queue, page []webhook.Delivery) error {
 	args, byID := []any{string(queue.Tenant), string(queue.Endpoint)}, map[string]*webhook.Delivery{}
 	for i := range page {
 		args = append(args, page[i].Event)
@@ -263,21 +263,21 @@ const replay = `UPDATE webhook_delivery SET state = 'waiting', tries = 0, due_at
 
 // Replay makes a delivery due now, with new tries. It returns false if the delivery
 // does not exist or is being sent.
-func Replay(ctx context.Context, tx *store.Tx, p webhook.Place) (bool, error) {
+func Replay(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey) (bool, error) {
 	return tx.Changed(ctx, "replay webhook", replay+` AND event_id = ?3`,
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
 // ReplayFailed makes the failed deliveries to an endpoint due now whose events
 // happened at or after since, and returns how many.
-func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Line, since core.Time) (int, error) {
+func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Queue, since core.Time) (int, error) {
 	// Ids begin with the time of the event, so the primary key finds them.
 	return tx.Count(ctx, "replay webhooks", replay+` AND event_id >= ?3 AND state = 'failed'`,
 		string(queue.Tenant), string(queue.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
 }
 
 // DeliveryExists reports whether a delivery exists.
-func DeliveryExists(ctx context.Context, r store.Reads, p webhook.Place) (bool, error) {
+func DeliveryExists(ctx context.Context, r store.Reads, p webhook.DeliveryKey) (bool, error) {
 	return store.One[bool](ctx, r, "webhook known", `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
 		string(p.Tenant), string(p.Endpoint), p.Event)
 }

@@ -35,7 +35,7 @@ func Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string,
 const DeliveryColumns = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
 
 // EmitTo stores an event and its delivery to one endpoint, which must be subscribed.
-func EmitTo(ctx context.Context, tx *store.Tx, p webhook.Place, t webhook.Type, data []byte) error {
+func EmitTo(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, t webhook.Type, data []byte) error {
 	err := tx.Exec(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES (?, ?, ?, ?, ?)`,
 		string(p.Tenant), p.Event, string(t), string(data), int64(tx.Now))
 	if err != nil {
@@ -61,7 +61,7 @@ func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) 
 }
 
 // Subscription returns the subscription of an endpoint; ok is false if it has none.
-func Subscription(ctx context.Context, r store.Reads, queue webhook.Line) (s webhook.Subscription, ok bool, err error) {
+func Subscription(ctx context.Context, r store.Reads, queue webhook.Queue) (s webhook.Subscription, ok bool, err error) {
 	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? AND url = ?`, string(queue.Tenant), string(queue.Endpoint)), "webhook subscription", &s)
 	return s, ok, err
@@ -69,7 +69,7 @@ func Subscription(ctx context.Context, r store.Reads, queue webhook.Line) (s web
 
 // InsertSubscription adds a subscription with its sealed secret. It returns false if
 // the endpoint has one already.
-func InsertSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line, name, secret string) (bool, error) {
+func InsertSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue, name, secret string) (bool, error) {
 	return tx.Inserted(ctx, "webhook subscription", `INSERT INTO webhook_subscription (tenant, url, name, secret, created_at)
 		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, url) DO NOTHING`,
 		string(queue.Tenant), string(queue.Endpoint), name, secret, int64(tx.Now))
@@ -77,7 +77,7 @@ func InsertSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line, n
 
 // EnableSubscription enables a disabled endpoint, and renames its subscription unless
 // name is empty.
-func EnableSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line, name string) error {
+func EnableSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue, name string) error {
 	return tx.Exec(ctx, "renew webhook subscription", `UPDATE webhook_subscription
 		SET name = CASE ?1 WHEN '' THEN name ELSE ?1 END, disabled_at = NULL WHERE tenant = ?2 AND url = ?3`,
 		name, string(queue.Tenant), string(queue.Endpoint))
@@ -85,7 +85,7 @@ func EnableSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line, n
 
 // DeleteSubscription deletes a subscription with its deliveries. It returns false if
 // the endpoint has none.
-func DeleteSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line) (bool, error) {
+func DeleteSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue) (bool, error) {
 	return tx.Changed(ctx, "delete webhook subscription", `DELETE FROM webhook_subscription WHERE tenant = ? AND url = ?`,
 		string(queue.Tenant), string(queue.Endpoint))
 }
@@ -93,7 +93,7 @@ func DeleteSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line) (
 // RotateSecret sets a new sealed secret of a subscription. The previous secret signs too
 // until the given time; an older one no longer does. It returns false if the endpoint
 // has no subscription.
-func RotateSecret(ctx context.Context, tx *store.Tx, queue webhook.Line, secret string, until core.Time) (bool, error) {
+func RotateSecret(ctx context.Context, tx *store.Tx, queue webhook.Queue, secret string, until core.Time) (bool, error) {
 	return tx.Changed(ctx, "rotate webhook secret", `UPDATE webhook_subscription
 		SET old_secret = secret, old_until = ?, secret = ? WHERE tenant = ? AND url = ?`,
 		int64(until), secret, string(queue.Tenant), string(queue.Endpoint))
