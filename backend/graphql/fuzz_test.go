@@ -54,12 +54,12 @@ func (b *bench) sameAtEdgeAndBackend(t *testing.T, body []byte) bool {
 		return false
 	}
 	random := b.Entropy
-	_, err := b.Identification.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: plain.Batch.Account, ID: plain.Batch.User}})
+	_, err := b.Identification.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: plain.Call.Account, ID: plain.Call.User}})
 	require.NoError(t, err)
 	b.Entropy = func(p []byte) { clear(p) }
 	status, answer := b.send(t, b.keyHolder(t), string(body))
 	b.Entropy = random
-	plain.Batch.Stamp(b.Now(), func() (e [6]byte) { return e })
+	plain.Call.Stamp(b.Now(), func() (e [6]byte) { return e })
 	want, edge := plain.Answer()
 	if status == 409 {
 		want, edge = plain.Refused(event.Duplicate())

@@ -6,7 +6,7 @@ package event
 // lock. No row means that the key was used since ?6.
 //
 // Parameters: 1 tenant, 2 account, 3 user, 4 idempotency key or NULL, 5 events as a
-// JSON array, 6 KeySince(now), 7 now, 8 Batch.Sender or NULL. It returns the position
+// JSON array, 6 KeySince(now), 7 now, 8 Call.Sender or NULL. It returns the position
 // in the queue.
 const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at, key_id)
 SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8

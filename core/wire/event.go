@@ -13,7 +13,7 @@ import (
 
 // ParseEvents parses the body of an event call (spec 2.8; clients 1.5.1). Ids in the
 // body must be equal to those in the path. The result has no event ids and no time of
-// receipt; see event.Batch.Stamp.
+// receipt; see event.Call.Stamp.
 func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Call, error) {
 	batch := event.Call{Account: account, User: user}
 	return parseBatch(batch, body, func(r *reader, key string, v *fastjson.Value) bool {

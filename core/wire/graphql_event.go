@@ -21,8 +21,8 @@ import (
 //	  logUserEvent(userEventInput: $input) { events { id } }
 //	}
 type GraphQLEvents struct {
-	// Batch has no event ids and no time of receipt; see event.Batch.Stamp.
-	Batch event.Call
+	// Call has no event ids and no time of receipt; see event.Call.Stamp.
+	Call event.Call
 	// list is true for logUserEvents, whose result is a list.
 	list bool
 	// alias is the field's response name. The field is at offset in document.
@@ -69,7 +69,7 @@ func ParseGraphQLEvents(body []byte) (p GraphQLEvents, ok bool) {
 		return p, false
 	}
 	var err error
-	p.Batch, err = ParseUserEvents([]byte(input[0].Raw))
+	p.Call, err = ParseUserEvents([]byte(input[0].Raw))
 	return p, err == nil
 }
 
@@ -289,16 +289,16 @@ func (p GraphQLEvents) resultField(w *writer, f plainField) {
 	case "__typename":
 		w.text(f.alias, "UserEventResult")
 	case "userId":
-		w.text(f.alias, string(p.Batch.User))
+		w.text(f.alias, string(p.Call.User))
 	case "accountId":
-		w.text(f.alias, string(p.Batch.Account))
+		w.text(f.alias, string(p.Call.Account))
 	case "events":
 		w.key(f.alias)
-		w.b = list(w.b, len(p.Batch.Events), func(b []byte, i int) []byte {
+		w.b = list(w.b, len(p.Call.Events), func(b []byte, i int) []byte {
 			w := writer{b: b}
 			w.open()
 			for _, f := range p.event {
-				p.eventField(&w, f, p.Batch.Events[i])
+				p.eventField(&w, f, p.Call.Events[i])
 			}
 			w.close()
 			return w.b
@@ -313,15 +313,15 @@ func (p GraphQLEvents) eventField(w *writer, f plainField, e event.Event) {
 	case "id":
 		w.text(f.alias, e.ID)
 	case "userId":
-		w.text(f.alias, string(p.Batch.User))
+		w.text(f.alias, string(p.Call.User))
 	case "accountId":
-		w.text(f.alias, string(p.Batch.Account))
+		w.text(f.alias, string(p.Call.Account))
 	case "key":
 		w.text(f.alias, e.Key)
 	case "dateTriggered":
 		w.date(f.alias, e.Triggered)
 	case "dateReceived":
-		w.date(f.alias, p.Batch.Received)
+		w.date(f.alias, p.Call.Received)
 	case "dateProcessed":
 		w.raw(f.alias, "null")
 	}

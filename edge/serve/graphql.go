@@ -18,13 +18,13 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	to.Account, to.User = plain.Batch.Account, plain.Batch.User
+	to.Account, to.User = plain.Call.Account, plain.Call.User
 	by, ok := r.maySend(to, auth.LogEventsQL)
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	plain.Batch.Sender = by.key
-	if err := r.storeEvents(to.Tenant, by.Bearer, &plain.Batch); err != nil {
+	plain.Call.Sender = by.key
+	if err := r.storeEvents(to.Tenant, by.Bearer, &plain.Call); err != nil {
 		if _, status, _ := wire.Shown(err); status >= 500 {
 			r.logError(err)
 		}

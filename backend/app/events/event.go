@@ -26,7 +26,7 @@ type Events struct {
 // Log stores the events of a call, at most once for each idempotency key (spec 4.6), and
 // returns them with ids and times. A key that was used is event.Duplicate. An unknown
 // user is a not-found error: events create no users. The idempotency keys of a caller
-// without the API key are separate; see event.Batch.OwnKey.
+// without the API key are separate; see event.Call.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, b event.Call) (event.Call, error) {
 	tenant := by.Tenant.Alias
 	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, b.Account, b.User)
