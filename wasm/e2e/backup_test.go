@@ -194,7 +194,7 @@ func TestKillErase_GoesOn(t *testing.T) {
 		waitProcessed(t, db)
 		want := rowsBut(t, db, "demo")
 
-		require.Contains(t, s.refused(t, "tenant", "erase", "demo"), "yes: is needed where nobody can be asked")
+		require.Contains(t, s.refused(t, "tenant", "erase", "demo"), "yes: is required without a terminal")
 		s.works(t, "demo")
 		waitProcessed(t, db)
 		s.killWithin(t, db, "tenant", "erase", "demo", "--yes")

@@ -205,7 +205,7 @@ func TestMasterKey_OlderBackupsAreRestored(t *testing.T) {
 	require.Contains(t, restored.refused(t, "restore", backup), "is not that of the time of the backup")
 	restored.env = append(restored.env, "KITH_MASTER_KEY="+next+","+strings.TrimSpace(string(old)))
 	restored.ok(t, "restore", backup)
-	require.Contains(t, restored.ok(t, "master-key", "rotate"), "secrets were sealed anew")
+	require.Contains(t, restored.ok(t, "master-key", "rotate"), "secrets were encrypted again")
 	restored.env = append(restored.env, "KITH_MASTER_KEY="+next)
 	restored.serve(t)
 	restored.serveEdge(t)

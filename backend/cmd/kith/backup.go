@@ -15,21 +15,21 @@ import (
 	"kith/core/auth"
 )
 
-// archiveFlags say where the data are that are archived.
+// archiveFlags say where the data to archive is.
 type archiveFlags struct {
 	databaseFlags
 	bucketFlags
 }
 
-// readiness is what is done with a database before it is used.
+// readiness says how a database is opened.
 type readiness int
 
 const (
-	// unchanged opens a database that there is, of whatever schema.
+	// unchanged opens an existing database, whatever its schema.
 	unchanged readiness = iota
-	// mayBeCreated opens a database that may be made by opening it.
+	// mayBeCreated opens a database, and creates it if it does not exist.
 	mayBeCreated
-	// migrated opens a database and brings it to the schema of this program.
+	// migrated opens an existing database and brings its schema up to date.
 	migrated
 )
 
@@ -53,7 +53,8 @@ func (f *archiveFlags) openStore(e *env, ready readiness) (*store.Primary, file.
 	return db, files, nil
 }
 
-// keys is the master key and its text when there is one; none is made.
+// keys returns the master key and its text; ok is false if there is no master key. It
+// does not create one.
 func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err error) {
 	if _, err := os.Stat(f.masterKeyFile()); f.MasterKey == "" && errors.Is(err, fs.ErrNotExist) {
 		return keys, "", false, nil
@@ -74,7 +75,7 @@ type backupCommand struct {
 	Unsigned      bool   `help:"Write a backup without a signature, where there is no master key. A change of the file cannot be detected; kith restore accepts it with --unsigned only."`
 }
 
-// Help says what the file has and what it has not.
+// Help says what the file contains.
 func (backupCommand) Help() string {
 	return `The file contains the whole database as of one moment and the files of jobs (KITH_FILES). The service may run meanwhile. ` +
 		`API keys, webhook secrets, the service's own signing keys and the private keys of payment gateways are in it, encrypted under the master key. ` +
@@ -83,7 +84,7 @@ func (backupCommand) Help() string {
 The file is signed with the master key, and kith restore refuses a file that was changed. The database URL may be that of a replica. The file is a gzipped tar archive; each row is a line of JSON.`
 }
 
-// Run backs up.
+// Run writes the backup.
 func (c *backupCommand) Run(e *env) error {
 	s := backup.Source{Kind: backup.Backup, Tenant: core.TenantAlias(c.Tenant), NoFiles: c.NoFiles}
 	if err := c.exists(); err != nil {
@@ -103,18 +104,18 @@ func (c *backupCommand) Run(e *env) error {
 		s.Signer = &signer
 	}
 	if !ok && !c.Unsigned {
-		return core.Invalid("master-key", "is needed to sign the backup, and there is none in "+c.masterKeyFile()+": give it by KITH_MASTER_KEY, or write an unsigned file with --unsigned")
+		return core.Invalid("master-key", "is needed to sign the backup, and is not in "+c.masterKeyFile()+": give it by KITH_MASTER_KEY, or write an unsigned file with --unsigned")
 	}
 	if c.WithMasterKey {
 		if !ok {
-			return core.Invalid("with-master-key", "there is no master key here: give it by KITH_MASTER_KEY")
+			return core.Invalid("with-master-key", "needs the master key, which is not here: give it by KITH_MASTER_KEY")
 		}
 		s.MasterKey = text
 	}
 	return c.archiveFlags.write(e, s, c.File)
 }
 
-// write archives to a file.
+// write writes an archive to a file.
 func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	db, files, err := f.openStore(e, unchanged)
 	if err != nil {
@@ -144,20 +145,20 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	return err
 }
 
-// writeAtomic writes a file beside its name, for its owner only, and gives it the
-// name when it is whole and on the disk. It returns its size.
+// writeAtomic writes a file that only its owner may read, and returns its size. The
+// file appears under its name when it is complete and on disk.
 func writeAtomic(path string, write func(io.Writer) error) (int64, error) {
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*")
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*")
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(part.Name())
-	err = write(part)
-	size, seekErr := part.Seek(0, io.SeekEnd)
-	if err := errors.Join(err, seekErr, part.Sync(), part.Close()); err != nil {
+	defer os.Remove(temp.Name())
+	err = write(temp)
+	size, seekErr := temp.Seek(0, io.SeekEnd)
+	if err := errors.Join(err, seekErr, temp.Sync(), temp.Close()); err != nil {
 		return 0, err
 	}
-	return size, os.Rename(part.Name(), path)
+	return size, os.Rename(temp.Name(), path)
 }
 
 type restoreCommand struct {
@@ -168,7 +169,7 @@ type restoreCommand struct {
 	Unsigned bool `help:"Restore a file whose signature is missing, or cannot be verified with this master key. Use it only if you trust everybody who could change the file."`
 }
 
-// Help says what is needed and what becomes of a restore that did not end.
+// Help says what a restore needs, and what to do after one that did not end.
 func (restoreCommand) Help() string {
 	return `Restores into an empty database and brings its schema up to date. ` +
 		`The whole file is verified first: a file that is incomplete, damaged or changed restores nothing. ` +
@@ -178,14 +179,14 @@ func (restoreCommand) Help() string {
 With --tenant the service may run for the other tenants. The restored tenant appears at the end, all at once.`
 }
 
-// Run restores.
+// Run restores the backup.
 func (c *restoreCommand) Run(e *env) error {
 	path, done, err := c.path()
 	if err != nil {
 		return err
 	}
 	defer done()
-	// Where a tenant is restored, it is brought up to date when the file was verified.
+	// If one tenant is restored, the schema is migrated after the file is verified.
 	db, files, err := c.openStore(e, mayBeCreated)
 	if err != nil {
 		return err
@@ -213,7 +214,7 @@ func (c *restoreCommand) Run(e *env) error {
 	return err
 }
 
-// shown opens a file, and shows how far it is read.
+// shown opens a file and shows the progress of reading it.
 func shown(path string, show *progress, what string) (io.ReadCloser, error) {
 	from, err := os.Open(path)
 	if err != nil {
@@ -231,8 +232,8 @@ func shown(path string, show *progress, what string) (io.ReadCloser, error) {
 	}{countingReader{from, func(n int) { read += int64(n); show.at(read) }}, from}, nil
 }
 
-// path is where the archive can be read twice; done forgets what was made for
-// that.
+// path returns the path of the archive, which is read twice. The standard input is
+// copied to a temporary file; done deletes it.
 func (c *restoreCommand) path() (path string, done func(), err error) {
 	if c.File != "-" {
 		return c.File, func() {}, nil
@@ -249,43 +250,43 @@ func (c *restoreCommand) path() (path string, done func(), err error) {
 	return copied.Name(), func() { _ = os.Remove(copied.Name()) }, nil
 }
 
-// check refuses an archive whose secrets would not open, and one that is not known
-// to be as it was written. A key that the archive brings along is kept, when there
-// is none.
+// check returns an error if the master key cannot decrypt the secrets of an archive, or
+// if the archive may have been changed. If there is no master key, it stores the one
+// that the archive contains.
 func (c *restoreCommand) check(e *env, h backup.Header, t backup.Trailer) error {
 	keys, _, ok, err := c.keys()
 	if err != nil {
 		return err
 	}
 	if ok && !h.SameKey(keys) {
-		return core.Invalid("master-key", "("+c.masterKeySource()+") is not that of the time of the backup: API keys and all other secrets would not open")
+		return core.Invalid("master-key", "("+c.masterKeySource()+") is not that of the time of the backup, so API keys and all other secrets could not be decrypted: give the earlier key by KITH_MASTER_KEY")
 	}
 	if err := c.checkSignature(t, h, keys, ok); err != nil || ok {
 		return err
 	}
 	if h.MasterKey == "" {
-		e.log.Warn("there is no master key here: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
+		e.log.Warn("no master key found: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
 		return nil
 	}
 	_, err = writeNewSecret(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
 	return err
 }
 
-// checkSignature refuses an archive that was changed, and one that may have been
-// unless that was accepted. ok is false when there are no keys.
+// checkSignature returns an error if an archive was changed, or if it may have been and
+// --unsigned is not given. ok is false if there is no master key.
 func (c *restoreCommand) checkSignature(t backup.Trailer, h backup.Header, keys auth.Keyring, ok bool) error {
-	const otherwise = "if you trust everybody who could write to it, restore it with --unsigned"
+	const otherwise = "if you trust everyone who could write to it, restore it with --unsigned"
 	switch {
 	case ok && t.Signature != "" && !t.SignedBy(keys.Backup()):
-		return core.Invalid("file", "was changed after it was written: its signature is not valid, and nothing was restored. Take another backup")
+		return core.Invalid("file", "was changed after it was written: its signature is invalid, and nothing was restored. Use another backup")
 	case c.Unsigned:
 		return nil
 	case t.Signature == "":
 		return core.Invalid("file", "has no signature, so it may have been changed (older versions of kith wrote none): "+otherwise)
 	case !ok && h.MasterKey != "":
-		return core.Invalid("master-key", "is needed to verify the file, and the one that the file brings proves nothing: give it by KITH_MASTER_KEY, or, "+otherwise)
+		return core.Invalid("master-key", "is needed to verify the file, and the key in the file proves nothing: give it by KITH_MASTER_KEY, or, "+otherwise)
 	case !ok:
-		return core.Invalid("master-key", "is needed to verify the file, and there is none in "+c.masterKeyFile()+": give that of the time of the backup by KITH_MASTER_KEY, or, "+otherwise)
+		return core.Invalid("master-key", "is needed to verify the file, and is not in "+c.masterKeyFile()+": give that of the time of the backup by KITH_MASTER_KEY, or, "+otherwise)
 	}
 	return nil
 }

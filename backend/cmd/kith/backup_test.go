@@ -24,9 +24,9 @@ import (
 	"kith/wasm/transcript"
 )
 
-// storyDatabases are databases in which stories have left rows, each with a table that the
-// ones before it have nothing in. All together every table has rows: those that
-// no story fills are filled by hand.
+// storyDatabases returns databases with the rows of stories. Each has rows in a table
+// that is empty in those before it, and together they have rows in every table: fillRest
+// fills the tables that no story does.
 func storyDatabases(t *testing.T) (databases []string) {
 	t.Helper()
 	if storyLeftovers.databases == nil {
@@ -39,18 +39,17 @@ func storyDatabases(t *testing.T) (databases []string) {
 		databases = append(databases, path)
 	}
 	require.NotEmpty(t, databases)
-	require.Empty(t, storyLeftovers.empty, "no story leaves rows in these tables: fill them in fillRest")
+	require.Empty(t, storyLeftovers.empty, "no story leaves rows in these tables: add them to fillRest")
 	return databases
 }
 
-// storyLeftovers is what stories have left, once they were played on the backend without an
-// error. TestStories does so, which runs before the tests that are parallel to
-// others.
+// storyLeftovers has the databases of the stories, after they were played on the backend
+// without an error. TestStories plays them before the parallel tests run.
 var storyLeftovers leftovers
 
 type leftovers struct {
 	databases []leftDatabase
-	// empty are the tables that have rows in none of them.
+	// empty are the tables that are empty in all of them.
 	empty []string
 }
 
@@ -59,14 +58,14 @@ type leftDatabase struct {
 	content []byte
 }
 
-// playOnBackend plays every story on the backend, and keeps what it leaves.
+// playOnBackend plays every story on the backend, and keeps its database.
 func playOnBackend(t *testing.T, g *fixture) {
 	t.Helper()
 	var all leftovers
 	transcript.Run(t, stories, func(t *testing.T) transcript.Target {
 		var s *stage
-		// Cleanups run backwards: this one sees a database that is closed, in a
-		// folder that is still there.
+		// Cleanups run in reverse order: when this one runs, the database is closed and
+		// its folder still exists.
 		_ = t.TempDir()
 		t.Cleanup(func() { all.keep(t, filepath.Base(t.Name()), s.flags.DatabaseURL) })
 		s = g.stage(t)
@@ -77,7 +76,7 @@ func playOnBackend(t *testing.T, g *fixture) {
 	}
 }
 
-// keep adds a database if a table has rows in it that has none in those before.
+// keep adds a database if it has rows in a table that is empty in those before it.
 func (l *leftovers) keep(t *testing.T, story, url string) {
 	t.Helper()
 	path := strings.TrimPrefix(url, "file:")
@@ -101,7 +100,7 @@ func hasRows(t *testing.T, path string, tables []string) (any bool) {
 	if len(tables) == 0 {
 		return false
 	}
-	// Closed at once: what is written next is in the file when that is closed.
+	// Close at once, so that the next writer's Close checkpoints the log into the file.
 	db := openSQL(t, "file:"+path)
 	defer db.Close()
 	query := `SELECT EXISTS (SELECT 1 FROM "` + strings.Join(tables, `") OR EXISTS (SELECT 1 FROM "`) + `")`
@@ -109,8 +108,8 @@ func hasRows(t *testing.T, path string, tables []string) (any bool) {
 	return any
 }
 
-// fillRest adds what no story leaves behind: what is there only while something
-// runs, or comes from a gateway.
+// fillRest adds rows that no story leaves: those that exist only during an operation, or
+// that come from a gateway.
 func fillRest(t *testing.T, url string) {
 	t.Helper()
 	db := openSQL(t, url)
@@ -132,9 +131,9 @@ func fillRest(t *testing.T, url string) {
 		`INSERT INTO sftp_key (tenant, fingerprint, type, note, created_at) VALUES ('demo', 'SHA256:x', 'ssh-ed25519', '', 1)`,
 		`INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries) VALUES ('demo', 'c', 'ANNA10', '', 0)`,
 		`INSERT INTO webhook_allowed (tenant, prefix) VALUES ('test_demo', '127.0.0.0/8')`,
-		// What JSON cannot hold, and what it escapes.
+		// Text that JSON cannot represent, and text that it escapes.
 		`INSERT INTO tenant_origin (tenant, origin, created_at) VALUES ('demo', 'a' || char(0) || 'b', 1), ('demo', char(1, 9, 10, 13, 34, 92, 127, 8232, 128640) || '{"hex":"00"}:{"hex":"', 2)`,
-		// Numbers that were given and are not in use any more.
+		// A number of a sequence that is no longer in use.
 		`INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES ('demo', 'gone', 'test', '{}', 1)`,
 		`DELETE FROM webhook_event WHERE id = 'gone'`,
 	} {
@@ -143,7 +142,7 @@ func fillRest(t *testing.T, url string) {
 	}
 }
 
-// dumped are the rows of a database by table, of one tenant or of all.
+// dumped returns the rows of a database by table, of one tenant or of all.
 func dumped(t *testing.T, url string, tenant core.TenantAlias) map[string][]string {
 	t.Helper()
 	db, err := store.Open(url, "")
@@ -169,11 +168,11 @@ func dumped(t *testing.T, url string, tenant core.TenantAlias) map[string][]stri
 	return all
 }
 
-// numbers are what the rows of a tenant get anew where they are brought back.
+// numbers matches the columns that get new numbers when a tenant is restored.
 var numbers = regexp.MustCompile(`"(rowid|seq)":-?\d+,?`)
 
-// unnumbered are rows without the numbers that the database gave them. Those of
-// job_part are no such numbers, but tell no more.
+// unnumbered removes the numbers that the database has given to rows. It also removes
+// the numbers of job_part, which are not such numbers.
 func unnumbered(all map[string][]string) map[string][]string {
 	for _, rows := range all {
 		for i, row := range rows {
@@ -201,13 +200,13 @@ func runKith(t *testing.T, args ...string) (out, errOut string, status int) {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	databases := storyDatabases(t)
-	t.Run("comes back as it was", func(t *testing.T) { backupRoundTrip(t, databases) })
-	t.Run("a tenant is erased and comes back", func(t *testing.T) { tenantRoundTrip(t, databases) })
-	t.Run("a tenant is exported", func(t *testing.T) { tenantExport(t, databases) })
+	t.Run("round trip", func(t *testing.T) { backupRoundTrip(t, databases) })
+	t.Run("round trip of an erased tenant", func(t *testing.T) { tenantRoundTrip(t, databases) })
+	t.Run("export of a tenant", func(t *testing.T) { tenantExport(t, databases) })
 }
 
-// Whatever the service stores comes back as it was, on a file and on a server,
-// from either and from a replica.
+// A backup of all that the service stores is restored unchanged: from a file, a server
+// and a replica, to a file and a server.
 func backupRoundTrip(t *testing.T, databases []string) {
 	cluster := sqldtest.Start(t)
 	server, dir := cluster.PrimaryURL(), t.TempDir()
@@ -220,7 +219,7 @@ func backupRoundTrip(t *testing.T, databases []string) {
 		require.Regexp(t, `backup: \d+ rows, 0 files, \d+ bytes, SHA-256 of its content [0-9a-f]{64}\n$`, out)
 
 		if i > 0 {
-			// It has been restored into: as if that had not ended.
+			// The server has the earlier database: mark it as an incomplete restore.
 			execSQL(t, server, `CREATE TABLE restoring (begun_at INTEGER)`)
 		}
 		requireKith(t, "restore", archive, "--database-url", server, "--files", files)
@@ -236,8 +235,8 @@ func backupRoundTrip(t *testing.T, databases []string) {
 	}
 }
 
-// A tenant that is erased is nowhere, and one that is brought back is there as
-// before; nobody else has changed.
+// No row of an erased tenant remains. A restored tenant has its rows as before. Other
+// tenants do not change.
 func tenantRoundTrip(t *testing.T, databases []string) {
 	cluster := sqldtest.Start(t)
 	dir := t.TempDir()
@@ -253,7 +252,7 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 			url = cluster.PrimaryURL()
 			requireKith(t, "restore", whole, "--database-url", url, "--files", files)
 		}
-		// It goes on living, with event calls that nobody has processed.
+		// Event calls that are not processed yet.
 		execSQL(t, url, `INSERT INTO intake (tenant, account_id, user_id, events, received_at) VALUES ('demo', 'anna', 'anna', '[]', 1), ('bare', 'a', 'b', '[]', 1), ('demo', 'bob', 'bob', '[]', 2)`)
 		want, all := unnumbered(dumped(t, url, "demo")), dumped(t, url, "")
 		requireKith(t, "backup", archive, "--tenant", "demo", "--database-url", url, "--no-files")
@@ -285,7 +284,7 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 		}
 		require.Equal(t, want, unnumbered(dumped(t, url, "demo")))
 		execSQL(t, url, checkUserIndex)
-		// What waited waits, and what did not does not.
+		// Only the calls that were waiting wait again.
 		require.Equal(t, "3", textSQL(t, url, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
 		_, errOut, status = runKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
 		require.Equal(t, 1, status)
@@ -293,7 +292,7 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 	}
 }
 
-// checkUserIndex fails when the index of users' words is not what their rows say.
+// checkUserIndex fails if the index of search terms does not match the users.
 const checkUserIndex = `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`
 
 func without(rows []string, marks ...string) (kept []string) {
@@ -309,7 +308,7 @@ func without(rows []string, marks ...string) (kept []string) {
 	return kept
 }
 
-// A file that is cut, or in which a bit is another, restores nothing.
+// A truncated file, or one with changed bytes, restores nothing.
 func TestRestore_DamagedFileIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newFixture(t)
@@ -324,7 +323,7 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 		if at := i * len(good) / 40; i%2 == 0 {
 			bad = bad[:at]
 		} else {
-			// A single bit may be one of the packing's that means nothing.
+			// A single changed bit of the compression may have no effect.
 			for k := range min(16, len(bad)-at) {
 				bad[at+k] ^= 0xff
 			}
@@ -342,8 +341,8 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 	require.Contains(t, errOut, "is truncated or damaged")
 }
 
-// rewriteArchive copies an archive, changes a row or the header on the way, and signs it
-// under the key of a stranger, or not at all.
+// rewriteArchive copies an archive with a changed row or header, and signs it with signer,
+// or not at all if signer is nil.
 func rewriteArchive(t *testing.T, from, to string, signer *auth.Signer, changeHeader func(*backup.Header)) {
 	t.Helper()
 	content, err := os.ReadFile(from)
@@ -385,8 +384,8 @@ func rewriteArchive(t *testing.T, from, to string, signer *auth.Signer, changeHe
 	require.NoError(t, os.WriteFile(to, out.Bytes(), 0o600))
 }
 
-// A backup that somebody changed restores nothing, though its sums are right. One
-// without a signature is restored only on purpose.
+// A changed backup restores nothing, even if its checksums are correct. One without a
+// signature is restored with --unsigned only.
 func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newFixture(t)
@@ -415,9 +414,9 @@ func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	refused("file: has no signature", here, "restore", bad)
 	refused("file: has no signature", elsewhere, "restore", bad)
 	refused("master-key: is needed to verify the file", elsewhere, "restore", good)
-	// A stranger's archive brings the stranger's key.
+	// An archive of another signer may contain the signer's master key.
 	rewriteArchive(t, good, bad, &stranger, func(h *backup.Header) { h.MasterKey, h.KeyCheck = strings.Repeat("11", 32), "" })
-	refused("the one that the file brings proves nothing", elsewhere, "restore", bad)
+	refused("the key in the file proves nothing", elsewhere, "restore", bad)
 
 	var out, errOut strings.Builder
 	require.Equal(t, 1, run(append([]string{"backup", bad, "--database-url", "file:" + g.database}, elsewhere...), &out, &errOut))
@@ -427,8 +426,7 @@ func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	require.NotEqual(t, "0", textSQL(t, target, `SELECT count(*) FROM tenant`))
 }
 
-// What a tenant gets is all of its rows without a secret, to read and not to
-// restore.
+// An export of a tenant has all of its rows, without secrets, and cannot be restored.
 func tenantExport(t *testing.T, databases []string) {
 	database := databases[len(databases)-1]
 	execSQL(t, "file:"+database, `UPDATE webhook_subscription SET secret = 'zz-secret', old_secret = 'zz-old', old_until = 1 WHERE tenant = 'demo'`)
@@ -456,7 +454,7 @@ func tenantExport(t *testing.T, databases []string) {
 	_, errOut, status := runKith(t, "restore", path, "--tenant", "demo", "--database-url", "file:"+database)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "file: is an export, which has no secrets and cannot be restored; give a backup")
-	_, errOut, status = runKith(t, "tenant", "export", "nobody", path, "--database-url", "file:"+database)
+	_, errOut, status = runKith(t, "tenant", "export", "unknown", path, "--database-url", "file:"+database)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "there is no tenant with this alias")
 }
@@ -473,7 +471,7 @@ func unpack(t *testing.T, path string) string {
 	return string(text)
 }
 
-// What cannot be backed up or restored says why, and leaves nothing behind.
+// A backup or restore that is refused reports the reason and writes nothing.
 func TestBackup_Refused(t *testing.T) {
 	t.Parallel()
 	g := newFixture(t)
@@ -499,12 +497,12 @@ func TestBackup_Refused(t *testing.T) {
 	for _, test := range []struct{ args, says string }{
 		{"backup " + dir + "/x --database-url " + url, "the file imports/demo/lost_1.csv is not in the file store; correct KITH_FILES, or leave files out by --no-files"},
 		{"backup " + dir + "/x --database-url file:" + dir + "/nowhere.db", "there is no database"},
-		{"backup " + dir + "/x --tenant nobody --database-url " + url, "there is no tenant with this alias"},
+		{"backup " + dir + "/x --tenant unknown --database-url " + url, "there is no tenant with this alias"},
 		{"backup " + dir + "/no/x --no-files --database-url " + url, "no such file or directory"},
 		{"restore " + dir + "/nowhere --database-url file:" + dir + "/new.db", "no such file or directory"},
 		{"restore " + archive + " --database-url file:" + dir + "/new.db", "tenant: must be bare, the only tenant in the file"},
 		{"restore " + archive + " --tenant demo --database-url " + url, "tenant: must be bare"},
-		{"restore " + archive + "2 --tenant nobody --database-url " + url, "tenant: is not in the file, which has bare, demo, gateway"},
+		{"restore " + archive + "2 --tenant unknown --database-url " + url, "tenant: is not in the file, which has bare, demo, gateway"},
 		{"restore " + archive + " --tenant bare --database-url " + url, "tenant: exists already; remove it with kith tenant erase"},
 		{"restore " + archive + "2 --database-url " + url, "the database is not empty"},
 		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "the backup has schema 9999 and this version of kith knows"},
@@ -513,8 +511,8 @@ func TestBackup_Refused(t *testing.T) {
 		{"restore " + archive + "4 --unsigned --tenant bare --database-url " + url, "the backup was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},
 		{"backup " + dir + "/x --database-url file:" + unreleased, "the database was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},
 		{"serve --database-url file:" + unreleased, "the database was made by an unreleased version"},
-		{"tenant erase bare --database-url " + url, "yes: is needed where nobody can be asked"},
-		{"tenant erase nobody --yes --database-url " + url, "there is no tenant with this alias"},
+		{"tenant erase bare --database-url " + url, "yes: is required without a terminal"},
+		{"tenant erase unknown --yes --database-url " + url, "there is no tenant with this alias"},
 	} {
 		_, errOut, status := runKith(t, append(strings.Fields(test.args), "--files", filepath.Join(dir, "files"))...)
 		require.Equal(t, 1, status, test.args)
@@ -532,5 +530,5 @@ func TestConfirm(t *testing.T) {
 	for _, typed := range []string{"", "\n", "yes\n", "ACME\n", "acme2\n"} {
 		require.ErrorContains(t, confirm(io.Discard, strings.NewReader(typed), true, "acme"), "nothing was erased", typed)
 	}
-	require.ErrorContains(t, confirm(io.Discard, strings.NewReader("acme\n"), false, "acme"), "is needed where nobody can be asked")
+	require.ErrorContains(t, confirm(io.Discard, strings.NewReader("acme\n"), false, "acme"), "is required without a terminal")
 }

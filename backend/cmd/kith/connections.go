@@ -21,15 +21,14 @@ import (
 	"kith/edge/route"
 )
 
-// connectionFlags bound what strangers may do to the listeners of edge and
-// backend.
+// connectionFlags limit the connections and guesses of clients of edge and backend.
 type connectionFlags struct {
 	TrustedProxies string `env:"KITH_TRUSTED_PROXIES" help:"Networks of your reverse proxies, such as 10.0.0.0/8,192.0.2.7. X-Forwarded-For, -Proto and -Host are read from them only. Default: none." placeholder:"CIDR,..."`
 	MaxConnections uint   `env:"KITH_MAX_CONNECTIONS" default:"256" help:"Most open connections of one client address (IPv6: /64 network). Trusted proxies and this machine have no limit. 0 is no limit."`
 	RateLimit      uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Most attempts per minute of one public network (/24, IPv6 /56) to guess codes, keys or ids of live tenants. 0 is no limit."`
 }
 
-// proxies are the trusted ones.
+// proxies returns the networks of the trusted proxies.
 func (f connectionFlags) proxies() (auth.Networks, error) {
 	if os.Getenv("KITH_TRUST_PROXY") != "" {
 		return nil, core.Invalid("KITH_TRUST_PROXY", "is no longer read; remove it and list the networks of your proxies in KITH_TRUSTED_PROXIES, such as 127.0.0.1 or 10.0.0.0/8")
@@ -37,7 +36,7 @@ func (f connectionFlags) proxies() (auth.Networks, error) {
 	return auth.ParseNetworks("trusted-proxies", f.TrustedProxies)
 }
 
-// limit makes a listener count connections by address.
+// limit limits the connections of a listener by client address.
 func (f connectionFlags) limit(l net.Listener, trusted auth.Networks) net.Listener {
 	if f.MaxConnections == 0 {
 		return l
@@ -46,7 +45,7 @@ func (f connectionFlags) limit(l net.Listener, trusted auth.Networks) net.Listen
 	return &limitedListener{Listener: l, most: int(f.MaxConnections), exempt: exempt, open: map[netip.Prefix]int{}}
 }
 
-// limitedListener closes a connection at once whose address has as many as it may.
+// limitedListener closes new connections of an address that has the most allowed.
 type limitedListener struct {
 	net.Listener
 	most   int
@@ -56,7 +55,7 @@ type limitedListener struct {
 	open map[netip.Prefix]int
 }
 
-// Accept returns the next connection that is within the bound.
+// Accept returns the next connection that is within the limit.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -102,17 +101,17 @@ type countedConn struct {
 	leave func()
 }
 
-// Close gives the connection's place back.
+// Close closes the connection, which then no longer counts.
 func (c *countedConn) Close() error {
 	defer c.leave()
 	return c.Conn.Close()
 }
 
-// limitGuesses counts the attempts to guess that the answers of an edge say they
-// were. Once a network has none left, its share links, pages with a code and open
-// look-ups are refused before they reach the component, found or not: the replica
-// would answer those that are found. All other attempts are the backend's to
-// refuse, and the component is told not to read the replica for them.
+// limitGuesses counts attempts to guess, which the responses of an edge report. Once a
+// network has reached its limit, its share links, pages with a code and open look-ups
+// are refused before they reach the component, whether the code exists or not: the
+// replica would answer those that exist. The backend refuses all other attempts; a
+// request header makes the component forward them instead of reading the replica.
 func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, _ := auth.Client(r.RemoteAddr, joined(r.Header, auth.ForwardedForHeader), trusted)
@@ -137,7 +136,7 @@ func joined(h http.Header, name string) (all string) {
 	return all
 }
 
-// looksUp reports whether a request asks for a code without credentials.
+// looksUp reports whether a request looks up a code without credentials.
 func looksUp(r *http.Request) bool {
 	to := route.Parse(r.Method, r.URL.EscapedPath())
 	switch to.Kind {
@@ -159,13 +158,13 @@ func writeFailure(w http.ResponseWriter, err error) {
 	_, _ = w.Write(body)
 }
 
-// guessWriter takes auth.GuessesHeader off an answer.
+// guessWriter removes auth.GuessesHeader from a response and counts its value.
 type guessWriter struct {
 	http.ResponseWriter
 	count func(n int)
 }
 
-// WriteHeader counts what the header says.
+// WriteHeader counts the guesses of the header, removes it, and sends the others.
 func (g *guessWriter) WriteHeader(status int) {
 	if n, err := strconv.Atoi(g.Header().Get(auth.GuessesHeader)); err == nil && n > 0 {
 		g.count(n)
@@ -174,12 +173,12 @@ func (g *guessWriter) WriteHeader(status int) {
 	g.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (g *guessWriter) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 
-// jsonListener makes errors JSON that net/http answers in plain text before it
-// calls a handler: to what is no HTTP, such as a path with %zz, and to headers
-// that are too large. net/http has no other way in.
+// jsonListener turns the plain-text errors of net/http into JSON: those that it sends
+// before it calls a handler, for invalid HTTP, such as a path with %zz, and for headers
+// that are too large. net/http has no hook for them.
 type jsonListener struct{ net.Listener }
 
 // Accept returns the next connection.
@@ -193,11 +192,11 @@ func (l jsonListener) Accept() (net.Conn, error) {
 
 type jsonConn struct{ net.Conn }
 
-// plainError is what follows the status line of an error of net/http's own, and
-// of nothing that a handler answers, which has a Date.
+// plainError follows the status line of net/http's own errors. The response of a
+// handler never has it, because it has a Date.
 var plainError = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
-// Write sends an error of net/http's own, which is one write, as JSON.
+// Write sends net/http's own errors, each of which is one write, as JSON.
 func (c jsonConn) Write(b []byte) (int, error) {
 	line, _, found := bytes.Cut(b, plainError)
 	if !found || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) || bytes.Contains(line, []byte("\n")) {
@@ -209,9 +208,9 @@ func (c jsonConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// jsonError is the answer for a status of net/http, such as "400 Bad Request:
-// missing required Host header". What was asked is not known, so the answer does
-// not depend on it: a page of any origin may read it.
+// jsonError returns the response for a status of net/http, such as "400 Bad Request:
+// missing required Host header". The request is unknown, so the response does not
+// depend on it, and pages of any origin may read it.
 func jsonError(status string) []byte {
 	number, _, _ := strings.Cut(status, " ")
 	code, _ := strconv.Atoi(number)

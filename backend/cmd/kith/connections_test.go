@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each address has as many connections as it may, whatever others have; one that
-// was closed makes room.
+// Each address has its own limit of connections. A closed connection does not count.
 func TestLimitedListener(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,5 +50,5 @@ func TestLimitedListener(t *testing.T) {
 	dial("127.0.0.2")
 	<-accepted
 	_, err = dial("127.0.0.2").Read(make([]byte, 1))
-	require.Error(t, err, "what is closed twice makes room once")
+	require.Error(t, err, "a connection that is closed twice is subtracted once")
 }

@@ -20,7 +20,7 @@ import (
 	"kith/core/auth"
 )
 
-// databaseFlags say where the state is.
+// databaseFlags say where the database and the master key are.
 type databaseFlags struct {
 	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the database file, the master key, the files of jobs and the compiled component."`
 	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or the URL of a server (libsql, wss, ws, https or http). Default: kith.db in the data folder." placeholder:"URL"`
@@ -29,7 +29,7 @@ type databaseFlags struct {
 	MasterKeyNew  string `env:"KITH_MASTER_KEY_NEW" help:"Next master key, used by kith master-key rotate. Until then it only verifies and decrypts. Default: the file master.key.new in the data folder, if it exists." placeholder:"KEY"`
 }
 
-// url is the database's URL; a file's folder is made.
+// url returns the URL of the database. It creates the folder of a file.
 func (f *databaseFlags) url() (string, error) {
 	path, isFile := f.file()
 	if !isFile {
@@ -41,7 +41,7 @@ func (f *databaseFlags) url() (string, error) {
 	return f.DatabaseURL, nil
 }
 
-// file is where the database is when it is a file.
+// file returns the path of the database if it is a file.
 func (f *databaseFlags) file() (path string, isFile bool) {
 	if f.DatabaseURL == "" {
 		f.DatabaseURL = "file:" + filepath.Join(f.Data, "kith.db")
@@ -51,18 +51,18 @@ func (f *databaseFlags) file() (path string, isFile bool) {
 	return path, isFile
 }
 
-// newDatabase says whether a command may make a database.
+// newDatabase says whether a command may create a database.
 type newDatabase bool
 
 const (
-	// mustExist is for commands about what is there already: a mistyped folder must
-	// not look like an empty database.
+	// mustExist is for commands that need existing data: a mistyped folder must not
+	// look like an empty database.
 	mustExist newDatabase = false
 	mayBeNew  newDatabase = true
 )
 
-// openDatabase opens the database, and refuses one that is not for this program and
-// its master key before anything is written.
+// openDatabase opens the database. Before anything is written, it returns an error if
+// the database does not match this program or the master key.
 func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, error) {
 	if is == mustExist {
 		if err := f.exists(); err != nil {
@@ -84,20 +84,20 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 	return db, nil
 }
 
-// check refuses a database that this program cannot read, or that has another
-// master key.
+// check returns an error if this program cannot read the database, or if the database
+// has another master key.
 func (f *databaseFlags) check(e *env, db *store.Primary) error {
 	if err := db.CheckReleased(e.ctx); err != nil {
 		return err
 	}
-	evidence, err := secretdb.FindMasterKey(e.ctx, db.Reads)
+	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
 	if err != nil {
 		return err
 	}
-	return f.checkKey(evidence)
+	return f.checkKey(has)
 }
 
-// exists returns an error when there is no file of the database.
+// exists returns an error if the database is a file that does not exist.
 func (f *databaseFlags) exists() error {
 	path, isFile := f.file()
 	if !isFile {
@@ -109,59 +109,60 @@ func (f *databaseFlags) exists() error {
 	return nil
 }
 
-// checkKey refuses a master key that does not belong to a database. Where there is no
-// key, none is wrong.
-func (f *databaseFlags) checkKey(evidence secretdb.MasterKey) error {
+// checkKey returns an error if the master key does not belong to a database. It returns
+// nil if there is no master key.
+func (f *databaseFlags) checkKey(has secretdb.MasterKey) error {
 	keys, _, ok, err := f.keys()
 	if err != nil || !ok {
 		return err
 	}
 	switch {
-	case evidence.Fingerprint != "":
-		_, ok = keys.Find(evidence.Fingerprint)
-	case evidence.Sealed != "":
-		_, err := keys.Open(auth.KeyPlace(evidence.Tenant), evidence.Sealed)
+	case has.Fingerprint != "":
+		_, ok = keys.Find(has.Fingerprint)
+	case has.Sealed != "":
+		_, err := keys.Open(auth.KeyPlace(has.Tenant), has.Sealed)
 		ok = err == nil
 	}
 	if !ok {
 		return f.wrongKey()
 	}
-	if _, ok := keys.Find(evidence.Next); evidence.Next != "" && !ok {
+	if _, ok := keys.Find(has.Next); has.Next != "" && !ok {
 		return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: give it by KITH_MASTER_KEY_NEW, or put its file in "+f.newMasterKeyFile())
 	}
 	return nil
 }
 
 func (f *databaseFlags) wrongKey() error {
-	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database, whose secrets would not open: give the key that the database was made with by KITH_MASTER_KEY, or put its file back in "+f.masterKeyFile()+"; or choose the database that this key belongs to")
+	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database and cannot decrypt its secrets: give the key that the database was created with by KITH_MASTER_KEY, or put its file back in "+f.masterKeyFile()+"; or choose the database that this key belongs to")
 }
 
-// withIdentity returns the keys with the key of identities that a database has.
-func withIdentity(keys auth.Keyring, evidence secretdb.MasterKey) (auth.Keyring, error) {
-	if evidence.Identity != "" {
-		return keys.OpenIdentity(evidence.Identity)
+// withIdentity returns the keys with the database's key of identities.
+func withIdentity(keys auth.Keyring, has secretdb.MasterKey) (auth.Keyring, error) {
+	if has.Identity != "" {
+		return keys.OpenIdentity(has.Identity)
 	}
-	// A process may have got the key that will replace the database's as its first.
-	if of, ok := keys.Find(evidence.Fingerprint); ok {
+	// The first key of this process may be the one that will replace the database's.
+	if of, ok := keys.Find(has.Fingerprint); ok {
 		return keys.WithIdentity(of), nil
 	}
 	return keys, nil
 }
 
-// openKeys is the master key. It is made when there is none and the database is new.
+// openKeys returns the master key. It creates one if none exists and the database is
+// new.
 func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, err error) {
-	evidence, err := secretdb.FindMasterKey(e.ctx, db.Reads)
+	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
 	if err != nil {
 		return keys, err
 	}
 	keys, _, ok, err := f.keys()
 	if err == nil && ok {
-		return withIdentity(keys, evidence)
+		return withIdentity(keys, has)
 	}
 	if err != nil {
 		return keys, err
 	}
-	if evidence != (secretdb.MasterKey{}) {
+	if has != (secretdb.MasterKey{}) {
 		return keys, core.Invalid("master-key", "is not in "+f.masterKeyFile()+", and this database has one: put its file back, or give the key by KITH_MASTER_KEY")
 	}
 	text, err := f.masterKey()
@@ -174,7 +175,7 @@ func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, 
 func (f *databaseFlags) masterKeyFile() string    { return filepath.Join(f.Data, "master.key") }
 func (f *databaseFlags) newMasterKeyFile() string { return filepath.Join(f.Data, "master.key.new") }
 
-// masterKeySource is how the master key stands in a log.
+// masterKeySource returns where the master key is from, for the log.
 func (f *databaseFlags) masterKeySource() string {
 	if f.MasterKey == "" {
 		return "in " + f.masterKeyFile()
@@ -182,9 +183,9 @@ func (f *databaseFlags) masterKeySource() string {
 	return "set"
 }
 
-// masterKey is the key as text, from the flag or from the file, and behind it those
-// that are accepted besides. It is well formed: the component could only find out at
-// its first request.
+// masterKey returns the master key as text, from the flag or the file, followed by the
+// other accepted keys. It checks the form, because the component would report an error
+// only at its first request.
 func (f *databaseFlags) masterKey() (string, error) {
 	text, err := f.masterKeyText()
 	if err != nil {
@@ -201,8 +202,8 @@ func (f *databaseFlags) masterKey() (string, error) {
 	return text, err
 }
 
-// newMasterKey is the key that is to replace the master key, or empty: from the flag,
-// or from the file beside that of the master key.
+// newMasterKey returns the key that will replace the master key, or "": from the flag,
+// or from its file in the data folder.
 func (f *databaseFlags) newMasterKey() (string, error) {
 	if f.MasterKeyNew != "" || f.MasterKey != "" {
 		return f.MasterKeyNew, nil
@@ -214,7 +215,7 @@ func (f *databaseFlags) newMasterKey() (string, error) {
 	return text, err
 }
 
-// readKeys reads a file of keys, one on each line, as ParseKeyring takes them.
+// readKeys reads a file with one key per line, in the form that auth.ParseKeyring takes.
 func readKeys(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	return strings.Join(strings.Fields(string(text)), ","), err
@@ -243,16 +244,16 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 	return key, nil
 }
 
-// makeMasterKey makes a master key.
+// makeMasterKey returns a new master key.
 func makeMasterKey() string {
 	key := make([]byte, 32)
 	random(key)
 	return hex.EncodeToString(key)
 }
 
-// writeNewSecret writes a secret to a file of its own; false means that there is one. The
-// file gets its name when it is whole: two processes that start together must
-// end up with one secret, and one that is killed must not leave half of one.
+// writeNewSecret writes a secret to a new file. It returns false if the file exists. The
+// file gets its name when it is complete: two processes that start together must use
+// the same secret, and a killed process must not leave an incomplete one.
 func writeNewSecret(path string, secret []byte) (bool, error) {
 	folder, name := filepath.Split(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -274,7 +275,7 @@ func writeNewSecret(path string, secret []byte) (bool, error) {
 	return err == nil, err
 }
 
-// open opens a database that there is, migrates it and returns the use cases on it.
+// open opens an existing database, migrates it and returns the use cases on it.
 func (f *databaseFlags) open(e *env) (*app.Engine, error) { return f.openEngine(e, mustExist) }
 
 // with runs do with the use cases on an existing database, and closes it.
@@ -287,7 +288,7 @@ func (f *databaseFlags) with(e *env, do func(*app.Engine) error) error {
 	return do(engine)
 }
 
-// openOrCreate is open, and makes a database when there is none.
+// openOrCreate is like open but creates the database if it does not exist.
 func (f *databaseFlags) openOrCreate(e *env) (*app.Engine, error) {
 	return f.openEngine(e, mayBeNew)
 }
@@ -313,29 +314,29 @@ func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) 
 	return engine, nil
 }
 
-// keepFingerprint notes which master key the database belongs to, once.
+// keepFingerprint stores the fingerprint of the master key in a new database.
 func (f *databaseFlags) keepFingerprint(e *env, db *store.Primary, keys auth.Keyring) error {
-	evidence, err := secretdb.FindMasterKey(e.ctx, db.Reads)
+	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
 	if err != nil {
 		return err
 	}
-	kept := evidence.Fingerprint
+	kept := has.Fingerprint
 	if kept == "" {
 		kept, err = secretdb.KeepKeyFingerprint(e.ctx, db, now(), keys.Fingerprint())
 	}
 	if _, ok := keys.Find(kept); err == nil && !ok {
-		err = f.wrongKey() // another process was first, with another key
+		err = f.wrongKey() // another process has just stored another key
 	}
 	return err
 }
 
 func now() core.Time { return core.Time(time.Now().UnixMilli()) }
 
-// random never fails: crypto/rand stops the process when the system has no
-// random bytes.
+// random fills b with random bytes. It never fails: crypto/rand ends the process if the
+// system has no random bytes.
 func random(b []byte) { _, _ = rand.Read(b) }
 
-// secret is how a secret stands in a log.
+// secret returns whether a secret is set, for the log.
 func secret(s string) string {
 	if s == "" {
 		return "unset"

@@ -16,14 +16,14 @@ import (
 	"kith/backend/store"
 )
 
-// aboutATenant are commands about a tenant, acme, that is there already.
+// aboutATenant are commands about an existing tenant, acme.
 var aboutATenant = []string{
 	"tenant show acme", "tenant set acme --discount-id x", "tenant erase acme --yes", "tenant export acme FILE", "tenant origin list acme",
 	"tenant sftp-key list acme", "user export --tenant acme --account anna --user anna FILE", "token --tenant acme --account anna --user anna", "program list --tenant acme", "widget list --tenant acme",
 	"webhook list --tenant acme", "webhook rotate-key", "gateway show --tenant acme", "backup FILE",
 }
 
-// tryAll runs commands that must fail in the same way.
+// tryAll runs commands that must fail with the same error.
 func tryAll(t *testing.T, says string, commands []string, flags ...string) {
 	t.Helper()
 	for _, command := range commands {
@@ -36,7 +36,7 @@ func tryAll(t *testing.T, says string, commands []string, flags ...string) {
 	}
 }
 
-// No command writes to a database with a master key that is not its own.
+// No command writes to a database with a wrong master key.
 func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -59,12 +59,12 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	requireKith(t, "tenant", "show", "acme", "--data", data)
 	require.Equal(t, "1", textSQL(t, url, `SELECT count(*) FROM master_key WHERE fingerprint <> ''`))
 
-	// A key that is missing is not made anew.
+	// A missing key is not replaced by a new one.
 	tryAll(t, "master-key: is not in "+filepath.Join(data, "master.key"), []string{"serve", "tenant show acme", "token --tenant acme --account anna --user anna"}, "--data", data)
 	require.NoFileExists(t, filepath.Join(data, "master.key"))
 }
 
-// A mistyped folder is not an empty database.
+// A mistyped folder is an error, not an empty database.
 func TestDatabase_IsNotCreatedByTenantCommands(t *testing.T) {
 	t.Parallel()
 	typo := filepath.Join(t.TempDir(), "typo")
@@ -72,8 +72,9 @@ func TestDatabase_IsNotCreatedByTenantCommands(t *testing.T) {
 	require.NoDirExists(t, typo)
 }
 
-// An edge makes no database: a mistyped folder or file stops it when it has waited
-// for its backend to make one. The clock is the bubble's, so the wait takes no time.
+// An edge does not create a database: with a mistyped folder or file it fails, after it
+// has waited for its backend to create one. The clock of the synctest bubble makes the
+// wait take no time.
 func TestDatabase_IsNotCreatedByAnEdge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,7 +90,7 @@ func TestDatabase_IsNotCreatedByAnEdge(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A database that the backend makes while its edge waits ends the wait.
+// The edge starts as soon as the backend has created the database.
 func TestDatabase_OfABackendThatStartsLater(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -104,7 +105,7 @@ func TestDatabase_OfABackendThatStartsLater(t *testing.T) {
 	})
 }
 
-// What the service keeps is for its user only.
+// Only their owner may read the files of the service.
 func TestDatabase_IsPrivate(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

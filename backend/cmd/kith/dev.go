@@ -20,8 +20,8 @@ type devCommand struct {
 	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address of the SFTP server that receives files to import; off disables it."`
 }
 
-// Run serves edge and backend on one database until the context ends. The edge
-// stops first, so that what it still forwards is still answered.
+// Run serves edge and backend on one database until the context ends. The edge stops
+// first, so that the backend answers the requests that the edge has forwarded.
 func (c *devCommand) Run(e *env) error {
 	limitMemory(2)
 	engine, err := c.open(e)
@@ -86,7 +86,7 @@ func (c *devCommand) Run(e *env) error {
 		})
 }
 
-// explorer is the page to write GraphQL in, with the keys of the demo tenants.
+// explorer returns the GraphiQL page with the keys of the demo tenants.
 func explorer() *api.GraphiQL {
 	headers := map[core.TenantAlias]string{}
 	for tenant, key := range map[core.TenantAlias]string{demo.LiveTenant: demo.LiveKey, demo.TestTenant: demo.TestKey} {
@@ -95,8 +95,8 @@ func explorer() *api.GraphiQL {
 	return &api.GraphiQL{Headers: headers}
 }
 
-// testURL is the test tenant's edge: one address, two names, so that the host
-// tells the tenants' pages apart.
+// testURL returns the URL of the edge for the test tenant: the same address under
+// another host name, because the host of a page determines its tenant.
 func testURL(edgeURL string) string { return strings.Replace(edgeURL, "127.0.0.1", "localhost", 1) }
 
 // serve runs both until the context ends or one of them fails, and stops the
@@ -123,8 +123,8 @@ func (c *devCommand) serve(e *env, edge, backend func(*env) error) error {
 	}
 }
 
-// reachable is an address that a browser on this machine can open: a server
-// that listens everywhere is also on the loopback.
+// reachable returns an address that a browser on this machine can open: the loopback
+// address for a server that listens on all interfaces.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -158,7 +158,7 @@ func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload string) {
   Click a share link:
     %[1]s/s/%[4]s/%[8]s?rsShareMedium=FACEBOOK
 
-  See the widget of who shares it:
+  Open the widget of the user who shares it:
     %[1]s%[10]s
 
   Look a code up:

@@ -78,12 +78,12 @@ func (c *edgeCommand) Run(e *env) error {
 	return serveEdge(e, loaded, listener, c.connectionFlags, trusted)
 }
 
-// databaseWait is how long an edge waits for its backend to make the database, as
-// when both are started together for the first time.
+// databaseWait is how long an edge waits for its backend to create the database, when
+// both are started together for the first time.
 const databaseWait = 10 * time.Second
 
-// awaitDatabase returns an error when there is no file of the database, and none comes:
-// a mistyped folder must not look like an empty database.
+// awaitDatabase returns an error if the file of the database does not exist within
+// databaseWait: a mistyped folder must not look like an empty database.
 func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
 	end := time.Now().Add(databaseWait)
 	for {
@@ -95,17 +95,19 @@ func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
 	}
 }
 
-// checkFallbacks refuses what is no fallback: only servers copy each other.
+// checkFallbacks returns an error if a fallback or the database is a file: only servers
+// have replicas.
 func (c *edgeCommand) checkFallbacks() error {
 	for _, url := range c.DatabaseFallbackURL {
 		if c.DatabaseURL == "" || strings.HasPrefix(c.DatabaseURL, "file:") || strings.HasPrefix(url, "file:") {
-			return core.Invalid("database-fallback-url", "is of a libSQL server, beside another one")
+			return core.Invalid("database-fallback-url", "needs libSQL servers, and a file is given: set --database-url to a server, too")
 		}
 	}
 	return nil
 }
 
-// check refuses what the component could only find out at its first request.
+// check returns an error for settings that the component would reject only at its first
+// request.
 func (f edgeFlags) check(backendURL string) error {
 	switch {
 	case f.MaxBody < 1:
@@ -121,11 +123,11 @@ func (f edgeFlags) check(backendURL string) error {
 	return checkURL("backend-public-url", f.BackendPublicURL)
 }
 
-// checkURL refuses what no server can be reached by.
+// checkURL returns an error if value is not the URL of an HTTP server.
 func checkURL(flag, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return core.Invalid(flag, "must be an absolute http or https URL, and is "+strconv.Quote(value))
+		return core.Invalid(flag, "must be an absolute http or https URL, not "+strconv.Quote(value))
 	}
 	return nil
 }
@@ -137,10 +139,10 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backend
 		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
 }
 
-// databaseName is the name of the database in the manifest.
+// databaseName is the name of the component's database in the manifest.
 const databaseName = "default"
 
-// load readies the component, on a database that its host closes.
+// load loads the component and opens its database, which the host closes.
 func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
 	if err := f.check(backendURL); err != nil {
 		return nil, nil, err
@@ -161,7 +163,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backend
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
 		},
 		Databases: map[string]host.Database{databaseName: database},
-		// Above the component's own bound, which is the one that callers meet.
+		// Higher than the component's own limit, so that callers get its error.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
 		Timeout:     f.EdgeTimeout,
@@ -171,7 +173,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backend
 	return loaded, database, err
 }
 
-// openDatabase opens what the component reads, and takes events in to.
+// openDatabase opens the database that the component reads, and appends events to.
 func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*libsql.Database, error) {
 	url, err := d.url()
 	if err != nil {
@@ -188,15 +190,15 @@ func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*
 	return database, nil
 }
 
-// leaveLog makes an edge leave the log of a file to the backend, which writes more
-// and writes it back more seldom: an event call whose commit found a thousand pages
-// there that an import left would write all of them back. Only a log that nobody
-// else looks after is written back.
+// leaveLog returns the URL of a database with a high checkpoint limit, so that the
+// backend, and not the edge, checkpoints the log of a file. Otherwise an event call that
+// commits after an import would write a thousand pages of the import into the file. The
+// edge checkpoints only if no backend does.
 func leaveLog(database string) string {
 	return libsql.WithPragmas(database, "wal_autocheckpoint(16000)")
 }
 
-// publicURL is where clients reach the backend itself.
+// publicURL returns the URL at which clients reach the backend.
 func (f edgeFlags) publicURL(backendURL string) string {
 	if f.BackendPublicURL != "" {
 		return f.BackendPublicURL
@@ -204,8 +206,8 @@ func (f edgeFlags) publicURL(backendURL string) string {
 	return backendURL
 }
 
-// manifest returns the path of the manifest, and what reads it and the module:
-// from the disk when a manifest is set, else out of this binary.
+// manifest returns the path of the manifest and the function that reads it and the
+// module: from disk if a manifest is set, else from this binary.
 func (f edgeFlags) manifest() (path string, read func(string) ([]byte, error)) {
 	if f.Manifest != "" {
 		return f.Manifest, os.ReadFile
@@ -213,7 +215,7 @@ func (f edgeFlags) manifest() (path string, read func(string) ([]byte, error)) {
 	return "spin.toml", kith.Edge.ReadFile
 }
 
-// manifestSource is the manifest as the log names it.
+// manifestSource returns where the manifest is from, for the log.
 func (f edgeFlags) manifestSource() string {
 	if f.Manifest != "" {
 		return f.Manifest
@@ -221,7 +223,8 @@ func (f edgeFlags) manifestSource() string {
 	return "embedded"
 }
 
-// serveEdge answers on listener until the context ends, then drains.
+// serveEdge serves the edge until the context ends, and then waits for requests in
+// progress.
 func serveEdge(e *env, loaded *host.Host, listener net.Listener, f connectionFlags, trusted auth.Networks) error {
 	guarded := limitGuesses(guess.New(int(f.RateLimit), time.Now), trusted, loaded)
 	err := e.serveHTTP(f.limit(listener, trusted), e.observer.Requests("edge", edgeRoute, guarded))

@@ -19,8 +19,8 @@ import (
 	"kith/core/rules"
 )
 
-// After deletions no table holds a word of the users, whatever it is there for:
-// not of one whose account stays, nor of one whose account goes.
+// After deletions no table has personal data of the users, whether their accounts are
+// deleted or not.
 func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 	t.Parallel()
 	g := &fixture{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
@@ -63,7 +63,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 	}
 }
 
-// cells are all values of a database, each with its table and column.
+// cells returns all values of a database, each with its table and column.
 func cells(t *testing.T, path string) (all []string) {
 	t.Helper()
 	db := openSQL(t, "file:"+path)
@@ -106,8 +106,8 @@ func cellsOf(t *testing.T, db *sql.DB, table string) (all []string) {
 	return all
 }
 
-// openSQL opens a database by its URL, past the store. A file waits its turn, as
-// a kith that runs may write to it.
+// openSQL opens a database by its URL without the store. It waits for the write lock of
+// a file, because a running kith may write to it.
 func openSQL(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	if strings.HasPrefix(url, "file:") {
@@ -131,7 +131,7 @@ func textSQL(t *testing.T, url, query string) (text string) {
 	return text
 }
 
-// orphans are rows that refer to rows that are not there.
+// orphans returns the rows that refer to missing rows.
 func orphans(t *testing.T, path string) (all []string) {
 	t.Helper()
 	db := openSQL(t, "file:"+path)

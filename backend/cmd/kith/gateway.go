@@ -29,7 +29,7 @@ type gatewayConnectCommand struct {
 	BaseURL     string            `help:"URL of the gateway, for a test tenant only, such as that of a gateway lab. Default: the gateway's sandbox." placeholder:"URL"`
 }
 
-// Run connects the gateway and prints how it is reached.
+// Run stores the connection and prints it.
 func (c *gatewayConnectCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *gatewayConnectCommand) Run(e *env) error {
 
 type gatewayShowCommand struct{ tenantFlags }
 
-// Run prints how the gateway is reached.
+// Run prints the connection.
 func (c *gatewayShowCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -91,7 +91,7 @@ func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
 
 type gatewayTestCommand struct{ tenantFlags }
 
-// Run tries the connection; what is not as it should be is an error.
+// Run tests the connection.
 func (c *gatewayTestCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -107,17 +107,17 @@ func (c *gatewayTestCommand) Run(e *env) error {
 	case err != nil:
 		return err
 	case !found.Keys:
-		return core.Invalid("", "the gateway does not take the merchant id and the keys")
+		return core.Invalid("", "the gateway rejects the merchant id or the keys: connect with others")
 	case !found.Discount:
-		return core.Invalid("", "the merchant has no discount "+found.DiscountID+": make it at the gateway")
+		return core.Invalid("", "the merchant has no discount "+found.DiscountID+": create it at the gateway")
 	}
-	_, err = fmt.Fprintf(e.out, "the gateway takes the keys, and has the discount %s\n", found.DiscountID)
+	_, err = fmt.Fprintf(e.out, "the gateway accepts the keys and has the discount %s\n", found.DiscountID)
 	return err
 }
 
 type gatewayDisconnectCommand struct{ tenantFlags }
 
-// Run forgets the gateway.
+// Run deletes the connection.
 func (c *gatewayDisconnectCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -127,6 +127,6 @@ func (c *gatewayDisconnectCommand) Run(e *env) error {
 	if err := engine.Gateways.Disconnect(e.ctx, c.Tenant); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "tenant %s has no payment gateway any more\n", c.Tenant)
+	_, err = fmt.Fprintf(e.out, "the payment gateway of tenant %s is disconnected\n", c.Tenant)
 	return err
 }

@@ -18,15 +18,15 @@ func (s *gatewayStage) registerBob(t *testing.T) error {
 	return err
 }
 
-// problem is why the field of bob could not be written, or empty.
+// problem returns why bob's custom field could not be written, or "".
 func (s *gatewayStage) problem(t *testing.T) (problem string) {
 	t.Helper()
 	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT problem FROM gateway_coupon WHERE customer_id = 'bob'`).Scan(&problem))
 	return problem
 }
 
-// The code that refers an account is in its customer's custom field in the end,
-// though the gateway fails at first. To register it again writes nothing.
+// The code of a discount is written into the customer's custom field, even if the gateway
+// fails at first. Registering it again writes nothing.
 func TestGateway_WritesTheCodeIntoTheCustomField(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -42,8 +42,8 @@ func TestGateway_WritesTheCodeIntoTheCustomField(t *testing.T) {
 	require.Equal(t, 1, state.Faults, "nothing was written again")
 }
 
-// A merchant who has not registered the field is not kept from anything else,
-// and gets it a day after that is mended, at the latest.
+// If a merchant has not registered the custom field, everything else works. Once the
+// field is registered, it is written within a day.
 func TestGateway_CustomFieldNotRegistered(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStageOn(t, braintreelab.Options{CustomField: "other_field"})
@@ -51,8 +51,8 @@ func TestGateway_CustomFieldNotRegistered(t *testing.T) {
 	require.Contains(t, s.problem(t), "91602")
 }
 
-// A gateway that does not answer, or does not take the keys, keeps a registration
-// from being made; one that was made needs no gateway.
+// A new registration fails if the gateway does not answer or rejects the keys. Repeating
+// an existing registration needs no gateway.
 func TestGateway_RegistrationNeedsTheGateway(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -62,7 +62,7 @@ func TestGateway_RegistrationNeedsTheGateway(t *testing.T) {
 		require.True(t, errors.As(s.registerBob(t), &known))
 		require.Equal(t, rs, known.RS)
 		_, err := s.engine.Accounts.ByID(t.Context(), demo.TestTenant, "bob")
-		require.Error(t, err, "nothing is half done")
+		require.Error(t, err, "a failed registration stores nothing")
 	}
 	play := func(text string) {
 		t.Helper()
@@ -76,5 +76,5 @@ func TestGateway_RegistrationNeedsTheGateway(t *testing.T) {
 	require.NoError(t, s.registerBob(t))
 	state, err := s.player().State(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 1, state.Faults, "nobody asked")
+	require.Equal(t, 1, state.Faults, "the gateway was not called")
 }

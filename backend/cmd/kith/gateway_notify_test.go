@@ -21,7 +21,7 @@ import (
 	"kith/core/billing"
 )
 
-// allKinds are the notifications that a merchant ticks, and the check.
+// allKinds are the notifications that a merchant selects, and the check.
 var allKinds = []gateway.Kind{
 	gateway.Check, gateway.SubscriptionTrialEnded, gateway.SubscriptionChargedSuccessfully, gateway.SubscriptionChargedUnsuccessfully,
 	gateway.SubscriptionBillingSkipped, gateway.SubscriptionWentActive, gateway.SubscriptionWentPastDue, gateway.SubscriptionCanceled,
@@ -29,7 +29,7 @@ var allKinds = []gateway.Kind{
 	gateway.DisputeLost, gateway.DisputeAccepted, gateway.DisputeAutoAccepted, gateway.DisputeExpired,
 }
 
-// deliver posts a form to the service and returns the status of its answer.
+// deliver posts a form to the service and returns the status of the response.
 func (s *gatewayStage) deliver(t *testing.T, form url.Values) int {
 	t.Helper()
 	answer, err := http.PostForm(s.webhook, form)
@@ -40,7 +40,7 @@ func (s *gatewayStage) deliver(t *testing.T, form url.Values) int {
 	return answer.StatusCode
 }
 
-// sample is a notification that the gateway's own library has made and signed.
+// sample returns a notification that the gateway's own library has made and signed.
 func sample(t *testing.T, sdk *sdktest.SDK, kind gateway.Kind, id string) url.Values {
 	t.Helper()
 	made := sdk.Do(t, "webhookTesting.sampleNotification", kind, id)
@@ -54,9 +54,9 @@ func (s *gatewayStage) stored(t *testing.T) int {
 	return n
 }
 
-// The gateway's own library makes a customer and a subscription, and signs
-// notifications that the service takes. What they say is not so, and changes
-// nothing: the service goes by what it reads.
+// The gateway's own library makes a customer and a subscription, and signs notifications
+// that the service accepts. Their content is false and changes nothing, because the
+// service reads the state from the gateway.
 func TestGateway_AcceptsNotificationsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -76,7 +76,7 @@ func TestGateway_AcceptsNotificationsOfTheSDK(t *testing.T) {
 		form := sample(t, sdk, kind, "b1")
 		require.Equal(t, http.StatusOK, s.deliver(t, form), kind)
 		require.Equal(t, http.StatusOK, s.deliver(t, form), "%s again", kind)
-		require.Equal(t, i+1, s.stored(t), "%s is stored once, and what is forged not at all", kind)
+		require.Equal(t, i+1, s.stored(t), "%s is stored once, and the forged one not at all", kind)
 	}
 	require.NoError(t, s.idle(t.Context()))
 	play(`
@@ -87,29 +87,29 @@ func TestGateway_AcceptsNotificationsOfTheSDK(t *testing.T) {
 	connection, err := s.engine.Gateways.Connection(t.Context(), demo.TestTenant)
 	require.NoError(t, err)
 	require.Equal(t, s.clock.now(), connection.Checked)
-	// The library reads what the service has done.
+	// The library reads the discount that the service has set.
 	require.Equal(t, "5.00", sdk.Do(t, "subscription.find", "b1").Get("discounts.0.amount").String())
 }
 
-// A subscription that the gateway does not have is answered 200, asked for a few
-// times, and then left alone.
+// A notification about a subscription that the gateway does not have is answered 200. The
+// service tries to read the subscription a few times, and then stops.
 func TestGateway_UnknownSubscription(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
-	tell := func(kinds ...gateway.Kind) {
+	notify := func(kinds ...gateway.Kind) {
 		for _, kind := range kinds {
-			require.Equal(t, http.StatusOK, s.deliver(t, sample(t, sdk, kind, "nobodys")), kind)
+			require.Equal(t, http.StatusOK, s.deliver(t, sample(t, sdk, kind, "unknown")), kind)
 		}
 		require.NoError(t, s.idle(t.Context()))
 	}
-	tell(gateway.SubscriptionChargedSuccessfully)
+	notify(gateway.SubscriptionChargedSuccessfully)
 	asked := func() (n int) {
 		state, err := scenario.New(s.lab).State(t.Context())
 		require.NoError(t, err)
 		for _, call := range state.Calls {
 			require.True(t, call.Method == http.MethodGet || strings.Contains(call.Path, "advanced_search"), "the service only reads: %+v", call)
-			if strings.HasSuffix(call.Path, "/subscriptions/nobodys") {
+			if strings.HasSuffix(call.Path, "/subscriptions/unknown") {
 				n++
 			}
 		}
@@ -127,12 +127,12 @@ func TestGateway_UnknownSubscription(t *testing.T) {
 	require.Greater(t, after, before)
 	days(5)
 	require.Equal(t, after, asked())
-	tell(allKinds...)
+	notify(allKinds...)
 	require.Greater(t, asked(), after)
 }
 
-// What is too long, is another merchant's or has no signature is refused, and
-// none of it is kept.
+// A notification that is too long, of another merchant, or unsigned is rejected and not
+// stored.
 func TestGateway_InvalidNotifications(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -148,9 +148,9 @@ func TestGateway_InvalidNotifications(t *testing.T) {
 		"too long":                    {signed(lab, strings.Repeat("A", 1<<20)), http.StatusRequestEntityTooLarge},
 		"nothing":                     {url.Values{}, http.StatusUnauthorized},
 		"no signature":                {url.Values{"bt_payload": {payload}}, http.StatusUnauthorized},
-		"of another merchant's key":   {signed(gateway.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
+		"another merchant's key":      {signed(gateway.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
 		"a known name, another's key": {signed(gateway.Key{Public: braintreelab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
-		"a challenge and its answer":  {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53"), http.StatusUnauthorized},
+		"a challenge as the payload":  {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53"), http.StatusUnauthorized},
 		"a challenge in another form": {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53\r"), http.StatusUnauthorized},
 	} {
 		require.Equal(t, c.status, s.deliver(t, c.form), name)
@@ -164,8 +164,8 @@ func TestGateway_InvalidNotifications(t *testing.T) {
 	require.Contains(t, problem, "not a notification")
 }
 
-// from sends a request to the gateway's webhook as an edge forwards it that was called
-// from an address, and returns the status of the answer.
+// from sends a request to the gateway's webhook as an edge forwards it for a client with
+// an address, and returns the status of the response.
 func (s *gatewayStage) from(t *testing.T, address, method, query, body string) int {
 	t.Helper()
 	keys, err := auth.ParseKeyring(storyKey)
@@ -182,14 +182,14 @@ func (s *gatewayStage) from(t *testing.T, address, method, query, body string) i
 	return answer.StatusCode
 }
 
-// A network that asks for signatures again and again is refused, and others are not.
+// The challenges of one network are limited, and those of others are not affected.
 func TestGateway_ChallengesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	ask := func(address string) int {
 		return s.from(t, address, http.MethodGet, "?bt_challenge=20f9f8ed05f77439fe955c977e4c8a53", "")
 	}
-	// A minute may end between two calls, so a refusal is waited for.
+	// The limit is per minute, and a minute may end between two calls.
 	calls, status := 0, http.StatusOK
 	for ; status == http.StatusOK; calls++ {
 		status = ask("203.0.113.9")
@@ -200,8 +200,8 @@ func TestGateway_ChallengesAreLimited(t *testing.T) {
 	require.Equal(t, http.StatusOK, ask("203.0.114.9"), "another network")
 }
 
-// A network that sends many notifications without a signature has to wait, and
-// others are not.
+// The unsigned notifications of one network are limited, and other networks are not
+// affected.
 func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -212,7 +212,7 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 		return s.from(t, address, http.MethodPost, "", form.Encode())
 	}
 	wrong, right := lab.Public+"|"+strings.Repeat("0", 40), lab.Public+"|"+lab.Sign(payload)
-	// A minute may end between two calls, so a refusal is waited for.
+	// The limit is per minute, and a minute may end between two calls.
 	calls := 0
 	for post("203.0.113.9", wrong) == http.StatusUnauthorized {
 		calls++
@@ -223,8 +223,8 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 	require.Equal(t, 1, s.stored(t))
 }
 
-// What a notification said is forgotten after 30 days, and that it was there is
-// not: it cannot be sent again.
+// The payload of a notification is cleared after 30 days. Its row stays, so that the same
+// notification is not processed again.
 func TestGateway_PayloadsAreClearedAfter30Days(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -247,8 +247,8 @@ func TestGateway_PayloadsAreClearedAfter30Days(t *testing.T) {
 	require.Zero(t, payloads())
 }
 
-// A key is replaced without a gap: the service takes what the old and the new
-// one sign while it knows both, and then what the new one signs.
+// A key is replaced without a gap: while the service has both keys, it accepts
+// notifications signed with either, and then only those signed with the new one.
 func TestGateway_KeyRotation(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
@@ -275,8 +275,8 @@ func TestGateway_KeyRotation(t *testing.T) {
 	play("advance 1h\ncheck\nnotified check\nsend")
 	require.Equal(t, 2, checks())
 
-	// The old one goes, first at the service, which makes its calls with the new
-	// one, and then at the gateway.
+	// The old key is removed first from the service, which uses the new one for its calls,
+	// and then from the gateway.
 	connect(next)
 	play(`
 		customer bob

@@ -14,7 +14,7 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// The workers do on a libSQL server what they do on a file, and count it.
+// The workers give the same results on a libSQL server as on a file, and count them.
 func TestGateway_OnAServer(t *testing.T) {
 	t.Parallel()
 	flags := databaseFlags{DatabaseURL: sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), MasterKey: storyKey}
@@ -50,7 +50,7 @@ func TestGateway_OnAServer(t *testing.T) {
 	} {
 		require.Equal(t, n, done[what], "%s: %v", what, done)
 	}
-	// How often is a matter of luck: what is told may have been found before.
+	// The numbers vary: a sweep may find a change before its notification arrives.
 	for _, what := range []string{"subscription", "sweep", "found"} {
 		require.NotZero(t, done["gateway "+what+" done"], "%s: %v", what, done)
 	}

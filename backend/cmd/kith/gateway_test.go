@@ -31,9 +31,8 @@ import (
 	"kith/core/wire"
 )
 
-// Every scenario of testdata/gateway, on a gateway lab and a backend of its own.
-// They tell of every charge, refund and notification; one that no line speaks of
-// fails them.
+// Each scenario of testdata/gateway runs on its own gateway lab and backend. It lists all
+// charges, refunds and notifications; any other one fails it.
 func TestGateway_Scenarios(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/gateway/*.txt")
@@ -49,8 +48,8 @@ func TestGateway_Scenarios(t *testing.T) {
 	}
 }
 
-// Nobody hears that the dispute of a first charge was lost, which the gateway no
-// longer shows among the latest: the daily reading finds it.
+// The notification that the dispute of a first charge was lost does not arrive, and the
+// gateway no longer lists the charge among the latest: the daily read finds it.
 func TestGateway_DisputeWithoutNotification(t *testing.T) {
 	t.Parallel()
 	const begin = `
@@ -89,7 +88,8 @@ type gatewayStage struct {
 	engine *app.Engine
 	clock  storyClock
 	db     *sql.DB
-	// lab is its base URL, and webhook where the backend takes notifications.
+	// lab is the base URL of the lab, and webhook the URL at which the backend accepts
+	// notifications.
 	lab, webhook string
 }
 
@@ -98,7 +98,7 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	return newGatewayStageOn(t, braintreelab.Options{})
 }
 
-// newGatewayStageOn is one on a lab with some options; the time is the stage's.
+// newGatewayStageOn returns a gateway stage whose lab has options and the stage's clock.
 func newGatewayStageOn(t *testing.T, options braintreelab.Options) *gatewayStage {
 	t.Helper()
 	database := strings.TrimPrefix(storetest.File(t), "file:")
@@ -109,12 +109,12 @@ func newGatewayStageOn(t *testing.T, options braintreelab.Options) *gatewayStage
 	return s
 }
 
-// start makes the lab and the backend, on the database that is open.
+// start starts the lab and the backend on the stage's database.
 func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	t.Helper()
 	s.engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() {
-		// A server may be gone before its connections are.
+		// The server may have ended before its connections are closed.
 		_, _ = s.db.Close(), s.engine.DB.Close()
 	})
 	require.NoError(t, demo.Seed(t.Context(), s.engine, "https://shop.example", "https://test.shop.example"))
@@ -137,7 +137,7 @@ func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	require.NoError(t, lab.Register(t.Context(), s.webhook))
 }
 
-// player plays scenarios in which the service has a part.
+// player returns a player of scenarios, with verbs for the service.
 func (s *gatewayStage) player() *scenario.Player {
 	p := scenario.New(s.lab)
 	for verb, do := range map[string]scenario.Verb{
@@ -146,10 +146,10 @@ func (s *gatewayStage) player() *scenario.Player {
 	} {
 		p.Add(verb, do)
 	}
-	// What was sent is worked off before the scenario goes on.
+	// The service processes the notifications before the scenario continues.
 	send := scenario.New(s.lab)
 	p.Add("send", func(ctx context.Context, step scenario.Step) error {
-		if err := send.Play(ctx, "send"); err != nil && !strings.Contains(err.Error(), "does not mention") {
+		if err := send.Play(ctx, "send"); err != nil && !strings.Contains(err.Error(), unlistedError) {
 			return err
 		}
 		return s.idle(ctx)
@@ -157,7 +157,12 @@ func (s *gatewayStage) player() *scenario.Player {
 	return p
 }
 
-// identify ACCOUNT: its user comes, with the customer of the same name.
+// unlistedError begins the error of a scenario in which something happened that it does
+// not list.
+const unlistedError = "the scenario does not mention"
+
+// identify ACCOUNT: identifies the user of an account, with the customer of the same
+// name.
 func (s *gatewayStage) identify(ctx context.Context, step scenario.Step) error {
 	id, provider := step.Word(0), core.PaymentProviderID(step.Word(0))
 	in := rules.Identification{}
@@ -166,7 +171,7 @@ func (s *gatewayStage) identify(ctx context.Context, step scenario.Step) error {
 	return err
 }
 
-// register ACCOUNT code=CODE: its user comes, and its shop registers a discount.
+// register ACCOUNT code=CODE: identifies the user, and registers a discount.
 func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 	if err := s.identify(ctx, step); err != nil {
 		return err
@@ -181,7 +186,7 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 	return s.idle(ctx)
 }
 
-// account ID status=... referral=...: what the account is.
+// account ID status=... referral=... moderation=...: checks the state of an account.
 func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
 	a, err := s.engine.Accounts.ByID(ctx, demo.TestTenant, core.AccountID(step.Word(0)))
 	if err != nil {
@@ -201,7 +206,7 @@ func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
 	return nil
 }
 
-// approve ACCOUNT: somebody approves the referral of an account.
+// approve ACCOUNT: a moderator approves the referral of an account.
 func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
 	page, _, err := s.engine.Referrals.List(ctx, demo.TestTenant, referral.Filter{ReferredAccount: core.AccountID(step.Word(0)), Limit: 1})
 	if err != nil || len(page) == 0 {
@@ -213,7 +218,7 @@ func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
 	return s.idle(ctx)
 }
 
-// coupon CUSTOMER CODE|none: what the customer's custom field has.
+// coupon CUSTOMER CODE|none: checks the custom field of a customer.
 func (s *gatewayStage) coupon(ctx context.Context, step scenario.Step) error {
 	if err := s.idle(ctx); err != nil {
 		return err
@@ -227,7 +232,7 @@ func (s *gatewayStage) coupon(ctx context.Context, step scenario.Step) error {
 	return err
 }
 
-// reward ACCOUNT percent=PERCENT: what its shop is told that it has.
+// reward ACCOUNT percent=PERCENT: checks the discount that the API reports.
 func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
 	d, err := s.engine.Discounts.Of(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
 	if err == nil && d.Total().String() != step.Named["percent"] {
@@ -236,7 +241,7 @@ func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
 	return err
 }
 
-// credit ACCOUNT left=CENTS: what the account can still use.
+// credit ACCOUNT left=CENTS: checks the credit that an account can still use.
 func (s *gatewayStage) credit(ctx context.Context, step scenario.Step) error {
 	balances, err := s.engine.Rewards.Balances(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "", reward.Credit)
 	if err != nil {
@@ -252,7 +257,7 @@ func (s *gatewayStage) credit(ctx context.Context, step scenario.Step) error {
 	return nil
 }
 
-// later DURATION: time passes for the service.
+// later DURATION: advances the clock of the service.
 func (s *gatewayStage) later(ctx context.Context, step scenario.Step) error {
 	d, err := time.ParseDuration(step.Word(0))
 	if err != nil {
@@ -263,8 +268,8 @@ func (s *gatewayStage) later(ctx context.Context, step scenario.Step) error {
 	return s.idle(ctx)
 }
 
-// forget refunds | discount ID: the service has not written down what the
-// gateway did, as if it had died before.
+// forget refunds | discount ID: resets what the service has stored about the last call of
+// the gateway, as if it had been killed before.
 func (s *gatewayStage) forget(ctx context.Context, step scenario.Step) error {
 	var err error
 	switch step.Word(0) {
@@ -279,7 +284,7 @@ func (s *gatewayStage) forget(ctx context.Context, step scenario.Step) error {
 	return err
 }
 
-// idle returns when the service has nothing left to do about the gateway.
+// idle waits until the service has no work left for the gateway.
 func (s *gatewayStage) idle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sqldtest.Deadline)
 	defer cancel()

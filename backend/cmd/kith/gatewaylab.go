@@ -52,7 +52,7 @@ func openLab(addr, journal string) (*braintreelab.Lab, net.Listener, error) {
 	return lab, listener, nil
 }
 
-// serveLab answers until the context ends, and then closes the lab.
+// serveLab serves the lab until the context ends, and then closes it.
 func serveLab(e *env, lab *braintreelab.Lab, listener net.Listener) error {
 	ctx, stop := context.WithCancel(e.ctx)
 	var running sync.WaitGroup
@@ -66,12 +66,12 @@ func serveLab(e *env, lab *braintreelab.Lab, listener net.Listener) error {
 	return err
 }
 
-// off is the address of what is not to run.
+// off is the address that disables a server.
 const off = "off"
 
-// startLab starts the lab of `kith dev`, with its journal in the data folder. It
-// returns the lab and its base URL, which is empty when there is to be none, and
-// what stops it. A lab that fails later is logged: the rest goes on without it.
+// startLab starts the lab of `kith dev`, with its journal in the data folder. It returns
+// the lab, its base URL and a function that stops it; lab is nil if it is disabled. An
+// error of the lab after the start is logged, and the other servers continue.
 func (c *devCommand) startLab(e *env) (lab *braintreelab.Lab, baseURL string, stop func(), err error) {
 	if c.LabAddr == off {
 		return nil, "", func() {}, nil
@@ -93,9 +93,9 @@ func (c *devCommand) startLab(e *env) (lab *braintreelab.Lab, baseURL string, st
 	return lab, "http://" + reachable(listener.Addr().String()), func() { cancel(); running.Wait() }, nil
 }
 
-// connectLab connects the demo's test tenant to the lab, and has the lab send
-// its notifications to the edge as soon as that answers. A tenant that somebody
-// has connected elsewhere is left alone.
+// connectLab connects the demo's test tenant to the lab, and registers the edge for the
+// lab's notifications as soon as the edge answers. It does nothing if the tenant is
+// connected to another gateway.
 func connectLab(ctx context.Context, e *env, engine *app.Engine, lab *braintreelab.Lab, labURL, edgeURL string) error {
 	have, err := engine.Gateways.Connection(ctx, demo.TestTenant)
 	if err == nil && have.MerchantID != braintreelab.MerchantID {

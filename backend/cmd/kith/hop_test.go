@@ -9,8 +9,9 @@ import (
 	"kith/core/auth"
 )
 
-// A redirect never leaves the backend as one: Spin would follow it, with the hop's
-// signature. Refusals of a hop are in an envelope too, and nothing else is.
+// The backend sends redirects to an edge in an envelope, because Spin would follow a
+// redirect, with the signature of the hop. Rejected hops get an envelope too; requests
+// without a signature do not.
 func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
 	s := newFixture(t).stage(t)
 	keys, err := auth.ParseKeyring(storyKey)
@@ -19,8 +20,8 @@ func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
 		uri, status, location string
 		http                  int
 	}{
-		{"/s/landing/NOBODY", "302", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", 200},
-		{"/?rsCode=NOBODY", "302", "/", 200},
+		{"/s/landing/UNKNOWN", "302", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", 200},
+		{"/?rsCode=UNKNOWN", "302", "/", 200},
 		{"/api/v1/demo/code/X", "401", "", 401},
 		{"/healthz", "200", "", 200},
 	} {
@@ -33,15 +34,15 @@ func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
 			require.Empty(t, got.Header["Location"])
 		}
 	}
-	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/NOBODY"}, "1.x")
+	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/UNKNOWN"}, "1.x")
 	require.Equal(t, 401, forged.StatusCode)
 	require.Equal(t, "401", forged.Header.Get("X-Kith-Status"))
-	direct := s.hop(t, auth.Hop{Method: "GET", URI: "/s/landing/NOBODY"}, "")
+	direct := s.hop(t, auth.Hop{Method: "GET", URI: "/s/landing/UNKNOWN"}, "")
 	require.Equal(t, 302, direct.StatusCode)
 	require.Empty(t, direct.Header["X-Kith-Status"])
 }
 
-// hop sends what a hop describes to the backend, with that signature, if any.
+// hop sends the request of a hop to the backend, with the signature if it is not empty.
 func (s *stage) hop(t *testing.T, hop auth.Hop, signature string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest(hop.Method, s.backend+hop.URI, nil)

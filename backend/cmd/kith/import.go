@@ -31,7 +31,7 @@ type importCommand struct {
 	Force  bool   `help:"Import even if the validation finds rows that will fail."`
 }
 
-// exitStatus is an error that says with which status the command ends.
+// exitStatus is an error with the exit status of the command.
 type exitStatus struct {
 	status int
 	reason string
@@ -45,7 +45,7 @@ const (
 	exitRefused    = 2
 )
 
-// Run uploads, validates, creates and follows.
+// Run uploads the file, validates it, creates the job and waits for its end.
 func (c *importCommand) Run(e *env) error {
 	err := c.run(e)
 	var status exitStatus
@@ -73,7 +73,7 @@ func (c *importCommand) run(e *env) error {
 	}
 	if len(problems) > 0 && !c.Force {
 		show.end()
-		return exitStatus{exitRefused, "nothing was imported; --force imports the rows that can be:\n  " + strings.Join(problems, "\n  ")}
+		return exitStatus{exitRefused, "nothing was imported; --force imports the valid rows:\n  " + strings.Join(problems, "\n  ")}
 	}
 	made, err := to.CreateJob(e.ctx, in)
 	if err != nil {
@@ -99,8 +99,7 @@ func (c *importCommand) input() (client.Input, error) {
 	return in, err
 }
 
-// upload sends the file and returns how many rows it has, or 0 when that cannot
-// be told.
+// upload sends the file and returns its number of rows, or 0 if that is unknown.
 func (c *importCommand) upload(e *env, to *client.Client, show *progress, in *client.Input) (rows int64, err error) {
 	file, err := os.Open(c.File)
 	if err != nil {
@@ -124,7 +123,8 @@ func (c *importCommand) upload(e *env, to *client.Client, show *progress, in *cl
 	return countRows(c.File), nil
 }
 
-// countRows counts the rows of a file, for the eye alone.
+// countRows returns the number of rows of a file, for the progress only; 0 if the file
+// cannot be read.
 func countRows(path string) int64 {
 	file, err := os.Open(path)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// followEvery is how often a job is asked after.
+// followEvery is how often the status of a job is fetched.
 const followEvery = 500 * time.Millisecond
 
 // follow waits for the job to end.
@@ -171,7 +171,7 @@ func (c *importCommand) follow(e *env, to *client.Client, show *progress, j clie
 		}
 		select {
 		case <-e.ctx.Done():
-			return j, exitStatus{exitRefused, "the job goes on without you: " + j.ID}
+			return j, exitStatus{exitRefused, "interrupted; the job continues: " + j.ID}
 		case <-time.After(followEvery):
 		}
 		next, err := to.Job(e.ctx, j.ID)
@@ -180,15 +180,15 @@ func (c *importCommand) follow(e *env, to *client.Client, show *progress, j clie
 			return j, err
 		}
 		if err != nil {
-			// The service may be starting anew; the job is not lost with it.
-			e.log.Warn("the service does not answer; trying again", "error", err)
+			// The service may be restarting, which does not affect the job.
+			e.log.Warn("the service does not answer; retrying", "error", err)
 			continue
 		}
 		j = next
 	}
 }
 
-// finish tells how the job ended, and fetches its files.
+// finish prints how the job ended, and fetches its files.
 func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
 	if j.Status != job.Completed {
 		return exitStatus{exitRefused, "the job was aborted: " + j.Message}
@@ -212,7 +212,7 @@ func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
 	if err := c.fetch(e, to, j, job.ErrorsFile, path); err != nil {
 		return err
 	}
-	return exitStatus{exitRowsFailed, fmt.Sprintf("%d rows failed; which and why is in %s", j.Stats.Errors, path)}
+	return exitStatus{exitRowsFailed, fmt.Sprintf("%d rows failed; they are in %s with the reasons", j.Stats.Errors, path)}
 }
 
 func (c *importCommand) fetch(e *env, to *client.Client, j client.Job, which job.Attachment, path string) error {

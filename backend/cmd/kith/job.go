@@ -30,11 +30,11 @@ type jobFlags struct {
 	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"Time after which a job whose worker does not renew its lease is taken over by another worker. The clocks of all backends must differ by less."`
 }
 
-// minJobLease bounds the lease: a worker shows that it lives no more often than a
-// few times within it.
+// minJobLease is the shortest lease: a worker renews its lease only a few times before
+// it would expire.
 const minJobLease = 100 * time.Millisecond
 
-// bucket is where files are kept.
+// bucket returns where files are stored: a folder or a URL.
 func (f bucketFlags) bucket(data string) string {
 	if f.Files == "" {
 		return filepath.Join(data, "files")
@@ -42,7 +42,7 @@ func (f bucketFlags) bucket(data string) string {
 	return f.Files
 }
 
-// openFiles opens where files are kept.
+// openFiles opens the store of files.
 func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
 	url := f.bucket(data)
 	if !strings.Contains(url, "://") {
@@ -51,7 +51,7 @@ func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
 	return bucket.Open(e.ctx, url)
 }
 
-// apply gives the use cases the files of jobs.
+// apply configures the use cases with the files of jobs.
 func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	if f.MaxFile < 1 {
 		return core.Invalid("max-file", "must be 1 or more bytes")
@@ -61,7 +61,7 @@ func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	return err
 }
 
-// apply gives the use cases what they need for jobs.
+// apply configures the use cases with the settings of jobs.
 func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	switch {
 	case f.JobWorkers < 0:
@@ -73,7 +73,7 @@ func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	return f.fileFlags.apply(e, engine, data)
 }
 
-// newJobWorkers returns what does jobs and removes old files.
+// newJobWorkers returns the workers that run jobs and delete old files.
 func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
 	jobs := worker.NewJobs(&engine.Jobs, n, e.log)
 	engine.Jobs.Wake = jobs.Wake

@@ -24,7 +24,7 @@ type keyCreateCommand struct {
 	Expires time.Duration `help:"How long the key is valid, such as 2160h; 0 is without end."`
 }
 
-// Run prints the secret.
+// Run creates the key and prints its secret.
 func (c *keyCreateCommand) Run(e *env) error {
 	role, err := auth.ParseRole("role", c.Role)
 	if err != nil {
@@ -55,12 +55,12 @@ type keyListCommand struct {
 	Alias string `arg:"" help:"Alias of the tenant."`
 }
 
-// Help says how precise the last use is.
+// Help says how exact the time of last use is.
 func (keyListCommand) Help() string {
 	return `The time of last use is exact to within two minutes. Code look-ups that an edge answers are not recorded; events that it receives are.`
 }
 
-// Run prints one secret on each line, by its id.
+// Run prints one line for each secret, with its id.
 func (c *keyListCommand) Run(e *env) error {
 	engine, err := c.open(e)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *keyListCommand) Run(e *env) error {
 	return out.Flush()
 }
 
-// lastUse says when a key was last used.
+// lastUse returns when a key was last used, as text.
 func lastUse(at core.Time) string {
 	if at == 0 {
 		return "never used"
@@ -86,7 +86,7 @@ func lastUse(at core.Time) string {
 	return "used " + clock(at)
 }
 
-// validity says until when a secret is valid.
+// validity returns until when a secret is valid, as text.
 func validity(k auth.APIKey, now core.Time) string {
 	switch {
 	case !k.Valid(now):
@@ -106,7 +106,7 @@ type keyRotateCommand struct {
 	Overlap time.Duration `default:"24h" help:"How long the old secret stays valid, 0s to 720h; with 0s it ends at once."`
 }
 
-// Run prints the new secret.
+// Run rotates the key and prints the new secret.
 func (c *keyRotateCommand) Run(e *env) error {
 	engine, err := c.open(e)
 	if err != nil {
@@ -128,7 +128,7 @@ type keyRevokeCommand struct {
 	Last  bool   `help:"Revoke even the last key with the role all. After that only this command line can create another one."`
 }
 
-// Run fails when the tenant has no such key.
+// Run revokes the key. It fails if the tenant has no such key.
 func (c *keyRevokeCommand) Run(e *env) error {
 	engine, err := c.open(e)
 	if err != nil {

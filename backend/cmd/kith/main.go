@@ -1,5 +1,5 @@
 // Command kith is the whole service in one binary: the backend, the edge under
-// wazero, and the tools of the operator.
+// wazero, and the tools for operators.
 package main
 
 import "os"

@@ -16,7 +16,7 @@ type masterKeyCommand struct {
 	Rotate masterKeyRotateCommand `cmd:"" help:"Encrypt every secret of the database under the new key, while the service runs."`
 }
 
-// Help says what to do in which order.
+// Help lists the steps of a replacement.
 func (masterKeyCommand) Help() string {
 	return `Follow these steps:
 
@@ -31,33 +31,34 @@ Each rotate may be interrupted and run again.`
 
 type masterKeyNewCommand struct{ databaseFlags }
 
-// Run makes the key: in a file beside that of the master key, or, where that is in the
-// environment, on the terminal.
+// Run creates the key: in a file next to that of the master key, or, if the master key
+// is given by a flag or variable, on the terminal.
 func (c *masterKeyNewCommand) Run(e *env) error {
 	if err := c.exists(); err != nil {
 		return err
 	}
 	if c.MasterKey != "" {
-		_, err := fmt.Fprintf(e.out, "%s\nGive it to every kith as KITH_MASTER_KEY_NEW, beside KITH_MASTER_KEY, and restart them one by one. Then run kith master-key rotate.\n", makeMasterKey())
+		_, err := fmt.Fprintf(e.out, "%s\nGive it to all kith processes as KITH_MASTER_KEY_NEW, in addition to KITH_MASTER_KEY, and restart them one by one. Then run kith master-key rotate.\n", makeMasterKey())
 		return err
 	}
 	if _, err := os.Stat(c.masterKeyFile()); err != nil {
-		return core.Invalid("master-key", "is not in "+c.masterKeyFile()+": there is none to replace")
+		return core.Invalid("master-key", "is not in "+c.masterKeyFile()+", so it cannot be replaced: put its file back, or give it by KITH_MASTER_KEY")
 	}
 	made, err := writeNewSecret(c.newMasterKeyFile(), []byte(makeMasterKey()+"\n"))
 	if err != nil {
 		return err
 	}
 	if !made {
-		return core.Invalid("master-key-new", "is in "+c.newMasterKeyFile()+" already; restart every kith, and run kith master-key rotate")
+		return core.Invalid("master-key-new", "is in "+c.newMasterKeyFile()+" already; restart all kith processes, and run kith master-key rotate")
 	}
-	_, err = fmt.Fprintf(e.out, "The new key is in %s. Restart every kith, one by one; elsewhere, put the file there first. Then run kith master-key rotate.\n", c.newMasterKeyFile())
+	_, err = fmt.Fprintf(e.out, "The new key is in %s. Copy the file to the data folders of the other machines. Restart all kith processes, one by one. Then run kith master-key rotate.\n", c.newMasterKeyFile())
 	return err
 }
 
 type masterKeyRotateCommand struct{ databaseFlags }
 
-// Run seals all secrets under the new key, or, when there is none, under the first one.
+// Run seals all secrets under the new key, or under the first key if there is no new
+// one.
 func (c *masterKeyRotateCommand) Run(e *env) error {
 	next, err := c.newMasterKey()
 	if err != nil {
@@ -82,12 +83,11 @@ func (c *masterKeyRotateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "%d secrets were sealed anew; all are sealed under the key %s.\n", resealed, ring.Fingerprint()[:8])
+	fmt.Fprintf(e.out, "%d secrets were encrypted again; all are encrypted under the key %s.\n", resealed, ring.Fingerprint()[:8])
 	return c.promote(e, next, keys)
 }
 
-// keysFirst are keys in their order, with one of them first that need not be among
-// them.
+// keysFirst returns a list of keys with one key moved, or added, to the front.
 func keysFirst(first, others string) string {
 	var all []string
 	for _, key := range strings.Split(first+","+others, ",") {
@@ -98,14 +98,14 @@ func keysFirst(first, others string) string {
 	return strings.Join(all, ",")
 }
 
-// promote makes the new key the first of the file, and says what is to be done next.
+// promote makes the new key the first of the file, and prints what to do next.
 func (c *masterKeyRotateCommand) promote(e *env, next, keys string) error {
-	const then = "restart every kith, one by one, and run kith master-key rotate once more"
+	const then = "restart all kith processes, one by one, and run kith master-key rotate again"
 	switch {
 	case next == "" && !strings.Contains(keys, ","):
 		return nil
 	case next == "":
-		_, err := fmt.Fprintln(e.out, "No secret needs the further keys. Take them away once no cookie that they signed is to count, which is 30 days after the restart; keep them with the backups that were made under them.")
+		_, err := fmt.Fprintln(e.out, "No secret needs the further keys. Remove them 30 days after the restart, when the cookies that they signed have expired. Keep them with the backups that were made under them.")
 		return err
 	case c.MasterKey != "":
 		_, err := fmt.Fprintln(e.out, "Now set KITH_MASTER_KEY to the new key, a comma and the old key, without KITH_MASTER_KEY_NEW; "+then+".")
@@ -117,11 +117,11 @@ func (c *masterKeyRotateCommand) promote(e *env, next, keys string) error {
 	if err := os.Remove(c.newMasterKeyFile()); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(e.out, "%s has the new key on its first line and the old one below. Now %s; elsewhere, put the file there first.\n", c.masterKeyFile(), then)
+	_, err := fmt.Fprintf(e.out, "%s has the new key on its first line and the old one below. Copy the file to the data folders of the other machines. Then %s.\n", c.masterKeyFile(), then)
 	return err
 }
 
-// replaceKeys writes a file of keys anew; it has either the old ones or the new ones.
+// replaceKeys replaces a file of keys atomically.
 func replaceKeys(path, keys string) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // for its owner only
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"kith/wasm/host"
 )
 
-// opsFlags configure what operators look at.
+// opsFlags configure the server for operators.
 type opsFlags struct {
 	OpsAddr string `env:"KITH_OPS_ADDR" help:"Address that serves /metrics (Prometheus), /healthz and /readyz. Keep it private. Default: none." placeholder:"ADDR"`
 }
 
-// probe tells why a part is not ready; nil means that it is.
+// probe returns why a part of the service is not ready, or nil if it is.
 type probe func(context.Context) error
 
-// serveOps serves metrics and probes until the context ends. Without an address
-// it does nothing.
+// serveOps starts a server of metrics and probes, which stops when the context ends.
+// Without an address it does nothing.
 func (f opsFlags) serveOps(e *env, probes map[string]probe) error {
 	if f.OpsAddr == "" {
 		return nil
@@ -42,14 +42,14 @@ func (f opsFlags) serveOps(e *env, probes map[string]probe) error {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeProbe(w, failing(r.Context(), probes)) })
 	go func() {
 		if err := e.serveHTTP(listener, mux); err != nil {
-			e.log.Error("operators' address is closed", "error", err)
+			e.log.Error("the server of metrics and probes failed", "error", err)
 		}
 	}()
 	e.log.Info("config", "part", "ops", "addr", listener.Addr().String())
 	return nil
 }
 
-// probeTimeout bounds a probe: who asks wants to know it now.
+// probeTimeout limits the time of a probe.
 const probeTimeout = 2 * time.Second
 
 func failing(ctx context.Context, probes map[string]probe) map[string]string {
@@ -113,8 +113,8 @@ func observeEdge(e *env, loaded *host.Host, replicas *replicas) {
 	})
 }
 
-// edgeRoute is the part of the surface that a request is for: few names, since
-// they become labels.
+// edgeRoute returns the route of a request, as the label of a metric. It has few
+// values.
 func edgeRoute(r *http.Request) string {
 	for _, root := range []string{"/s/", "/api/v1/", "/a/", "/kith.js", "/.well-known/", "/healthz"} {
 		if strings.HasPrefix(r.URL.Path, root) {
@@ -124,8 +124,7 @@ func edgeRoute(r *http.Request) string {
 	return "page"
 }
 
-// checkSchema refuses a database that is of another time than this program: what
-// it does not know it cannot serve, and what it is not told of it would guess.
+// checkSchema returns an error if the schema of a database is not that of this program.
 func checkSchema(ctx context.Context, replica *store.Replica) error {
 	err := replica.Restoring(ctx)
 	if err == nil {
@@ -139,7 +138,7 @@ func checkSchema(ctx context.Context, replica *store.Replica) error {
 		has, err = replica.Schema(ctx)
 	}
 	if err != nil {
-		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its schema", Err: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: "the schema of the database could not be read", Err: err}
 	}
 	return compareSchemas(has, store.SchemaVersion())
 }

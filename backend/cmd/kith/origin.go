@@ -20,7 +20,7 @@ type originAddCommand struct {
 	Origins []string `arg:"" name:"origin" help:"Origins such as https://shop.example."`
 }
 
-// Run lists all of them or none.
+// Run adds all of the origins, or none if one is invalid.
 func (c *originAddCommand) Run(e *env) error {
 	origins, err := parseOrigins(c.Origins)
 	if err != nil {
@@ -48,7 +48,7 @@ type originRemoveCommand struct {
 	Origin string `arg:"" help:"Origin to remove."`
 }
 
-// Run fails when the origin is not listed.
+// Run removes the origin. It fails if the origin is not listed.
 func (c *originRemoveCommand) Run(e *env) error {
 	o, err := origin.Parse("origin", c.Origin)
 	if err != nil {
@@ -64,7 +64,7 @@ type originListCommand struct {
 	Alias string `arg:"" help:"Alias of the tenant."`
 }
 
-// Run prints one origin on each line.
+// Run prints one line for each origin.
 func (c *originListCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
 		origins, err := engine.Origins.List(e.ctx, core.TenantAlias(c.Alias))

@@ -26,13 +26,14 @@ type programCommand struct {
 	Fill   programFillCommand   `cmd:"" help:"Load codes into the fuel tank of a program: codes that are given out as rewards."`
 }
 
-// tenantFlags say where the state is and whose it is meant.
+// tenantFlags name the database and a tenant.
 type tenantFlags struct {
 	databaseFlags
 	Tenant core.TenantAlias `required:"" help:"Alias of the tenant." placeholder:"ALIAS"`
 }
 
-// openTenant returns the use cases, once it is sure that the tenant exists.
+// openTenant opens the database and returns the use cases. It fails if the tenant does
+// not exist.
 func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
 	engine, err := f.open(e)
 	if err != nil {
@@ -44,7 +45,7 @@ func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
 	return engine, nil
 }
 
-// programFlags are the settings of a program; nil is "not given".
+// programFlags are the settings of a program; nil means that the flag is not given.
 type programFlags struct {
 	Name       *string        `help:"Display name. Default: the key." placeholder:"TEXT"`
 	AllowHost  []string       `help:"Host that the parameter rsLandingPage may name, besides that of the landing page. May be repeated; 'none' removes all." placeholder:"HOST"`
@@ -91,7 +92,7 @@ type programShowCommand struct {
 	Key core.ProgramKey `arg:"" help:"Key of the program."`
 }
 
-// Run shows a program.
+// Run prints the settings of a program.
 func (c *programShowCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -125,7 +126,7 @@ type programCreateCommand struct {
 	LandingURL string          `required:"" help:"Page that share links lead to." placeholder:"URL"`
 }
 
-// Run makes a program and shows it.
+// Run creates a program and prints it.
 func (c *programCreateCommand) Run(e *env) error {
 	p := referral.NewProgram(c.Key)
 	p.LandingURL = c.LandingURL
@@ -150,7 +151,7 @@ type programUpdateCommand struct {
 	LandingURL *string         `help:"Page that share links lead to." placeholder:"URL"`
 }
 
-// Run changes a program and shows it.
+// Run changes a program and prints it.
 func (c *programUpdateCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -193,7 +194,7 @@ type programFillCommand struct {
 	File *os.File        `required:"" help:"File with one code per line; - is the standard input." placeholder:"FILE"`
 }
 
-// Run loads codes and says how full the tank is then.
+// Run loads codes and prints the level of the tank.
 func (c *programFillCommand) Run(e *env) error {
 	defer c.File.Close()
 	engine, err := c.openTenant(e)
@@ -202,10 +203,10 @@ func (c *programFillCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	side, lines := referral.SideKey(c.Side), bufio.NewScanner(c.File)
-	var batch []string
+	var codes []string
 	fill := func() error {
-		_, err := engine.FuelTanks.Fill(e.ctx, c.Tenant, c.Key, side, batch)
-		batch = batch[:0]
+		_, err := engine.FuelTanks.Fill(e.ctx, c.Tenant, c.Key, side, codes)
+		codes = codes[:0]
 		return err
 	}
 	for n := 1; lines.Scan(); n++ {
@@ -217,7 +218,7 @@ func (c *programFillCommand) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, code); len(batch) == reward.MaxTankCodes {
+		if codes = append(codes, code); len(codes) == reward.MaxTankCodes {
 			if err := fill(); err != nil {
 				return err
 			}
@@ -226,7 +227,7 @@ func (c *programFillCommand) Run(e *env) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	if len(batch) > 0 {
+	if len(codes) > 0 {
 		if err := fill(); err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func tankText(t reward.Tank) string {
 	return fmt.Sprintf("%d codes available, %d given, %d rewards due", t.Available, t.Given, t.Due)
 }
 
-// apply puts what was given into a program.
+// apply sets the given settings of a program.
 func (f *programFlags) apply(p *referral.Program) error {
 	setIfGiven(&p.Name, f.Name)
 	if len(f.AllowHost) > 0 {
@@ -315,12 +316,12 @@ func setDuration(into *core.Time, given *time.Duration) {
 
 func setDays(into *core.Time, given *int64) {
 	if given != nil {
-		// What is far beyond the bound must not come back within it.
+		// Clamp the days, so that the product does not overflow.
 		*into = core.Time(min(max(*given, -1), 1<<20)) * core.Day
 	}
 }
 
-// setOffer replaces an offer, but for when it is given and how long it lasts.
+// setOffer replaces an offer, but keeps its delay and its validity.
 func setOffer(into *reward.Offer, flag string, given *string) error {
 	before := *into
 	err := parse(into, flag, given, parseOffer)
@@ -330,7 +331,7 @@ func setOffer(into *reward.Offer, flag string, given *string) error {
 	return err
 }
 
-// parse stores what a flag says, when it is given.
+// parse parses the value of a flag and stores it, if the flag is given.
 func parse[T any](into *T, flag string, given *string, read func(flag, text string) (T, error)) error {
 	if given == nil {
 		return nil
@@ -342,8 +343,8 @@ func parse[T any](into *T, flag string, given *string, read func(flag, text stri
 	return err
 }
 
-// parseOffer reads a reward as people write it: "none", "10%", "10.00 USD",
-// "2 months", the last three also behind FUELTANK or INTEGRATION.
+// parseOffer parses a reward: "none", "10%", "10.00 USD" or "2 months", the last three
+// optionally after FUELTANK or INTEGRATION.
 func parseOffer(flag, text string) (reward.Offer, error) {
 	text = strings.TrimSpace(text)
 	if text == "none" {
@@ -385,7 +386,7 @@ func parseHandling(flag, text string) (referral.Handling, error) {
 	return referral.ParseHandling(flag, strings.ToUpper(text))
 }
 
-// parseMinorUnits reads an amount with no or two decimals.
+// parseMinorUnits parses an amount with no or two decimals.
 func parseMinorUnits(into *int64, s string) bool {
 	whole, cents, pointed := strings.Cut(s, ".")
 	if !pointed {
@@ -400,7 +401,7 @@ func parseWhole(into *int64, s string) bool {
 	return err == nil
 }
 
-// asFlag names the flag of a setting that makes no sense.
+// asFlag replaces the field of an error by the flag that sets it.
 func asFlag(err error) error {
 	var known *core.Error
 	if !errors.As(err, &known) {

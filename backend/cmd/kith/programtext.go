@@ -14,7 +14,7 @@ import (
 	"kith/core/reward"
 )
 
-// showProgram prints the settings of a program, one to a line.
+// showProgram prints the settings of a program, one per line.
 func showProgram(out io.Writer, p referral.Program) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
@@ -82,7 +82,7 @@ func handlingText(p referral.FraudPolicy) string {
 	return text
 }
 
-// durationText says a duration in days, when it is a number of them.
+// durationText returns a duration as text: in days if it is a whole number of days.
 func durationText(d core.Time) string {
 	switch {
 	case d == core.Day:

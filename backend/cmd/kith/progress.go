@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// progress shows how far something has come: as a bar that moves on a terminal,
-// as a line now and then elsewhere.
+// progress shows the progress of an operation: as a bar on a terminal, else as a line
+// every few seconds.
 type progress struct {
 	out io.Writer
 	// bar is true on a terminal.
@@ -37,8 +37,8 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-// begin begins to show something that ends at total, or at a number that is not
-// known when total is 0.
+// begin begins to show an operation that ends at total; 0 means that its end is
+// unknown.
 func (p *progress) begin(what, unit string, total int64) {
 	p.end()
 	p.what, p.unit, p.total, p.now, p.open = what, unit, total, 0, true
@@ -46,7 +46,7 @@ func (p *progress) begin(what, unit string, total int64) {
 	p.shown = p.begun
 }
 
-// at says how far it has come.
+// at sets how much is done.
 func (p *progress) at(n int64) {
 	p.now = n
 	every := lineEvery
@@ -58,7 +58,7 @@ func (p *progress) at(n int64) {
 	}
 }
 
-// end shows the last of it, and leaves it standing.
+// end shows the final state and ends the line.
 func (p *progress) end() {
 	if !p.open {
 		return
@@ -70,7 +70,7 @@ func (p *progress) end() {
 	p.open = false
 }
 
-// say writes a line of its own.
+// say prints a separate line.
 func (p *progress) say(line string) {
 	p.end()
 	fmt.Fprintln(p.out, line)
@@ -85,17 +85,18 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, p.line())
 }
 
-// line is what is shown: what, how far, how fast, how long yet.
+// line returns the text to show: the operation, what is done, the rate and the time
+// left.
 func (p *progress) line() string {
 	passed := p.shown.Sub(p.begun)
 	rate := float64(p.now) / max(passed.Seconds(), 0.001)
 	text := fmt.Sprintf("%s  %d", p.what, p.now)
 	if p.total > 0 {
-		part := min(float64(p.now)/float64(p.total), 1)
-		text = fmt.Sprintf("%s  %3.0f %%  %d of %d", p.what, 100*part, p.now, p.total)
+		share := min(float64(p.now)/float64(p.total), 1)
+		text = fmt.Sprintf("%s  %3.0f %%  %d of %d", p.what, 100*share, p.now, p.total)
 		if p.bar {
-			full := int(part * barWidth)
-			text = fmt.Sprintf("%s  %s%s  %3.0f %%  %d of %d", p.what, strings.Repeat("█", full), strings.Repeat("░", barWidth-full), 100*part, p.now, p.total)
+			full := int(share * barWidth)
+			text = fmt.Sprintf("%s  %s%s  %3.0f %%  %d of %d", p.what, strings.Repeat("█", full), strings.Repeat("░", barWidth-full), 100*share, p.now, p.total)
 		}
 	}
 	text += fmt.Sprintf(" %s  %.0f/s", p.unit, rate)

@@ -13,13 +13,13 @@ import (
 	"kith/core"
 )
 
-// replicas are the databases of an edge, to look at: its own first, then its
-// fallbacks, in the order in which it reads from them.
+// replicas are read-only connections to the databases of an edge, to check them: its
+// own first, then its fallbacks, in the order in which it reads from them.
 type replicas struct {
 	all []*store.Replica
-	// checkKey refuses a master key that is not that of a database.
+	// checkKey returns an error if the master key is not that of a database.
 	checkKey func(secretdb.MasterKey) error
-	// reads tells which of them the edge reads from; false: there is but a file.
+	// reads returns which of them the edge reads from; false for a file.
 	reads func() (libsql.Reads, bool)
 }
 
@@ -42,20 +42,20 @@ func (r *replicas) close() {
 	}
 }
 
-// check refuses a database of another schema or with another master key.
+// check returns an error if a database has another schema or another master key.
 func (r *replicas) check(ctx context.Context, replica *store.Replica) error {
 	if err := checkSchema(ctx, replica); err != nil {
 		return err
 	}
-	evidence, err := secretdb.FindMasterKey(ctx, replica.Reads)
+	has, err := secretdb.FindMasterKey(ctx, replica.Reads)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the master key of the database could not be checked", Err: err}
 	}
-	return r.checkKey(evidence)
+	return r.checkKey(has)
 }
 
-// checkAll refuses databases that check refuses. One that does not answer within
-// the timeout may come later.
+// checkAll checks all databases. One that does not answer within the timeout is only
+// logged, because it may answer later.
 func (r *replicas) checkAll(e *env, timeout time.Duration) error {
 	for i, replica := range r.all {
 		ctx, cancel := context.WithTimeout(e.ctx, timeout)
@@ -71,14 +71,14 @@ func (r *replicas) checkAll(e *env, timeout time.Duration) error {
 	return nil
 }
 
-// isAway reports whether an error is that a database does not answer.
+// isAway reports whether an error means that a database does not answer.
 func isAway(err error) bool {
 	var away *core.Error
 	return errors.As(err, &away) && away.Code == core.CodeUnavailable
 }
 
-// ready returns why the edge could not read: what the first database that answers
-// says, of those that it would ask.
+// ready returns why the edge cannot read, or nil if it can: the result of checking the
+// first database that answers, of those that the edge would read from.
 func (r *replicas) ready(ctx context.Context) error {
 	return r.first(ctx, func(ctx context.Context, replica *store.Replica) (bool, error) {
 		err := r.check(ctx, replica)
@@ -86,7 +86,8 @@ func (r *replicas) ready(ctx context.Context) error {
 	})
 }
 
-// lag is how far the database that the edge reads from is behind its primary.
+// lag returns how far the database that the edge reads from is behind its primary, in
+// seconds.
 func (r *replicas) lag(ctx context.Context) (map[string]float64, error) {
 	var beat core.Time
 	err := r.first(ctx, func(ctx context.Context, replica *store.Replica) (_ bool, err error) {
@@ -99,8 +100,8 @@ func (r *replicas) lag(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"": float64(now()-beat) / float64(core.Second)}, nil
 }
 
-// first asks the database that the edge reads from, and those after it until one
-// answers, all within the time of the context.
+// first calls ask for the database that the edge reads from, then for those after it,
+// until one answers. All calls together take no longer than the context allows.
 func (r *replicas) first(ctx context.Context, ask func(context.Context, *store.Replica) (bool, error)) error {
 	from := 0
 	if reads, ok := r.reads(); ok {
@@ -124,7 +125,7 @@ func (r *replicas) first(ctx context.Context, ask func(context.Context, *store.R
 	return why
 }
 
-// gauges are the metrics of reading.
+// gauges returns the metrics of the edge's reads.
 func (r *replicas) gauges() []metrics.Gauge {
 	return []metrics.Gauge{{
 		Name: "kith_replica_lag_seconds", Help: "How far the database that the edge reads from is behind its primary; none on an embedded database.",

@@ -18,8 +18,8 @@ import (
 	"kith/core"
 )
 
-// cli is the command line. Every flag that has an environment variable names it
-// in the help.
+// cli is the command line. The help names the environment variable of each flag that
+// has one.
 type cli struct {
 	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG (also logs each request), INFO, WARN or ERROR."`
 	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"Longest time that a process waits, when it stops, for requests and uploads in progress."`
@@ -57,20 +57,21 @@ type env struct {
 	ctx context.Context
 	out io.Writer
 	log *slog.Logger
-	// observer counts requests of all that this process serves.
+	// observer counts the requests of all servers of this process.
 	observer *metrics.Observer
-	// stopTimeout is how long a stop waits for what is on its way.
+	// stopTimeout is how long the process waits, when it stops, for requests in
+	// progress.
 	stopTimeout time.Duration
 }
 
-// stopTimeout is that of an environment unless it is set.
+// stopTimeout is the default of env.stopTimeout.
 const stopTimeout = 15 * time.Second
 
 func newEnv(ctx context.Context, out io.Writer, log *slog.Logger) *env {
 	return &env{ctx: ctx, out: out, log: log, observer: metrics.New(newRequestID, log), stopTimeout: stopTimeout}
 }
 
-// within is the environment until another context ends.
+// within returns the environment with another context.
 func (e *env) within(ctx context.Context) *env {
 	own := *e
 	own.ctx = ctx
@@ -88,8 +89,8 @@ func newRequestID() string {
 	return core.NewID(now(), b)
 }
 
-// interrupted is the exit status of a command that a signal ended before its work
-// was done, as shells have it for Ctrl-C.
+// interrupted is the exit status of a command that was interrupted by a signal, as in
+// shells.
 const interrupted = 130
 
 // newParser returns the parser of the command line.
@@ -102,8 +103,8 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 	)...)
 }
 
-// run runs the command line and returns the exit status: 0, 1 for a failure, 2
-// for a command line that makes no sense, or interrupted.
+// run runs the command line and returns the exit status: 0, 1 for a failure, 2 for an
+// invalid command line, or interrupted.
 func run(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -148,8 +149,8 @@ func report(ctx context.Context, err error, errOut io.Writer) int {
 	return 1
 }
 
-// message is an error as an operator should read it: with the field and with
-// the cause, which is withheld from callers over HTTP only.
+// message returns an error as an operator should read it: with the field and the cause,
+// which only HTTP responses withhold.
 func message(err error) string {
 	var e *core.Error
 	if errors.As(err, &e) && e.Err != nil {

@@ -19,7 +19,7 @@ type sampleCommand struct {
 	Out    string `short:"o" help:"File to write. Default: the standard output." placeholder:"FILE"`
 }
 
-// Run writes a file of made-up rows.
+// Run writes a file of generated rows.
 func (c *sampleCommand) Run(e *env) (err error) {
 	t, err := parseImport(c.Type)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *sampleCommand) jsonl(t job.Type, to io.Writer) error {
 	return nil
 }
 
-// parseImport reads a type of job that reads a file.
+// parseImport parses the type of a job that imports a file.
 func parseImport(s string) (job.Type, error) {
 	t, err := job.ParseType("type", s)
 	if err == nil && !t.Import() {

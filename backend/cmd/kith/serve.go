@@ -32,7 +32,7 @@ type backendFlags struct {
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable email addresses, one per line, in addition to the built-in list." placeholder:"FILE"`
 }
 
-// open opens all that the backend works with.
+// open opens the database and the files of jobs, and returns the use cases.
 func (f *backendFlags) open(e *env) (*app.Engine, error) {
 	engine, err := f.databaseFlags.openOrCreate(e)
 	if err != nil {
@@ -48,8 +48,7 @@ func (f *backendFlags) open(e *env) (*app.Engine, error) {
 	return engine, nil
 }
 
-// readDomains reads a list of domains, one on each line; what is behind a # is
-// for people.
+// readDomains reads a list of domains, one per line. A # begins a comment.
 func readDomains(path string) (map[string]bool, error) {
 	if path == "" {
 		return nil, nil
@@ -121,17 +120,17 @@ func logConfig(e *env, part string, f backendFlags) {
 type backend struct {
 	engine   *app.Engine
 	listener net.Listener
-	// pages answer what the API does not, explorer is the page to write GraphQL
-	// in, sftp takes files; each may be nil.
+	// pages serve the paths that the API does not, explorer is the GraphiQL page, sftp
+	// receives files. Each may be nil.
 	pages    *http.ServeMux
 	explorer *api.GraphiQL
 	sftp     *sftpServer
-	// flags are what it was started with.
+	// flags are the flags that it was started with.
 	flags backendFlags
 }
 
-// serve answers until the context ends: then it takes no new request and no new
-// file, finishes those it has, and processes the events they brought.
+// serve serves until the context ends. Then it accepts no new requests and files,
+// finishes those in progress, and processes their events.
 func (b backend) serve(e *env) error {
 	engine := b.engine
 	trusted, err := b.flags.proxies()
@@ -144,7 +143,7 @@ func (b backend) serve(e *env) error {
 	}
 	if err := engine.SigningKeys.Ensure(e.ctx); err != nil {
 		if e.ctx.Err() != nil {
-			// It was told to stop before it began.
+			// The process was stopped while it started.
 			return nil
 		}
 		return err
@@ -177,8 +176,8 @@ func (b backend) serve(e *env) error {
 	return err
 }
 
-// Bounds of a connection. The read and write bounds hold for a whole request,
-// so they also bound how slow a client may be.
+// Limits of a connection. requestTimeout applies to reading a whole request and to
+// writing its response, so it also limits how slow a client may be.
 const (
 	headerTimeout  = 10 * time.Second
 	requestTimeout = 60 * time.Second
@@ -186,7 +185,7 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// serveHTTP serves until the context ends, then drains.
+// serveHTTP serves until the context ends, and then waits for requests in progress.
 func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: closeAfterChunks(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
@@ -215,9 +214,9 @@ func listen(addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-// closeAfterChunks ends the connection after a request whose body comes in chunks. A
-// proxy in front may have taken its length from a Content-Length beside them, and what
-// follows on the connection for another request (RFC 9112, 6.1).
+// closeAfterChunks closes the connection after a request with a chunked body. If the
+// request also had a Content-Length, a proxy in front may have used that instead, and
+// have taken the rest of the body for another request (RFC 9112, 6.1).
 func closeAfterChunks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 {

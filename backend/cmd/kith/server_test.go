@@ -16,23 +16,23 @@ import (
 	"kith/wasm/transcript"
 )
 
-// Requests that no transcript can hold are answered alike at both doors.
+// Edge and backend answer the same to requests that a transcript cannot express.
 func TestServers_RawRequests(t *testing.T) {
 	t.Parallel()
-	ground := newFixture(t)
-	plain, withPages := ground.stage(t), ground.stageWith(t, demo.Landing)
-	for name, door := range map[string]transcript.Target{
+	f := newFixture(t)
+	plain, withPages := f.stage(t), f.stageWith(t, demo.Landing)
+	for name, server := range map[string]transcript.Target{
 		"backend": plain.backendTarget("backend"), "edge": plain.edgeTarget(t, false),
 		"backend with pages": withPages.backendTarget("backend"), "edge with pages": withPages.edgeTarget(t, false),
 	} {
-		t.Run(name, func(t *testing.T) { testRawRequests(t, door) })
+		t.Run(name, func(t *testing.T) { testRawRequests(t, server) })
 	}
 	got, body := send(t, withPages.backend, "POST /welcome")
 	require.Equal(t, 405, got.StatusCode, string(body))
 	require.Equal(t, "GET, HEAD", got.Header.Get("Allow"))
 }
 
-func testRawRequests(t *testing.T, door transcript.Target) {
+func testRawRequests(t *testing.T, server transcript.Target) {
 	const page = "\r\nOrigin: https://any.example"
 	for request, want := range map[string]struct {
 		status  int
@@ -49,13 +49,13 @@ func testRawRequests(t *testing.T, door transcript.Target) {
 		"GET /welcome/../api/v1/demo/code/ANNA10" + page:                 {404, "this path does not exist"},
 		"POST /nope" + page:                                              {404, "this path does not exist"},
 		"TRACE /nope" + page:                                             {404, "this path does not exist"},
-		"GET /api/v1/demo/nothing\r\nReferer: http://caf\xe9.example/" + page:          {404, "this path does not exist"},
-		"TRACE /api/v1/demo/code/ANNA10":                                               {405, "TRACE is not allowed on this path; use a method of the Allow header"},
-		"PROPFIND /api/v1/demo/open/account/anna/user/anna":                            {405, "PROPFIND is not allowed on this path; use a method of the Allow header"},
-		"PATCH /api/v1/demo/code/ANNA10\r\nUser-Agent: M\xfcller/1.0":                  {405, "PATCH is not allowed on this path; use a method of the Allow header"},
-		"GET /api/v1/demo/code/ANN%FF\r\nAuthorization: Basic " + door.Values["basic"]: {404, "there is no such referral code"},
+		"GET /api/v1/demo/nothing\r\nReferer: http://caf\xe9.example/" + page:            {404, "this path does not exist"},
+		"TRACE /api/v1/demo/code/ANNA10":                                                 {405, "TRACE is not allowed on this path; use a method of the Allow header"},
+		"PROPFIND /api/v1/demo/open/account/anna/user/anna":                              {405, "PROPFIND is not allowed on this path; use a method of the Allow header"},
+		"PATCH /api/v1/demo/code/ANNA10\r\nUser-Agent: M\xfcller/1.0":                    {405, "PATCH is not allowed on this path; use a method of the Allow header"},
+		"GET /api/v1/demo/code/ANN%FF\r\nAuthorization: Basic " + server.Values["basic"]: {404, "there is no such referral code"},
 	} {
-		got, body := send(t, door.Base, request)
+		got, body := send(t, server.Base, request)
 		var failure struct {
 			Message    string
 			StatusCode int
@@ -74,28 +74,28 @@ func testRawRequests(t *testing.T, door transcript.Target) {
 	}
 }
 
-// A header that is not UTF-8 is no reason to keep a visitor from a link.
+// A share link works for a visitor who sends a header that is not UTF-8.
 func TestServers_LatinHeaders(t *testing.T) {
 	t.Parallel()
 	stage := newFixture(t).stage(t)
-	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
-		got, _ := send(t, door.Base, "GET /s/demo/ANNA10\r\nReferer: http://caf\xe9.example/\r\nUser-Agent: M\xfcller\r\nCookie: caf\xe9=\xe9")
+	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+		got, _ := send(t, server.Base, "GET /s/demo/ANNA10\r\nReferer: http://caf\xe9.example/\r\nUser-Agent: M\xfcller\r\nCookie: caf\xe9=\xe9")
 		require.Equal(t, 302, got.StatusCode, name)
 		require.True(t, strings.HasPrefix(got.Header.Get("Location"), "https://shop.example/welcome?rsCode=ANNA10"), name)
-		got, _ = send(t, door.Base, "GET /api/v1/demo/open/code/ANNA10\r\nX-Shop: \xff\xfe")
+		got, _ = send(t, server.Base, "GET /api/v1/demo/open/code/ANNA10\r\nX-Shop: \xff\xfe")
 		require.Equal(t, 200, got.StatusCode, name)
 	}
 }
 
-// HEAD is answered with the length of the answer to GET.
+// The response to HEAD has the length of the response to GET.
 func TestServers_Head(t *testing.T) {
 	t.Parallel()
 	stage := newFixture(t).stage(t)
-	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
 		for _, path := range []string{"/api/v1/demo/open/code/ANNA10", "/api/v1/demo/open/account/anna/user/anna", "/api/v1/demo/code/NONE", "/healthz", "/api/v1/openapi.json"} {
-			rest := " " + path + "\r\nAuthorization: Basic " + door.Values["basic"]
-			get, body := send(t, door.Base, "GET"+rest)
-			head, none := send(t, door.Base, "HEAD"+rest)
+			rest := " " + path + "\r\nAuthorization: Basic " + server.Values["basic"]
+			get, body := send(t, server.Base, "GET"+rest)
+			head, none := send(t, server.Base, "HEAD"+rest)
 			require.Empty(t, none)
 			require.Equal(t, get.StatusCode, head.StatusCode, "%s %s", name, path)
 			require.Equal(t, int64(len(body)), get.ContentLength, "%s %s", name, path)
@@ -104,11 +104,11 @@ func TestServers_Head(t *testing.T) {
 	}
 }
 
-// The bounds of GraphQL documents that the OpenAPI document names.
+// The size limits of GraphQL documents are those that the OpenAPI document states.
 func TestServers_LongGraphQL(t *testing.T) {
 	t.Parallel()
 	stage := newFixture(t).stage(t)
-	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
 		for _, c := range []struct {
 			method string
 			size   int
@@ -127,9 +127,9 @@ func TestServers_LongGraphQL(t *testing.T) {
 		} {
 			basic := ""
 			if c.key {
-				basic = door.Values["basic"]
+				basic = server.Values["basic"]
 			}
-			status, text := askGraphQL(t, door.Base, c.method, basic, "{jwks}"+strings.Repeat(" ", c.size-len("{jwks}")))
+			status, text := askGraphQL(t, server.Base, c.method, basic, "{jwks}"+strings.Repeat(" ", c.size-len("{jwks}")))
 			require.Equal(t, c.status, status, "%s: %+v: %.200s", name, c, text)
 			require.Contains(t, text, c.says, "%s: %+v", name, c)
 		}
@@ -158,7 +158,7 @@ func askGraphQL(t *testing.T, base, method, basic, document string) (status int,
 	return response.StatusCode, string(text)
 }
 
-// send sends a request as it is written, but for its end, and reads the answer.
+// send sends a request as written, adds the missing headers, and reads the response.
 func send(t *testing.T, base, request string) (*http.Response, []byte) {
 	t.Helper()
 	line, headers, _ := strings.Cut(request, "\r\n")

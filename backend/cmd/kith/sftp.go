@@ -25,14 +25,14 @@ type sftpFlags struct {
 	SFTPHostKey string `env:"KITH_SFTP_HOST_KEY" help:"File of the SFTP server's host key: a private key written by ssh-keygen, without a passphrase. Default: the file sftp_host_key in the data folder, created when it is missing." placeholder:"FILE"`
 }
 
-// sftpServer is an SFTP server that is ready to take files.
+// sftpServer is an SFTP server with its listener and host key.
 type sftpServer struct {
 	server   *sftp.Server
 	listener net.Listener
 	host     ssh.Signer
 }
 
-// openSFTP opens an SFTP server; nil without an address, or when it is off.
+// openSFTP opens an SFTP server. It returns nil if the address is empty or off.
 func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sftpServer, error) {
 	if addr == "" || addr == off {
 		return nil, nil
@@ -62,7 +62,7 @@ func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 	return loadOrCreateKey(filepath.Join(data, "sftp_host_key"), "kith")
 }
 
-// loadOrCreateKey is the key in a file, which is made when it is not there.
+// loadOrCreateKey returns the key in a file. It creates the file if it does not exist.
 func loadOrCreateKey(path, note string) (ssh.Signer, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -85,13 +85,13 @@ func loadOrCreateKey(path, note string) (ssh.Signer, error) {
 	return loadOrCreateKey(path, note)
 }
 
-// start takes files until the context ends, and returns what waits for that. A
-// server that fails is logged: the rest goes on without it.
-func (d *sftpServer) start(e *env) (wait func()) {
+// start serves in the background until the context ends, and returns a function that
+// waits for that. An error of the server is logged, and the other servers continue.
+func (s *sftpServer) start(e *env) (wait func()) {
 	var running sync.WaitGroup
-	if d != nil {
+	if s != nil {
 		running.Go(func() {
-			if err := d.server.Serve(e.ctx, d.listener); err != nil {
+			if err := s.server.Serve(e.ctx, s.listener); err != nil {
 				e.log.Error("sftp", "error", err)
 			}
 		})
@@ -107,8 +107,7 @@ type sftpCommand struct {
 	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address that the SFTP server listens on."`
 }
 
-// Run takes files until the context ends. What becomes of them the workers of
-// the backends see to.
+// Run receives files until the context ends. The workers of the backends import them.
 func (c *sftpCommand) Run(e *env) error {
 	engine, err := c.databaseFlags.openOrCreate(e)
 	if err != nil {
@@ -119,27 +118,27 @@ func (c *sftpCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.Files.Store.Close()
-	door, err := c.openSFTP(e, engine, c.SFTPAddr, c.Data)
+	s, err := c.openSFTP(e, engine, c.SFTPAddr, c.Data)
 	if err != nil {
 		return err
 	}
-	if door == nil {
+	if s == nil {
 		return core.Invalid("sftp-addr", "must be an address")
 	}
 	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
 		return err
 	}
-	err = door.server.Serve(e.ctx, door.listener)
+	err = s.server.Serve(e.ctx, s.listener)
 	e.log.Info("sftp stopped")
 	return err
 }
 
-// demoSFTP opens the SFTP server of `kith dev`, lets a key that it keeps in the
-// data folder send files of the demo tenants, and returns the command that does
-// it. There is no server, and no command, when it is off.
-func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (door *sftpServer, command string, err error) {
-	door, err = c.openSFTP(e, engine, c.SFTPAddr, c.Data)
-	if err != nil || door == nil {
+// demoSFTP opens the SFTP server of `kith dev`, allows a key in the data folder to send
+// files of the demo tenants, and returns the command that connects with it. If the
+// server is off, it returns nil and "".
+func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (s *sftpServer, command string, err error) {
+	s, err = c.openSFTP(e, engine, c.SFTPAddr, c.Data)
+	if err != nil || s == nil {
 		return nil, "", err
 	}
 	path := filepath.Join(c.Data, "sftp_demo_key")
@@ -157,13 +156,13 @@ func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (
 			return nil, "", err
 		}
 	}
-	addr := reachable(door.listener.Addr().String())
+	addr := reachable(s.listener.Addr().String())
 	known := filepath.Join(c.Data, "sftp_known_hosts")
-	if err := os.WriteFile(known, []byte(sftp.KnownHost(addr, door.host)), 0o600); err != nil {
+	if err := os.WriteFile(known, []byte(sftp.KnownHost(addr, s.host)), 0o600); err != nil {
 		return nil, "", fmt.Errorf("sftp: %w", err)
 	}
 	host, port, err := net.SplitHostPort(addr)
-	return door, fmt.Sprintf("sftp -P %s -i %s -o UserKnownHostsFile=%s %s@%s", port, path, known, demo.LiveTenant, host), err
+	return s, fmt.Sprintf("sftp -P %s -i %s -o UserKnownHostsFile=%s %s@%s", port, path, known, demo.LiveTenant, host), err
 }
 
 type sftpKeyCommand struct {
@@ -172,7 +171,7 @@ type sftpKeyCommand struct {
 	List   sftpKeyListCommand   `cmd:"" help:"Print the public keys of a tenant, and when each was last used."`
 }
 
-// maxKeyFile bounds the file of a public key, in bytes.
+// maxKeyFile is the largest file of a public key, in bytes.
 const maxKeyFile = 64 << 10
 
 type sftpKeyAddCommand struct {
@@ -181,7 +180,7 @@ type sftpKeyAddCommand struct {
 	File  string `arg:"" help:"File of an RSA or Ed25519 public key, as written by ssh-keygen (.pub); - is the standard input."`
 }
 
-// Run prints the key's fingerprint.
+// Run allows the key and prints its fingerprint.
 func (c *sftpKeyAddCommand) Run(e *env) error {
 	in := os.Stdin
 	if c.File != "-" {
@@ -211,7 +210,7 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 	}
 	already := ""
 	if !added {
-		already = "  (there already)"
+		already = "  (already allowed)"
 	}
 	_, err = fmt.Fprintln(e.out, key.Fingerprint+already)
 	return err
@@ -223,7 +222,7 @@ type sftpKeyRemoveCommand struct {
 	Fingerprint string `arg:"" help:"Fingerprint of the key, as printed by add and list (SHA256:…)."`
 }
 
-// Run fails when the tenant has no such key.
+// Run removes the key. It fails if the tenant has no such key.
 func (c *sftpKeyRemoveCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
 		return engine.SFTPKeys.Remove(e.ctx, core.TenantAlias(c.Alias), c.Fingerprint)
@@ -235,7 +234,7 @@ type sftpKeyListCommand struct {
 	Alias string `arg:"" help:"Alias of the tenant."`
 }
 
-// Run prints one key on each line.
+// Run prints one line for each key.
 func (c *sftpKeyListCommand) Run(e *env) error {
 	engine, err := c.open(e)
 	if err != nil {

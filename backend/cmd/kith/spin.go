@@ -20,8 +20,8 @@ type spinCommand struct {
 	EdgeAddr   string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that Spin listens on."`
 }
 
-// Run writes manifest, component and runtime configuration into the data folder, and
-// prints the command that starts Spin on them.
+// Run writes manifest, component and runtime configuration to the data folder, and
+// prints the command that starts Spin with them.
 func (c *spinCommand) Run(e *env) error {
 	if err := checkURL("backend-url", c.BackendURL); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (c *spinCommand) Run(e *env) error {
 	return err
 }
 
-// checkDatabase refuses a database that the component could not work with. Spin
-// itself would make an empty one.
+// checkDatabase returns an error if the component cannot use the database. Spin itself
+// would create an empty one.
 func (c *spinCommand) checkDatabase(e *env) error {
 	if err := c.exists(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (c *spinCommand) checkDatabase(e *env) error {
 	return checkSchema(ctx, replica)
 }
 
-// runtimeConfig is Spin's runtime configuration, with absolute paths.
+// runtimeConfig returns Spin's runtime configuration, with absolute paths.
 func (c *spinCommand) runtimeConfig() (string, error) {
 	var database string
 	if path, isFile := c.file(); isFile {
@@ -78,16 +78,17 @@ func (c *spinCommand) runtimeConfig() (string, error) {
 		scheme, rest, _ := strings.Cut(c.DatabaseURL, "://")
 		http, ok := map[string]string{"http": "http", "https": "https", "ws": "http", "wss": "https", "libsql": "https"}[scheme]
 		if !ok {
-			return "", core.Invalid("database-url", "is no libSQL server; give file:PATH or a URL of a server")
+			return "", core.Invalid("database-url", "is not the URL of a libSQL server; give file:PATH, or a URL with libsql, wss, ws, https or http")
 		}
 		database = "type = \"libsql\"\nurl = " + strconv.Quote(http+"://"+rest) + "\ntoken = " + strconv.Quote(c.DatabaseToken)
 	}
-	// The store without a path is in memory: it keeps things for a second, and a
-	// file would be flushed for each.
+	// Without a path the key-value store is in memory: its entries are needed for a
+	// second only, and a file would be flushed for each.
 	return "[sqlite_database.default]\n" + database + "\n\n[key_value_store.default]\ntype = \"spin\"\n", nil
 }
 
-// keyForShell is the master key as a word of a shell, which does not show it.
+// keyForShell returns a shell expression for the master key, which does not contain the
+// key itself.
 func (c *spinCommand) keyForShell() (string, error) {
 	if c.MasterKey != "" {
 		return `"$KITH_MASTER_KEY"`, nil
@@ -102,8 +103,9 @@ func (c *spinCommand) keyForShell() (string, error) {
 	return `"$(cat ` + shellQuote(path) + `)"`, nil
 }
 
-// writeSpin writes the manifest, the component where the manifest names it, and the
-// configuration, which may have a token.
+// writeSpin writes the manifest, the component to the path that the manifest names, and
+// the configuration. Only their owner may read them, because the configuration may have
+// a token.
 func writeSpin(dir, config string) error {
 	files := map[string][]byte{"runtime-config.toml": []byte(config)}
 	for _, name := range []string{"spin.toml", "bin/edge.wasm"} {
@@ -125,7 +127,7 @@ func writeSpin(dir, config string) error {
 	return nil
 }
 
-// shellQuote makes one word of a text for a POSIX shell.
+// shellQuote quotes a text as one word of a POSIX shell.
 func shellQuote(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-:", r)

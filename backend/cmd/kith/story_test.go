@@ -39,52 +39,52 @@ import (
 )
 
 const (
-	// stories are the product's: what any client sees, word by word.
+	// stories is the folder of the transcripts: each request with its whole response.
 	stories = "../../../wasm/transcript/testdata/story"
-	// storyStart is when every story begins, 2026-03-01 09:00 UTC. The clock
-	// stands still unless the story moves it, so that times and signatures are
-	// the same in every run and need no capture.
+	// storyStart is when every story begins, 2026-03-01 09:00 UTC. The clock stands
+	// still unless the story advances it, so that times and signatures are the same in
+	// every run.
 	storyStart core.Time = 1772355600000
 	// storyEnd is after every story's last call.
 	storyEnd = storyStart + 1000*core.Day
 	storyKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 )
 
-// Every story gives the same bytes by the backend itself, through the component
-// on an instance that is used again, and through the component as Spin runs it, on a
-// file and on a libSQL server. They are played here because this is the one package
-// that wires backend and component, so that both can be given one clock.
+// Every story gives the same bytes on the backend, through the component on a reused
+// instance, and through the component as Spin runs it, on a file and on a libSQL server.
+// The stories are played in this package because it is the only one that connects
+// backend and component, so that both can use the same clock.
 func TestStories(t *testing.T) {
-	ground := newFixture(t)
-	t.Run("backend", func(t *testing.T) { playOnBackend(t, ground) })
+	f := newFixture(t)
+	t.Run("backend", func(t *testing.T) { playOnBackend(t, f) })
 	t.Run("edge", func(t *testing.T) {
-		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, false) })
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, false) })
 	})
 	t.Run("spin-file", func(t *testing.T) {
-		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, true) })
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, true) })
 	})
 	t.Run("spin-libsql", func(t *testing.T) {
-		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.serverStage(t).edgeTarget(t, true) })
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return f.serverStage(t).edgeTarget(t, true) })
 	})
 }
 
-// fixture is what every story begins with: the demo tenants, and tenants that
-// differ from them in landing page and consent.
+// fixture is the database that every story starts with: the demo tenants, and tenants
+// with other settings.
 type fixture struct {
 	database string // path of the file that stages copy
 	cache    string // of compiled code
 	values   map[string]string
 }
 
-// firstFixture is the ground of the tests of this process, once it was laid.
+// firstFixture is the fixture that the first test has created. Later tests copy it.
 var firstFixture struct {
 	sync.Mutex
 	database []byte
 	values   map[string]string
 }
 
-// newFixture lays a ground of the test's own, by the commands of an operator for
-// the first test, and for later ones by a copy.
+// newFixture returns a fixture of the test's own: created with commands for the first
+// test, and a copy for later ones.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	firstFixture.Lock()
@@ -131,9 +131,9 @@ func (g *fixture) create(t *testing.T) {
 	g.setTenant(t, "test_demo", "--share-origin", "https://go.example", "--init-checksum", "on")
 }
 
-// connectLab connects test_gateway to a gateway of its own. Where that is
-// changes from run to run, so no story shows it. It runs as long as the process,
-// as copies of the ground are used by later tests.
+// connectLab connects the tenant test_gateway to a gateway lab. Its URL differs between
+// runs, so no story shows it. The lab runs until the process ends, because later tests
+// use copies of the fixture.
 func (g *fixture) connectLab(t *testing.T) {
 	t.Helper()
 	lab, err := braintreelab.New(braintreelab.Options{})
@@ -143,8 +143,8 @@ func (g *fixture) connectLab(t *testing.T) {
 		"--public-key", braintreelab.PublicKey, "--private-key", braintreelab.PrivateKey, "--base-url", server.URL)
 }
 
-// createTenant makes a tenant the way an operator does; its key becomes a value
-// of the stories, and that of its test tenant.
+// createTenant creates a tenant with the command. The keys of the tenant and of its test
+// tenant become values of the stories.
 func (g *fixture) createTenant(t *testing.T, alias string, args ...string) {
 	t.Helper()
 	out := g.kith(t, append([]string{"tenant", "create", alias}, args...)...)
@@ -167,13 +167,13 @@ func (g *fixture) createTenant(t *testing.T, alias string, args ...string) {
 	g.setTenant(t, alias, "--share-origin", "https://go.example")
 }
 
-// setTenant changes the settings of a tenant the way an operator does.
+// setTenant changes the settings of a tenant with the command.
 func (g *fixture) setTenant(t *testing.T, alias string, args ...string) {
 	t.Helper()
 	g.kith(t, append([]string{"tenant", "set", alias}, args...)...)
 }
 
-// kith runs a command on the ground's database and returns what it printed.
+// kith runs a command on the database of the fixture and returns its output.
 func (g *fixture) kith(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errOut strings.Builder
@@ -191,7 +191,7 @@ func openStory(t *testing.T, database string, clock *storyClock) *app.Engine {
 	return engine
 }
 
-// storyClock stands at storyStart until it is moved.
+// storyClock stands still at storyStart until it is advanced.
 type storyClock struct{ passed atomic.Int64 }
 
 func (c *storyClock) now() core.Time { return storyStart + core.Time(c.passed.Load()) }
@@ -200,11 +200,11 @@ func (c *storyClock) advance(d time.Duration) { c.passed.Add(d.Milliseconds()) }
 
 // stage is a running backend on a database of its own.
 type stage struct {
-	ground  *fixture
+	fixture *fixture
 	clock   storyClock
 	backend string
 	flags   databaseFlags
-	// edgeDatabase is where the edge finds the database.
+	// edgeDatabase is the URL of the database for the edge.
 	edgeDatabase string
 }
 
@@ -215,7 +215,7 @@ func (g *fixture) stage(t *testing.T) *stage {
 
 func noPages(*app.Engine) *http.ServeMux { return nil }
 
-// stageWith is stage for a backend that has pages.
+// stageWith is like stage but for a backend with pages.
 func (g *fixture) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
@@ -223,19 +223,19 @@ func (g *fixture) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux
 	return g.stageOn(t, "file:"+database, "file:"+database, pages)
 }
 
-// serverStage is a stage whose edge reads and writes a libSQL server of its own, as
-// Spin does. The backend works on the server's file: it is the edge that is tried,
-// and through the server all of the backend's polling would take a minute.
+// serverStage returns a stage whose edge uses a libSQL server of its own, as with Spin.
+// The backend uses the server's file, because only the edge is tested, and with the
+// server the polling of the backend would take a minute.
 func (g *fixture) serverStage(t *testing.T) *stage {
 	t.Helper()
 	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true, File: g.database})
 	return g.stageOn(t, "file:"+server.PrimaryFile(), "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), noPages)
 }
 
-// stageOn is a stage on a database, under its URLs for the backend and for the edge.
+// stageOn returns a stage on a database, by its URLs for the backend and for the edge.
 func (g *fixture) stageOn(t *testing.T, database, edgeDatabase string, pages func(*app.Engine) *http.ServeMux) *stage {
 	t.Helper()
-	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
+	s := &stage{fixture: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
 	engine := openStory(t, database, &s.clock)
 	engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
@@ -246,11 +246,11 @@ func (g *fixture) stageOn(t *testing.T, database, edgeDatabase string, pages fun
 }
 
 func (s *stage) backendTarget(name string) transcript.Target {
-	return transcript.Target{Base: s.backend, Name: name, Values: s.ground.values, Advance: s.clock.advance, Check: oneRequestID}
+	return transcript.Target{Base: s.backend, Name: name, Values: s.fixture.values, Advance: s.clock.advance, Check: oneRequestID}
 }
 
-// oneRequestID checks what the OpenAPI document says of every answer, and what no
-// story shows, since it differs from run to run.
+// oneRequestID checks that a response has one request id, as the OpenAPI document states.
+// The stories do not show it, because it differs between runs.
 func oneRequestID(h http.Header) error {
 	if ids := h.Values(core.RequestIDHeader); len(ids) != 1 || !core.ValidRequestID(ids[0]) {
 		return fmt.Errorf("the answer has the request ids %q, not one", ids)
@@ -265,11 +265,11 @@ func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
 		Databases: map[string]host.Database{"default": database},
-		CacheDir:  s.ground.cache, StrictSpin: strict,
+		CacheDir:  s.fixture.cache, StrictSpin: strict,
 		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	require.NoError(t, err, "make edge builds the component")
+	require.NoError(t, err, "build the component with: make edge")
 	target := s.backendTarget("edge")
 	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, l, connectionFlags{}, nil) })
 	return target
@@ -299,8 +299,8 @@ func copyFile(t *testing.T, from, to string) {
 	require.NoError(t, os.WriteFile(to, text, 0o600))
 }
 
-// storyValues are the texts that stories name. Tokens speak for ben unless
-// their name says otherwise.
+// storyValues returns the values that stories use by name. Tokens are for the user ben
+// unless their name says otherwise.
 func storyValues() map[string]string {
 	const key, ben = demo.LiveKey, `"user":{"id":"ben","accountId":"ben"}`
 	hour := int64((storyStart + core.Hour) / core.Second)
@@ -320,13 +320,13 @@ func storyValues() map[string]string {
 		"token_sub":     jwt(`{"alg":"HS256"}`, withExp(`{"sub":"ben:ben@demo:users"}`), key),
 		"token_foreign": jwt(`{"alg":"HS256"}`, withExp(`{"sub":"ben:ben@test_demo:users"}`), key),
 		"token_signed":  jwt(`{"alg":"HS256"}`, withExp(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`), key),
-		// What the Java SDK's own tests sign, and more: see the story of it.
+		// The fields that the tests of the Java SDK sign, and more; see its story.
 		"token_java": jwt(`{"alg":"HS256"}`, withExp(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","segments":["vip","eu"],"dateUsTaxFormSubmitted":1700000000123,`+
 			`"customFields":{"points":5,"since":1700000000123,"ratio":0.25,"nick":null}}}`), key),
 		"token_none":      jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
 		"token_512":       jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
 		"token_anonymous": jwt(`{"alg":"HS256"}`, withExp(`{"allowAnonymous":true}`), key), "token_forged": jwt(`{"alg":"HS256"}`, withExp(`{"allowAnonymous":true}`), key+"x"),
-		// Each is over what its story's body says, in the order of the keys.
+		// Each is the checksum of the values of its story's body, in the order of the keys.
 		"checksum": initChecksum(key, "benTRIALben@example.comBenANNA10ben"), "checksum_ids": initChecksum(key, "benTRIALben"),
 		"checksum_twice": initChecksum(key, "benTRIALPAIDben"),
 		"checksum_code":  initChecksum(key, "benTRIALbenBENSOWN"), "checksum_mail": initChecksum(key, "ben@example.com"),
@@ -339,7 +339,7 @@ func storyValues() map[string]string {
 	}
 }
 
-// notification is the body by which the gateway sends a payload.
+// notification returns the body with which the gateway sends a payload.
 func notification(payload, private string) string {
 	signature := braintreelab.PublicKey + "|" + gateway.Key{Private: private}.Sign(payload)
 	return url.Values{"bt_signature": {signature}, "bt_payload": {payload}}.Encode()
@@ -349,19 +349,19 @@ func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// initChecksum is the checksum of the init call over these values (clients 2.2.8).
+// initChecksum returns the checksum of an init call with these values (clients 2.2.8).
 func initChecksum(key, values string) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(values))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// withExp gives claims an exp after the story's end.
+// withExp adds an exp after the end of the story to token claims.
 func withExp(claims string) string {
 	return `{"exp":` + strconv.FormatInt(int64(storyEnd/core.Second), 10) + "," + claims[1:]
 }
 
-// jwt signs whatever it is given, as an attacker would.
+// jwt returns a token with any header and token claims, as an attacker may build it.
 func jwt(header, claims, key string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	signed := encode([]byte(header)) + "." + encode([]byte(claims))

@@ -44,7 +44,7 @@ type tenantCreateCommand struct {
 
 const maxCookieLife = 400 * 24 * time.Hour
 
-// Run makes both tenants.
+// Run creates both tenants.
 func (c *tenantCreateCommand) Run(e *env) error {
 	if c.Consent != string(link.ConsentOff) && c.ConsentCookie == "" {
 		return core.Invalid("consent-cookie", "is required with consent "+c.Consent)
@@ -169,7 +169,7 @@ func (c *tenantSetCommand) Run(e *env) error {
 	return printTenant(e, tenant)
 }
 
-// onOff reads a switch; nil stays nil.
+// onOff parses on or off; nil stays nil.
 func onOff(field string, s *string) (*bool, error) {
 	if s == nil {
 		return nil, nil
@@ -188,7 +188,7 @@ func onOrOff(on bool) string {
 	return "off"
 }
 
-// browserPayment is the setting with what follows from it.
+// browserPayment returns the setting with its consequence.
 func browserPayment(b auth.BrowserPayment) string {
 	if b == auth.PaymentAny {
 		return "any (every visitor can convert a referral)"
@@ -196,8 +196,7 @@ func browserPayment(b auth.BrowserPayment) string {
 	return "signed (an unsigned PAID is noted and converts nothing)"
 }
 
-// printTenant writes one setting a line, by the names of the flags that set
-// them.
+// printTenant prints one setting per line, by the name of its flag.
 func printTenant(e *env, t tenantdb.Tenant) error {
 	lines := [][2]string{
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
@@ -223,13 +222,13 @@ type tenantExportCommand struct {
 	NoFiles bool   `help:"Leave out the files of jobs (uploads, exports)."`
 }
 
-// Help says what the file is.
+// Help says what the file contains.
 func (tenantExportCommand) Help() string {
 	return `The file is a gzipped tar archive. It has one file of JSON lines for each table and the files of jobs. ` +
 		`It has no secrets, and cannot be restored. To write a file that can be restored, use kith backup --tenant.`
 }
 
-// Run exports.
+// Run writes the export.
 func (c *tenantExportCommand) Run(e *env) error {
 	return c.write(e, backup.Source{Kind: backup.Export, Tenant: core.TenantAlias(c.Alias), NoFiles: c.NoFiles}, c.File)
 }
@@ -240,13 +239,13 @@ type tenantEraseCommand struct {
 	Yes   bool   `help:"Do not ask for confirmation."`
 }
 
-// Help says what goes and what does not.
+// Help says what is deleted and what is not.
 func (tenantEraseCommand) Help() string {
 	return `Deletes every row and every file of one tenant. From the start, calls for the tenant get 404. Its data are deleted in small batches, so that other tenants are served meanwhile. ` +
 		`If the command is interrupted, run it again to finish. Backups that contain the tenant stay as they are.`
 }
 
-// Run asks, and erases.
+// Run asks for confirmation and erases the tenant.
 func (c *tenantEraseCommand) Run(e *env) error {
 	db, files, err := c.openStore(e, migrated)
 	if err != nil {
@@ -284,23 +283,23 @@ func (c *tenantEraseCommand) Run(e *env) error {
 	return err
 }
 
-// confirm has somebody at a terminal type the alias of what is to be erased.
+// confirm asks the operator to type the alias of the tenant to erase.
 func confirm(out io.Writer, in io.Reader, terminal bool, alias string) error {
 	if !terminal {
-		return core.Invalid("yes", "is needed where nobody can be asked: an erased tenant does not come back")
+		return core.Invalid("yes", "is required without a terminal, where kith cannot ask for confirmation: an erased tenant cannot be recovered")
 	}
-	fmt.Fprintf(out, "All that tenant %s has goes for good. Type the alias to go on: ", alias)
+	fmt.Fprintf(out, "All data of tenant %s will be deleted permanently. Type the alias to continue: ", alias)
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return err
 	}
 	if strings.TrimSpace(line) != alias {
-		return core.Invalid("alias", "was not typed; nothing was erased")
+		return core.Invalid("alias", "does not match; nothing was erased")
 	}
 	return nil
 }
 
-// terminal reports whether somebody sits at a file.
+// terminal reports whether a file is a terminal.
 func terminal(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil {

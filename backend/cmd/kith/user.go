@@ -22,13 +22,13 @@ type userExportCommand struct {
 	File    string `arg:"" default:"-" help:"File to write; it appears under this name when it is complete. Default: the standard output."`
 }
 
-// Help says what is in it.
+// Help says what the document contains.
 func (userExportCommand) Help() string {
 	return `The document has every row about the user, by table and column: the user, the account, codes, referrals as referrer and as referred, rewards with their ledger, events, attribution decisions, bills and webhook deliveries. ` +
 		`Files that the tenant uploaded or exported may also name the user. They are deleted after 28 days.`
 }
 
-// Run exports.
+// Run writes the export.
 func (c *userExportCommand) Run(e *env) error {
 	account, err := core.ParseAccountID("account", c.Account)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"kith/core/rules"
 )
 
-// Whatever names a user is in what the user gets, and nothing else is, but the
-// ledger of the user's rewards and what others decided by the user's code.
+// The export of a user has all rows that name the user, except attribution decisions of
+// other users, and no other rows except the ledger of the user's rewards.
 func TestUserExport_IsComplete(t *testing.T) {
 	t.Parallel()
 	g := &fixture{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
@@ -59,10 +59,10 @@ func TestUserExport_IsComplete(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &document), out)
 	require.Equal(t, "acme zz-ben zz-ben", document.Tenant+" "+document.Account+" "+document.User)
-	told := map[string]bool{}
+	exported := map[string]bool{}
 	for table, rows := range document.Tables {
 		for _, row := range rows {
-			told[table+string(row)] = true
+			exported[table+string(row)] = true
 			require.True(t, table == "reward_ledger" || strings.Contains(string(row), "zz-ben"), "%s: %s", table, row)
 		}
 	}
@@ -70,12 +70,12 @@ func TestUserExport_IsComplete(t *testing.T) {
 		for _, row := range rows {
 			ofAnother := table == "decision" && !strings.Contains(row, `"user_id":"zz-ben"`)
 			if strings.Contains(row, "zz-ben") && !ofAnother {
-				require.True(t, told[table+row], "%s: %s", table, row)
+				require.True(t, exported[table+row], "%s: %s", table, row)
 			}
 		}
 	}
 	for _, table := range []string{"account", "user", "code", "event", "referral", "reward", "reward_ledger", "decision", "webhook_event", "intake"} {
-		if table != "event" { // which the workers make of what is in the intake
+		if table != "event" { // no worker runs, which would store the events of the intake
 			require.NotEmpty(t, document.Tables[table], table)
 		}
 	}

@@ -58,7 +58,7 @@ func (c *webhookListCommand) Run(e *env) error {
 		}
 		out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 		for _, s := range all {
-			state := "well"
+			state := "working"
 			switch {
 			case s.Disabled != 0:
 				state = "disabled since " + clock(s.Disabled)
@@ -85,7 +85,7 @@ func (c *webhookAddCommand) Run(e *env) error {
 			return err
 		}
 		if s.Secret == "" {
-			_, err = fmt.Fprintln(e.out, "subscribed already; its secret is as it was")
+			_, err = fmt.Fprintln(e.out, "subscribed already; the secret is unchanged")
 			return err
 		}
 		_, err = fmt.Fprintln(e.out, s.Secret)
@@ -98,7 +98,7 @@ type webhookRemoveCommand struct {
 	URL string `arg:"" help:"URL of the endpoint."`
 }
 
-// Run ends a subscription.
+// Run removes the subscription of an endpoint.
 func (c *webhookRemoveCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		return engine.Webhooks.Unsubscribe(e.ctx, tenant, c.URL)
@@ -110,7 +110,7 @@ type webhookTestCommand struct {
 	URL string `arg:"" help:"URL of the endpoint."`
 }
 
-// Run writes a test event; a running backend sends it.
+// Run stores a test event; a running backend sends it.
 func (c *webhookTestCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		return engine.Webhooks.Test(e.ctx, tenant, c.URL)
@@ -122,7 +122,7 @@ type webhookSecretCommand struct {
 	URL string `arg:"" help:"URL of the endpoint."`
 }
 
-// Run prints the new secret.
+// Run replaces the secret and prints the new one.
 func (c *webhookSecretCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		s, err := engine.Webhooks.RotateSecret(e.ctx, tenant, c.URL)
@@ -142,7 +142,7 @@ type webhookDeliveriesCommand struct {
 	Offset int    `help:"Number of newer deliveries to leave out."`
 }
 
-// maxDeliveries bounds what is read at once.
+// maxDeliveries is the most deliveries that are listed at once.
 const maxDeliveries = 1000
 
 // Run prints a line for each delivery, and one for each of its attempts.
@@ -158,8 +158,8 @@ func (c *webhookDeliveriesCommand) Run(e *env) error {
 		}
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		line := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
-		page, total, err := engine.Deliveries.List(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
+		queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		page, total, err := engine.Deliveries.List(e.ctx, queue, state, base.Page{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func printDelivery(e *env, d webhook.Delivery) {
 	for _, a := range d.Attempts {
 		result := a.Error
 		if a.Status != 0 {
-			// Whatever an endpoint answers, it is one line on the terminal.
+			// %q prints the answer of an endpoint as one line, without control characters.
 			result = fmt.Sprintf("%d %q", a.Status, a.Answer)
 		}
 		fmt.Fprintf(e.out, "    attempt %d  %s  %d ms  %s\n", a.Number, clock(a.Started), a.Duration, result)
@@ -195,17 +195,17 @@ type webhookReplayCommand struct {
 	Since time.Duration `help:"Send all events again that failed within this time, such as 24h." placeholder:"AGO" xor:"what"`
 }
 
-// Run replays; a running backend sends.
+// Run makes the deliveries due; a running backend sends them.
 func (c *webhookReplayCommand) Run(e *env) error {
 	if c.Event == "" && c.Since <= 0 {
 		return core.Invalid("", "give --event or --since")
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		line := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
 		if c.Event != "" {
-			return engine.Deliveries.Replay(e.ctx, webhook.DeliveryKey{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
+			return engine.Deliveries.Replay(e.ctx, webhook.DeliveryKey{Tenant: tenant, Endpoint: queue.Endpoint, Event: c.Event})
 		}
-		n, err := engine.Deliveries.ReplayFailed(e.ctx, line, engine.Now()-core.Time(c.Since.Milliseconds()))
+		n, err := engine.Deliveries.ReplayFailed(e.ctx, queue, engine.Now()-core.Time(c.Since.Milliseconds()))
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (c *webhookAllowCommand) Run(e *env) error {
 	})
 }
 
-// parsePrefix reads a prefix, or an address as a prefix that has only it.
+// parsePrefix parses a prefix, or an address as the prefix of only that address.
 func parsePrefix(text string) (netip.Prefix, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil && strings.Contains(text, "/") {
 		return prefix, nil
@@ -258,7 +258,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 
 type webhookRotateKeyCommand struct{ databaseFlags }
 
-// Run prints the id of the new key.
+// Run creates the new key and prints its id.
 func (c *webhookRotateKeyCommand) Run(e *env) error {
 	engine, err := c.open(e)
 	if err != nil {

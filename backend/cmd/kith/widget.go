@@ -25,7 +25,7 @@ type widgetFlags struct {
 	Type string `default:"REFERRER_WIDGET" help:"Type of the widget: p/PROGRAM/w/KEY, w/KEY, REFERRER_WIDGET or CONVERSION_WIDGET."`
 }
 
-// openWidget reads the type and opens the database, which the caller closes.
+// openWidget parses the type and opens the database, which the caller must close.
 func (f *widgetFlags) openWidget(e *env) (*app.Engine, widget.Type, error) {
 	t, err := widget.ParseType("type", f.Type)
 	if err != nil {
@@ -43,7 +43,7 @@ type widgetSetCommand struct {
 	Branding  string `help:"File with the JSON object that the browser SDK reads as brandingConfig." placeholder:"FILE"`
 }
 
-// Run stores what is given, and leaves the rest as it is.
+// Run stores the given parts of the widget and does not change the others.
 func (c *widgetSetCommand) Run(e *env) error {
 	update, err := c.update()
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *widgetSetCommand) update() (u wire.WidgetUpdate, err error) {
 	return u, nil
 }
 
-// readGiven reads a file up to a byte above a bound, so that what takes the text
-// can tell that it is too long; nil when no file is given.
+// readGiven reads a file, but at most one byte more than bound, so that the caller can
+// detect that it is too long. It returns nil if no file is given.
 func readGiven(name string, bound int64) (*string, error) {
 	if name == "" {
 		return nil, nil
@@ -103,8 +103,7 @@ func readGiven(name string, bound int64) (*string, error) {
 
 type widgetShowCommand struct{ widgetFlags }
 
-// Run prints the template as it is stored, so that it can be edited and stored
-// again.
+// Run prints the template as stored, so that it can be edited and stored again.
 func (c *widgetShowCommand) Run(e *env) error {
 	engine, t, err := c.openWidget(e)
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *widgetShowCommand) Run(e *env) error {
 
 type widgetListCommand struct{ tenantFlags }
 
-// Run prints one type on each line.
+// Run prints one line for each stored widget.
 func (c *widgetListCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
@@ -140,8 +139,7 @@ func (c *widgetListCommand) Run(e *env) error {
 
 type widgetRemoveCommand struct{ widgetFlags }
 
-// Run forgets what is stored; a widget of which nothing is stored stays the
-// default.
+// Run deletes what is stored of the widget. It does nothing if nothing is stored.
 func (c *widgetRemoveCommand) Run(e *env) error {
 	engine, t, err := c.openWidget(e)
 	if err != nil {
