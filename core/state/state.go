@@ -205,7 +205,7 @@ func (s *State) Listens() bool { return !s.Silent && s.Facts.Get().Listens }
 // Programs returns the tenant's programs, oldest first.
 func (s *State) Programs() []referral.Program { return s.Facts.Get().Programs }
 
-// Program returns the program with a key; ok is false if there is none.
+// Program returns the program with a key; ok is false if it is unknown.
 func (s *State) Program(key core.ProgramKey) (p referral.Program, ok bool) {
 	all := s.Programs()
 	i := slices.IndexFunc(all, func(p referral.Program) bool { return p.Key == key })
@@ -233,7 +233,7 @@ func Who(who referral.Identity) referral.Identity {
 // CodeKey returns the key of a code in Codes, which ignores case.
 func CodeKey(code core.ReferralCode) string { return strings.ToLower(string(code)) }
 
-// User returns a user; ok is false if there is none. The caller may modify the
+// User returns a user; ok is false if it is unknown. The caller may modify the
 // result.
 func (s *State) User(who referral.Identity) (u referral.User, ok bool) {
 	u, ok = s.Users.Get(Who(who))

@@ -63,9 +63,9 @@ type Attempt struct {
 	Started core.Time
 	// Duration is the duration in milliseconds.
 	Duration core.Time
-	// Status is the HTTP status of the response; 0 if there was none.
+	// Status is the HTTP status of the response; 0 if no response arrived.
 	Status int
-	// Error says why there was no response; empty if there was one.
+	// Error says why no response arrived; empty if one did.
 	Error string
 	// Answer is the beginning of the response's body, up to MaxAnswer bytes.
 	Answer string

@@ -136,7 +136,7 @@ type GraphQLError struct {
 }
 
 // GraphQLAnswer returns the response to a GraphQL call (clients 1.11.2). It has
-// data, a JSON value, unless that is empty; errors, unless there are none, because
+// data, a JSON value, unless that is empty; errors, unless that is empty, because
 // clients treat an empty list as a failure; and extensions with the first error,
 // where other clients read it.
 //

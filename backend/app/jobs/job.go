@@ -55,8 +55,8 @@ const maxTries = 5
 // DefaultCallTime is the default of Jobs.CallTime.
 const DefaultCallTime = 10 * time.Second
 
-// releaseTimeout bounds the time that a worker takes to release its jobs and their rows
-// after it was stopped.
+// releaseTimeout bounds the time that a stopped worker takes to release its job, or to
+// delete the chunks of a job that has ended.
 const releaseTimeout = 5 * time.Second
 
 // ErrLeaseLost means that the lease of a job has expired and another worker has the job,
