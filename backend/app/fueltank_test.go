@@ -96,9 +96,9 @@ func TestFuelTank_AndModeration(t *testing.T) {
 		p.Fraud = referral.FraudPolicy{Handling: referral.HandlePending, BySignal: map[referral.Signal]referral.Handling{referral.SignalTempEmail: referral.HandleDeny}}
 	})
 	b.fuel(t, "A", "B")
-	b.identify(t, "held", claim(referral.SourceInit, "ANNA10"), email("anna@example.org"), paid)
-	require.Equal(t, "PENDING/PENDING, PENDING/PENDING", b.statuses(t, "held"))
-	require.Equal(t, "A", b.fuelCode(t, "held"))
+	b.identify(t, "pending", claim(referral.SourceInit, "ANNA10"), email("anna@example.org"), paid)
+	require.Equal(t, "PENDING/PENDING, PENDING/PENDING", b.statuses(t, "pending"))
+	require.Equal(t, "A", b.fuelCode(t, "pending"))
 	b.identify(t, "denied", claim(referral.SourceInit, "ANNA10"), email("x@mailinator.com"), paid)
 	require.Empty(t, b.fuelCode(t, "denied"))
 	b.moderate(t, "denied", referral.Approve)

@@ -309,13 +309,13 @@ func TestModerate_Effects(t *testing.T) {
 		actions  []referral.Action
 		want     string
 	}{
-		"held, approved":                 {referral.HandlePending, []referral.Action{referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
-		"held, denied":                   {referral.HandlePending, []referral.Action{referral.Deny}, "DENIED/DENIED, CANCELLED/CANCELLED"},
-		"held, the referrer approved":    {referral.HandlePending, []referral.Action{referral.ApproveReferrer}, "APPROVED/PENDING, AVAILABLE/PENDING"},
-		"held, the referred approved":    {referral.HandlePending, []referral.Action{referral.ApproveReferred}, "PENDING/APPROVED, PENDING/AVAILABLE"},
-		"held, the referrer denied":      {referral.HandlePending, []referral.Action{referral.DenyReferrer}, "DENIED/PENDING, CANCELLED/PENDING"},
-		"held, the referred denied":      {referral.HandlePending, []referral.Action{referral.DenyReferred}, "PENDING/DENIED, PENDING/CANCELLED"},
-		"held, one of each":              {referral.HandlePending, []referral.Action{referral.ApproveReferrer, referral.DenyReferred}, "APPROVED/DENIED, AVAILABLE/CANCELLED"},
+		"pending, approved":              {referral.HandlePending, []referral.Action{referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
+		"pending, denied":                {referral.HandlePending, []referral.Action{referral.Deny}, "DENIED/DENIED, CANCELLED/CANCELLED"},
+		"pending, the referrer approved": {referral.HandlePending, []referral.Action{referral.ApproveReferrer}, "APPROVED/PENDING, AVAILABLE/PENDING"},
+		"pending, the referred approved": {referral.HandlePending, []referral.Action{referral.ApproveReferred}, "PENDING/APPROVED, PENDING/AVAILABLE"},
+		"pending, the referrer denied":   {referral.HandlePending, []referral.Action{referral.DenyReferrer}, "DENIED/PENDING, CANCELLED/PENDING"},
+		"pending, the referred denied":   {referral.HandlePending, []referral.Action{referral.DenyReferred}, "PENDING/DENIED, PENDING/CANCELLED"},
+		"pending, one of each":           {referral.HandlePending, []referral.Action{referral.ApproveReferrer, referral.DenyReferred}, "APPROVED/DENIED, AVAILABLE/CANCELLED"},
 		"given, denied":                  {referral.HandleNone, []referral.Action{referral.Deny}, "DENIED/DENIED, CANCELLED/CANCELLED"},
 		"given, approved":                {referral.HandleNone, []referral.Action{referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
 		"denied, approved":               {referral.HandleDeny, []referral.Action{referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
@@ -324,7 +324,7 @@ func TestModerate_Effects(t *testing.T) {
 		"denied, denied":                 {referral.HandleDeny, []referral.Action{referral.Deny}, "DENIED/DENIED, none/none"},
 		"denied, approved, approved":     {referral.HandleDeny, []referral.Action{referral.Approve, referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
 		"given, denied, approved":        {referral.HandleNone, []referral.Action{referral.Deny, referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
-		"held, denied, approved":         {referral.HandlePending, []referral.Action{referral.Deny, referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
+		"pending, denied, approved":      {referral.HandlePending, []referral.Action{referral.Deny, referral.Approve}, "APPROVED/APPROVED, AVAILABLE/AVAILABLE"},
 		"given, denied, one approved":    {referral.HandleNone, []referral.Action{referral.Deny, referral.ApproveReferred}, "DENIED/APPROVED, CANCELLED/AVAILABLE"},
 		"of two that differ, the latter": {referral.HandlePending, []referral.Action{referral.Approve, referral.Deny}, "DENIED/DENIED, CANCELLED/CANCELLED"},
 	} {

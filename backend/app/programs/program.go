@@ -1,5 +1,5 @@
-// Package programs holds the use cases of referral programs. The first program of a
-// tenant is made with the tenant.
+// Package programs has the use cases of referral programs. The first program of a
+// tenant is created with the tenant.
 package programs
 
 import (
