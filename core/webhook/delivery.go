@@ -100,21 +100,21 @@ type Next struct {
 }
 
 // After decides what to do after an attempt. tries is its number, counted from 1
-// since the delivery began or was replayed. luck is random and spreads the next
+// since the delivery began or was replayed. jitter is random and spreads the next
 // attempts of deliveries that failed together.
 //
 // Any 2xx status is success. Accepting only 200 (clients 6.5.2) would repeat
 // deliveries to the many receivers that respond with 202 or 204. Any other status is
 // a failure, including redirects. 410 Gone is final and disables the endpoint, as in
 // Standard Webhooks.
-func After(tries int, a Attempt, luck uint8) Next {
+func After(tries int, a Attempt, jitter uint8) Next {
 	switch {
 	case a.Status >= 200 && a.Status <= 299:
 		return Next{State: Delivered}
 	case a.Status == gone:
 		return Next{State: Failed, Disable: true}
 	}
-	delay, again := Delay(tries, luck)
+	delay, again := Delay(tries, jitter)
 	if !again {
 		return Next{State: Failed}
 	}

@@ -14,11 +14,11 @@ var schedule = [...]core.Time{
 const MaxTries = len(schedule) + 1
 
 // Delay returns the delay after failed attempt number tries: the time of the schedule
-// plus up to 10 %, by luck. again is false if there are no further attempts.
-func Delay(tries int, luck uint8) (delay core.Time, again bool) {
+// plus up to 10 %, by jitter. again is false if there are no further attempts.
+func Delay(tries int, jitter uint8) (delay core.Time, again bool) {
 	if tries < 1 || tries > len(schedule) {
 		return 0, false
 	}
 	delay = schedule[tries-1]
-	return delay + delay*core.Time(luck)/2550, true
+	return delay + delay*core.Time(jitter)/2550, true
 }

@@ -107,17 +107,17 @@ func TestDelay(t *testing.T) {
 		t.Errorf("%d tries", MaxTries)
 	}
 	for i, d := range want {
-		for luck := range 256 {
-			got, again := Delay(i+1, uint8(luck))
+		for jitter := range 256 {
+			got, again := Delay(i+1, uint8(jitter))
 			if !again || got < d || got > d+d/10 {
-				t.Errorf("after try %d with luck %d: %d, %v; want %d and up to a tenth more", i+1, luck, got, again, d)
+				t.Errorf("after try %d with jitter %d: %d, %v; want %d and up to a tenth more", i+1, jitter, got, again, d)
 			}
 		}
 		if got, _ := Delay(i+1, 0); got != d {
-			t.Errorf("after try %d without luck: %d", i+1, got)
+			t.Errorf("after try %d without jitter: %d", i+1, got)
 		}
 		if got, _ := Delay(i+1, 255); got != d+d/10 {
-			t.Errorf("after try %d with all luck: %d", i+1, got)
+			t.Errorf("after try %d with the most jitter: %d", i+1, got)
 		}
 	}
 	for _, tries := range []int{-1, 0, MaxTries, MaxTries + 1} {
