@@ -93,10 +93,10 @@ func BenchmarkSyncAccount(b *testing.B) {
 // bareUpdate is a transaction that changes one row, which is the lower bound for the cost
 // of a redemption.
 func bareUpdate(b *testing.B, in bundle) {
-	line := in.subscribe(b, hook)
+	queue := in.subscribe(b, hook)
 	for n := 0; b.Loop(); n++ {
 		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-			_, err := webhookdb.RotateSecret(b.Context(), tx, line, strconv.Itoa(n), start)
+			_, err := webhookdb.RotateSecret(b.Context(), tx, queue, strconv.Itoa(n), start)
 			return err
 		})
 		if err != nil {

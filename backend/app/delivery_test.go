@@ -76,9 +76,9 @@ func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late in
 }
 
 // delivery returns the only delivery to an endpoint.
-func (b bundle) delivery(t testing.TB, line webhook.Queue) webhook.Delivery {
+func (b bundle) delivery(t testing.TB, queue webhook.Queue) webhook.Delivery {
 	t.Helper()
-	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 10})
+	page, total, err := b.Deliveries.List(t.Context(), queue, "", base.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
 	return page[0]
@@ -87,9 +87,9 @@ func (b bundle) delivery(t testing.TB, line webhook.Queue) webhook.Delivery {
 // withTestEvent subscribes an endpoint that has one event due.
 func withTestEvent(t *testing.T, b bundle) webhook.Queue {
 	t.Helper()
-	line := b.subscribe(t, hook)
+	queue := b.subscribe(t, hook)
 	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
-	return line
+	return queue
 }
 
 func TestDeliveries_Content(t *testing.T) {
@@ -120,7 +120,7 @@ func TestDeliveries_Content(t *testing.T) {
 // and the same body.
 func TestDeliveries_Schedule(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := withTestEvent(t, b)
+		queue := withTestEvent(t, b)
 		var first webhooks.Sending
 		for try := 1; try <= webhook.MaxTries; try++ {
 			begun := b.begin(t)
@@ -135,7 +135,7 @@ func TestDeliveries_Schedule(t *testing.T) {
 			require.Equal(t, first.Event, s.Event)
 			b.end(t, []int{500, 0, 302, 404}[try%4], s)
 			require.Empty(t, b.begin(t), "at once after try %d", try)
-			d := b.delivery(t, line)
+			d := b.delivery(t, queue)
 			if try == webhook.MaxTries {
 				require.Equal(t, webhook.Failed, d.State)
 				break
@@ -148,7 +148,7 @@ func TestDeliveries_Schedule(t *testing.T) {
 			require.Empty(t, b.begin(t), "1 ms before try %d", try+1)
 			b.pass(1)
 		}
-		require.Len(t, b.delivery(t, line).Attempts, webhook.MaxTries)
+		require.Len(t, b.delivery(t, queue).Attempts, webhook.MaxTries)
 		b.pass(7 * core.Day)
 		require.Empty(t, b.begin(t))
 	})
@@ -158,7 +158,7 @@ func TestDeliveries_Schedule(t *testing.T) {
 // leased the attempt next.
 func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := withTestEvent(t, b)
+		queue := withTestEvent(t, b)
 		paused := b.begin(t)
 		require.Len(t, paused, 1)
 		b.pass(webhook.Lease - 1)
@@ -168,11 +168,11 @@ func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 		require.Len(t, other, 1)
 		require.Equal(t, 2, other[0].Number)
 		require.Equal(t, 1, b.end(t, 500, paused...), "before the other process has ended its attempt")
-		require.Equal(t, webhook.Sending, b.delivery(t, line).State)
+		require.Equal(t, webhook.Sending, b.delivery(t, queue).State)
 		require.Zero(t, b.end(t, 200, other...))
 		require.Equal(t, 1, b.end(t, 500, paused...), "after the other process has ended its attempt")
 		require.Equal(t, 1, b.end(t, 500, other...), "twice")
-		d := b.delivery(t, line)
+		d := b.delivery(t, queue)
 		require.Equal(t, webhook.Delivered, d.State)
 		require.Len(t, d.Attempts, 1)
 		require.Equal(t, 2, d.Attempts[0].Number)
@@ -183,10 +183,10 @@ func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 // process makes the attempt again.
 func TestDeliveries_GoneWhileSent(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := withTestEvent(t, b)
+		queue := withTestEvent(t, b)
 		begun := b.begin(t)
 		require.Len(t, begun, 1)
-		require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(line.Endpoint)))
+		require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(queue.Endpoint)))
 		require.Zero(t, b.end(t, 200, begun...))
 		b.pass(webhook.Lease)
 		require.Empty(t, b.begin(t))
@@ -247,7 +247,7 @@ func TestDeliveries_EachBegunByOneProcess(t *testing.T) {
 // Attempts begin in the order of the events.
 func TestDeliveries_BeginInOrder(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		for range 20 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 			b.pass(1)
@@ -264,7 +264,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 			}
 			b.end(t, 200, some...)
 		}
-		page, _, err := b.Deliveries.List(t.Context(), line, webhook.Delivered, base.Page{Limit: 100})
+		page, _, err := b.Deliveries.List(t.Context(), queue, webhook.Delivered, base.Page{Limit: 100})
 		require.NoError(t, err)
 		require.Len(t, begun, 20)
 		for i, d := range page {
@@ -275,7 +275,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 
 func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		for range 10 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
@@ -288,7 +288,7 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 			return all[0].FailingSince
 		}
 		require.Equal(t, b.Now(), health())
-		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Healthy: 7, Queues: map[webhook.Queue]int{line: 7}})
+		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Healthy: 7, Queues: map[webhook.Queue]int{queue: 7}})
 		require.NoError(t, err)
 		require.Empty(t, b.mine(begun2), "while others are running")
 		one := b.begin(t)
@@ -303,14 +303,14 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 // wait fail, and new events are not sent to it.
 func TestDeliveries_GoneDisables(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		for range 10 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		b.end(t, 410, begun[0])
 		states := func() map[webhook.State]int {
-			page, _, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 100})
+			page, _, err := b.Deliveries.List(t.Context(), queue, "", base.Page{Limit: 100})
 			require.NoError(t, err)
 			count := map[webhook.State]int{}
 			for _, d := range page {
@@ -329,7 +329,7 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 		again, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 		require.NoError(t, err)
 		require.Zero(t, again.Disabled)
-		n, err := b.Deliveries.ReplayFailed(t.Context(), line, start)
+		n, err := b.Deliveries.ReplayFailed(t.Context(), queue, start)
 		require.NoError(t, err)
 		require.Equal(t, 3, n)
 		b.identify(t, "cleo")
@@ -339,7 +339,7 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 
 func TestReplay_OneEvent(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := withTestEvent(t, b)
+		queue := withTestEvent(t, b)
 		first := b.begin(t)[0]
 		require.NoError(t, b.Deliveries.Replay(t.Context(), first.DeliveryKey))
 		require.Empty(t, b.begin(t), "an attempt is running")
@@ -353,7 +353,7 @@ func TestReplay_OneEvent(t *testing.T) {
 		b.end(t, 500, second...)
 		require.NoError(t, b.Deliveries.Replay(t.Context(), first.DeliveryKey), "a delivery that waits is sent at once")
 		require.Len(t, b.begin(t), 1)
-		require.Len(t, b.delivery(t, line).Attempts, 2)
+		require.Len(t, b.delivery(t, queue).Attempts, 2)
 		unknown := first.DeliveryKey
 		unknown.Event = "019ca8a03e806096185df3df"
 		require.Equal(t, core.NotFound("this event was not sent to this endpoint within the last 30 days"), b.Deliveries.Replay(t.Context(), unknown))
@@ -362,7 +362,7 @@ func TestReplay_OneEvent(t *testing.T) {
 
 func TestReplayFailed_Since(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		for range 4 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 			b.pass(core.Hour)
@@ -378,11 +378,11 @@ func TestReplayFailed_Since(t *testing.T) {
 			}
 		}
 		for since, want := range map[core.Time]int{start + 3*core.Hour: 0, start + 2*core.Hour: 1, start + 2*core.Hour + 1: 0} {
-			n, err := b.Deliveries.ReplayFailed(t.Context(), line, since)
+			n, err := b.Deliveries.ReplayFailed(t.Context(), queue, since)
 			require.NoError(t, err)
 			require.Equal(t, want, n, since-start)
 		}
-		n, err := b.Deliveries.ReplayFailed(t.Context(), line, 0)
+		n, err := b.Deliveries.ReplayFailed(t.Context(), queue, 0)
 		require.NoError(t, err)
 		require.Equal(t, 2, n, "one that was replayed before waits")
 	})
@@ -439,7 +439,7 @@ func TestSecrets_AreSealed(t *testing.T) {
 
 func TestDeliveries_AreForgotten(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		for range 3 {
 			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
@@ -449,7 +449,7 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 		left := func() int {
 			_, err := b.Deliveries.Forget(t.Context())
 			require.NoError(t, err)
-			_, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{})
+			_, total, err := b.Deliveries.List(t.Context(), queue, "", base.Page{})
 			require.NoError(t, err)
 			return total
 		}

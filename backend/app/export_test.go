@@ -92,9 +92,9 @@ func TestCreateJob_SmallIsDoneAtOnce(t *testing.T) {
 func TestCreateJob_EmitsExportEvents(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	line := b.subscribe(t, hook)
+	queue := b.subscribe(t, hook)
 	b.create(t, b.jobInput(job.User, "{}"))
-	require.ElementsMatch(t, []webhook.Type{webhook.ExportCreated, webhook.ExportCompleted}, b.sent(t, line))
+	require.ElementsMatch(t, []webhook.Type{webhook.ExportCreated, webhook.ExportCompleted}, b.sent(t, queue))
 }
 
 func TestCreateJob_LargeWaitsForWorkers(t *testing.T) {

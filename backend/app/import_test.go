@@ -463,13 +463,13 @@ func (failing) Read([]byte) (int, error) { return 0, errFull }
 func TestImport_Webhooks(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	line := b.subscribe(t, "https://hooks.example/x")
+	queue := b.subscribe(t, "https://hooks.example/x")
 	b.imported(t, job.ImportUser, "a.csv", userRows(0, 2), "{}")
-	loud := b.sent(t, line)
+	loud := b.sent(t, queue)
 	b.imported(t, job.ImportUser, "a.csv", userRows(2, 4), `{"importEvaluationOptions":{"webhooks":false}}`)
 	require.Contains(t, loud, webhook.UserCreated)
 	require.Contains(t, loud, webhook.JobCompleted)
-	require.ElementsMatch(t, append(loud, webhook.JobCompleted), b.sent(t, line))
+	require.ElementsMatch(t, append(loud, webhook.JobCompleted), b.sent(t, queue))
 }
 
 // An import has the same effects and refusals as calls with its rows, one after the other,

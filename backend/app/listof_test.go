@@ -111,9 +111,9 @@ func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	for i := range n {
 		text += fmt.Sprintf(`{"key":"k%d"},`, i)
 	}
-	batch, err := wire.ParseEvents(who.Account, who.User, []byte(text[:len(text)-1]+`]}`))
+	call, err := wire.ParseEvents(who.Account, who.User, []byte(text[:len(text)-1]+`]}`))
 	require.NoError(t, err)
-	_, err = b.Events.Log(t.Context(), b.keyHolder(t), batch)
+	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)
 	// Other tests may have events there too.
 	for waits := true; waits; {

@@ -461,14 +461,14 @@ func TestModerate_KeepsTheLimits(t *testing.T) {
 func TestReferral_EmitsItsTransitions(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	line := b.subscribe(t, hook)
+	queue := b.subscribe(t, hook)
 	step := func(want []webhook.Type, do func()) {
 		t.Helper()
-		before := len(b.sent(t, line))
+		before := len(b.sent(t, queue))
 		b.pass(core.Second)
 		do()
 		var emitted []webhook.Type
-		for _, typ := range b.sent(t, line)[before:] {
+		for _, typ := range b.sent(t, queue)[before:] {
 			if typ == webhook.ReferralStarted || typ == webhook.ReferralAutomoderated || typ == webhook.ReferralConverted || typ == webhook.ReferralEnded {
 				emitted = append(emitted, typ)
 			}

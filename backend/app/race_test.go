@@ -251,7 +251,7 @@ func TestCancelReward_AgainstRedemptions(t *testing.T) {
 // Workers of several backends settle each reward once.
 func TestSettleRewards_ByManyAtOnce(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		var ids []string
 		for range 50 {
 			ids = append(ids, b.reward(t, points("anna", 10, func(g *reward.Grant) { g.Scheduled = start + core.Hour })).ID)
@@ -264,7 +264,7 @@ func TestSettleRewards_ByManyAtOnce(t *testing.T) {
 			require.NoError(t, err)
 		}
 		created := map[string]int{}
-		for _, e := range b.rewardEvents(t, line) {
+		for _, e := range b.rewardEvents(t, queue) {
 			if id, ok := strings.CutPrefix(e, "created "); ok {
 				created[id]++
 			}

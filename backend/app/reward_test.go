@@ -62,11 +62,11 @@ func (b bundle) settle(t testing.TB) (settled int) {
 
 // rewardEvents returns the events of rewards for an endpoint since the last call, as
 // "created ID" or "account/user 5 POINT", sorted.
-func (b bundle) rewardEvents(t testing.TB, line webhook.Queue) (events []string) {
+func (b bundle) rewardEvents(t testing.TB, queue webhook.Queue) (events []string) {
 	t.Helper()
 	var leased []webhookdb.Leased
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
-		leased, err = webhookdb.LeaseDeliveries(t.Context(), tx, line, 1000, b.Now()+core.Day)
+		leased, err = webhookdb.LeaseDeliveries(t.Context(), tx, queue, 1000, b.Now()+core.Day)
 		return err
 	}))
 	for _, l := range leased {
@@ -120,10 +120,10 @@ func codeOf(err error) core.Code {
 // the dates; the ledger and the events follow when rewards are settled.
 func TestReward_Lifecycle(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Scheduled, g.Expires = start+core.Hour, start+core.Day }))
 		require.Equal(t, reward.StatusPending, r.Status(b.Now()))
-		require.Empty(t, b.rewardEvents(t, line), "the reward is not yet given")
+		require.Empty(t, b.rewardEvents(t, queue), "the reward is not yet given")
 		require.Zero(t, b.settle(t))
 		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 1, "POINT")
 		require.Equal(t, core.Invalid("id", "the reward is PENDING, so nothing of it can be redeemed"), err)
@@ -134,7 +134,7 @@ func TestReward_Lifecycle(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 300, Unit: "POINT"}, done)
 		require.Equal(t, 1, b.settle(t))
-		require.Equal(t, []string{"anna/u 300 POINT", "created " + r.ID}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 300 POINT", "created " + r.ID}, b.rewardEvents(t, queue))
 		require.Equal(t, reward.StatusAvailable, b.stored(t, r.ID).Status(b.Now()))
 
 		b.pass(core.Day - core.Hour)
@@ -144,7 +144,7 @@ func TestReward_Lifecycle(t *testing.T) {
 		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
 		require.Equal(t, 1, b.settle(t))
-		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, queue))
 		require.Zero(t, b.settle(t))
 		require.Equal(t, expired, b.stored(t, r.ID))
 	})
@@ -153,11 +153,11 @@ func TestReward_Lifecycle(t *testing.T) {
 // A reward has begun and expired since the last time that rewards were settled.
 func TestSettleRewards_BothDatesAtOnce(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Scheduled, g.Expires = start+core.Hour, start+core.Day }))
 		b.pass(2 * core.Day)
 		require.Equal(t, 2, b.settle(t))
-		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 0 POINT", "created " + r.ID}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 0 POINT", "created " + r.ID}, b.rewardEvents(t, queue))
 	})
 }
 
@@ -178,19 +178,19 @@ func TestSettleRewards_InBatches(t *testing.T) {
 
 func TestCancelReward(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500))
-		b.rewardEvents(t, line)
+		b.rewardEvents(t, queue)
 		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
 		require.NoError(t, err)
-		require.Equal(t, []string{"anna/u 300 POINT"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 300 POINT"}, b.rewardEvents(t, queue))
 		b.pass(5)
 		cancelled, err := b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 		require.NoError(t, err)
 		require.Equal(t, reward.Sums{Redeemed: 200, Cancelled: 300}, cancelled.Sums)
 		require.Equal(t, start+5, cancelled.Cancelled)
 		require.Len(t, cancelled.Redemptions, 1)
-		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, queue))
 
 		_, err = b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 		require.Equal(t, core.Invalid("id", "the reward is CANCELLED, so it cannot be cancelled"), err)
@@ -204,9 +204,9 @@ func TestCancelReward(t *testing.T) {
 
 func TestSetRewardStatus(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Held = true }))
-		require.Empty(t, b.rewardEvents(t, line))
+		require.Empty(t, b.rewardEvents(t, queue))
 		for _, step := range []struct {
 			to     reward.Status
 			events []string
@@ -221,7 +221,7 @@ func TestSetRewardStatus(t *testing.T) {
 			r, err := b.Rewards.SetStatus(t.Context(), b.tenant, r.ID, step.to)
 			require.NoError(t, err)
 			require.Equal(t, step.to, r.Status(b.Now()))
-			require.Equal(t, step.events, b.rewardEvents(t, line), step.to)
+			require.Equal(t, step.events, b.rewardEvents(t, queue), step.to)
 		}
 		_, err := b.Rewards.SetStatus(t.Context(), b.tenant, r.ID, reward.StatusCancelled)
 		require.Equal(t, core.Invalid("id", "the reward is REDEEMED, so it cannot be cancelled"), err)
@@ -232,10 +232,10 @@ func TestSetRewardStatus(t *testing.T) {
 // cancels them until it is approved again.
 func TestModerateRewards(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 		ref := b.referral(t, "friend")
-		b.rewardEvents(t, line)
+		b.rewardEvents(t, queue)
 		moderate := func(m reward.Moderation) {
 			b.pass(1)
 			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
@@ -252,16 +252,16 @@ func TestModerateRewards(t *testing.T) {
 		status := func() reward.Status { return b.referral(t, "friend").ReferrerReward.Status(b.Now()) }
 		moderate(reward.ModerationPending)
 		require.Equal(t, reward.StatusPending, status())
-		require.Equal(t, []string{"anna/u 0 CENTS"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 0 CENTS"}, b.rewardEvents(t, queue))
 		moderate(reward.ModerationApproved)
 		require.Equal(t, reward.StatusAvailable, status())
-		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.rewardEvents(t, queue))
 		moderate(reward.ModerationDenied)
 		require.Equal(t, reward.StatusCancelled, status())
-		require.Equal(t, []string{"anna/u 0 CENTS"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 0 CENTS"}, b.rewardEvents(t, queue))
 		moderate(reward.ModerationApproved)
 		require.Equal(t, reward.StatusAvailable, status(), "an approval restores the cancelled reward")
-		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.rewardEvents(t, queue))
 		require.Equal(t, reward.StatusAvailable, b.referral(t, "friend").ReferredReward.Status(b.Now()), "the other side")
 	})
 }
@@ -354,12 +354,12 @@ func TestRedeem_KeyIsRefusedForADay(t *testing.T) {
 // them. A refused draw does not stop the others.
 func TestRedeemWithin(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		one := b.reward(t, points("anna", 100))
 		b.pass(1)
 		b.reward(t, points("anna", 100))
 		b.reward(t, points("bert", 100))
-		b.rewardEvents(t, line)
+		b.rewardEvents(t, queue)
 		draws := []reward.Draw{
 			{Account: "anna", User: "u", Unit: "POINT", Amount: 60, Key: "line-one"},
 			{Account: "bert", User: "u", Unit: "POINT", Amount: 101},
@@ -386,32 +386,32 @@ func TestRedeemWithin(t *testing.T) {
 			done(60, 140), short("100"), short("0"), done(60, 80), {Refused: reward.KeyUsed()},
 			{Refused: core.Invalid("id", "the reward is REDEEMED, so nothing of it can be redeemed")}, done(100, 0), short("80"), done(80, 0),
 		}, drawn)
-		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.rewardEvents(t, queue))
 	})
 }
 
 func TestRewards_Events(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		credit := b.reward(t, points("anna", 500))
-		require.Equal(t, []string{"anna/u 500 POINT", "created " + credit.ID}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 500 POINT", "created " + credit.ID}, b.rewardEvents(t, queue))
 		b.pass(1)
 		percent := b.reward(t, points("anna", 0, func(g *reward.Grant) { g.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1250} }))
-		require.Equal(t, []string{"anna/u 12.5 %", "created " + percent.ID}, b.rewardEvents(t, line))
+		require.Equal(t, []string{"anna/u 12.5 %", "created " + percent.ID}, b.rewardEvents(t, queue))
 		b.pass(1)
 		tank := b.reward(t, points("anna", 500, func(g *reward.Grant) {
 			g.Offer.Kind, g.FuelTankCode, g.FuelTankType = reward.FuelTank, "C", reward.Credit
 		}))
-		require.Equal(t, []string{"created " + tank.ID}, b.rewardEvents(t, line), "a code changes no balance")
+		require.Equal(t, []string{"created " + tank.ID}, b.rewardEvents(t, queue), "a code changes no balance")
 		b.pass(1)
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 		ref := b.referral(t, "friend")
 		require.ElementsMatch(t, []string{
 			"anna/u 1000 CENTS", "friend/u 10 %", "created " + ref.ReferrerReward.ID, "created " + ref.ReferredReward.ID,
-		}, b.rewardEvents(t, line))
+		}, b.rewardEvents(t, queue))
 		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, credit.ID, 501, "POINT")
 		require.Error(t, err)
-		require.Empty(t, b.rewardEvents(t, line), "a refused redemption emits nothing")
+		require.Empty(t, b.rewardEvents(t, queue), "a refused redemption emits nothing")
 	})
 }
 

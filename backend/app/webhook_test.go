@@ -26,9 +26,9 @@ func (b bundle) subscribe(t testing.TB, url string) webhook.Queue {
 }
 
 // sent returns the types of the events for an endpoint, the oldest first.
-func (b bundle) sent(t testing.TB, line webhook.Queue) (types []webhook.Type) {
+func (b bundle) sent(t testing.TB, queue webhook.Queue) (types []webhook.Type) {
 	t.Helper()
-	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 1000})
+	page, total, err := b.Deliveries.List(t.Context(), queue, "", base.Page{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page, total)
 	for _, d := range page {
@@ -85,15 +85,15 @@ func TestEmit_ReachesCurrentSubscriptions(t *testing.T) {
 // An event is stored together with the change that it reports, or not at all.
 func TestEmit_RolledBackWithItsChange(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		line := b.subscribe(t, hook)
+		queue := b.subscribe(t, hook)
 		// The code belongs to Anna: the call fails after the user was stored.
 		_, err := b.Identification.Identify(t.Context(), b.tenant, identification("ben", func(in *rules.Identification) {
 			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}, {Program: core.ClassicProgram, Code: "ANNA10"}}
 		}))
 		require.Error(t, err)
-		require.Empty(t, b.sent(t, line))
+		require.Empty(t, b.sent(t, queue))
 		b.identify(t, "ben")
-		require.NotEmpty(t, b.sent(t, line))
+		require.NotEmpty(t, b.sent(t, queue))
 	})
 }
 
@@ -101,7 +101,7 @@ func TestEmit_RolledBackWithItsChange(t *testing.T) {
 func TestEmit_UserAndCodes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	line := b.subscribe(t, hook)
+	queue := b.subscribe(t, hook)
 	last, mail := "Öz", "ben@example.com"
 	named := func(in *rules.Identification) {
 		in.Update.LastName, in.Update.Email = &last, &mail
@@ -113,7 +113,7 @@ func TestEmit_UserAndCodes(t *testing.T) {
 		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN2"}}
 	})
 	// The ids of one millisecond are in no order, but attempts are.
-	require.ElementsMatch(t, []webhook.Type{webhook.CouponCreated, webhook.UserCreated, webhook.CouponCreated}, b.sent(t, line))
+	require.ElementsMatch(t, []webhook.Type{webhook.CouponCreated, webhook.UserCreated, webhook.CouponCreated}, b.sent(t, queue))
 	begun := b.begin(t)
 	data := func(i int) string {
 		_, data, found := strings.Cut(string(begun[i].Body), `"data":`)
@@ -141,9 +141,9 @@ func TestSubscriptions_AreSeparatePerTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	other := bundleOn(t, b.DB)
-	line := b.subscribe(t, hook)
+	queue := b.subscribe(t, hook)
 	b.identify(t, "ben")
-	require.NotEmpty(t, b.sent(t, line))
+	require.NotEmpty(t, b.sent(t, queue))
 	all, err := other.Webhooks.List(t.Context(), other.tenant)
 	require.NoError(t, err)
 	require.Empty(t, all)

@@ -40,8 +40,8 @@ func (b *Base) SigningSecrets(tenant tenantdb.Tenant) (secrets []string, err err
 }
 
 // EndpointPlace returns the place of the sealed secrets of a webhook endpoint.
-func EndpointPlace(line webhook.Queue) string {
-	return "tenant/" + string(line.Tenant) + "/webhook/" + string(line.Endpoint)
+func EndpointPlace(queue webhook.Queue) string {
+	return "tenant/" + string(queue.Tenant) + "/webhook/" + string(queue.Endpoint)
 }
 
 // GatewayPlace returns the place of the sealed private key that belongs to a public key

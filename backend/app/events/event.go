@@ -27,9 +27,9 @@ type Events struct {
 // returns them with ids and times. A key that was used is event.Duplicate. An unknown
 // user is a not-found error: events create no users. The idempotency keys of a caller
 // without the API key are separate; see event.Call.OwnKey.
-func (es *Events) Log(ctx context.Context, by base.Caller, b event.Call) (event.Call, error) {
+func (es *Events) Log(ctx context.Context, by base.Caller, c event.Call) (event.Call, error) {
 	tenant := by.Tenant.Alias
-	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, b.Account, b.User)
+	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, c.Account, c.User)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -37,10 +37,10 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Call) (event.
 		return event.Call{}, err
 	}
 	if !by.Key {
-		b.OwnKey()
+		c.OwnKey()
 	}
-	b.Stamp(es.Now(), es.Entropy6)
-	added, err := eventdb.AppendIntake(ctx, es.DB, tenant, b)
+	c.Stamp(es.Now(), es.Entropy6)
+	added, err := eventdb.AppendIntake(ctx, es.DB, tenant, c)
 	if err == nil && !added {
 		err = event.Duplicate()
 	}
@@ -48,7 +48,7 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Call) (event.
 		return event.Call{}, err
 	}
 	es.Wake()
-	return b, nil
+	return c, nil
 }
 
 // ForgetCalls removes the records of processed event calls that are older than

@@ -94,32 +94,32 @@ func shareCode(codes []referral.UserCode) (code core.ReferralCode) {
 // event.
 type eventRow struct {
 	*run
-	batch event.Call
+	call event.Call
 }
 
 func (r *run) parseEvent(row wire.Row) (importRow, error) {
-	b, err := wire.ParseImportedEvent(row)
-	return eventRow{r, b}, err
+	c, err := wire.ParseImportedEvent(row)
+	return eventRow{r, c}, err
 }
 
 func (r eventRow) want(s *state.State) {
-	s.Users.Want(referral.Identity{Account: r.batch.Account, User: r.batch.User})
-	if r.batch.Key != "" {
-		s.EventKeys.Want(r.batch.Key)
+	s.Users.Want(referral.Identity{Account: r.call.Account, User: r.call.User})
+	if r.call.Key != "" {
+		s.EventKeys.Want(r.call.Key)
 	}
 }
 
 func (r eventRow) wantMore(*state.State) {}
 
 func (r eventRow) decide(s *state.State) ([]string, error) {
-	b, err := r.rules.LogEvents(s, r.batch)
+	c, err := r.rules.LogEvents(s, r.call)
 	if err != nil {
 		return nil, err
 	}
-	e := b.Events[0]
+	e := c.Events[0]
 	return []string{
-		string(b.Account), string(b.User), e.ID, e.Key, strconv.FormatInt(int64(e.Triggered), 10),
-		strconv.FormatInt(int64(b.Received), 10), "", wire.EventFields(e),
+		string(c.Account), string(c.User), e.ID, e.Key, strconv.FormatInt(int64(e.Triggered), 10),
+		strconv.FormatInt(int64(c.Received), 10), "", wire.EventFields(e),
 	}, nil
 }
 
