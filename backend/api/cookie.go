@@ -6,6 +6,7 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/core/rules"
 	"kith/core/wire"
 )
@@ -28,6 +29,7 @@ func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	a.forget(w, r, alias, policy)
 	writeJSON(w, http.StatusOK, wire.Consent(policy))
 	return nil
 }
@@ -39,12 +41,33 @@ func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	codes, err := a.Engine.Links.ReferralCookie(r.Context(), alias, r.URL.Query().Get("cookies"), cookies(r))
+	codes, policy, err := a.Engine.Links.ReferralCookie(r.Context(), alias, r.URL.Query().Get("cookies"), a.visit(r))
 	if err != nil {
 		return err
 	}
+	a.forget(w, r, alias, policy)
 	writeJSON(w, http.StatusOK, wire.ReferralCookie(codes))
 	return nil
+}
+
+// forgetRefused is forget for the tenant of a caller. It does nothing for a call with the
+// API key, whose answer goes to a server.
+func (a *API) forgetRefused(w http.ResponseWriter, r *http.Request, c base.Caller) {
+	if !c.Key {
+		a.forget(w, r, c.Tenant.Alias, c.Tenant.Policy)
+	}
+}
+
+// forget makes an answer delete the referral cookies of a visitor who refused. The
+// attribution cookie is last, because Spin sends only the last of several Set-Cookie
+// headers.
+func (a *API) forget(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, policy link.Policy) {
+	own, squatch := link.Forget(a.visit(r), link.Tenant{Alias: alias, Policy: policy})
+	for _, cookie := range []string{squatch, own} {
+		if cookie != "" {
+			w.Header().Add("Set-Cookie", cookie)
+		}
+	}
 }
 
 const cookieUserPath = tenantPath + "/open/user/cookie_user"
@@ -77,15 +100,16 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.C
 	if err != nil {
 		return c, done, err
 	}
-	c, done, err = a.Engine.Identification.IdentifyCookieUser(r.Context(), c, body, rules.Identification{
-		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(a.origin(r)),
-	})
+	c, done, err = a.Engine.Identification.IdentifyCookieUser(r.Context(), c, body, a.withCookies(r, c, rules.Identification{
+		IP: userIP(c, r), Share: c.Share(a.origin(r)),
+	}))
 	if err != nil {
 		return c, done, err
 	}
 	a.guesses().unknownCodes(w, r, c, done)
 	if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
-		w.Header().Set("Set-Cookie", set)
+		w.Header().Add("Set-Cookie", set)
 	}
+	a.forgetRefused(w, r, c)
 	return c, done, nil
 }

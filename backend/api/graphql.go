@@ -83,12 +83,12 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	var attempts atomic.Int64
 	kind := wire.GraphQLType(strings.Join(r.Header.Values("Accept"), ","))
 	call.StatusOfErrors = kind == wire.GraphQLResponseType
-	call.Cookie, call.IP, call.Base = cookies(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
+	call.Visit, call.IP, call.Base = a.visit(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
 	call.MayTry = func() error { return a.guesses().mayTry(w, r, call.Caller) }
 	call.Remember = func(c base.Caller, id core.UserID) {
 		if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), id); set != "" {
-			w.Header().Set("Set-Cookie", set)
+			w.Header().Add("Set-Cookie", set)
 		}
 	}
 	status, answer, err := a.GraphQL.Answer(r.Context(), call)
@@ -96,6 +96,7 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 		return err
 	}
 	reportAttempts(w, r, int(attempts.Load()))
+	a.forgetRefused(w, r, call.Caller)
 	switch status {
 	case http.StatusMethodNotAllowed:
 		w.Header().Set("Allow", http.MethodPost)

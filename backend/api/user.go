@@ -61,7 +61,8 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller base.Ca
 	if in.Update, err = caller.Vouched(in.Update, body); err != nil {
 		return caller, done, err
 	}
-	if in.Cookie = cookies(r); in.BringsCodes() {
+	a.forgetRefused(w, r, caller)
+	if in = a.withCookies(r, caller, in); in.BringsCodes() {
 		if err := a.guesses().mayTry(w, r, caller); err != nil {
 			return caller, done, err
 		}
@@ -99,8 +100,16 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller,
 
 // identifyAs runs an identification with the cookie, address and origin of the request.
 func (a *API) identifyAs(r *http.Request, caller base.Caller, in rules.Identification) (rules.Identified, error) {
-	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
+	in = a.withCookies(r, caller, in)
+	in.IP, in.Share = userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identification.Identify(r.Context(), caller.Tenant.Alias, in)
+}
+
+// withCookies returns an identification with the request's cookies, and with what decides
+// whether they count.
+func (a *API) withCookies(r *http.Request, caller base.Caller, in rules.Identification) rules.Identification {
+	in.Visit, in.Policy, in.Server = a.visit(r), caller.Tenant.Policy, caller.Key
+	return in
 }
 
 // identifyInAccount handles POST /user: it creates or updates a user of an existing

@@ -275,5 +275,5 @@ func (b bundle) signedFor(tenant core.TenantAlias, code core.ReferralCode) strin
 }
 
 func (b bundle) cookie(code core.ReferralCode) func(*rules.Identification) {
-	return func(in *rules.Identification) { in.Cookie = b.signed(code) }
+	return func(in *rules.Identification) { in.Visit.Cookie = b.signed(code) }
 }

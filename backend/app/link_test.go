@@ -35,7 +35,7 @@ func TestFollowShareLink_CookieAttributes(t *testing.T) {
 	require.Equal(t, "https://"+string(b.tenant)+".example/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&utm_source=invite&utm_medium=link&utm_campaign=saasquatch", answer.Location)
 	cookie, err := http.ParseSetCookie(answer.SetCookie)
 	require.NoError(t, err)
-	b.identify(t, "friend", func(in *rules.Identification) { in.Cookie = cookie.Name + "=" + cookie.Value })
+	b.identify(t, "friend", func(in *rules.Identification) { in.Visit.Cookie = cookie.Name + "=" + cookie.Value })
 	ref := b.referral(t, "friend")
 	require.Equal(t, core.ReferralCode("ANNA10"), ref.Code)
 	require.Equal(t, "FACEBOOK", ref.ShareMedium)

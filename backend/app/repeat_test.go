@@ -38,7 +38,7 @@ func TestIdentify_RepeatStoresNothing(t *testing.T) {
 	for range 120 {
 		in := b.randomIdentification(t, r)
 		stored, err := b.Users.ByID(t.Context(), b.tenant, in.Update.Account, in.Update.ID)
-		repeat := err == nil && in.Cookie == "" && wire.Repeats(in.Update, stored, in.IP)
+		repeat := err == nil && in.Visit.Cookie == "" && wire.Repeats(in.Update, stored, in.IP)
 		b.pass(core.Second)
 		done, err := b.Identification.Identify(t.Context(), b.tenant, in)
 		after := texts(t, rows, every)
@@ -108,7 +108,7 @@ func (b bundle) randomIdentification(t *testing.T, r *rand.Rand) rules.Identific
 		in.IP = pick("192.0.2.1", "192.0.2.1", "192.0.2.2", fmt.Sprintf("%050d", 1))
 	}
 	if r.IntN(20) == 0 {
-		in.Cookie = b.signed("ANNA10")
+		in.Visit.Cookie = b.signed("ANNA10")
 	}
 	return in
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -198,8 +199,47 @@ func TestIdentify_CookieCountsOnlyWhileValid(t *testing.T) {
 		"of another tenant": {strings.Replace(b.signedFor("other", "ANNA10"), "kith_other", "kith_"+string(b.tenant), 1), 0, "cookie : cookie-forged"},
 	} {
 		b.clock.Store(int64(start + row.later))
-		b.identify(t, name, func(in *rules.Identification) { in.Cookie = "x=1; " + row.cookie + "; y=2" })
+		b.identify(t, name, func(in *rules.Identification) { in.Visit.Cookie = "x=1; " + row.cookie + "; y=2" })
 		require.Equal(t, []string{row.rule}, b.rules(t, name), name)
+	}
+}
+
+// The cookies of a visitor who refused attribute nothing, and nothing is recorded of them;
+// a code that the call names counts (clients 1.8.8). With opt-in, a server may leave the
+// consent cookie out.
+func TestIdentify_RefusedCookiesDoNotCount(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	optIn := link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}
+	for name, row := range map[string]struct {
+		cookie, gpc, dnt string
+		policy           link.Policy
+		server           bool
+		want             []string
+	}{
+		"permitted":                 {policy: optIn, cookie: "agreed=yes; ", want: []string{"cookie ANNA10: first-code"}},
+		"gpc":                       {gpc: "1"},
+		"dnt":                       {dnt: "1"},
+		"denied":                    {policy: optIn, cookie: "agreed=no; "},
+		"silent":                    {policy: optIn, want: []string{"cookies BERT20: first-code"}},
+		"permitted, from a server":  {policy: optIn, server: true, cookie: "agreed=yes; ", want: []string{"cookie ANNA10: first-code"}},
+		"gpc, from a server":        {server: true, gpc: "1"},
+		"dnt, from a server":        {server: true, dnt: "1"},
+		"denied, from a server":     {policy: optIn, server: true, cookie: "agreed=no; "},
+		"silent, from a server":     {policy: optIn, server: true, want: []string{"cookie ANNA10: first-code"}},
+		"denied, without a policy":  {cookie: "agreed=no; ", want: []string{"cookie ANNA10: first-code"}},
+		"granted, but gpc, optin":   {policy: optIn, cookie: "agreed=yes; ", gpc: "1"},
+		"no signal, from a server":  {server: true, gpc: "0", dnt: "0", want: []string{"cookie ANNA10: first-code"}},
+		"denied, then another name": {policy: optIn, server: true, cookie: "agreed2=no; ", want: []string{"cookie ANNA10: first-code"}},
+	} {
+		call := func(in *rules.Identification) {
+			in.Visit = link.Visit{Cookie: row.cookie + b.signed("ANNA10"), GPC: row.gpc, DNT: row.dnt}
+			in.Policy, in.Server = row.policy, row.server
+		}
+		b.identify(t, name, call, claim(referral.SourceBody, "BERT20"))
+		require.ElementsMatch(t, row.want, b.rules(t, name), name)
+		b.identify(t, name+" and a code", call, claim(referral.SourceBody, "BERT20"), claim(referral.SourceCodes, "BERT20"))
+		require.Equal(t, []string{"referredByCodes BERT20: first-code"}, b.rules(t, name+" and a code"), name)
 	}
 }
 

@@ -38,6 +38,7 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/rules"
 	"kith/core/wire"
@@ -78,9 +79,11 @@ type Request struct {
 	Caller base.Caller
 	// Body is the JSON body, of at most wire.MaxBody bytes.
 	Body []byte
-	// Cookie is the browser's Cookie header, and IP the address of the user's browser.
-	// Both are empty if a server makes the call.
-	Cookie, IP string
+	// Visit is the browser's request, or what a server forwards of it; see
+	// rules.Identification.
+	Visit link.Visit
+	// IP is the address of the user's browser. It is empty if a server makes the call.
+	IP string
 	// Base is the origin of links to the service.
 	Base string
 	// Remember sets a cookie that names a user whom the call identified without ids.

@@ -55,7 +55,7 @@ func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpo
 // identification returns an identification with the values of the request, without a
 // user.
 func (c *call) identification() rules.Identification {
-	return rules.Identification{Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)}
+	return rules.Identification{Visit: c.Visit, Policy: c.Caller.Tenant.Policy, Server: c.Caller.Key, IP: c.IP, Share: c.Caller.Share(c.Base)}
 }
 
 // CreateCookieUser returns the user that the request's cookie names, or creates a user.

@@ -31,18 +31,20 @@ type Policy struct {
 	ConsentCookie string
 }
 
-// stance is whether a visitor permits a cookie.
+// stance is what a visitor said about cookies.
 type stance uint8
 
 const (
-	refused   stance = iota // no cookie
-	withdrawn               // no cookie, and an existing one is deleted
+	// silent: with opt-in, the visitor has not answered. No cookie is set, and an
+	// existing one stays.
+	silent stance = iota
+	// refused: no cookie is set, and an existing one attributes nothing and is deleted.
+	refused
 	permitted
 )
 
-// stance returns whether a cookie may be set. A signal of the browser (Sec-GPC, DNT)
-// overrides the banner. With opt-in, an unknown value of the consent cookie is a
-// refusal.
+// stance returns what a visitor said about cookies. A signal of the browser (Sec-GPC,
+// DNT) overrides the banner. An unknown value of the consent cookie is no answer.
 func (p Policy) stance(v Visit) stance {
 	if strings.TrimSpace(v.GPC) == "1" || strings.TrimSpace(v.DNT) == "1" {
 		return refused
@@ -53,11 +55,56 @@ func (p Policy) stance(v Visit) stance {
 	granted, denied := consentAnswer(cookieValue(v.Cookie, p.ConsentCookie))
 	switch {
 	case denied:
-		return withdrawn
+		return refused
 	case p.Consent == ConsentOptOut || granted:
 		return permitted
 	}
-	return refused
+	return silent
+}
+
+// Place is where a call has the text of a referral cookie: the attribution cookie or
+// _saasquatch.
+type Place uint8
+
+const (
+	// InBrowser is the Cookie header of a browser's call, which has the consent cookie
+	// too if the visitor answered.
+	InBrowser Place = iota
+	// InScript is the field or parameter cookies of a browser's call. The page may be on
+	// another host, whose consent cookie the call does not have.
+	InScript
+	// InServer is any part of a call with the API key. Its headers are those that the
+	// shop's server forwards.
+	InServer
+)
+
+// Counts reports whether a referral cookie in a place of a call may attribute a user
+// or fill a form (clients 1.8.8). Of v it uses Cookie, GPC and DNT.
+func (p Policy) Counts(v Visit, in Place) bool {
+	switch p.stance(v) {
+	case permitted:
+		return true
+	case silent:
+		return in != InBrowser
+	}
+	return false
+}
+
+// Forget returns the Set-Cookie values that delete the referral cookies of a visitor
+// who refused (clients 1.8.9): the attribution cookie, and _saasquatch of the
+// service's host. Each is empty if the visit does not have that cookie, or if the
+// visitor did not refuse. Of t it uses Alias and Policy.
+func Forget(v Visit, t Tenant) (own, squatch string) {
+	if t.Policy.stance(v) != refused {
+		return "", ""
+	}
+	if FindCookie(t.Alias, v.Cookie) != "" {
+		own = setCookie(CookieName(t.Alias), "", 0, v.Secure)
+	}
+	if FindSquatchCookie(v.Cookie) != "" {
+		squatch = setSquatchCookie("", 0, v.Secure)
+	}
+	return own, squatch
 }
 
 func consentAnswer(value string) (granted, denied bool) {

@@ -51,12 +51,26 @@ func TestConsent(t *testing.T) {
 						signal := strings.TrimSpace(gpc) == "1" || dnt == "1"
 						asks := policy == ConsentOptIn || policy == ConsentOptOut
 						want := none
+						refuses := signal || asks && said == "no"
+						counts := map[Place]bool{InBrowser: true, InScript: true, InServer: true}
 						switch {
-						case signal:
-						case !asks, policy == ConsentOptIn && said == "yes", policy == ConsentOptOut && said != "no":
+						case refuses:
+							counts = nil
+							if existing {
+								want = deleted
+							}
+						case !asks, policy == ConsentOptIn && said == "yes", policy == ConsentOptOut:
 							want = set
-						case said == "no" && existing:
-							want = deleted
+						default: // opt-in, and no answer
+							counts[InBrowser] = false
+						}
+						for _, place := range []Place{InBrowser, InScript, InServer} {
+							if got := tenant.Policy.Counts(v, place); got != counts[place] {
+								t.Errorf("policy %q, %q, GPC %q, DNT %q, place %d: counts %v, want %v", policy, cookie, gpc, dnt, place, got, counts[place])
+							}
+						}
+						if own, squatch := Forget(v, tenant); (outcome(own) == deleted) != (want == deleted) || squatch != "" {
+							t.Errorf("policy %q, %q, GPC %q, DNT %q, existing %v: Forget returns %q and %q", policy, cookie, gpc, dnt, existing, own, squatch)
 						}
 
 						a := FollowShareLink(v, tenant, classic(), "ANN", now)
@@ -84,6 +98,43 @@ func TestConsent(t *testing.T) {
 	}
 	if combinations != 4*18*4*3*2 {
 		t.Errorf("%d combinations", combinations)
+	}
+}
+
+// The cookies are deleted with the attributes with which they were set. An unknown code
+// deletes them too. No answer deletes a cookie that the browser does not send, and none
+// to a bot does.
+func TestForget(t *testing.T) {
+	const own, ownSecure = "kith_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax", "kith_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
+	const squatch = "_saasquatch=; Path=/; Max-Age=0; HttpOnly; SameSite=None; Secure"
+	for _, c := range []struct {
+		name         string
+		v            Visit
+		own, squatch string
+	}{
+		{"neither cookie", Visit{GPC: "1", Secure: true}, "", ""},
+		{"http", Visit{GPC: "1", Cookie: "kith_acme=x; _saasquatch=y"}, own, ""},
+		{"https", Visit{DNT: "1", Secure: true, Cookie: "kith_acme=x; _saasquatch=y"}, ownSecure, squatch},
+		{"one cookie", Visit{DNT: "1", Secure: true, Cookie: "_saasquatch=y"}, "", squatch},
+		{"of another tenant", Visit{GPC: "1", Cookie: "kith_other=x"}, "", ""},
+		{"not refused", Visit{GPC: "0", Secure: true, Cookie: "kith_acme=x; _saasquatch=y"}, "", ""},
+	} {
+		if gotOwn, gotSquatch := Forget(c.v, acme()); gotOwn != c.own || gotSquatch != c.squatch {
+			t.Errorf("%s: %q and %q, want %q and %q", c.name, gotOwn, gotSquatch, c.own, c.squatch)
+		}
+		c.v.Method, c.v.UserAgent = "GET", chrome
+		for _, code := range []core.ReferralCode{"", "ANN"} {
+			if a := FollowShareLink(c.v, acme(), classic(), code, now); c.name != "not refused" && (a.SetCookie != c.own || a.SquatchCookie != c.squatch) {
+				t.Errorf("%s: link of %q: %q and %q, want %q and %q", c.name, code, a.SetCookie, a.SquatchCookie, c.own, c.squatch)
+			}
+		}
+		if a, ok := TakeCode(c.v, acme(), classic(), "", now); !ok || a.SetCookie != c.own || a.SquatchCookie != c.squatch {
+			t.Errorf("%s: page with an unknown code: %q and %q, want %q and %q", c.name, a.SetCookie, a.SquatchCookie, c.own, c.squatch)
+		}
+		c.v.Method = "HEAD"
+		if a := FollowShareLink(c.v, acme(), classic(), "ANN", now); a.SetCookie+a.SquatchCookie != "" {
+			t.Errorf("%s: HEAD: %q and %q, want none", c.name, a.SetCookie, a.SquatchCookie)
+		}
 	}
 }
 

@@ -30,8 +30,8 @@ func FindCookieUser(tenant core.TenantAlias, by auth.Signer, header string) (id 
 
 // RememberCookieUser returns the Set-Cookie value that identifies a cookie user:
 // version, dot, id, tilde, and the signature of version and id. It is empty if the
-// tenant's policy or the browser does not permit a cookie. If consent was withdrawn,
-// it deletes an existing cookie.
+// tenant's policy or the browser does not permit a cookie. If the visitor refused, it
+// deletes an existing cookie.
 //
 // The cookie is HttpOnly. Over https, browsers also send it from pages of other
 // sites, where widgets are shown. A page of an origin that is not allowed (package
@@ -42,7 +42,7 @@ func RememberCookieUser(v Visit, t Tenant, by auth.Signer, id core.UserID) strin
 	case permitted:
 		body := cookieVersion + "." + string(id)
 		return crossSite(setCookie(name, body+"~"+by.Sign(body), cookieUserLife, v.Secure), v.Secure)
-	case withdrawn:
+	case refused:
 		if cookieValue(v.Cookie, name) != "" {
 			return crossSite(setCookie(name, "", 0, v.Secure), v.Secure)
 		}

@@ -67,7 +67,9 @@ func TestRememberCookieUser_FollowsPolicy(t *testing.T) {
 	}{
 		"opt-in without an answer": {Visit{}, Policy{Consent: ConsentOptIn, ConsentCookie: "agreed"}, ""},
 		"a privacy signal":         {Visit{GPC: "1"}, Policy{}, ""},
-		"withdrawn":                {Visit{Cookie: "agreed=no"}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"}, ""},
+		"a privacy signal with a cookie": {Visit{DNT: "1", Cookie: old}, Policy{},
+			"kith-user_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"},
+		"withdrawn": {Visit{Cookie: "agreed=no"}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"}, ""},
 		"withdrawn with a cookie": {Visit{Cookie: "agreed=no; " + old}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"},
 			"kith-user_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"},
 		"withdrawn with a cookie, over https": {Visit{Secure: true, Cookie: "agreed=no; " + old}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"},

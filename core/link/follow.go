@@ -23,7 +23,7 @@ type Tenant struct {
 func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
 	page := landing(p, value(v.Query, LandingPageParameter))
 	if code == "" {
-		return Answer{Status: found, Location: location(page)}
+		return forgetting(v, t, Answer{Status: found, Location: location(page)})
 	}
 	visit := Attribution{
 		Program: p.Key, Code: code, Visited: now,
@@ -31,7 +31,7 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
 	}
 	squatch := squatchParameter(v, t, p, visit)
-	return Answer{
+	a := Answer{
 		Status: found,
 		Location: location(merge(page, append([]parameter{
 			{CodeParameter, string(code)},
@@ -39,23 +39,29 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 			{EngagementMediumParameter, visit.EngagementMedium},
 			{SquatchCookieName, squatch},
 		}, campaign(page)...))),
-		SetCookie: remember(v, t, p, visit), SquatchCookie: squatchCookie(v, t, p, squatch),
+		SetCookie: remember(v, t, p, visit),
 	}
+	if squatch != "" {
+		a.SquatchCookie = setSquatchCookie(squatch, p.CookieLife, v.Secure)
+	}
+	return forgetting(v, t, a)
 }
 
-// squatchCookie returns the Set-Cookie value that stores the text of squatchParameter
+// forgetting returns an answer that also deletes the referral cookies of a visitor who
+// refused.
+func forgetting(v Visit, t Tenant, a Answer) Answer {
+	if own, squatch := Forget(v, t); !automated(v) && own+squatch != "" {
+		a.SetCookie, a.SquatchCookie = own, squatch
+	}
+	return a
+}
+
+// setSquatchCookie returns the Set-Cookie value that stores the text of squatchParameter
 // at the service's host (clients 1.8.3), for calls from pages of other sites. It is
 // empty for http, where browsers refuse such a cookie. The cookie of a later link
 // replaces that of an earlier one.
-func squatchCookie(v Visit, t Tenant, p Program, text string) string {
-	life := p.CookieLife
-	if text == "" {
-		if t.Policy.stance(v) != withdrawn || automated(v) || FindSquatchCookie(v.Cookie) == "" {
-			return ""
-		}
-		life = 0
-	}
-	if !v.Secure {
+func setSquatchCookie(text string, life core.Time, secure bool) string {
+	if !secure {
 		return ""
 	}
 	return SquatchCookieName + "=" + text + "; Path=/; Max-Age=" + strconv.FormatInt(int64(life/core.Second), 10) +
@@ -118,7 +124,7 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
 	if code == "" || automated(v) {
-		return a, true
+		return forgetting(v, t, a), true
 	}
 	if t.Policy.stance(v) != permitted {
 		return Answer{}, false
@@ -133,26 +139,15 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 
 // remember returns the Set-Cookie value for a visit, or "".
 func remember(v Visit, t Tenant, p Program, a Attribution) string {
-	switch {
-	case Remembered(v, t.Policy):
-		return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
-	case !automated(v) && t.Policy.stance(v) == withdrawn:
-		return forget(v, t)
+	if !Remembered(v, t.Policy) {
+		return ""
 	}
-	return ""
+	return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
 }
 
 // Remembered reports whether a visit with a code gets the attribution cookie.
 // Otherwise Tenant.Cookies is not used.
 func Remembered(v Visit, p Policy) bool { return !automated(v) && p.stance(v) == permitted }
-
-// forget returns the Set-Cookie value that deletes an existing cookie, or "".
-func forget(v Visit, t Tenant) string {
-	if FindCookie(t.Alias, v.Cookie) == "" {
-		return ""
-	}
-	return setCookie(CookieName(t.Alias), "", 0, v.Secure)
-}
 
 // inPlace returns a relative URL on the visit's host, which is correct behind any
 // proxy. A path without a leading slash gets one, because it could be a whole URL. A

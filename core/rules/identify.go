@@ -22,8 +22,12 @@ type Identification struct {
 	CookieUser bool
 	// Since is when a new user was created in another system; zero means now.
 	Since core.Time
-	// Cookie is the value of the browser's Cookie header, or empty.
-	Cookie string
+	// Visit is the browser's request, or what the shop's server forwards of it. Only
+	// Cookie, GPC and DNT are used. By Policy they decide whether the referral cookies of
+	// the call count. Server is true for a call with the API key.
+	Visit  link.Visit
+	Policy link.Policy
+	Server bool
 	// IP is the address of the user's browser; empty if the call is from a server,
 	// whose address would be that of all its users.
 	IP string
@@ -45,7 +49,34 @@ type Identified struct {
 // BringsCodes reports whether the call has codes that the caller may have guessed: in
 // its body, or in a cookie that is not signed.
 func (in Identification) BringsCodes() bool {
-	return len(in.Update.Claims) > 0 || link.FindSquatchCookie(in.Cookie) != ""
+	return len(in.named()) > 0 || link.FindSquatchCookie(in.cookies()) != ""
+}
+
+// cookies returns the Cookie header of the call. It is empty if referral cookies in it
+// do not count.
+func (in Identification) cookies() string {
+	place := link.InBrowser
+	if in.Server {
+		place = link.InServer
+	}
+	if !in.Policy.Counts(in.Visit, place) {
+		return ""
+	}
+	return in.Visit.Cookie
+}
+
+// named returns the claims of the call's body. Those of its field cookies are left out
+// if they do not count.
+func (in Identification) named() []referral.Claim {
+	claims := slices.Clone(in.Update.Claims)
+	place := link.InScript
+	if in.Server {
+		place = link.InServer
+	}
+	if in.Policy.Counts(in.Visit, place) {
+		return claims
+	}
+	return slices.DeleteFunc(claims, func(c referral.Claim) bool { return c.Source == referral.SourceBody })
 }
 
 // unknownCodes counts Identified.UnknownCodes.
@@ -259,13 +290,14 @@ func TieCustomer(s *state.State, account referral.Account, id core.PaymentProvid
 	return account, nil
 }
 
-// claims returns the codes of the call and of its cookies, most preferred first.
+// claims returns the codes of the call and of its cookies, most preferred first. The
+// cookies of a visitor who refused are left out (clients 1.8.8).
 func (r *Rules) claims(s *state.State, in Identification) []referral.Claim {
-	claims := slices.Clone(in.Update.Claims)
-	if text := link.FindCookie(s.Tenant, in.Cookie); text != "" {
+	claims, cookies := in.named(), in.cookies()
+	if text := link.FindCookie(s.Tenant, cookies); text != "" {
 		claims = append(claims, r.cookieClaim(s, text, in.Share))
 	}
-	if text := link.FindSquatchCookie(in.Cookie); text != "" {
+	if text := link.FindSquatchCookie(cookies); text != "" {
 		claims = append(claims, wire.CookieClaims(s.Tenant, referral.SourceThirdParty, text)...)
 	}
 	slices.SortStableFunc(claims, func(a, b referral.Claim) int { return cmp.Compare(a.Source.Rank(), b.Source.Rank()) })

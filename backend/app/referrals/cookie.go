@@ -12,14 +12,23 @@ import (
 )
 
 // ReferralCookie returns the codes of the share links that a visitor followed; see
-// wire.VisitorCodes. firstParty is the value of the shop's first-party cookie, header is
-// the Cookie header of the request.
-func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, firstParty, header string) ([]wire.CookieCode, error) {
-	if _, err := tenantdb.Find(ctx, ls.DB.Reads, tenant); err != nil {
-		return nil, err
+// wire.VisitorCodes. firstParty is the value of the shop's first-party cookie. Cookies that
+// do not count, by the tenant's policy and the visitor's choice, are not read. It also
+// returns the policy.
+func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, firstParty string, v link.Visit) ([]wire.CookieCode, link.Policy, error) {
+	t, err := tenantdb.Find(ctx, ls.DB.Reads, tenant)
+	if err != nil {
+		return nil, link.Policy{}, err
+	}
+	header := v.Cookie
+	if !t.Policy.Counts(v, link.InBrowser) {
+		header = ""
+	}
+	if !t.Policy.Counts(v, link.InScript) {
+		firstParty = ""
 	}
 	own, err := ls.ownCookie(ctx, tenant, header)
-	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), err
+	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), t.Policy, err
 }
 
 // Consent returns a tenant's policy for cookies. It is public.

@@ -53,7 +53,7 @@ func (i *Identification) cookieUserID(tenant core.TenantAlias, cookie string) co
 // signs it; see wire.Vouched.
 func (i *Identification) IdentifyCookieUser(ctx context.Context, c base.Caller, body []byte, in rules.Identification) (base.Caller, rules.Identified, error) {
 	tenant := c.Tenant.Alias
-	id := i.cookieUserID(tenant, in.Cookie)
+	id := i.cookieUserID(tenant, in.Visit.Cookie)
 	var err error
 	if in.Update, err = wire.ParseCookieUser(tenant, id, body); err != nil {
 		return c, rules.Identified{}, err

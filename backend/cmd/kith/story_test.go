@@ -156,6 +156,7 @@ func (g *fixture) createTenant(t *testing.T, alias string, args ...string) {
 			g.values[name+"_basic"] = basic("", key)
 		case alias:
 			g.values[alias+"_basic"] = basic("", key)
+			g.values[alias+"_cookies"] = base64.RawURLEncoding.EncodeToString([]byte(`{"kith.example":{"` + alias + `_CODE":{"codes":{"classic":"DORA7"}}}}`))
 			g.values[alias+"_token"] = wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyEnd)
 			g.values[alias+"_token_anonymous"] = jwt(`{"alg":"HS256"}`, withExp(`{"allowAnonymous":true}`), key)
 			g.values[alias+"_checksum"] = initChecksum(key, "benTRIALben")
