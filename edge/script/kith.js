@@ -102,12 +102,18 @@
     document.cookie = cookieName + '=' + text + rest;
   }
 
+  /** The page's rsCode, or '' if it is not a valid code. */
+  function urlCode() {
+    var code = query.get('rsCode') || '';
+    return /^[\w-]{1,64}$/.test(code) ? code : '';
+  }
+
   /** The tenant's codes in the page's URL, in the form of the cookie. */
   function urlCodes() {
-    var code = query.get('rsCode') || '';
+    var code = urlCode();
     var text = query.get(cookieName) || '';
     if (text) return text.length < 3000 ? decode(text) : {};
-    if (!/^[\w-]{1,64}$/.test(code)) return {};
+    if (!code) return {};
     var expires = {};
     expires[code] = Date.now() + 30 * day;
     // The key rsCode stands for the code's program, which only the service knows.
@@ -122,9 +128,9 @@
     }, value);
   }
 
-  /** The codes in the cookie and in the page's URL. */
+  /** The codes in the cookie, if it counts, and in the page's URL. */
   function codes() {
-    return merge(decode(readCookie(cookieName)), urlCodes());
+    return merge(refused() ? {} : decode(readCookie(cookieName)), urlCodes());
   }
 
   /** The first code of the tenant in all, or ''. */
@@ -156,22 +162,27 @@
     if (reason >= 400 && reason < 500) console.warn('kith.js: a call was refused with status ' + reason);
   }
 
-  /* Consent. A signal of the browser overrides the banner. With opt-in, an
-     unknown value is a refusal; so is a policy that cannot be read. */
+  /* Consent. A signal of the browser overrides the banner. With opt-in, no cookie
+     is set for an unknown value, nor if the policy cannot be read. A cookie of a
+     visitor who refused is deleted. */
 
   function refused() {
     return navigator.globalPrivacyControl || navigator.doNotTrack == '1';
   }
 
+  function forget() {
+    if (readCookie(cookieName)) writeCookie('', 0);
+  }
+
   function remember() {
     var fresh = urlCodes();
-    if (refused()) return;
+    if (refused()) return forget();
     call(path('/a/', [options.tenant_alias, 'consent'])).then(function (policy) {
       var choice = policy.consentCookie ? readCookie(policy.consentCookie).toLowerCase() : '';
       var granted = /^(1|true|yes|granted|allow|accepted)$/.test(choice);
       var denied = /^(0|false|no|denied|deny|rejected)$/.test(choice);
       if (policy.consent != 'off' && denied) {
-        if (readCookie(cookieName)) writeCookie('', 0);
+        forget();
       } else if (policy.consent != 'opt-in' || granted) {
         var text = encode(codes());
         if (text.length > 3500) text = encode(fresh);
@@ -230,7 +241,7 @@
       waiting.splice(0).forEach(commands.autofill);
       whenSeen(function () {
         count();
-        if (Object.keys(urlCodes()).length) remember();
+        if (refused() || Object.keys(urlCodes()).length) remember();
         if (options.account_id && options.user_id) identify();
       });
     },
@@ -250,7 +261,8 @@
       }
       var text = encode(codes());
       call(path('/a/', [options.tenant_alias, 'widgets', 'squatchcookiejson']) + '?cookies=' + encodeURIComponent(text))
-        .then(function (response) { return response.code; }, function () { return codeIn(codes()); }).then(fill);
+        // The service has no code for a visitor who refused. The URL's code counts: it is not stored.
+        .then(function (response) { return response.code || urlCode(); }, function () { return codeIn(codes()); }).then(fill);
     },
     consent: function () {
       if (options.tenant_alias && base) remember();

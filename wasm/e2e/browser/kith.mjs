@@ -174,6 +174,13 @@ export async function privacySignals({ visitor, eventually, assert, shop }) {
     await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
     assert.ok(!calls.includes('/a/shop/visit') && !calls.includes('/a/shop/consent'), calls.join());
     assert.equal(await cookieOf(page), undefined);
+
+    await page.context().addCookies([{
+      name: '_saasquatch', domain: '.shop.example', path: '/', value: squatch({ 'x.example': { shop_CODE: { codes: { classic: 'ANNA10' } } } }),
+    }]);
+    await page.goto(shop + '/landing');
+    await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: '), 'a cookie from before fills no form');
+    await eventually(async () => assert.equal(await cookieOf(page), undefined, 'it is deleted'));
   }
 }
 
