@@ -2,25 +2,27 @@
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 
-const { TENANT, API_KEY, KITH = 'http://127.0.0.1:3000', PORT = 4000 } = process.env;
+const { TENANT, API_KEY, CONSENT_COOKIE, KITH = 'http://127.0.0.1:3000', PORT = 4000 } = process.env;
+const forwarded = [`kith_${TENANT}`, '_saasquatch', CONSENT_COOKIE]; // the cookies that go along
 const userPath = (id) => `/open/account/${encodeURIComponent(id)}/user/${encodeURIComponent(id)}`;
 const page = readFileSync('index.html', 'utf8').replaceAll('TENANT', TENANT);
 
 // Calls Kith with the API key, which never leaves this server.
-async function kith(method, path, body, cookie = '') {
-  const headers = { authorization: 'Basic ' + btoa(':' + API_KEY), 'content-type': 'application/json', cookie };
+async function kith(method, path, body, visitor = {}) {
+  const headers = { ...visitor, authorization: 'Basic ' + btoa(':' + API_KEY), 'content-type': 'application/json' };
   const answer = await fetch(`${KITH}/api/v1/${TENANT}${path}`, { method, headers, body: JSON.stringify(body) });
   const result = await answer.json();
   if (!answer.ok && answer.status !== 409) throw new Error(`Kith: ${answer.status} ${result.message}`);
   return result; // 409: Kith has these events already.
 }
 
-// A new customer. The cookie of the share link goes along; the shop's own cookies do not.
-async function signUp({ name, email, code }, cookies = '') {
+// A new customer. The cookie of the share link goes along, with what the visitor said
+// about cookies; the shop's other cookies do not.
+async function signUp({ name, email, code }, { cookie = '', 'sec-gpc': gpc = '', dnt = '' }) {
   const id = name.toLowerCase(); // A real shop has ids of its own.
-  const referral = cookies.split('; ').filter((c) => c.startsWith(`kith_${TENANT}=`) || c.startsWith('_saasquatch='));
+  const cookies = cookie.split('; ').filter((c) => forwarded.includes(c.split('=')[0]));
   const user = { firstName: name, email, referredByCodes: code ? [code] : [] };
-  return kith('PUT', userPath(id), user, referral.join('; '));
+  return kith('PUT', userPath(id), user, { cookie: cookies.join('; '), 'sec-gpc': gpc, dnt });
 }
 
 // A payment. The first one of an account converts its referral. A real shop takes
@@ -39,7 +41,7 @@ createServer(async (request, response) => {
   try {
     let body = '';
     for await (const chunk of request) body += chunk;
-    response.end(JSON.stringify(await action(JSON.parse(body), request.headers.cookie)));
+    response.end(JSON.stringify(await action(JSON.parse(body), request.headers)));
   } catch (error) {
     response.writeHead(502).end(JSON.stringify({ message: error.message }));
   }

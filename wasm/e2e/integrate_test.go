@@ -116,11 +116,13 @@ func newShop(t *testing.T, scheme, config, listen string) (m *mall, kith *proces
 	_, port, err := net.SplitHostPort(shop)
 	require.NoError(t, err)
 	m.child(t, folder, []string{"TENANT=shop", "API_KEY=" + m.keys["shop"], "KITH=" + m.edge, "PORT=" + port}, "node", "server.mjs")
-	sign := exec.Command("node", "token.mjs", "dora", "dora")
-	sign.Dir, sign.Env = folder, append(os.Environ(), "TOKEN_KEY="+key)
-	token, err := sign.Output()
-	require.NoError(t, err)
-	m.tokens["dora dora"] = strings.TrimSpace(string(token))
+	for _, id := range []string{"dora", "carl"} {
+		sign := exec.Command("node", "token.mjs", id, id)
+		sign.Dir, sign.Env = folder, append(os.Environ(), "TOKEN_KEY="+key)
+		token, err := sign.Output()
+		require.NoError(t, err)
+		m.tokens[id+" "+id] = strings.TrimSpace(string(token))
+	}
 
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	await(t, func() error {
@@ -189,7 +191,7 @@ func TestIntegrate_Shop(t *testing.T) {
 	require.NoError(t, err)
 	m, kith := newShop(t, "http", string(config), "listen 127.0.0.1:8000")
 	m.readSnippets(t)
-	m.play(t, "integrate", "converted", "ownCall", "sdk", "pageWithCode", "shopPaths")
+	m.play(t, "integrate", "converted", "ownCall", "refused", "sdk", "pageWithCode", "shopPaths")
 	kith.stop(t)
 	m.play(t, "integrate", "withoutKith")
 }
@@ -200,7 +202,7 @@ func TestIntegrate_ShopWithTLS(t *testing.T) {
 	server := blockWith(t, readDocument(t, guide), "nginx", "listen 443 ssl")
 	m, _ := newShop(t, "https", "daemon off;\npid nginx.pid;\nevents {}\nhttp {\naccess_log off;\n"+temps+server+"}\n", "listen 443")
 	m.readSnippets(t)
-	m.play(t, "integrate", "converted", "ownCall", "pageWithCode")
+	m.play(t, "integrate", "converted", "ownCall", "refused", "pageWithCode")
 }
 
 // temps are settings of nginx by which it needs no root.

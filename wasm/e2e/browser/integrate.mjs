@@ -62,6 +62,39 @@ export async function ownCall({ visitor, eventually, call, assert, shop, tokens,
   });
 }
 
+/** A visitor who refuses after the share link is attributed neither by the shop's server nor in the browser; the cookies are deleted. */
+export async function refused({ visitor, eventually, call, assert, shop, tokens, snippets }) {
+  const link = await shareLink(visitor, shop, 'Hal');
+  for (const header of ['Sec-GPC', 'DNT']) {
+    const page = await visitor(options);
+    const cookies = async () => (await page.context().cookies()).map((c) => c.name).filter((name) => name === 'kith_shop');
+    await page.goto(link.href);
+    assert.deepEqual(await cookies(), ['kith_shop']);
+    // Only the shop's server gets the signal: kith.js does not run here, so the cookie stays.
+    await page.route('**/kith.js', (route) => route.abort());
+    await page.setExtraHTTPHeaders({ [header]: '1' });
+    await page.goto(shop + '/');
+    assert.doesNotMatch(await signUp(page, 'Ida' + header, 'ida@x.example'), /You came with the code/);
+    assert.deepEqual(await cookies(), ['kith_shop']);
+    assert.equal((await call('/api/v1/shop/attributions?accountId=ida' + header.toLowerCase())).count, 0);
+    // The look-up for the form is the next answer to the browser.
+    await page.unroute('**/kith.js');
+    await page.goto(shop + '/');
+    await eventually(async () => assert.deepEqual(await cookies(), []));
+    assert.equal(await page.inputValue('#code'), '');
+  }
+  // The browser's own call.
+  const page = await visitor(options);
+  await page.goto(link.href);
+  await page.waitForFunction(() => window._sqh.kith);
+  await page.setExtraHTTPHeaders({ 'Sec-GPC': '1' });
+  const answered = page.waitForResponse((answer) => answer.request().method() === 'PUT');
+  await page.evaluate(`{ const token = ${JSON.stringify(tokens['carl carl'])}; ${snippets.init.replaceAll("'dora'", "'carl'")} }`);
+  assert.equal((await answered).status(), 200);
+  assert.equal((await call('/api/v1/shop/attributions?accountId=carl')).count, 0);
+  assert.ok(!(await page.context().cookies()).some((c) => c.name === 'kith_shop'));
+}
+
 /** The published SDK works on the shop's host. */
 export async function sdk({ visitor, eventually, assert, shop, tokens, snippets }) {
   const page = await visitor(options);
