@@ -231,7 +231,7 @@ func TestKeys_RolesAreOfUse(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("id,accountId,firstName\ncarl,carl,Carl\n"), 0o600))
 		out, errOut, status := s.run(t, nil, "import", file, "--url", base, "--tenant", "demo", "--key", importKey, "--type", "MUTATION/USER", "--result", file+".result")
 		require.Zero(t, status, out+errOut)
-		require.Contains(t, out, "1 rows imported, 0 failed")
+		require.Contains(t, out, "1 row imported, 0 failed")
 	}
 }
 

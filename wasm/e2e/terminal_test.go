@@ -96,14 +96,14 @@ func TestCLI_ImportOnATerminal(t *testing.T) {
 	shown, status = s.onTerminal(t, env, "import", write("some.csv", "accountId,id\na,\nb,b\n"), "--type", "MUTATION/USER", "--force")
 	require.Equal(t, 1, status, shown)
 	require.Equal(t, []int{100}, drawn(t, shown, "import")[len(drawn(t, shown, "import"))-1:])
-	require.True(t, strings.HasSuffix(shown, "\r\n1 rows imported, 1 failed\r\nkith: 1 rows failed; which and why is in "+filepath.Join(dir, "some.csv.errors.csv")+"\r\n"), "%q", shown)
+	require.True(t, strings.HasSuffix(shown, "\r\n1 row imported, 1 failed\r\nkith: 1 row failed; see "+filepath.Join(dir, "some.csv.errors.csv")+" for the reasons\r\n"), "%q", shown)
 
 	shown, status = s.onTerminal(t, env, "import", write("none.csv", "accountId,name\na,b\n"), "--type", "MUTATION/USER")
 	require.Equal(t, 2, status, shown)
 	require.Equal(t, 100, drawn(t, shown, "upload")[0])
 	require.Empty(t, drawn(t, shown, "import"))
 	require.Contains(t, shown, " bytes  ")
-	require.Regexp(t, `/s\r\nkith: nothing was imported; --force imports the rows that can be:\r\n`, shown)
+	require.Regexp(t, `/s\r\nkith: nothing was imported; --force imports the valid rows:\r\n`, shown)
 
 	// A terminal without control sequences gets lines.
 	shown, status = s.onTerminal(t, append(env, "TERM=dumb"), "import", users, "--type", "MUTATION/USER")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -193,7 +194,7 @@ func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
 	if j.Status != job.Completed {
 		return exitStatus{exitRefused, "the job was aborted: " + j.Message}
 	}
-	fmt.Fprintf(e.out, "%d rows imported, %d failed\n", j.Stats.RecordsProcessed-j.Stats.Errors, j.Stats.Errors)
+	fmt.Fprintf(e.out, "%s imported, %d failed\n", rowCount(j.Stats.RecordsProcessed-j.Stats.Errors), j.Stats.Errors)
 	if j.Message != "" {
 		fmt.Fprintln(e.out, j.Message)
 	}
@@ -212,7 +213,7 @@ func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
 	if err := c.fetch(e, to, j, job.ErrorsFile, path); err != nil {
 		return err
 	}
-	return exitStatus{exitRowsFailed, fmt.Sprintf("%d rows failed; they are in %s with the reasons", j.Stats.Errors, path)}
+	return exitStatus{exitRowsFailed, rowCount(j.Stats.Errors) + " failed; see " + path + " for the reasons"}
 }
 
 func (c *importCommand) fetch(e *env, to *client.Client, j client.Job, which job.Attachment, path string) error {
@@ -222,4 +223,12 @@ func (c *importCommand) fetch(e *env, to *client.Client, j client.Job, which job
 	}
 	err = to.Download(e.ctx, j.ID, which, file)
 	return errors.Join(err, file.Close())
+}
+
+// rowCount returns a number of rows as text, such as "1 row" or "2 rows".
+func rowCount(n int64) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return strconv.FormatInt(n, 10) + " rows"
 }
