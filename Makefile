@@ -123,7 +123,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 	@packages=$$(go list -f '{{range .TestImports}}{{.}} {{end}}{{range .XTestImports}}{{.}} {{end}}|{{.ImportPath}}' ./... \
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
-	@go test -count=1 -run '^TestDocs$$' ./wasm/e2e -update
+	@go test -count=1 -run '^TestDocs(_Script)?$$' ./wasm/e2e -update
 
 soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; and attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
@@ -161,7 +161,7 @@ bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
 
 # go build tracks its own dependencies, and takes a second if nothing has changed.
-bin/kith: bin/edge.wasm FORCE | bin/.packages
+bin/kith: bin/edge.wasm $(SCRIPT) $(SCRIPT).gz FORCE | bin/.packages
 	@$(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
 
 # Compiles the packages that bin/kith imports, which need neither TinyGo nor the

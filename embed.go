@@ -11,3 +11,12 @@ import "embed"
 //
 //go:embed spin.toml bin/edge.wasm
 var Edge embed.FS
+
+// Script and ScriptGzip are the minified browser script and the same, compressed: the
+// bytes that the component has too. make edge writes both files.
+var (
+	//go:embed edge/script/kith.min.js
+	Script string
+	//go:embed edge/script/kith.min.js.gz
+	ScriptGzip string
+)

@@ -33,6 +33,8 @@ type API struct {
 	GraphQL *graphql.Server
 	// GraphiQL is the page for writing GraphQL queries; nil: no such page.
 	GraphiQL *GraphiQL
+	// Script is the browser script.
+	Script link.Script
 	// Guesses limits attempts to guess codes, keys and ids; nil: no limit.
 	Guesses *guess.Limiter
 	// Proxies are the networks of the proxies whose X-Forwarded headers are trusted.
@@ -58,6 +60,7 @@ func (a *API) Handler() http.Handler {
 	for path, offered := range a.routes() {
 		mux.Handle(path, a.observe(path, a.adapt(offered.serve)))
 	}
+	mux.Handle(link.ScriptPath, a.observe(link.ScriptPath, a.adapt(methods{"GET": a.script}.serve)))
 	none := a.observe("none", a.adapt(noSuchPath))
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))

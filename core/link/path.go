@@ -2,7 +2,7 @@ package link
 
 import "strings"
 
-// ScriptPath is where the edge serves the browser script.
+// ScriptPath is where edge and backend serve the browser script.
 const ScriptPath = "/kith.js"
 
 // ReadyPath is the path of the readiness check: whether the edge can read its

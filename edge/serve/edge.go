@@ -131,7 +131,7 @@ func (r *request) answer() (abi.Response, error) {
 	case route.Code:
 		return r.code(to)
 	case route.Script:
-		return r.script(), nil
+		return r.script()
 	case route.Ready:
 		return r.ready()
 	case route.OpenCode:

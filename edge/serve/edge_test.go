@@ -249,14 +249,19 @@ func TestServe_Script(t *testing.T) {
 	require.Equal(t, "text/javascript; charset=utf-8", got.header("content-type"))
 	require.Equal(t, "nosniff", got.header("x-content-type-options"))
 	require.Equal(t, "Accept-Encoding", got.header("vary"))
+	require.Equal(t, "*", got.header("access-control-allow-origin"))
+	require.Equal(t, "cross-origin", got.header("cross-origin-resource-policy"))
 	tag := got.header("etag")
 	require.Regexp(t, `^"[0-9a-f]{16}"$`, tag)
 	version := tag[1 : len(tag)-1]
 
 	const hour, good = "public, max-age=3600, stale-while-revalidate=86400", "public, max-age=31536000, immutable"
-	for uri, cache := range map[string]string{"/kith.js": hour, "/kith.js?v=" + version: good, "/kith.js?v=0123456789abcdef": hour, "/kith.js?v=" + version + "&a=1": hour} {
+	for uri, cache := range map[string]string{"/kith.js": hour, "/kith.js?v=" + version: good, "/kith.js?a=1": hour, "/kith.js?v=" + version + "&a=1": good} {
 		require.Equal(t, cache, s.ask("GET", uri, "").header("cache-control"), uri)
 	}
+	other := s.ask("GET", "/kith.js?v=0123456789abcdef", "")
+	require.Equal(t, 404, other.Status)
+	require.Equal(t, "private, no-store", other.header("cache-control"))
 	for known, status := range map[string]int{
 		tag: 304, "W/" + tag: 304, `"other", ` + tag: 304, "*": 304, `"other"`: 200, "": 200, version: 200,
 	} {

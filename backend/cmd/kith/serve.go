@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"kith"
 	"kith/backend/api"
 	"kith/backend/app"
 	"kith/backend/demo"
@@ -18,6 +19,7 @@ import (
 	"kith/backend/guess"
 	"kith/backend/sender"
 	"kith/backend/worker"
+	"kith/core/link"
 )
 
 // backendFlags configure the backend.
@@ -166,7 +168,7 @@ func (b backend) serve(e *env) error {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()
