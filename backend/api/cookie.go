@@ -35,18 +35,36 @@ func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // referralCookie handles GET /a/{tenant}/widgets/squatchcookiejson: the codes in the
-// visitor's cookies.
+// visitor's cookies. Anybody can write codes into two of the cookies, so unknown ones are
+// counted as guesses.
 func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return err
 	}
-	codes, policy, err := a.Engine.Links.ReferralCookie(r.Context(), alias, r.URL.Query().Get("cookies"), a.visit(r))
+	firstParty, visit := r.URL.Query().Get("cookies"), a.visit(r)
+	unsigned := wire.VisitorCodes(alias, nil, firstParty, link.FindSquatchCookie(visit.Cookie), a.Engine.Now())
+	limited := len(unsigned) > 0 && base.Live(alias)
+	if limited {
+		if err := a.guesses().exhausted(w, r); err != nil {
+			return err
+		}
+	}
+	codes, policy, err := a.Engine.Links.VisitorCodes(r.Context(), alias, firstParty, visit)
 	if err != nil {
 		return err
 	}
+	known, unknown, err := a.Engine.Links.KnownCodes(r.Context(), alias, codes)
+	if err != nil {
+		return err
+	}
+	if limited && unknown > 0 {
+		if err := a.guesses().attempt(w, r, unknown); err != nil {
+			return err
+		}
+	}
 	a.forget(w, r, alias, policy)
-	writeJSON(w, http.StatusOK, wire.ReferralCookie(codes))
+	writeJSON(w, http.StatusOK, wire.ReferralCookie(known))
 	return nil
 }
 

@@ -313,11 +313,13 @@ func TestParseEvents(t *testing.T) {
 	}
 }
 
-// Each program gets the code of the most preferred cookie.
+// The codes of all cookies, without those that are not valid or expired, the most
+// preferred first.
 func TestVisitorCodes(t *testing.T) {
 	first := cookieText(`{"d":{"acme_CODE":{"codes":{"a":"FIRST","b":"BOTH"}}}}`)
 	third := cookieText(`{"d":{"acme_CODE":{"codes":{"b":"THIRD","c":"LATE","e":"ENDED","not a key":"X","f":"not a code"},"codesExp":{"LATE":1700000000001,"ENDED":1700000000000}}}}`)
 	const now core.Time = 1_700_000_000_000
+	late := CookieCode{Program: "c", Code: "LATE", Expires: now + 1}
 	for _, c := range []struct {
 		name         string
 		own          *link.Attribution
@@ -328,13 +330,30 @@ func TestVisitorCodes(t *testing.T) {
 		{"unreadable", nil, "???", "???", nil},
 		{"attribution cookie", &link.Attribution{Program: "a", Code: "OWN"}, "", "", []CookieCode{{Program: "a", Code: "OWN"}}},
 		{"all", &link.Attribution{Program: "a", Code: "OWN"}, first, third,
-			[]CookieCode{{Program: "a", Code: "OWN"}, {Program: "b", Code: "BOTH"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
+			[]CookieCode{{Program: "a", Code: "OWN"}, {Program: "a", Code: "FIRST"}, {Program: "b", Code: "BOTH"}, {Program: "b", Code: "THIRD"}, late}},
 		{"first-party and third-party", nil, first, third,
-			[]CookieCode{{Program: "a", Code: "FIRST"}, {Program: "b", Code: "BOTH"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
-		{"third-party", nil, "", third, []CookieCode{{Program: "b", Code: "THIRD"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
+			[]CookieCode{{Program: "a", Code: "FIRST"}, {Program: "b", Code: "BOTH"}, {Program: "b", Code: "THIRD"}, late}},
+		{"third-party", nil, "", third, []CookieCode{{Program: "b", Code: "THIRD"}, late}},
 	} {
 		if got := VisitorCodes("acme", c.own, c.first, c.third, now); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// Each program gets its most preferred code that exists, as it is stored.
+func TestFirstCodes(t *testing.T) {
+	all := []CookieCode{{Program: "a", Code: "NONE"}, {Program: "a", Code: "first"}, {Program: "b", Code: "BOTH"}, {Program: "a", Code: "THIRD"}, {Program: "c", Code: "NONE"}}
+	for _, c := range []struct {
+		existing []core.ReferralCode
+		want     []CookieCode
+	}{
+		{nil, nil},
+		{[]core.ReferralCode{"THIRD"}, []CookieCode{{Program: "a", Code: "THIRD"}}},
+		{[]core.ReferralCode{"THIRD", "BOTH", "FIRST"}, []CookieCode{{Program: "a", Code: "FIRST"}, {Program: "b", Code: "BOTH"}}},
+	} {
+		if got := FirstCodes(all, c.existing); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %+v", c.existing, got)
 		}
 	}
 }

@@ -100,12 +100,12 @@ func CookieClaims(tenant core.TenantAlias, source referral.Source, text string) 
 	return claims
 }
 
-// VisitorCodes returns the codes of a visitor, at most one for each program, in the
-// order in which they would attribute: that of the attribution cookie, if own is not
-// nil, those of the first-party _saasquatch cookie, and those of the third-party one.
-// The last two cookies are not signed, so their codes may not exist.
+// VisitorCodes returns the codes of a visitor in the order in which they would
+// attribute: that of the attribution cookie, if own is not nil, those of the first-party
+// _saasquatch cookie, and those of the third-party one. The last two cookies are not
+// signed, so their codes may not exist: FirstCodes leaves those out.
 func VisitorCodes(tenant core.TenantAlias, own *link.Attribution, firstParty, thirdParty string, now core.Time) []CookieCode {
-	var all, kept []CookieCode
+	var all []CookieCode
 	if own != nil {
 		all = append(all, CookieCode{Program: own.Program, Code: own.Code})
 	}
@@ -113,13 +113,23 @@ func VisitorCodes(tenant core.TenantAlias, own *link.Attribution, firstParty, th
 		codes, _ := CookieCodes(tenant, text)
 		all = append(all, codes...)
 	}
+	return slices.DeleteFunc(all, func(c CookieCode) bool {
+		return c.Program == "" || c.Code == "" || c.Expires != 0 && c.Expires <= now
+	})
+}
+
+// FirstCodes returns the first code of each program that exists. existing has the codes
+// as they are stored; it is asked for codes in any case.
+func FirstCodes(all []CookieCode, existing []core.ReferralCode) (first []CookieCode) {
 	for _, c := range all {
-		known := slices.ContainsFunc(kept, func(k CookieCode) bool { return k.Program == c.Program })
-		if !known && c.Program != "" && c.Code != "" && (c.Expires == 0 || c.Expires > now) {
-			kept = append(kept, c)
+		at := slices.IndexFunc(existing, func(code core.ReferralCode) bool { return strings.EqualFold(string(code), string(c.Code)) })
+		taken := slices.ContainsFunc(first, func(f CookieCode) bool { return f.Program == c.Program })
+		if at >= 0 && !taken {
+			c.Code = existing[at]
+			first = append(first, c)
 		}
 	}
-	return kept
+	return first
 }
 
 // Consent returns a tenant's policy for cookies as JSON.

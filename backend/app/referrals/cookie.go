@@ -2,20 +2,24 @@ package referrals
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/store/programdb"
 	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/wire"
 )
 
-// ReferralCookie returns the codes of the share links that a visitor followed; see
+// VisitorCodes returns the codes in a visitor's cookies, which may not exist; see
 // wire.VisitorCodes. firstParty is the value of the shop's first-party cookie. Cookies that
 // do not count, by the tenant's policy and the visitor's choice, are not read. It also
 // returns the policy.
-func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, firstParty string, v link.Visit) ([]wire.CookieCode, link.Policy, error) {
+func (ls *Links) VisitorCodes(ctx context.Context, tenant core.TenantAlias, firstParty string, v link.Visit) ([]wire.CookieCode, link.Policy, error) {
 	t, err := tenantdb.Find(ctx, ls.DB.Reads, tenant)
 	if err != nil {
 		return nil, link.Policy{}, err
@@ -29,6 +33,17 @@ func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, fi
 	}
 	own, err := ls.ownCookie(ctx, tenant, header)
 	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), t.Policy, err
+}
+
+// KnownCodes returns of a visitor's codes the first of each program that exists and
+// whose owner is not blocked. unknown is how many different codes are not such.
+func (ls *Links) KnownCodes(ctx context.Context, tenant core.TenantAlias, all []wire.CookieCode) (first []wire.CookieCode, unknown int, err error) {
+	asked := map[core.ReferralCode]bool{}
+	for _, c := range all {
+		asked[core.ReferralCode(strings.ToUpper(string(c.Code)))] = true
+	}
+	existing, err := userdb.CodesThatRefer(ctx, ls.DB.Reads, tenant, slices.Collect(maps.Keys(asked)))
+	return wire.FirstCodes(all, existing), len(asked) - len(existing), err
 }
 
 // Consent returns a tenant's policy for cookies. It is public.

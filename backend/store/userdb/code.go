@@ -28,6 +28,22 @@ func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core
 	return c, true, nil
 }
 
+// CodesThatRefer returns those of the codes, asked for in any case, that users have who
+// are not blocked.
+func CodesThatRefer(ctx context.Context, r store.Reads, tenant core.TenantAlias, codes []core.ReferralCode) ([]core.ReferralCode, error) {
+	if len(codes) == 0 {
+		return nil, nil
+	}
+	args := []any{string(tenant)}
+	for _, c := range codes {
+		args = append(args, string(c))
+	}
+	rows, err := r.QueryContext(ctx, `SELECT c.code
+		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
+		WHERE c.tenant = ? AND c.code IN (?`+strings.Repeat(", ?", len(codes)-1)+`) AND u.blocked_at IS NULL`, args...)
+	return store.Collect(rows, err, "codes that refer", func(rows *sql.Rows, c *core.ReferralCode) error { return rows.Scan(c) })
+}
+
 // SelectCodes is the beginning of a statement whose columns CodeFields takes: codes c
 // joined with their owners u.
 const SelectCodes = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
