@@ -16,14 +16,21 @@
  *                                URL of the service, by default the origin of
  *                                this script
  *   ['autofill', selector]       fills the visitor's referral code into the first
- *                                element that matches the selector
+ *                                element that matches the selector. It waits 10 s
+ *                                for an element that is not there yet. An element
+ *                                that has a value, or into which the visitor
+ *                                typed, stays as it is
  *   ['autofill', function]       calls the function with the code, or with ''
  *   ['consent']                  reads the visitor's consent cookie again, after
  *                                it has changed
  *   function                     calls the function
  *
- * open, close and subscribe, which other scripts for this queue support, are
- * ignored. If the service cannot be reached, the page gets no error.
+ * autofill gives only a code that the service knows, so it gives no code while the
+ * service cannot be reached. The page gets no error then. open, close and subscribe,
+ * which other scripts for this queue support, are ignored.
+ *
+ * In a sandboxed frame without allow-same-origin, which has no cookies and whose
+ * calls browsers refuse, the script makes no calls; autofill gives no code.
  *
  * A page that was opened through a share link (its URL has rsCode or _saasquatch)
  * is counted, and its code is stored in the first-party cookie _saasquatch, if the
@@ -40,7 +47,7 @@
   var cookieName = '_saasquatch';
   var day = 864e5;
   var script = document.currentScript;
-  var base = script ? new URL(script.src).origin : '';
+  var base = script && script.src ? new URL(script.src).origin : '';
   var query = new URLSearchParams(location.search);
   /** The options of the last init. */
   var options = {};
@@ -48,6 +55,10 @@
   var waiting = [];
   /** The tenants for which this page was counted. */
   var counted = {};
+  /** Whether this is a sandboxed frame: its cookies throw, and its calls would be errors in the console. */
+  var sandboxed = window.origin == 'null';
+  /** The elements into which the visitor typed, also those that were emptied again. */
+  var typed = new WeakSet();
 
   /* The value of the cookie is base64url of JSON:
      {"<host>": {"<tenant>_CODE": {"codes": {"<program>": "<code>"}, "codesExp": {"<code>": <ms>}}}} */
@@ -84,6 +95,7 @@
 
   function readCookie(name) {
     var found = '';
+    if (sandboxed) return found;
     document.cookie.split(';').forEach(function (pair) {
       var at = pair.indexOf('=');
       if (!found && pair.slice(0, at).trim() == name) found = pair.slice(at + 1).trim().replace(/^"|"$/g, '');
@@ -152,6 +164,7 @@
 
   /** Resolves to the JSON of the response; rejects with the status of an error, or if there is no response. */
   function call(url, request) {
+    if (sandboxed) return Promise.reject();
     return fetch(url, Object.assign({ credentials: 'include' }, request)).then(function (response) {
       return response.ok ? response.json() : Promise.reject(response.status);
     });
@@ -196,7 +209,7 @@
     var tenant = options.tenant_alias;
     // An edge in front of the shop removes rsCode from the URL.
     var code = query.get('rsCode') || codeIn(urlCodes());
-    if (counted[tenant] || !code || refused()) return;
+    if (counted[tenant] || !code || sandboxed || refused()) return;
     counted[tenant] = true;
     var about = new URLSearchParams({ rsCode: code });
     ['rsShareMedium', 'rsEngagementMedium'].forEach(function (name) {
@@ -233,6 +246,34 @@
     if (document.readyState == 'loading') document.addEventListener('DOMContentLoaded', then); else then();
   }
 
+  /** The code if it exists, else a rejection. */
+  function known(code) {
+    return code && call(path('/api/v1/', [options.tenant_alias, 'open', 'code', code])).then(function () { return code; });
+  }
+
+  /** Sets a value as typing does. React hides the value property of its inputs behind one of its own, and ignores a value that was set through that. */
+  function setValue(input, value) {
+    var owner = input, property;
+    while (!property && (owner = Object.getPrototypeOf(owner))) property = Object.getOwnPropertyDescriptor(owner, 'value');
+    if (property && property.set) property.set.call(input, value); else input.value = value;
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+  }
+
+  /** Fills the code into the first element that matches the selector, when there is one; gives up 10 s after the page was parsed. */
+  function fillFirst(selector, code) {
+    function filled() {
+      var input = document.querySelector(selector);
+      if (input && !input.value && !typed.has(input)) setValue(input, code);
+      return input;
+    }
+    whenParsed(function () {
+      if (filled()) return;
+      var observer = new MutationObserver(function () { if (filled()) observer.disconnect(); });
+      observer.observe(document, { childList: true, subtree: true });
+      setTimeout(function () { observer.disconnect(); }, 1e4);
+    });
+  }
+
   var commands = {
     init: function (given) {
       options = Object.assign({}, given);
@@ -250,19 +291,12 @@
         waiting.push(target);
         return;
       }
-      function fill(code) {
-        if (typeof target == 'function') return target(code);
-        whenParsed(function () {
-          var input = document.querySelector(target);
-          if (!input || !code) return;
-          input.value = code;
-          input.dispatchEvent(new Event('input', { bubbles: true }));
-        });
-      }
-      var text = encode(codes());
-      call(path('/a/', [options.tenant_alias, 'widgets', 'squatchcookiejson']) + '?cookies=' + encodeURIComponent(text))
-        // The service has no code for a visitor who refused. The URL's code counts: it is not stored.
-        .then(function (response) { return response.code || urlCode(); }, function () { return codeIn(codes()); }).then(fill);
+      // The service answers only codes that exist; without its answer, autofill gives no code.
+      // For a visitor who refused it has none: then the code of the page's URL, which is not stored, counts.
+      call(path('/a/', [options.tenant_alias, 'widgets', 'squatchcookiejson']) + '?cookies=' + encodeURIComponent(encode(codes())))
+        .then(function (response) { return response.code || refused() && known(urlCode()) || ''; })
+        .catch(function () { return ''; })
+        .then(function (code) { if (typeof target == 'function') target(code); else if (code) fillFirst(target, code); });
     },
     consent: function () {
       if (options.tenant_alias && base) remember();
@@ -280,6 +314,10 @@
       }
     });
   }
+
+  document.addEventListener('input', function (event) {
+    if (event.isTrusted) typed.add(event.target);
+  }, true);
 
   window._sqh = { push: push, kith: true };
   if (Array.isArray(queue)) queue.forEach(function (item) { push(item); });

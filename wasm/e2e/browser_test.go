@@ -48,7 +48,9 @@ func newMall(t *testing.T) *mall {
 	m.createTenant(t, "shop", "--landing-url", m.shop+"/landing", "--origin", named("www.shop.example", pages.URL))
 	m.createTenant(t, "optin", "--landing-url", m.shop+"/optin", "--consent", "opt-in", "--consent-cookie", "agreed")
 	m.createTenant(t, "optout", "--landing-url", m.shop+"/optout", "--consent", "opt-out", "--consent-cookie", "agreed")
-	m.identify(t, m.backend, "shop", "anna", `{"firstName":"Anna","referralCode":"ANNA10"}`)
+	for _, tenant := range []string{"shop", "optin", "optout"} {
+		m.identify(t, m.backend, tenant, "anna", `{"firstName":"Anna","referralCode":"ANNA10"}`)
+	}
 	for _, friend := range []string{"Carl", "Bert"} {
 		m.identify(t, m.backend, "shop", "x"+friend, `{"firstName":"`+friend+`","lastName":"`+friend+`son","referredByCodes":["ANNA10"]}`)
 	}
@@ -88,6 +90,10 @@ func shopPages(kith string) http.Handler {
 		"/twice":   script(kith) + script(kith) + with("shop"),
 		"/queue": `<script>_sqh = [function () { window.done = ['first'] }, ['open'], ['close'], ['subscribe', 'x', function () {}], ['nothing'], 'x', null, 7];
 			_sqh.push(function () { window.done.push('second') }, ['autofill', function (code) { window.done.push('code ' + code) }], ['init', {tenant_alias: 'shop'}]);</script>` + script(kith),
+		"/react":     reactForm + `<script>_sqh = [['init', {tenant_alias: 'shop'}], ['autofill', '#code'], ['autofill', function (code) { window.given = code }]]</script>` + script(kith),
+		"/sandboxed": sandboxed + script(kith),
+		"/empty":     "",
+		"/isolated":  "",
 		// The script is served, but the service does not answer.
 		"/down":        strings.Replace(with("shop"), "tenant_alias:", "account_id: 'a', user_id: 'u', domain: 'http://down.example:9', tenant_alias:", 1) + script(kith),
 		"/sdk":         form + `<div id="squatchembed"></div><script src="/@saasquatch/squatch-js/dist/squatch.min.js"></script>`,
@@ -102,9 +108,49 @@ func shopPages(kith string) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if r.URL.Path == "/isolated" {
+			w.Header().Set("Cross-Origin-Embedder-Policy", "require-corp")
+		}
 		fmt.Fprintf(w, "<!doctype html><html><head><title>Shop</title></head><body>%s</body></html>", page)
 	})
 }
+
+// reactForm is a React component with a controlled input. show(true) shows it, and
+// show(TEXT) shows it with a text. React has no file for script elements, so its modules
+// are read as Node would.
+const reactForm = `<div id="root"></div><script>
+	const files = { react: 'react/cjs/react', 'react-dom': 'react-dom/cjs/react-dom', 'react-dom/client': 'react-dom/cjs/react-dom-client', scheduler: 'scheduler/cjs/scheduler' };
+	const loaded = {};
+	function require(name) {
+		if (loaded[name]) return loaded[name];
+		const request = new XMLHttpRequest();
+		request.open('GET', '/' + files[name] + '.production.js', false);
+		request.send();
+		new Function('require', 'exports', request.responseText)(require, loaded[name] = {});
+		return loaded[name];
+	}
+	const { createElement, useState } = require('react');
+	function Form({ text }) {
+		const [value, setValue] = useState(text);
+		return [createElement('input', { key: 1, id: 'code', value, onChange: (event) => setValue(event.target.value) }),
+			createElement('p', { key: 2, id: 'state' }, 'state: ' + value)];
+	}
+	const root = require('react-dom/client').createRoot(document.querySelector('#root'));
+	function show(text) {
+		require('react-dom').flushSync(() => root.render(createElement(Form, { text: text === true ? '' : text })));
+	}
+</script>`
+
+// sandboxed is a page for a sandboxed frame. It reports to its parent what throws there,
+// and what kith.js gave it.
+const sandboxed = `<input id="code"><script>
+	const told = {};
+	for (const [name, read] of [['cookie', () => document.cookie], ['localStorage', () => window.localStorage]]) {
+		try { read(); told[name] = ''; } catch (e) { told[name] = e.name; }
+	}
+	_sqh = [['init', {tenant_alias: 'shop', account_id: 'a', user_id: 'u', jwt: 'x'}], ['consent'], ['autofill', '#code'], function () { told.consent = true },
+		['autofill', function (code) { told.code = code; parent.postMessage(told, '*') }]];
+</script>`
 
 // play runs scenarios of browser/FILE.mjs, each as a subtest.
 func (m *mall) play(t *testing.T, file string, scenarios ...string) {
@@ -137,8 +183,10 @@ func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 // The browser script works in a page as its header describes.
 func TestBrowser_Script(t *testing.T) {
 	t.Parallel()
-	newMall(t).play(t, "kith", "init", "queue", "twice", "shareLink", "countedWithoutParameter", "merge", "hostileParameter", "optIn", "optOut",
-		"privacySignals", "down", "pageThrows", "refused")
+	m := newMall(t)
+	m.snippets = map[string]string{"script": blockWith(t, readDocument(t, guide), "html", "integrity")}
+	m.play(t, "kith", "init", "queue", "twice", "shareLink", "countedWithoutParameter", "merge", "hostileParameter", "optIn", "optOut",
+		"privacySignals", "down", "pageThrows", "refused", "unknownCode", "reactInput", "typedValue", "lateInput", "noInput", "sandboxedFrame", "integrity")
 }
 
 // The unmodified SDK of existing clients works against the service.

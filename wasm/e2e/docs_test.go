@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/binary"
 	"flag"
@@ -54,6 +55,25 @@ func TestDocs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The tag of the guide has the version and the hash of the built browser script. -update
+// writes them; it comes before TestDocs, which runs in parallel.
+func TestDocs_Script(t *testing.T) {
+	built, err := os.ReadFile(filepath.Join(root, "edge", "script", "kith.min.js"))
+	require.NoError(t, err, "run make edge")
+	version, hash := sha256.Sum256(built), sha512.Sum384(built)
+	want := fmt.Sprintf(`src="/kith.js?v=%x" integrity="sha384-%s"`, version[:8], base64.StdEncoding.EncodeToString(hash[:]))
+	path := filepath.Join(root, guide)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	shown := regexp.MustCompile(`src="/kith\.js\?v=[0-9a-f]*" integrity="sha384-[^"]*"`)
+	if *updateDocs {
+		require.NoError(t, os.WriteFile(path, shown.ReplaceAll(text, []byte(want)), 0o600))
+		return
+	}
+	found := shown.FindAllString(string(text), -1)
+	require.Equal(t, []string{want, want}, found, "run make golden")
 }
 
 // What the tests do not run is little, and says why.

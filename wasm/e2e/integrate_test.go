@@ -76,7 +76,7 @@ func TestIntegrate_ShowsTheFiles(t *testing.T) {
 	require.Equal(t, want, shown)
 	page, err := os.ReadFile(filepath.Join(root, "docs/example/index.html"))
 	require.NoError(t, err)
-	require.Contains(t, string(page), blockWith(t, d, "html", "kith.js"))
+	require.Contains(t, string(page), blockWith(t, d, "html", "autofill"))
 }
 
 // newShop starts kith dev, the shop of docs/example, and nginx in front of both with

@@ -184,15 +184,15 @@ export async function privacySignals({ visitor, eventually, assert, shop }) {
   }
 }
 
-/** With the service down a page has no error, and its form is filled from its own URL. */
+/** With the service down a page has no error, and gets no code: nobody can say whether that of its URL exists. */
 export async function down({ visitor, eventually, assert, shop }) {
   const page = await visitor();
   let failed = 0;
   page.on('requestfailed', () => failed++);
   await page.goto(shop + '/down?rsCode=ANNA10');
-  await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
-  await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'));
+  await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: '));
   await eventually(() => assert.ok(failed >= 3, `${failed} calls failed`));
+  assert.equal(await page.inputValue('#code'), '');
   assert.equal(await cookieOf(page), undefined, 'no cookie while the policy is unknown');
 }
 
@@ -214,4 +214,156 @@ export async function refused({ visitor, eventually, assert, shop }) {
   await page.goto(shop + '/plain');
   await page.evaluate(() => window._sqh.push(['init', { tenant_alias: 'shop', account_id: 'dora', user_id: 'dora', jwt: 'x.y.z' }]));
   await eventually(() => assert.ok(said.some((text) => text.includes('kith.js: a call was refused with status 401')), said.join('\n')));
+}
+
+/** A code that no user has is neither filled in nor given to the page's function; a known code of another cookie is. */
+export async function unknownCode({ visitor, eventually, assert, shop, kith }) {
+  const page = await visitor();
+  await page.goto(shop + '/landing?rsCode=NOBODY');
+  await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: '));
+  assert.equal(await page.inputValue('#code'), '');
+
+  const both = await visitor();
+  const value = squatch({ [new URL(kith).host]: { shop_CODE: { codes: { classic: 'NOBODY', spring: 'anna10' } } } });
+  await both.context().addCookies([{ name: '_saasquatch', domain: '.shop.example', path: '/', value }]);
+  await both.goto(shop + '/landing');
+  await eventually(async () => assert.equal(await both.inputValue('#code'), 'ANNA10'));
+}
+
+/** Opens the page with a React form, whose code field is a controlled input. Before the answer to the look-up arrives, the page gets to before. */
+async function reactPage({ visitor, shop }, before = async () => {}) {
+  const page = await visitor();
+  let asked, answer;
+  const looked = new Promise((resolve) => { asked = resolve; });
+  const released = new Promise((resolve) => { answer = resolve; });
+  await page.route('**/squatchcookiejson*', async (route) => {
+    asked();
+    await released;
+    await route.continue();
+  });
+  const seen = page.waitForResponse((response) => response.url().includes('squatchcookiejson'));
+  await page.goto(shop + '/react?rsCode=ANNA10');
+  await looked;
+  await before(page);
+  answer();
+  await (await seen).finished();
+  await page.waitForFunction(() => window.given !== undefined); // the function that is filled after the input
+  return page;
+}
+
+/** The code is in the state of a React component, which renders again with it. */
+export async function reactInput({ visitor, eventually, assert, shop }) {
+  const page = await reactPage({ visitor, shop }, (page) => page.evaluate(() => window.show(true)));
+  await eventually(async () => assert.equal(await page.textContent('#state'), 'state: ANNA10'));
+  assert.equal(await page.inputValue('#code'), 'ANNA10');
+  await page.evaluate(() => window.show(true)); // renders again
+  assert.equal(await page.inputValue('#code'), 'ANNA10');
+  await page.press('#code', 'End');
+  await page.type('#code', 'X');
+  assert.equal(await page.textContent('#state'), 'state: ANNA10X', 'the person can change it');
+}
+
+/** What a person typed stays, also an empty text, and also in an input that the page filled itself. */
+export async function typedValue({ visitor, assert, shop }) {
+  for (const [keys, want] of [[['E', 'V', 'E'], 'EVE'], [['E', 'Backspace'], '']]) {
+    const page = await reactPage({ visitor, shop }, async (page) => {
+      await page.evaluate(() => window.show(true));
+      await page.focus('#code');
+      for (const key of keys) await page.keyboard.press(key);
+    });
+    assert.equal(await page.evaluate(() => window.given), 'ANNA10');
+    assert.equal(await page.inputValue('#code'), want);
+    assert.equal(await page.textContent('#state'), 'state: ' + want);
+  }
+  const page = await reactPage({ visitor, shop }, (page) => page.evaluate(() => window.show('OWN7')));
+  assert.equal(await page.inputValue('#code'), 'OWN7');
+}
+
+/** A page that counts the observers of kith.js that observe it, in window.observing, and has the function that kith.js wants to be called after 10 s in window.expire. */
+const observed = (visitor) => async () => {
+  const page = await visitor();
+  await page.addInitScript(() => {
+    window.observing = 0;
+    window.MutationObserver = class extends MutationObserver {
+      // Playwright has observers of its own.
+      counts = new Error().stack.includes('/kith.js') ? 1 : 0;
+      observe(...given) { window.observing += this.counts; super.observe(...given); }
+      disconnect() { window.observing -= this.counts; super.disconnect(); }
+    };
+    const { setTimeout } = window;
+    window.setTimeout = (then, time) => { if (time === 10000) window.expire = then; else return setTimeout(then, time); };
+  });
+  return page;
+};
+
+/** An input that the page shows 1 s after the answer is filled, and the observer ends. */
+export async function lateInput({ visitor, eventually, assert, shop }) {
+  const page = await reactPage({ visitor: observed(visitor), shop });
+  assert.equal(await page.evaluate(() => window.observing), 1);
+  assert.equal(await page.locator('#code').count(), 0);
+  await page.evaluate(() => { setTimeout(() => window.show(true), 1000); });
+  await page.waitForSelector('#code');
+  await eventually(async () => assert.equal(await page.textContent('#state'), 'state: ANNA10'));
+  assert.equal(await page.inputValue('#code'), 'ANNA10');
+  assert.equal(await page.evaluate(() => window.observing), 0);
+}
+
+/** After 10 s without an input nothing is observed any more. */
+export async function noInput({ visitor, assert, shop }) {
+  const page = await reactPage({ visitor: observed(visitor), shop });
+  assert.equal(await page.evaluate(() => window.observing), 1);
+  await page.evaluate(() => window.expire());
+  assert.equal(await page.evaluate(() => window.observing), 0);
+  await page.evaluate(() => window.show(true));
+  await page.waitForSelector('#code');
+  assert.equal(await page.inputValue('#code'), '');
+}
+
+/** In a sandboxed frame the script makes no call and causes no message, while document.cookie and localStorage throw; the page's functions run. */
+export async function sandboxedFrame({ visitor, eventually, assert, shop }) {
+  for (const attribute of ['src="/sandboxed?rsCode=ANNA10"', 'srcdoc']) {
+    const page = await visitor();
+    const said = [], calls = [];
+    page.on('console', (message) => said.push(message.text()));
+    page.on('request', (request) => calls.push(new URL(request.url()).pathname));
+    await page.goto(shop + '/plain');
+    calls.length = 0;
+    await page.evaluate(async (attribute) => {
+      const frame = document.createElement('iframe');
+      frame.sandbox = 'allow-scripts allow-forms';
+      if (attribute == 'srcdoc') frame.srcdoc = await (await fetch('/sandboxed')).text();
+      else frame.src = attribute.slice(5, -1);
+      window.told = new Promise((resolve) => addEventListener('message', (event) => resolve(event.data)));
+      document.body.append(frame);
+    }, attribute);
+    assert.deepEqual(await page.evaluate(() => window.told), { cookie: 'SecurityError', localStorage: 'SecurityError', code: '', consent: true });
+    assert.equal(await page.frames()[1].inputValue('#code'), '');
+    assert.deepEqual(calls.filter((path) => !['/sandboxed', '/kith.js'].includes(path)), []);
+    assert.deepEqual(said, []);
+  }
+}
+
+/** A page of another origin may load the script by the tag of the guide, with version and hash; one that accepts only what permits it (COEP) too. */
+export async function integrity({ visitor, eventually, assert, shop, kith, snippets }) {
+  const tag = snippets.script.replace('src="/', `src="${kith}/`);
+  assert.ok(tag.includes(kith + '/kith.js?v=') && tag.includes('integrity="sha384-') && tag.includes('crossorigin'), tag);
+  for (const path of ['/empty', '/isolated']) {
+    const page = await visitor();
+    await page.goto(shop + path);
+    await page.setContent(tag);
+    await page.waitForFunction(() => window._sqh?.kith);
+  }
+  const isolated = await visitor();
+  await isolated.goto(shop + '/isolated');
+  await isolated.setContent(`<script src="${kith}/kith.js"></script>`);
+  await isolated.waitForFunction(() => window._sqh?.kith);
+
+  const wrong = await visitor();
+  await wrong.goto(shop + '/empty');
+  const loaded = await wrong.evaluate(([kith, hash]) => new Promise((resolve) => {
+    const script = document.createElement('script');
+    Object.assign(script, { src: kith + '/kith.js?v=0123456789abcdef', integrity: hash, crossOrigin: 'anonymous', onload: () => resolve(true), onerror: () => resolve(false) });
+    document.head.append(script);
+  }), [kith, tag.match(/integrity="([^"]*)"/)[1]]);
+  assert.equal(loaded, false, 'another version has no script');
 }
