@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strconv"
 	"testing"
@@ -40,6 +41,10 @@ func TestRateLimit(t *testing.T) {
 
 	_, calls = untilRefused("198.51.100.9", http.StatusNotFound, "/?rsCode=NOBODY", "Host: pages.example")
 	require.GreaterOrEqual(t, calls, limit, "pages with a code, at a host without a tenant")
+	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"kith.example":{"demo_CODE":{"codes":{"a":"NOBODY","b":"NOBODY2"}}}}`))
+	_, calls = untilRefused("192.0.2.9", http.StatusOK, "/a/demo/widgets/squatchcookiejson?cookies="+unsigned)
+	require.GreaterOrEqual(t, calls, limit/2-1, "each unknown code of a cookie is an attempt")
+	require.Equal(t, http.StatusOK, guess(s.edge, "/a/demo/widgets/squatchcookiejson", "192.0.2.9").status, "a visitor without a code")
 	untilRefused("203.0.113.9", http.StatusUnauthorized, "/api/v1/demo/code/NOBODY", "Authorization: Basic eDp4") // nor may keys be tried
 	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/demo/code/NOBODY", "203.0.113.9", s.auth("demo")).status, "the key")
 	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/test_demo/open/code/NOBODY", "203.0.113.9").status, "a test tenant")
