@@ -35,7 +35,7 @@ func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // referralCookie handles GET /a/{tenant}/widgets/squatchcookiejson: the codes in the
-// visitor's cookies. Anybody can write codes into two of the cookies, so unknown ones are
+// visitor's cookies. Any client can write codes into two of the cookies, so unknown ones are
 // counted as guesses.
 func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))

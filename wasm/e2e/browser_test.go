@@ -144,12 +144,12 @@ const reactForm = `<div id="root"></div><script>
 // sandboxed is a page for a sandboxed frame. It reports to its parent what throws there,
 // and what kith.js gave it.
 const sandboxed = `<input id="code"><script>
-	const told = {};
+	const result = {};
 	for (const [name, read] of [['cookie', () => document.cookie], ['localStorage', () => window.localStorage]]) {
-		try { read(); told[name] = ''; } catch (e) { told[name] = e.name; }
+		try { read(); result[name] = ''; } catch (e) { result[name] = e.name; }
 	}
-	_sqh = [['init', {tenant_alias: 'shop', account_id: 'a', user_id: 'u', jwt: 'x'}], ['consent'], ['autofill', '#code'], function () { told.consent = true },
-		['autofill', function (code) { told.code = code; parent.postMessage(told, '*') }]];
+	_sqh = [['init', {tenant_alias: 'shop', account_id: 'a', user_id: 'u', jwt: 'x'}], ['consent'], ['autofill', '#code'], function () { result.consent = true },
+		['autofill', function (code) { result.code = code; parent.postMessage(result, '*') }]];
 </script>`
 
 // play runs scenarios of browser/FILE.mjs, each as a subtest.

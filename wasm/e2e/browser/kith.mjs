@@ -184,7 +184,7 @@ export async function privacySignals({ visitor, eventually, assert, shop }) {
   }
 }
 
-/** With the service down a page has no error, and gets no code: nobody can say whether that of its URL exists. */
+/** With the service down a page has no error, and gets no code, because no service can confirm the code of its URL. */
 export async function down({ visitor, eventually, assert, shop }) {
   const page = await visitor();
   let failed = 0;
@@ -333,10 +333,10 @@ export async function sandboxedFrame({ visitor, eventually, assert, shop }) {
       frame.sandbox = 'allow-scripts allow-forms';
       if (attribute == 'srcdoc') frame.srcdoc = await (await fetch('/sandboxed')).text();
       else frame.src = attribute.slice(5, -1);
-      window.told = new Promise((resolve) => addEventListener('message', (event) => resolve(event.data)));
+      window.result = new Promise((resolve) => addEventListener('message', (event) => resolve(event.data)));
       document.body.append(frame);
     }, attribute);
-    assert.deepEqual(await page.evaluate(() => window.told), { cookie: 'SecurityError', localStorage: 'SecurityError', code: '', consent: true });
+    assert.deepEqual(await page.evaluate(() => window.result), { cookie: 'SecurityError', localStorage: 'SecurityError', code: '', consent: true });
     assert.equal(await page.frames()[1].inputValue('#code'), '');
     assert.deepEqual(calls.filter((path) => !['/sandboxed', '/kith.js'].includes(path)), []);
     assert.deepEqual(said, []);
