@@ -511,7 +511,14 @@ func (r reader) selected(of ast.Expr, literals map[*ast.BasicLit]bool) []string 
 			}
 		}
 	}
-	list, ok := in.of.values[name].(*ast.CompositeLit)
+	value := in.of.values[name]
+	if with, ok := value.(*ast.CallExpr); ok {
+		// Columns of other selections follow; a table is in none of them.
+		if method, ok := with.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "With" {
+			value = method.X
+		}
+	}
+	list, ok := value.(*ast.CompositeLit)
 	if !ok {
 		return []string{sqltest.Unknown}
 	}

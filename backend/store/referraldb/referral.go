@@ -4,7 +4,7 @@ package referraldb
 import (
 	"cmp"
 	"context"
-	"database/sql"
+	"fmt"
 
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
@@ -138,40 +138,64 @@ func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.W
 	if w.ByRow {
 		own = `+r.tenant = ?`
 	}
-	rows, err := r.QueryContext(ctx, SelectReferrals+`
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+From+`
 		WHERE `+own+` AND `+w.SQL()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.ArgsFor(tenant), limit, offset)...)
-	page, err := store.Collect(rows, err, "referrals", Scan)
+	page, err := Columns.All(rows, err, "referrals")
 	if err != nil {
 		return nil, err
 	}
 	return page, rewarddb.AttachTo(ctx, r, tenant, page)
 }
 
-// SelectReferrals is the beginning of a statement that Scan reads: referrals r, with
-// the profiles of their users.
-const SelectReferrals = `SELECT r.id, r.program, r.state, r.code,
-			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
-			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
-			r.referred_account_id, coalesce(r.referred_user_id, ''), coalesce(b.email, ''),
-			coalesce(b.first_name, ''), coalesce(b.last_name, ''), coalesce(b.image_url, ''),
-			r.share_medium, r.share_link, r.referrer_moderation, r.referrer_by_hand, r.referred_moderation,
-			r.referred_by_hand, r.fraud_signals, r.started_at, coalesce(r.converted_at, 0), coalesce(r.ended_at, 0),
-			r.moderated_at, coalesce(r.by_hand_at, 0), r.updated_at
-		FROM referral r
+// Columns select a referral of From, without the rewards.
+var Columns = store.Selection[referral.Referral]{
+	store.Col(`r.id`, func(r *referral.Referral) any { return &r.ID }),
+	store.Col(`r.program`, func(r *referral.Referral) any { return &r.Program }),
+	store.Col(`r.state`, func(r *referral.Referral) any { return &r.State }),
+	store.Col(`r.code`, func(r *referral.Referral) any { return &r.Code }),
+	store.Col(`r.referrer_account_id`, func(r *referral.Referral) any { return &r.Referrer.Account }),
+	store.Col(`r.referrer_user_id`, func(r *referral.Referral) any { return &r.Referrer.User }),
+	store.Col(`coalesce(a.email, '')`, func(r *referral.Referral) any { return &r.Referrer.Email }),
+	store.Col(`coalesce(a.first_name, '')`, func(r *referral.Referral) any { return &r.ReferrerProfile.FirstName }),
+	store.Col(`coalesce(a.last_name, '')`, func(r *referral.Referral) any { return &r.ReferrerProfile.LastName }),
+	store.Col(`coalesce(a.image_url, '')`, func(r *referral.Referral) any { return &r.ReferrerProfile.ImageURL }),
+	store.Col(`r.referred_account_id`, func(r *referral.Referral) any { return &r.Referred.Account }),
+	store.Col(`coalesce(r.referred_user_id, '')`, func(r *referral.Referral) any { return &r.Referred.User }),
+	store.Col(`coalesce(b.email, '')`, func(r *referral.Referral) any { return &r.Referred.Email }),
+	store.Col(`coalesce(b.first_name, '')`, func(r *referral.Referral) any { return &r.ReferredProfile.FirstName }),
+	store.Col(`coalesce(b.last_name, '')`, func(r *referral.Referral) any { return &r.ReferredProfile.LastName }),
+	store.Col(`coalesce(b.image_url, '')`, func(r *referral.Referral) any { return &r.ReferredProfile.ImageURL }),
+	store.Col(`r.share_medium`, func(r *referral.Referral) any { return &r.ShareMedium }),
+	store.Col(`r.share_link`, func(r *referral.Referral) any { return &r.ShareLink }),
+	store.Col(`r.referrer_moderation`, func(r *referral.Referral) any { return &r.Moderation.Referrer.Status }),
+	store.Col(`r.referrer_by_hand`, func(r *referral.Referral) any { return &r.Moderation.Referrer.ByHand }),
+	store.Col(`r.referred_moderation`, func(r *referral.Referral) any { return &r.Moderation.Referred.Status }),
+	store.Col(`r.referred_by_hand`, func(r *referral.Referral) any { return &r.Moderation.Referred.ByHand }),
+	store.Col(`r.fraud_signals`, func(r *referral.Referral) any { return signals{r} }),
+	store.Col(`r.started_at`, func(r *referral.Referral) any { return &r.Started }),
+	store.Col(`coalesce(r.converted_at, 0)`, func(r *referral.Referral) any { return &r.Converted }),
+	store.Col(`coalesce(r.ended_at, 0)`, func(r *referral.Referral) any { return &r.Ended }),
+	store.Col(`r.moderated_at`, func(r *referral.Referral) any { return &r.Moderation.Moderated }),
+	store.Col(`coalesce(r.by_hand_at, 0)`, func(r *referral.Referral) any { return &r.Moderation.ByHand }),
+	store.Col(`r.updated_at`, func(r *referral.Referral) any { return &r.Modified }),
+}
+
+// From are the tables of Columns: referrals r with the profiles of their users, a and b.
+const From = ` FROM referral r
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
 		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id`
 
-// Scan reads a row of SelectReferrals, without the rewards.
-func Scan(rows *sql.Rows, r *referral.Referral) error {
-	var signals string
-	a, b, m := &r.ReferrerProfile, &r.ReferredProfile, &r.Moderation
-	err := rows.Scan(&r.ID, &r.Program, &r.State, &r.Code,
-		&r.Referrer.Account, &r.Referrer.User, &r.Referrer.Email, &a.FirstName, &a.LastName, &a.ImageURL,
-		&r.Referred.Account, &r.Referred.User, &r.Referred.Email, &b.FirstName, &b.LastName, &b.ImageURL,
-		&r.ShareMedium, &r.ShareLink, &m.Referrer.Status, &m.Referrer.ByHand, &m.Referred.Status, &m.Referred.ByHand,
-		&signals, &r.Started, &r.Converted, &r.Ended, &m.Moderated, &m.ByHand, &r.Modified)
-	m.Signals = wire.ParseFraudSignals(signals)
-	return err
+// signals scans the fraud signals of a referral.
+type signals struct{ of *referral.Referral }
+
+// Scan implements sql.Scanner.
+func (s signals) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("store: fraud signals are %T, not text", value)
+	}
+	s.of.Moderation.Signals = wire.ParseFraudSignals(text)
+	return nil
 }
 
 // AppendRow adds a referral to the rows of Put.

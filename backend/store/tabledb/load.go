@@ -94,13 +94,15 @@ type IntakePosition struct {
 	Last int64 `json:"last"`
 }
 
+var intakeColumns = store.Selection[IntakePosition]{
+	store.Col(`(SELECT seq FROM intake_cursor)`, func(i *IntakePosition) any { return &i.Cursor }),
+	store.Col(`(SELECT coalesce(max(seq), 0) FROM intake)`, func(i *IntakePosition) any { return &i.Last }),
+}
+
 // ReadIntakePosition returns the current state of the intake.
 func ReadIntakePosition(ctx context.Context, r store.Reads) (i IntakePosition, err error) {
-	err = r.QueryRowContext(ctx, `SELECT (SELECT seq FROM intake_cursor), (SELECT coalesce(max(seq), 0) FROM intake)`).Scan(&i.Cursor, &i.Last)
-	if err != nil {
-		return i, fmt.Errorf("store: intake: %w", err)
-	}
-	return i, nil
+	_, err = intakeColumns.One(r.QueryRowContext(ctx, `SELECT `+intakeColumns.SQL()), "intake", &i)
+	return i, err
 }
 
 // IntakeShift returns what to subtract from the numbers of event calls of another

@@ -209,25 +209,19 @@ func (u *Unit) loadAccounts() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	return []query{{userdb.SelectAccounts + `, (SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id),
-			coalesce(f.id, ''), coalesce(f.created_at, 0)
+	return []query{{`SELECT ` + accountColumns.SQL() + `
 		FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value
 		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
 		LEFT JOIN user f ON +f.tenant = a.tenant AND f.rowid = (SELECT u.rowid FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id ORDER BY u.created_at, u.id LIMIT 1)`,
-		[]any{string(u.Tenant), store.TextList(strs(ids))}, reading(
-			func(rows *sql.Rows, a *state.Account) error {
-				return userdb.ScanAccount(extraColumns{rows, []any{&a.Users, &a.First, &a.FirstCreated}}, &a.Account)
-			},
-			func(a state.Account) { u.Accounts.Load(a.ID, a) })}}
+		[]any{string(u.Tenant), store.TextList(strs(ids))}, bySelection(accountColumns, func(a state.Account) { u.Accounts.Load(a.ID, a) })}}
 }
 
-// extraColumns scans additional columns after those that Scan is called with.
-type extraColumns struct {
-	rows *sql.Rows
-	more []any
-}
-
-func (a extraColumns) Scan(into ...any) error { return a.rows.Scan(append(into, a.more...)...) }
+// accountColumns select an account a with its first user f and the number of its users.
+var accountColumns = store.Selection[state.Account]{
+	store.Col(`(SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id)`, func(a *state.Account) any { return &a.Users }),
+	store.Col(`coalesce(f.id, '')`, func(a *state.Account) any { return &a.First }),
+	store.Col(`coalesce(f.created_at, 0)`, func(a *state.Account) any { return &a.FirstCreated }),
+}.With(store.Nested(userdb.AccountColumns, func(a *state.Account) *referral.Account { return &a.Account }))
 
 // absent marks the wanted keys of a table as not stored, and returns them. Loading a
 // stored value replaces the mark.
@@ -257,16 +251,14 @@ func (u *Unit) loadUsers() []query {
 	given := store.Identities(ids)
 	var found []referral.User
 	return []query{
-		{`SELECT ` + userdb.UserColumns + ` FROM json_each(?2) given CROSS JOIN user u
+		{`SELECT ` + userdb.UserColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN user u
 			ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`,
-			[]any{string(u.Tenant), given}, reading(
-				func(rows *sql.Rows, one *referral.User) error { return userdb.ScanUser(rows, one) },
-				func(one referral.User) { found = append(found, one) })},
-		{`SELECT c.account_id, c.user_id, c.program, c.code, c.link_only, coalesce(c.linked_at, 0) FROM json_each(?2) given CROSS JOIN code c
+			[]any{string(u.Tenant), given}, bySelection(userdb.UserColumns, func(one referral.User) { found = append(found, one) })},
+		{`SELECT ` + userdb.OwnedColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN code c
 			ON c.tenant = ?1 AND c.account_id = given.value ->> 0 AND c.user_id = given.value ->> 1 ORDER BY c.program, c.rowid`,
 			[]any{string(u.Tenant), given}, func(rows *sql.Rows) error {
 				stored := map[referral.Identity][]referral.OwnedCode{}
-				err := reading(scanOwnedBy, func(o ownedBy) { stored[o.owner] = append(stored[o.owner], o.OwnedCode) })(rows)
+				err := bySelection(userdb.OwnedColumns, func(o userdb.Owned) { stored[o.Owner] = append(stored[o.Owner], o.OwnedCode) })(rows)
 				for _, one := range found {
 					who := referral.Identity{Account: one.Account, User: one.ID}
 					one.Codes, one.Links = referral.Primary(stored[who])
@@ -277,25 +269,15 @@ func (u *Unit) loadUsers() []query {
 	}
 }
 
-type ownedBy struct {
-	owner referral.Identity
-	referral.OwnedCode
-}
-
-func scanOwnedBy(rows *sql.Rows, o *ownedBy) error {
-	return userdb.ScanOwned(rows, &o.owner, &o.OwnedCode)
-}
-
 // loadCodes loads the codes that are wanted.
 func (u *Unit) loadCodes() []query {
 	keys := absent(&u.Codes)
 	if len(keys) == 0 {
 		return nil
 	}
-	return []query{{userdb.SelectCodes + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
+	return []query{{`SELECT ` + userdb.CodeColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
 		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`,
-		[]any{string(u.Tenant), store.TextList(keys)}, reading(
-			func(rows *sql.Rows, c *referral.Code) error { return rows.Scan(userdb.CodeFields(c)...) },
+		[]any{string(u.Tenant), store.TextList(keys)}, bySelection(userdb.CodeColumns,
 			func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) })}}
 }
 
@@ -334,8 +316,8 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	args := append([]any{string(u.Tenant), given}, more...)
 	var found []referral.Referral
 	return []query{
-		{referraldb.SelectReferrals + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
-			args, reading(referraldb.Scan, func(r referral.Referral) { found = append(found, r) })},
+		{`SELECT ` + referraldb.Columns.SQL() + referraldb.From + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
+			args, bySelection(referraldb.Columns, func(r referral.Referral) { found = append(found, r) })},
 		{`SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
 			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
 			rewards := map[string][]reward.Reward{}

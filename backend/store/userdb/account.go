@@ -4,9 +4,6 @@ package userdb
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -15,20 +12,14 @@ import (
 
 // Account returns an account with its standing; ok is false if it does not exist.
 func Account(ctx context.Context, r store.Reads, tenant core.TenantAlias, id core.AccountID) (a referral.Account, ok bool, err error) {
-	err = ScanAccount(r.QueryRowContext(ctx, accountSelect+` AND a.id = ?`, string(tenant), string(id)), &a)
-	if errors.Is(err, sql.ErrNoRows) {
-		return a, false, nil
-	}
-	if err != nil {
-		return a, false, fmt.Errorf("store: account: %w", err)
-	}
-	return a, true, nil
+	ok, err = AccountColumns.One(r.QueryRowContext(ctx, `SELECT `+AccountColumns.SQL()+accounts+` AND a.id = ?`, string(tenant), string(id)), "account", &a)
+	return a, ok, err
 }
 
 // Accounts returns those accounts of a list that exist.
 func Accounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []core.AccountID) (map[core.AccountID]referral.Account, error) {
-	rows, err := r.QueryContext(ctx, accountSelect+` AND a.id IN (`+store.Placeholders(len(ids))+`)`, idArgs(tenant, ids)...)
-	found, err := store.Collect(rows, err, "accounts", func(rows *sql.Rows, a *referral.Account) error { return ScanAccount(rows, a) })
+	rows, err := r.QueryContext(ctx, `SELECT `+AccountColumns.SQL()+accounts+` AND a.id IN (`+store.Placeholders(len(ids))+`)`, idArgs(tenant, ids)...)
+	found, err := AccountColumns.All(rows, err, "accounts")
 	byID := make(map[core.AccountID]referral.Account, len(found))
 	for _, a := range found {
 		byID[a.ID] = a
@@ -36,13 +27,25 @@ func Accounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids [
 	return byID, err
 }
 
-// SelectAccounts is the beginning of a statement that ScanAccount reads: accounts a
-// joined with the referrals r by which they were referred.
-const SelectAccounts = `SELECT a.id, a.currency, a.status, a.billing_interval, a.billing_value, a.value,
-		a.payment_provider_id, a.first_paid_at, a.identified, a.created_at, r.state, r.code`
+// AccountColumns select an account a joined with the referral r by which it was
+// referred, if any.
+var AccountColumns = store.Selection[referral.Account]{
+	store.Col(`a.id`, func(a *referral.Account) any { return &a.ID }),
+	store.Col(`a.currency`, func(a *referral.Account) any { return &a.Currency }),
+	store.Col(`a.status`, func(a *referral.Account) any { return &a.Status }),
+	store.Col(`a.billing_interval`, func(a *referral.Account) any { return &a.Interval }),
+	store.Col(`a.billing_value`, func(a *referral.Account) any { return &a.IntervalValue }),
+	store.Col(`a.value`, func(a *referral.Account) any { return &a.Value }),
+	store.Col(`coalesce(a.payment_provider_id, '')`, func(a *referral.Account) any { return &a.PaymentProviderID }),
+	store.Col(`coalesce(a.first_paid_at, 0)`, func(a *referral.Account) any { return &a.Standing.FirstPaid }),
+	store.Col(`a.identified`, func(a *referral.Account) any { return &a.Standing.Identified }),
+	store.Col(`a.created_at`, func(a *referral.Account) any { return &a.Created }),
+	store.Col(`coalesce(r.state, 'none')`, func(a *referral.Account) any { return &a.Standing.Referral }),
+	store.Col(`coalesce(r.code, '')`, func(a *referral.Account) any { return &a.Standing.Code }),
+}
 
-const accountSelect = SelectAccounts + `
-	FROM account a LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
+// accounts are the tables of AccountColumns.
+const accounts = ` FROM account a LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
 	WHERE a.tenant = ?`
 
 // idArgs returns the tenant and the ids as arguments of a statement.
@@ -52,24 +55,6 @@ func idArgs(tenant core.TenantAlias, ids []core.AccountID) []any {
 		args = append(args, string(id))
 	}
 	return args
-}
-
-// ScanAccount reads a row of SelectAccounts.
-func ScanAccount(row interface{ Scan(...any) error }, a *referral.Account) error {
-	var provider, state, code sql.NullString
-	var firstPaid sql.NullInt64
-	err := row.Scan(&a.ID, &a.Currency, &a.Status, &a.Interval, &a.IntervalValue, &a.Value,
-		&provider, &firstPaid, &a.Standing.Identified, &a.Created, &state, &code)
-	if err != nil {
-		return err
-	}
-	a.PaymentProviderID = core.PaymentProviderID(provider.String)
-	a.Standing.FirstPaid = core.Time(firstPaid.Int64)
-	a.Standing.Referral = referral.None
-	if state.Valid {
-		a.Standing.Referral, a.Standing.Code = referral.State(state.String), core.ReferralCode(code.String)
-	}
-	return nil
 }
 
 // AccountOfProvider returns the account with a payment provider id, or "" if no

@@ -2,9 +2,6 @@ package userdb
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"strings"
 
 	"kith/backend/store"
@@ -15,17 +12,10 @@ import (
 // Code returns a code with its owner; the case of letters does not matter. ok is
 // false if the code does not exist.
 func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (c referral.Code, ok bool, err error) {
-	err = r.QueryRowContext(ctx, SelectCodes+`
-		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
-		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
-		Scan(CodeFields(&c)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return c, false, nil
-	}
-	if err != nil {
-		return c, false, fmt.Errorf("store: code: %w", err)
-	}
-	return c, true, nil
+	ok, err = CodeColumns.One(r.QueryRowContext(ctx, `SELECT `+CodeColumns.SQL()+` FROM code c
+		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
+		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)), "code", &c)
+	return c, ok, err
 }
 
 // CodesThatRefer returns those of the codes, asked for in any case, that users have who
@@ -38,64 +28,68 @@ func CodesThatRefer(ctx context.Context, r store.Reads, tenant core.TenantAlias,
 	for _, c := range codes {
 		args = append(args, string(c))
 	}
-	rows, err := r.QueryContext(ctx, `SELECT c.code
+	return store.List[core.ReferralCode](ctx, r, "codes that refer", `SELECT c.code
 		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
-		WHERE c.tenant = ? AND c.code IN (?`+strings.Repeat(", ?", len(codes)-1)+`) AND u.blocked_at IS NULL`, args...)
-	return store.Collect(rows, err, "codes that refer", func(rows *sql.Rows, c *core.ReferralCode) error { return rows.Scan(c) })
+		WHERE c.tenant = ? AND c.code IN (`+store.Placeholders(len(codes))+`) AND u.blocked_at IS NULL`, args...)
 }
 
-// SelectCodes is the beginning of a statement whose columns CodeFields takes: codes c
-// joined with their owners u.
-const SelectCodes = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
-	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL, c.link_only`
+// CodeColumns select a code c joined with its owner u.
+var CodeColumns = store.Selection[referral.Code]{
+	store.Col(`c.code`, func(c *referral.Code) any { return &c.Code }),
+	store.Col(`c.program`, func(c *referral.Code) any { return &c.Program }),
+	store.Col(`c.account_id`, func(c *referral.Code) any { return &c.Owner.Account }),
+	store.Col(`c.user_id`, func(c *referral.Code) any { return &c.Owner.User }),
+	store.Col(`c.created_at`, func(c *referral.Code) any { return &c.Created }),
+	store.Col(`u.email`, func(c *referral.Code) any { return &c.Owner.Email }),
+	store.Col(`u.first_name`, func(c *referral.Code) any { return &c.FirstName }),
+	store.Col(`u.last_name`, func(c *referral.Code) any { return &c.LastName }),
+	store.Col(`u.blocked_at IS NOT NULL`, func(c *referral.Code) any { return &c.Blocked }),
+	store.Col(`c.link_only`, func(c *referral.Code) any { return &c.LinkOnly }),
+}
 
-// CodeFields returns the pointers that the columns of SelectCodes are scanned into.
-func CodeFields(c *referral.Code) []any {
-	return []any{
-		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
-		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked, &c.LinkOnly,
-	}
+// Owned is a code of a user.
+type Owned struct {
+	Owner referral.Identity
+	referral.OwnedCode
+}
+
+// OwnedColumns select a code c of a user.
+var OwnedColumns = store.Selection[Owned]{
+	store.Col(`c.account_id`, func(o *Owned) any { return &o.Owner.Account }),
+	store.Col(`c.user_id`, func(o *Owned) any { return &o.Owner.User }),
+	store.Col(`c.program`, func(o *Owned) any { return &o.Program }),
+	store.Col(`c.code`, func(o *Owned) any { return &o.Code }),
+	store.Col(`c.link_only`, func(o *Owned) any { return &o.LinkOnly }),
+	store.Col(`coalesce(c.linked_at, 0)`, func(o *Owned) any { return &o.Linked }),
 }
 
 // codesOf returns, for each program, the newest code of a user and the share link
 // that was last given to the user.
 func codesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, user core.UserID) (codes, links []referral.UserCode, err error) {
-	rows, err := r.QueryContext(ctx, ownedColumns+` WHERE tenant = ? AND account_id = ? AND user_id = ? ORDER BY program, rowid`,
+	rows, err := r.QueryContext(ctx, `SELECT `+OwnedColumns.SQL()+` FROM code c WHERE c.tenant = ? AND c.account_id = ? AND c.user_id = ? ORDER BY c.program, c.rowid`,
 		string(tenant), string(account), string(user))
-	stored, err := store.Collect(rows, err, "codes", func(rows *sql.Rows, c *referral.OwnedCode) error {
-		return ScanOwned(rows, new(referral.Identity), c)
-	})
-	codes, links = referral.Primary(stored)
+	stored, err := OwnedColumns.All(rows, err, "codes")
+	owned := make([]referral.OwnedCode, len(stored))
+	for i, o := range stored {
+		owned[i] = o.OwnedCode
+	}
+	codes, links = referral.Primary(owned)
 	return codes, links, err
-}
-
-const ownedColumns = `SELECT account_id, user_id, program, code, link_only, coalesce(linked_at, 0) FROM code`
-
-// ScanOwned reads the columns account_id, user_id, program, code, link_only and
-// linked_at of a code; linked_at must not be NULL.
-func ScanOwned(rows *sql.Rows, owner *referral.Identity, c *referral.OwnedCode) error {
-	return rows.Scan(&owner.Account, &owner.User, &c.Program, &c.Code, &c.LinkOnly, &c.Linked)
 }
 
 // attachCodes sets the codes and share links of users, as codesOf returns them.
 func attachCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.User) error {
-	type owned struct {
-		owner referral.Identity
-		referral.OwnedCode
-	}
 	args := []any{string(tenant)}
 	for _, u := range page {
 		args = append(args, string(u.Account), string(u.ID))
 	}
-	rows, err := r.QueryContext(ctx, ownedColumns+`
-		WHERE tenant = ? AND (account_id, user_id) IN (VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?), ", len(page)), ", ")+`)
-		ORDER BY program, rowid`, args...)
-	all, err := store.Collect(rows, err, "codes of users", func(rows *sql.Rows, o *owned) error {
-		return ScanOwned(rows, &o.owner, &o.OwnedCode)
-	})
+	rows, err := r.QueryContext(ctx, `SELECT `+OwnedColumns.SQL()+` FROM code c
+		WHERE c.tenant = ? AND (c.account_id, c.user_id) IN (VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?), ", len(page)), ", ")+`)
+		ORDER BY c.program, c.rowid`, args...)
+	all, err := OwnedColumns.All(rows, err, "codes of users")
 	stored := map[referral.Identity][]referral.OwnedCode{}
 	for _, o := range all {
-		stored[o.owner] = append(stored[o.owner], o.OwnedCode)
+		stored[o.Owner] = append(stored[o.Owner], o.OwnedCode)
 	}
 	for i, u := range page {
 		page[i].Codes, page[i].Links = referral.Primary(stored[referral.Identity{Account: u.Account, User: u.ID}])

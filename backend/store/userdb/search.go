@@ -2,7 +2,6 @@ package userdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -33,9 +32,9 @@ func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referr
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
+	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns.SQL()+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
-	page, err = store.Collect(rows, err, "users", func(rows *sql.Rows, u *referral.User) error { return ScanUser(rows, u) })
+	page, err = UserColumns.All(rows, err, "users")
 	if err != nil || len(page) == 0 {
 		return nil, total, err
 	}

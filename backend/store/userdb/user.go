@@ -2,9 +2,7 @@ package userdb
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"kith/backend/store"
@@ -14,9 +12,9 @@ import (
 
 // UsersByID returns those users of a list that exist, with their codes, in no order.
 func UsersByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []referral.Identity) ([]referral.User, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns+` FROM json_each(?2) given CROSS JOIN user u
+	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns.SQL()+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), store.Identities(ids))
-	found, err := store.Collect(rows, err, "users by id", func(rows *sql.Rows, u *referral.User) error { return ScanUser(rows, u) })
+	found, err := UserColumns.All(rows, err, "users by id")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -26,34 +24,46 @@ func UsersByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids 
 // User returns a user with the newest code and share link of each program; ok is false
 // if the user does not exist.
 func User(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (u referral.User, ok bool, err error) {
-	err = ScanUser(r.QueryRowContext(ctx, `SELECT `+UserColumns+` FROM user u
-		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), &u)
-	if errors.Is(err, sql.ErrNoRows) {
-		return u, false, nil
-	}
-	if err != nil {
-		return u, false, fmt.Errorf("store: user: %w", err)
+	ok, err = UserColumns.One(r.QueryRowContext(ctx, `SELECT `+UserColumns.SQL()+` FROM user u
+		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), "user", &u)
+	if err != nil || !ok {
+		return u, false, err
 	}
 	u.Codes, u.Links, err = codesOf(ctx, r, tenant, account, id)
 	return u, true, err
 }
 
-// UserColumns are the columns of a user u, in the order of ScanUser.
-const UserColumns = `u.account_id, u.id, u.first_name, u.last_name, u.email, u.image_url, u.locale, u.country_code,
-	u.referable, u.custom_fields, u.segments, u.cookie_id, u.first_seen_ip, u.last_seen_ip, coalesce(u.us_tax_form_at, 0),
-	u.created_at, coalesce(u.blocked_at, 0)`
+// UserColumns select a user u without the codes, which have their own rows.
+var UserColumns = store.Selection[referral.User]{
+	store.Col(`u.account_id`, func(u *referral.User) any { return &u.Account }),
+	store.Col(`u.id`, func(u *referral.User) any { return &u.ID }),
+	store.Col(`u.first_name`, func(u *referral.User) any { return &u.FirstName }),
+	store.Col(`u.last_name`, func(u *referral.User) any { return &u.LastName }),
+	store.Col(`u.email`, func(u *referral.User) any { return &u.Email }),
+	store.Col(`u.image_url`, func(u *referral.User) any { return &u.ImageURL }),
+	store.Col(`u.locale`, func(u *referral.User) any { return &u.Locale }),
+	store.Col(`u.country_code`, func(u *referral.User) any { return &u.CountryCode }),
+	store.Col(`u.referable`, func(u *referral.User) any { return &u.Referable }),
+	store.Col(`u.custom_fields`, func(u *referral.User) any { return &u.CustomFields }),
+	store.Col(`u.segments`, func(u *referral.User) any { return jsonList{&u.Segments} }),
+	store.Col(`u.cookie_id`, func(u *referral.User) any { return &u.CookieID }),
+	store.Col(`u.first_seen_ip`, func(u *referral.User) any { return &u.FirstSeenIP }),
+	store.Col(`u.last_seen_ip`, func(u *referral.User) any { return &u.LastSeenIP }),
+	store.Col(`coalesce(u.us_tax_form_at, 0)`, func(u *referral.User) any { return &u.USTaxForm }),
+	store.Col(`u.created_at`, func(u *referral.User) any { return &u.Created }),
+	store.Col(`coalesce(u.blocked_at, 0)`, func(u *referral.User) any { return &u.Blocked }),
+}
 
-// ScanUser reads a row of UserColumns. It does not set the codes, which have their own
-// rows.
-func ScanUser(row interface{ Scan(...any) error }, u *referral.User) error {
-	var segments string
-	err := row.Scan(&u.Account, &u.ID, &u.FirstName, &u.LastName, &u.Email, &u.ImageURL, &u.Locale, &u.CountryCode,
-		&u.Referable, &u.CustomFields, &segments, &u.CookieID, &u.FirstSeenIP, &u.LastSeenIP, &u.USTaxForm,
-		&u.Created, &u.Blocked)
-	if err != nil {
-		return err
+// jsonList scans a JSON array of texts.
+type jsonList struct{ into *[]string }
+
+// Scan implements sql.Scanner.
+func (l jsonList) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("store: a list is %T, not text", value)
 	}
-	return json.Unmarshal([]byte(segments), &u.Segments)
+	return json.Unmarshal([]byte(text), l.into)
 }
 
 // UserExists reports whether a user exists.
@@ -65,14 +75,10 @@ func UserExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 // FirstUser returns the oldest user of an account; of several created at the same time,
 // the one with the lowest id. ok is false if the account has no user.
 func FirstUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (u referral.User, ok bool, err error) {
-	var id core.UserID
-	err = r.QueryRowContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
-		string(tenant), string(account)).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return u, false, nil
-	}
-	if err != nil {
-		return u, false, fmt.Errorf("store: first user: %w", err)
+	id, err := store.OneOrZero[core.UserID](ctx, r, "first user", `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
+		string(tenant), string(account))
+	if err != nil || id == "" {
+		return u, false, err
 	}
 	return User(ctx, r, tenant, account, id)
 }
