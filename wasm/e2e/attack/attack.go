@@ -286,7 +286,7 @@ var Elsewhere = []Shown{
 	{"hole 14: a solved challenge, used as a notification", []string{"wasm/e2e.TestAttack_SolvedChallenge", "backend/gateway.FuzzAnswerChallenge"}},
 	{"hole 14: the error of a failed delivery reveals our network", []string{"backend/sender.TestReason_HidesOurNetwork"}},
 	{"hole 14: half a character", []string{"core/wire.TestLoneSurrogate"}},
-	{"hole 15: a wrong master key, a mistyped folder", []string{"backend/cmd/kith.TestDatabase_IsNotMadeByCommandsAboutATenant", "backend/cmd/kith.TestDatabase_IsNotMadeByAnEdge"}},
+	{"hole 15: a wrong master key, a mistyped folder", []string{"backend/cmd/kith.TestDatabase_IsNotCreatedByTenantCommands", "backend/cmd/kith.TestDatabase_IsNotCreatedByAnEdge"}},
 	{"a webhook to a private address, by name, by redirect, by a name that changes", []string{"backend/sender.TestGuard_RefusesPrivateAddresses", "backend/sender.TestSend_ReachesOnlyPublicAddresses", "backend/sender.TestSend_FollowsNoRedirect", "backend/sender.TestSend_RebindingName"}},
 	{"XXE in a notification of the gateway, the only XML that is read", []string{"backend/gateway/xmltree.TestParse_Refuses", "backend/gateway.FuzzParseNotification_Text"}},
 	{"paths in the names of SFTP files", []string{"backend/sftp.TestOpen_NamesThatAreRefused", "backend/sftp.TestOperations_AreRefused", "backend/sftp.TestConnection_OffersNothingElse"}},
