@@ -109,7 +109,7 @@ mkdir -p "$work/python"
 for language in java python go; do
 	run "$language: generate and compile the client" 60 make_$language
 	start
-	run "$language: the README's story" 5 story_$language "$edge"
+	run "$language: the story of a referral" 5 story_$language "$edge"
 	echo "ok: $language"
 done
 failed=0
