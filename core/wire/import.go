@@ -35,26 +35,28 @@ var arenas fastjson.ArenaPool
 // object calls parse with the row as an object, whose values are valid until parse
 // returns.
 func (row Row) object(parse func(*fastjson.Value) error) error {
-	if row.line == nil {
-		a := arenas.Get()
+	if row.line != nil {
+		if err := checkRow(row.line); err != nil {
+			return err
+		}
+		return parseChecked(row.line, parse)
+	}
+	a := arenas.Get()
+	if row.size() <= maxKept {
 		defer func() {
 			a.Reset()
 			arenas.Put(a)
 		}()
-		return parse(row.values(a))
 	}
-	if err := checkRow(row.line); err != nil {
-		return err
+	return parse(row.values(a))
+}
+
+// size returns the number of bytes of the cells.
+func (row Row) size() (n int) {
+	for _, cell := range row.cells {
+		n += len(cell)
 	}
-	p := parsers.Get()
-	if len(row.line) <= maxKept {
-		defer parsers.Put(p)
-	}
-	v, err := p.ParseBytes(row.line)
-	if err != nil {
-		return core.Malformed("", "the row is not a valid JSON object")
-	}
-	return parse(v)
+	return n
 }
 
 // values returns the cells as an object.

@@ -69,6 +69,12 @@ func object(body []byte, limit int, at string, take func(r *reader, key string, 
 
 // walk is like object, for a body that checkObject has checked.
 func walk(body []byte, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
+	return parseChecked(body, func(v *fastjson.Value) error { return fields(v, at, take) })
+}
+
+// parseChecked calls do with the value of a body that checkObject has checked. The value
+// is valid until do returns.
+func parseChecked(body []byte, do func(*fastjson.Value) error) error {
 	p := parsers.Get()
 	if len(body) <= maxKept {
 		defer parsers.Put(p)
@@ -77,7 +83,7 @@ func walk(body []byte, at string, take func(r *reader, key string, v *fastjson.V
 	if err != nil {
 		return core.Malformed("", "the body is not valid JSON")
 	}
-	return fields(v, at, take)
+	return do(v)
 }
 
 // ParseNothing checks the body of a call without parameters: it must be empty or an
