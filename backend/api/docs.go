@@ -13,6 +13,7 @@ import (
 
 	"kith/backend/api/docs"
 	"kith/backend/graphql"
+	"kith/core/link"
 	"kith/core/wire"
 )
 
@@ -75,13 +76,13 @@ func documented(w http.ResponseWriter, r *http.Request, render func() (documenta
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", documentationCache)
 	h.Set("Vary", "Accept-Encoding")
-	zipped := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	zipped := link.AcceptsGzip(strings.Join(r.Header.Values("Accept-Encoding"), ","))
 	tag := `"` + page.tag + `"`
 	if zipped {
 		tag = `"` + page.tag + `-gzip"`
 	}
 	h.Set("ETag", tag)
-	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+	if link.MatchesTag(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

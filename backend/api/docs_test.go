@@ -101,6 +101,7 @@ func TestDocs_IsCompressedAndCached(t *testing.T) {
 	again := get(t, "GET", "/docs", "Accept-Encoding: gzip", "If-None-Match: "+tag)
 	require.Equal(t, http.StatusNotModified, again.StatusCode)
 	require.Empty(t, text(t, again))
+	require.Empty(t, get(t, "GET", "/docs", "Accept-Encoding: gzip;q=0").Header.Get("Content-Encoding"))
 	require.Equal(t, http.StatusOK, get(t, "HEAD", "/docs").StatusCode)
 	refused := get(t, "POST", "/docs")
 	require.Equal(t, http.StatusMethodNotAllowed, refused.StatusCode)

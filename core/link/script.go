@@ -59,12 +59,12 @@ func (s Script) Answer(query, acceptEncoding, ifNoneMatch string) (ScriptAnswer,
 		{"access-control-allow-origin", "*"},
 		{"cross-origin-resource-policy", "cross-origin"},
 	}
-	if s.Gzip != "" && acceptsGzip(acceptEncoding) {
+	if s.Gzip != "" && AcceptsGzip(acceptEncoding) {
 		tag, body = `"`+version+`-gzip"`, s.Gzip
 		headers = append(headers, [2]string{"content-encoding", "gzip"})
 	}
 	headers = append(headers, [2]string{"etag", tag})
-	if matchesTag(ifNoneMatch, tag) {
+	if MatchesTag(ifNoneMatch, tag) {
 		return ScriptAnswer{Status: 304, Headers: headers}, nil
 	}
 	headers = append(headers,
@@ -74,9 +74,9 @@ func (s Script) Answer(query, acceptEncoding, ifNoneMatch string) (ScriptAnswer,
 	return ScriptAnswer{Status: 200, Headers: headers, Body: body}, nil
 }
 
-// acceptsGzip reports whether an Accept-Encoding header permits gzip (RFC 9110,
+// AcceptsGzip reports whether an Accept-Encoding header permits gzip (RFC 9110,
 // 12.5.3).
-func acceptsGzip(header string) bool {
+func AcceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		coding, weight, _ := strings.Cut(part, ";")
 		coding = strings.ToLower(strings.TrimSpace(coding))
@@ -89,8 +89,8 @@ func acceptsGzip(header string) bool {
 	return false
 }
 
-// matchesTag reports whether an If-None-Match header matches a tag.
-func matchesTag(header, tag string) bool {
+// MatchesTag reports whether an If-None-Match header matches a tag.
+func MatchesTag(header, tag string) bool {
 	for known := range strings.SplitSeq(header, ",") {
 		known = strings.TrimPrefix(strings.TrimSpace(known), "W/")
 		if known == tag || known == "*" {

@@ -76,7 +76,7 @@ func TestAcceptsGzip(t *testing.T) {
 		"": false, "gzip": true, "GZIP": true, "br, gzip": true, "gzip;q=0.5": true, "gzip; q=1": true, "*": true, "br;q=1, *;q=0.1": true,
 		"gzip;q=0": false, "gzip; q=0.000": false, "br": false, "identity": false, "*;q=0": false, "gzipped": false, "x-gzip": false,
 	} {
-		if got := acceptsGzip(header); got != want {
+		if got := AcceptsGzip(header); got != want {
 			t.Errorf("%q: %t", header, got)
 		}
 	}
