@@ -27,16 +27,23 @@ type Callers struct {
 // is allowed is decided by MustHoldKey and May. The error is core.UnknownTenant, or
 // unauthenticated for wrong credentials; see ExplainWrongKey.
 func (cs *Callers) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
-	if err != nil {
-		return base.Caller{}, err
-	}
-	cs.cache.put(tenant, cs.Now())
-	credentials, err := auth.ParseCredentials(authorization, userToken)
+	tenant, credentials, err := cs.presented(ctx, alias, authorization, userToken)
 	if err != nil {
 		return base.Caller{}, err
 	}
 	return cs.callerOf(tenant, credentials)
+}
+
+// presented returns the tenant and the credentials of a request, which are not checked
+// yet.
+func (cs *Callers) presented(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (tenantdb.Tenant, auth.Credentials, error) {
+	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
+	if err != nil {
+		return tenant, auth.Credentials{}, err
+	}
+	cs.cache.put(tenant, cs.Now())
+	credentials, err := auth.ParseCredentials(authorization, userToken)
+	return tenant, credentials, err
 }
 
 func (cs *Callers) callerOf(tenant tenantdb.Tenant, credentials auth.Credentials) (base.Caller, error) {
@@ -113,12 +120,7 @@ func (cs *Callers) WithChecksum(c base.Caller, account core.AccountID, user core
 // ids. It also accepts a token that wire.AllowsAnonymous accepts. The caller of such a
 // token is Anonymous: May allows it auth.CreateCookieUser and all open endpoints.
 func (cs *Callers) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
-	if err != nil {
-		return base.Caller{}, err
-	}
-	cs.cache.put(tenant, cs.Now())
-	credentials, err := auth.ParseCredentials(authorization, userToken)
+	tenant, credentials, err := cs.presented(ctx, alias, authorization, userToken)
 	if err != nil {
 		return base.Caller{}, err
 	}
