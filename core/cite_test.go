@@ -40,7 +40,7 @@ var (
 		regexp.MustCompile(`\b(?i:spec|specification|reference), [A-Z][a-z]+`),
 		regexp.MustCompile(`§ *\d`),
 	}
-	// A comment goes on in the next line.
+	// A comment continues on the next line.
 	commentBreak = regexp.MustCompile(`[ \t]*\n[ \t]*(?://+|#+|--|\*)?[ \t]*`)
 )
 

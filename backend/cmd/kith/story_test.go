@@ -192,7 +192,7 @@ func openStory(t *testing.T, database string, clock *storyClock) *app.Engine {
 	return engine
 }
 
-// storyClock stands still at storyStart until it is advanced.
+// storyClock returns storyStart until it is advanced.
 type storyClock struct{ passed atomic.Int64 }
 
 func (c *storyClock) now() core.Time { return storyStart + core.Time(c.passed.Load()) }
