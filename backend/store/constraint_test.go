@@ -72,7 +72,7 @@ var goodRows = []struct{ table, values string }{
 }
 
 // ledgerSigns is the error of an amount whose sign does not fit its action.
-const ledgerSigns = "CHECK constraint failed: CASE WHEN action IN ('grant', 'restore') THEN amount > 0 WHEN action IN ('hold', 'release') THEN amount = 0 ELSE amount < 0 END"
+const ledgerSigns = "CHECK constraint failed: CASE WHEN action IN ('grant', 'restore') THEN amount > 0 WHEN action IN ('hold', 'release') THEN amount = 0 WHEN action = 'redeem' THEN amount < 0 ELSE amount <> 0 END"
 
 // badRows are rows that the schema rejects: a change to the good row, and the
 // constraint that it violates.
@@ -224,7 +224,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"referral", `id='x', referred_account_id='c', fraud_signals='[]'`, "CHECK constraint failed: json_type(fraud_signals) = 'object'"},
 
 	{"reward", `source='FRIEND_SIGNUP'`, "UNIQUE constraint failed: reward.tenant, reward.id"},
-	{"reward", `id='x'`, "UNIQUE constraint failed: reward.tenant, reward.referral_id, reward.source"},
+	{"reward", `id='x'`, "UNIQUE constraint failed: reward.tenant, reward.referral_id, reward.source, reward.order_key"},
 	{"reward", `id='x', source='PROGRAM'`, "CHECK constraint failed: source IN ('FRIEND_SIGNUP', 'REFERRED', 'MANUAL', 'AUTOMATED', 'ACTIVATION', 'ACQUISITION', 'RETENTION', 'REACTIVATION')"},
 	{"reward", `id='x', referral_id=null, kind=''`, "CHECK constraint failed: kind IN ('PCT_DISCOUNT', 'CREDIT', 'FUELTANK', 'INTEGRATION')"},
 	{"reward", `id='x', referral_id=null, value=-1`, "CHECK constraint failed: value >= 0"},
@@ -236,8 +236,18 @@ var badRows = []struct{ table, change, refusal string }{
 	{"reward", `id='x', referral_id=null, redeemed=-1`, "CHECK constraint failed: redeemed >= 0"},
 	{"reward", `id='x', referral_id=null, expired=-1`, "CHECK constraint failed: expired >= 0"},
 	{"reward", `id='x', referral_id=null, cancelled=-1`, "CHECK constraint failed: cancelled >= 0"},
-	{"reward", `id='x', referral_id=null, redeemed=11`, "CHECK constraint failed: redeemed + expired + cancelled <= value"},
-	{"reward", `id='x', referral_id=null, redeemed=4, expired=4, cancelled=3, expires_at=1, cancelled_at=1`, "CHECK constraint failed: redeemed + expired + cancelled <= value"},
+	{"reward", `id='x', referral_id=null, redeemed=11`, "CHECK constraint failed: redeemed + expired + cancelled + reversed + settled <= value OR kind = 'CREDIT' AND order_key <> ''"},
+	{"reward", `id='x', referral_id=null, redeemed=4, expired=4, cancelled=3, expires_at=1, cancelled_at=1`, "CHECK constraint failed: redeemed + expired + cancelled + reversed + settled <= value OR kind = 'CREDIT' AND order_key <> ''"},
+	{"reward", `id='x', referral_id=null, redeemed=4, reversed=7`, "CHECK constraint failed: redeemed + expired + cancelled + reversed + settled <= value OR kind = 'CREDIT' AND order_key <> ''"},
+	{"reward", `id='x', referral_id=null, redeemed=4, settled=7`, "CHECK constraint failed: redeemed + expired + cancelled + reversed + settled <= value OR kind = 'CREDIT' AND order_key <> ''"},
+	{"reward", `id='x', referral_id=null, redeemed=4, reversed=7, order_key='o', kind='PCT_DISCOUNT', unit='%'`, "CHECK constraint failed: redeemed + expired + cancelled + reversed + settled <= value OR kind = 'CREDIT' AND order_key <> ''"},
+	{"reward", `id='x', referral_id=null, reversed=-1`, "CHECK constraint failed: reversed >= 0"},
+	{"reward", `id='x', referral_id=null, order_key='o', reversed=11`, "CHECK constraint failed: expired + cancelled + reversed <= value"},
+	{"reward", `id='x', referral_id=null, order_key='o', expired=4, cancelled=4, reversed=3, expires_at=1, cancelled_at=1`, "CHECK constraint failed: expired + cancelled + reversed <= value"},
+	{"reward", `id='x', referral_id=null, refunded=11`, "CHECK constraint failed: refunded BETWEEN 0 AND value"},
+	{"reward", `id='x', referral_id=null, refunded=-1`, "CHECK constraint failed: refunded BETWEEN 0 AND value"},
+	{"reward", `id='x', referral_id=null, settled=1, kind='PCT_DISCOUNT', unit='%'`, "CHECK constraint failed: settled = 0 OR kind = 'CREDIT'"},
+	{"reward", `id='x', referral_id=null, redeemed=2, settled=-3`, "CHECK constraint failed: settled >= -redeemed"},
 	{"reward", `id='x', referral_id=null, unit='%'`, "CHECK constraint failed: (kind = 'PCT_DISCOUNT') = (unit = '%') OR kind = 'FUELTANK'"},
 	{"reward", `id='x', referral_id=null, kind='PCT_DISCOUNT'`, "CHECK constraint failed: (kind = 'PCT_DISCOUNT') = (unit = '%') OR kind = 'FUELTANK'"},
 	{"reward", `id='x', referral_id=null, kind='PCT_DISCOUNT', unit='%', value=10001`, "CHECK constraint failed: kind <> 'PCT_DISCOUNT' OR value <= 10000"},
@@ -252,13 +262,16 @@ var badRows = []struct{ table, change, refusal string }{
 
 	{"reward_ledger", `reward_id='x'`, "UNIQUE constraint failed: reward_ledger.tenant, reward_ledger.id"},
 	{"reward_ledger", `id='x'`, "UNIQUE constraint failed: reward_ledger.tenant, reward_ledger.reward_id"},
-	{"reward_ledger", `id='x', action='refund', amount=-1`, "CHECK constraint failed: action IN ('grant', 'hold', 'release', 'redeem', 'expire', 'cancel', 'restore')"},
+	{"reward_ledger", `id='x', action='refund', amount=-1`, "CHECK constraint failed: action IN ('grant', 'hold', 'release', 'redeem', 'expire', 'cancel', 'restore', 'reverse', 'adjust', 'settle')"},
 	{"reward_ledger", `id='x', reward_id='x', amount=0`, ledgerSigns},
 	{"reward_ledger", `id='x', action='hold'`, ledgerSigns},
 	{"reward_ledger", `id='x', action='release'`, ledgerSigns},
 	{"reward_ledger", `id='x', action='redeem'`, ledgerSigns},
 	{"reward_ledger", `id='x', action='expire', amount=0`, ledgerSigns},
-	{"reward_ledger", `id='x', action='cancel', amount=1`, ledgerSigns},
+	{"reward_ledger", `id='x', action='cancel', amount=0`, ledgerSigns},
+	{"reward_ledger", `id='x', action='reverse', amount=0`, ledgerSigns},
+	{"reward_ledger", `id='x', action='adjust', amount=0`, ledgerSigns},
+	{"reward_ledger", `id='x', action='settle', amount=0`, ledgerSigns},
 	{"reward_ledger", `id='x', action='restore', amount=0`, ledgerSigns},
 	{"reward_ledger", `id='x', reward_id='x', idempotency_key='k'`, "CHECK constraint failed: idempotency_key IS NULL OR action = 'redeem'"},
 

@@ -151,6 +151,117 @@ func TestGroups_StatusMatchesCore(t *testing.T) {
 	})
 }
 
+// After random actions on rewards of orders, the sums by status, the balance and the due
+// rewards in SQL match those in core, and no reward breaks a constraint.
+func TestGroups_OrdersMatchCore(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		random := rand.New(rand.NewPCG(3, 4))
+		var grants []reward.Grant
+		for i := range 60 {
+			g := aGrant()
+			g.Order, g.Held = strconv.Itoa(i), i%5 == 0
+			if i%3 == 0 {
+				g.Expires = now + core.Time(20+i)
+			}
+			if i%4 == 0 {
+				g.Scheduled = now + core.Time(i)
+			}
+			grants = append(grants, g)
+		}
+		rewards := b.grant(t, "r", grants...)
+		debts := 0
+		for n := range 40 {
+			at := now + core.Time(2*n)
+			var entries []reward.Entry
+			for i := range rewards {
+				next, made := walkOrder(random, rewards[i], at)
+				rewards[i] = next
+				made = slices.DeleteFunc(made, reward.Entry.None)
+				entries = append(entries, named(next.ID+"-"+strconv.Itoa(n), made...)...)
+			}
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				return rewarddb.AppendLedger(ctx, tx, b.tenant, rewards, entries)
+			})
+			debts += b.agreesWithCore(t, rewards, at)
+		}
+		require.Greater(t, debts, 100)
+	})
+}
+
+// agreesWithCore compares what SQL says about rewards at a time with what core does, and
+// returns the number of debts.
+func (b bundle) agreesWithCore(t *testing.T, rewards []reward.Reward, at core.Time) (debts int) {
+	t.Helper()
+	type sums struct {
+		count, value, debt int64
+		sums               reward.Sums
+	}
+	want, got := map[reward.Status]sums{}, map[reward.Status]sums{}
+	var available, owned int64
+	due := map[string]bool{}
+	for _, r := range rewards {
+		g := want[r.Status(at)]
+		g.count, g.value, g.debt = g.count+1, g.value+r.Offer.Value(), g.debt+r.Debt()
+		g.sums = reward.Sums{
+			Redeemed: g.sums.Redeemed + r.Sums.Redeemed, Expired: g.sums.Expired + r.Sums.Expired, Cancelled: g.sums.Cancelled + r.Sums.Cancelled,
+			Reversed: g.sums.Reversed + r.Sums.Reversed, Settled: g.sums.Settled + r.Sums.Settled,
+		}
+		want[r.Status(at)] = g
+		available += r.Available(at)
+		if r.Debt() > 0 {
+			debts++
+		}
+		if after, entry := r.Settle(at); !entry.None() && after.Left() != r.Left() || entry.Action == reward.ActionRelease && r.Left() > 0 {
+			due[r.ID] = true
+		}
+	}
+	groups, err := rewarddb.Groups(t.Context(), b.db.Reads, b.tenant, at, "a", "", "")
+	require.NoError(t, err)
+	for _, g := range groups {
+		got[g.Status] = sums{g.Count, g.Value, g.Debt, g.Sums}
+	}
+	require.Equal(t, want, got, at-now)
+	require.Equal(t, available, reward.Balances(groups)[0].Available(), at-now)
+	require.NoError(t, b.raw(t).QueryRowContext(t.Context(), rewarddb.OwnerBalance, string(b.tenant), int64(at), "a", "u", "CENTS").Scan(&owned))
+	require.Equal(t, available, owned, at-now)
+	require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
+		all, err := rewarddb.ListDue(t.Context(), tx, 100_000)
+		for _, d := range all {
+			require.True(t, d.Tenant != b.tenant || due[d.ID], d.ID)
+			delete(due, d.ID)
+		}
+		// Those to be given come first, without those that have expired.
+		for id := range due {
+			i := slices.IndexFunc(rewards, func(r reward.Reward) bool { return r.ID == id })
+			require.True(t, len(all) > 0 && rewards[i].Status(at) == reward.StatusExpired, id)
+		}
+		return err
+	}))
+	return debts
+}
+
+// walkOrder applies a random action to the reward of an order.
+func walkOrder(random *rand.Rand, r reward.Reward, at core.Time) (reward.Reward, []reward.Entry) {
+	switch random.IntN(6) {
+	case 0:
+		r, entry := r.Reverse(random.Int64N(1200), at)
+		return r, []reward.Entry{entry}
+	case 1:
+		return r.Adjust([]int64{0, 500, 1000, 1500}[random.IntN(4)], r.Scheduled, at)
+	case 2:
+		return r.Moderate([]reward.Moderation{reward.ModerationApproved, reward.ModerationPending, reward.ModerationDenied}[random.IntN(3)], at)
+	case 3:
+		after, entry, err := r.To([]reward.Status{reward.StatusRedeemed, reward.StatusExpired, reward.StatusCancelled}[random.IntN(3)], at)
+		if err != nil || random.IntN(3) > 0 {
+			return r, nil
+		}
+		return after, []reward.Entry{entry}
+	default:
+		r, entry := walk(random, r, at)
+		return r, []reward.Entry{entry}
+	}
+}
+
 // act applies one of six sequences of actions to a reward; an action that is refused
 // is left out.
 func (b bundle) act(t *testing.T, r reward.Reward, what int) reward.Reward {

@@ -145,3 +145,39 @@ func TestMigrations_StartAfterTheUnreleased(t *testing.T) {
 		}
 	}
 }
+
+// Schema 240 copies rewards and their ledger without a change, and the numbers of the
+// ledger go on after the last one that was used, even if its row is gone.
+func TestMigrations_KeepRewardsAndTheirLedger(t *testing.T) {
+	onNew(t, func(t *testing.T, p *Primary) {
+		require.NoError(t, p.MigrateTo(t.Context(), 1, []int{200}))
+		for _, statement := range []string{
+			`INSERT INTO reward (tenant, id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind, unit,
+				value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at, scheduled_at, given_at,
+				held, expires_at, cancelled_at, pending, redeemed, expired, cancelled, denied)
+			VALUES ('t', 'w1', 'a', 'u', 'p', 'k', 'g', 'r', 'REFERRED', 'CREDIT', 'CENTS', 10, 'USD', 'n', 'd', NULL, NULL, '{}', 1, 5, 6, 7, 0, 8, 9, 0, 1, 2, 3, 1),
+				('t', 'w2', 'a', 'u', NULL, '', '', NULL, 'MANUAL', 'FUELTANK', 'CENTS', 10, '', '', '', 'C', 'CREDIT', NULL, 0, 5, NULL, NULL, 1, NULL, NULL, 1, 0, 0, 0, 0)`,
+			`INSERT INTO reward_ledger (seq, tenant, id, reward_id, action, amount, unit, idempotency_key, at)
+			VALUES (3, 't', 'l1', 'w1', 'grant', 10, 'CENTS', NULL, 5), (7, 't', 'l2', 'w1', 'redeem', -1, 'CENTS', 'k', 6), (9, 'gone', 'l3', 'w3', 'grant', 1, 'CENTS', NULL, 6)`,
+			`DELETE FROM reward_ledger WHERE tenant = 'gone'`,
+		} {
+			_, err := p.write.ExecContext(t.Context(), statement)
+			require.NoError(t, err, statement)
+		}
+		const rewards = `SELECT json_group_array(json_array(tenant, id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id,
+			source, kind, unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at, scheduled_at,
+			given_at, held, expires_at, cancelled_at, pending, redeemed, expired, cancelled, denied)) FROM (SELECT * FROM reward ORDER BY id)`
+		const ledger = `SELECT json_group_array(json_array(seq, tenant, id, reward_id, action, amount, unit, idempotency_key, at)) FROM (SELECT * FROM reward_ledger ORDER BY seq)`
+		before := text(t, p, rewards) + text(t, p, ledger)
+		require.Contains(t, before, `"w2"`)
+		require.NoError(t, p.MigrateTo(t.Context(), 2, nil))
+		require.Equal(t, before, text(t, p, rewards)+text(t, p, ledger))
+		require.Equal(t, `["","",0,0,0,0,0,0]`, text(t, p, `SELECT json_group_array(value) FROM (
+			SELECT order_key AS value FROM reward UNION ALL SELECT refunded FROM reward UNION ALL SELECT reversed FROM reward UNION ALL SELECT settled FROM reward)`))
+		_, err := p.write.ExecContext(t.Context(), `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, at) VALUES ('t', 'l4', 'w1', 'settle', -1, 'CENTS', 7)`)
+		require.NoError(t, err)
+		require.Equal(t, "10", text(t, p, `SELECT max(seq) FROM reward_ledger`))
+		_, err = p.write.ExecContext(t.Context(), `UPDATE reward_ledger SET amount = 5`)
+		require.ErrorContains(t, err, "the ledger is only ever added to")
+	})
+}

@@ -1,6 +1,8 @@
 package referral
 
 import (
+	"cmp"
+
 	"kith/core"
 	"kith/core/reward"
 )
@@ -27,19 +29,21 @@ type Referral struct {
 	// Modified is when it was last stored.
 	Modified core.Time
 	// The rewards are nil until conversion (spec 2.6.1), and for a side that
-	// gets none.
+	// gets none. If a side has one for each of several orders, it is the first.
 	ReferrerReward, ReferredReward *reward.Reward
 }
 
 // Profile is the data of a user that others see. Fields are empty if not given.
 type Profile struct{ FirstName, LastName, ImageURL string }
 
-// Attach sets the referral's reward of one side.
+// Attach sets the referral's reward of one side, unless that side has an earlier one.
 func (r *Referral) Attach(w reward.Reward) {
+	side := &r.ReferredReward
 	if w.Source == reward.FriendSignup {
-		r.ReferrerReward = &w
-	} else {
-		r.ReferredReward = &w
+		side = &r.ReferrerReward
+	}
+	if first := *side; first == nil || cmp.Or(cmp.Compare(w.Created, first.Created), cmp.Compare(w.ID, first.ID)) <= 0 {
+		*side = &w
 	}
 }
 
@@ -66,8 +70,8 @@ func hideFromOther(w *reward.Reward) *reward.Reward {
 		return nil
 	}
 	seen := *w
-	seen.FuelTankCode, seen.Offer.Settings, seen.Redemptions = "", "", nil
-	seen.Sums.Redeemed = 0
+	seen.FuelTankCode, seen.Offer.Settings, seen.Redemptions, seen.Order = "", "", nil, ""
+	seen.Sums.Redeemed, seen.Sums.Reversed, seen.Sums.Settled = 0, 0, 0
 	return &seen
 }
 

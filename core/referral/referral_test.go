@@ -43,3 +43,26 @@ func TestReferral_SeenBy(t *testing.T) {
 		t.Error("the stored reward changed, or a nil reward was replaced")
 	}
 }
+
+// A side shows its first reward, in whatever order they are attached.
+func TestReferral_AttachKeepsTheFirst(t *testing.T) {
+	first := reward.Reward{ID: "b", Source: reward.FriendSignup, Created: 5}
+	for _, others := range [][]reward.Reward{
+		{first, {ID: "c", Source: reward.FriendSignup, Created: 5}, {ID: "a", Source: reward.FriendSignup, Created: 6}},
+		{{ID: "c", Source: reward.FriendSignup, Created: 5}, first, {ID: "a", Source: reward.FriendSignup, Created: 6}},
+		{{ID: "a", Source: reward.FriendSignup, Created: 6}, {ID: "c", Source: reward.FriendSignup, Created: 5}, first},
+	} {
+		r := Referral{}
+		for _, w := range others {
+			r.Attach(w)
+		}
+		if r.ReferrerReward.ID != "b" || r.ReferredReward != nil {
+			t.Errorf("%+v", r)
+		}
+		changed := first
+		changed.Held = true
+		if r.Attach(changed); !r.ReferrerReward.Held {
+			t.Error("the first reward did not change")
+		}
+	}
+}

@@ -15,7 +15,12 @@ type Group struct {
 	// Value and Sums are the totals of its rewards.
 	Value int64
 	Sums  Sums
+	// Debt is the total of their debts.
+	Debt int64
 }
+
+// left returns the total that is left of the rewards without a debt.
+func (g Group) left() int64 { return g.Value - g.Sums.Total() + g.Debt }
 
 // Balance is the sum of rewards of one kind and unit (clients 1.3.20).
 type Balance struct {
@@ -25,13 +30,18 @@ type Balance struct {
 	Currency string
 	// Count is the number of rewards of any status.
 	Count int64
-	// Assigned is the total that was given and has neither expired nor been
-	// cancelled, so that Assigned minus Redeemed is available. The sum of Assigned,
-	// Pending, Expired and Cancelled is the total that was granted.
+	// Assigned is the total that was given and has neither expired nor been cancelled
+	// nor taken back by refunds, so that Assigned minus Redeemed and Settled is
+	// available. The sum of Assigned, Pending, Expired, Cancelled and Reversed is the
+	// total that was granted.
 	Assigned, Redeemed int64
 	Pending            int64
-	// Expired and Cancelled are the totals of expired and cancelled rewards.
-	Expired, Cancelled int64
+	// Expired and Cancelled are the totals of expired and cancelled rewards, Reversed
+	// that which refunds took back. Settled is the total that settled debts of other
+	// rewards, less what settled debts of these.
+	Expired, Cancelled, Reversed, Settled int64
+	// Debt is the total of the debts that were not settled.
+	Debt int64
 	// Referred and Referrer are the available discounts of a PercentDiscount:
 	// Referred for being referred, Referrer for all other reasons.
 	Referred, Referrer BasisPoints
@@ -39,8 +49,9 @@ type Balance struct {
 	Codes int64
 }
 
-// Available returns the amount that can be redeemed.
-func (b Balance) Available() int64 { return b.Assigned - b.Redeemed }
+// Available returns the amount that can be redeemed. It is negative if debts are
+// larger than the credit.
+func (b Balance) Available() int64 { return b.Assigned - b.Redeemed - b.Settled }
 
 // Balances returns the sums of groups by kind and unit, in the order of their first
 // occurrence.
@@ -63,12 +74,15 @@ func Balances(groups []Group) []Balance {
 }
 
 func (b *Balance) add(g Group) {
-	left := g.Value - g.Sums.Redeemed - g.Sums.Expired - g.Sums.Cancelled
+	left := g.left()
 	b.Count += g.Count
-	b.Assigned += g.Value - g.Sums.Expired - g.Sums.Cancelled
+	b.Assigned += g.Value - g.Sums.Expired - g.Sums.Cancelled - g.Sums.Reversed
 	b.Redeemed += g.Sums.Redeemed
 	b.Expired += g.Sums.Expired
 	b.Cancelled += g.Sums.Cancelled
+	b.Reversed += g.Sums.Reversed
+	b.Settled += g.Sums.Settled
+	b.Debt += g.Debt
 	switch g.Status {
 	case StatusPending:
 		b.Assigned -= left
@@ -129,9 +143,9 @@ func Discounts(groups []Group, limits map[core.ProgramKey]BasisPoints) Discount 
 		}
 		d := of[g.Program]
 		if g.Source == Referred {
-			d.Referred += BasisPoints(g.Value)
+			d.Referred += BasisPoints(g.left())
 		} else {
-			d.Referrer += BasisPoints(g.Value)
+			d.Referrer += BasisPoints(g.left())
 		}
 		of[g.Program] = d
 	}

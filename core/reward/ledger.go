@@ -21,8 +21,16 @@ const (
 	// ActionExpire and ActionCancel take the whole amount that is left.
 	ActionExpire Action = "expire"
 	ActionCancel Action = "cancel"
-	// ActionRestore gives back the amount that a cancellation took.
+	// ActionRestore gives back the amount that a denial took.
 	ActionRestore Action = "restore"
+	// ActionReverse takes back the share of refunds. A positive amount corrects an
+	// earlier one.
+	ActionReverse Action = "reverse"
+	// ActionAdjust changes the value.
+	ActionAdjust Action = "adjust"
+	// ActionSettle moves an amount from a credit to a debt of the same owner: there is
+	// one entry for each.
+	ActionSettle Action = "settle"
 )
 
 // Entry is one entry of the ledger. Entries are added and never changed.
@@ -32,7 +40,8 @@ type Entry struct {
 	Reward string
 	Action Action
 	// Amount is the change of the balance: positive for a grant and a restoration,
-	// zero for a hold and a release, negative for all others.
+	// zero for a hold and a release, negative for a redemption. A positive amount of
+	// an expiry or a cancellation corrects an earlier one.
 	Amount int64
 	Unit   string
 	At     core.Time
@@ -55,7 +64,7 @@ func (g Grant) Begin(id string, now core.Time) (Reward, []Entry, error) {
 	}
 	r := Reward{
 		ID: id, Account: g.Account, User: g.User, Program: g.Program, ProgramRewardKey: g.ProgramRewardKey,
-		GlobalRewardKey: g.GlobalRewardKey, Referral: g.Referral, Source: g.Source, Offer: g.Offer,
+		GlobalRewardKey: g.GlobalRewardKey, Referral: g.Referral, Order: g.Order, Source: g.Source, Offer: g.Offer,
 		FuelTankCode: g.FuelTankCode, FuelTankType: g.FuelTankType, Cancellable: !g.Fixed,
 		Created: now, Scheduled: g.Scheduled, Expires: g.Expires,
 	}
@@ -156,7 +165,7 @@ func (r Reward) Cancel(now core.Time) (Reward, Entry, error) {
 }
 
 func (r Reward) takeBack(now core.Time) (Reward, Entry) {
-	left := r.Left()
+	left := max(0, r.Left())
 	r.Cancelled = now
 	r.Sums.Cancelled += left
 	return r, r.moved(ActionCancel, left, now)
@@ -166,7 +175,7 @@ func (r Reward) takeBack(now core.Time) (Reward, Entry) {
 // the reward is not cancellable. A redeemed, expired or cancelled reward does not
 // change.
 func (r Reward) Deny(now core.Time) (Reward, Entry) {
-	if r.open("", now) != nil {
+	if r.open("", now) != nil && !r.taken() {
 		return r, Entry{}
 	}
 	r.Denied = true
@@ -174,7 +183,7 @@ func (r Reward) Deny(now core.Time) (Reward, Entry) {
 }
 
 // Restore gives back the amount that Deny cancelled. It does not restore an amount
-// that Cancel cancelled.
+// that Cancel cancelled. The caller then applies refunds again: see Reverse.
 func (r Reward) Restore(now core.Time) (Reward, Entry) {
 	if !r.Denied {
 		return r, Entry{}
@@ -201,20 +210,31 @@ const (
 // that record the change; entries may be empty. A reward that is redeemed, expired,
 // or cancelled by a call does not change.
 func (r Reward) Moderate(m Moderation, now core.Time) (Reward, []Entry) {
-	step := Reward.Release
 	switch m {
 	case ModerationDenied:
 		after, entry := r.Deny(now)
 		return after, []Entry{entry}
 	case ModerationPending:
-		step = Reward.Hold
+		return r.restoreAnd(Reward.hold, now)
 	}
-	r, restored := r.Restore(now)
-	after, entry, err := step(r, now)
-	if err != nil {
-		return r, []Entry{restored}
+	return r.restoreAnd(Reward.release, now)
+}
+
+// restoreAnd restores the reward, applies its refunds again, and then holds or releases
+// it if it has not ended.
+func (r Reward) restoreAnd(step func(Reward, core.Time) (Reward, Entry), now core.Time) (Reward, []Entry) {
+	entries := make([]Entry, 1, 3)
+	r, entries[0] = r.Restore(now)
+	if r.Refunded > 0 || r.Sums.Reversed > 0 {
+		var reversed Entry
+		r, reversed = r.Reverse(r.Refunded, now)
+		entries = append(entries, reversed)
 	}
-	return after, []Entry{restored, entry}
+	if r.open("", now) != nil && !r.taken() {
+		return r, entries
+	}
+	r, entry := step(r, now)
+	return r, append(entries, entry)
 }
 
 // moved returns the entry of an amount, or an empty entry if the amount is 0, which
@@ -235,7 +255,7 @@ func (r Reward) Expire(now core.Time) (Reward, Entry, error) {
 		}
 		r.Expires = now
 	}
-	left := r.Left()
+	left := max(0, r.Left())
 	r.Sums.Expired += left
 	return r, r.moved(ActionExpire, left, now), nil
 }
@@ -246,13 +266,18 @@ func (r Reward) Hold(now core.Time) (Reward, Entry, error) {
 	if err := r.open("held", now); err != nil {
 		return r, Entry{}, err
 	}
+	r, entry := r.hold(now)
+	return r, entry, nil
+}
+
+func (r Reward) hold(now core.Time) (Reward, Entry) {
 	r.Held = true
 	if r.Pending {
 		r.Given = 0
-		return r, Entry{}, nil
+		return r, Entry{}
 	}
 	r.Pending = true
-	return r, r.entry(ActionHold, 0, now), nil
+	return r, r.entry(ActionHold, 0, now)
 }
 
 // Release ends a hold. A reward that was not given before is given now, or on its
@@ -261,17 +286,21 @@ func (r Reward) Release(now core.Time) (Reward, Entry, error) {
 	if err := r.open("released", now); err != nil {
 		return r, Entry{}, err
 	}
+	r, entry := r.release(now)
+	return r, entry, nil
+}
+
+func (r Reward) release(now core.Time) (Reward, Entry) {
 	r.Held = false
 	if r.Given == 0 {
 		r.Given = max(now, r.Scheduled)
 	}
-	r, entry := r.Give(now)
-	return r, entry, nil
+	return r.Give(now)
 }
 
 // Give records that the reward was given, if its date has passed.
 func (r Reward) Give(now core.Time) (Reward, Entry) {
-	if !r.Pending || r.Held || r.Given > now {
+	if !r.Pending || r.Held || r.Given > now || r.taken() {
 		return r, Entry{}
 	}
 	r.Pending = false

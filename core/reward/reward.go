@@ -157,10 +157,12 @@ type Grant struct {
 	// tenant; either may be empty.
 	ProgramRewardKey, GlobalRewardKey string
 	// Referral is the id of the referral that earned it, or empty. A referral gives
-	// one reward for each source.
+	// one reward for each source and order.
 	Referral string
-	Source   Source
-	Offer    Offer
+	// Order is the key of the order that earned it, or empty.
+	Order  string
+	Source Source
+	Offer  Offer
 	// FuelTankCode and FuelTankType are set only for a FuelTank: the code, and
 	// whether its amount is a PercentDiscount or a Credit.
 	FuelTankCode string
@@ -202,7 +204,9 @@ type Reward struct {
 	ProgramRewardKey string
 	GlobalRewardKey  string
 	Referral         string
-	Source           Source
+	// Order is the key of the order that earned it, or empty.
+	Order  string
+	Source Source
 	// Offer has the contents. Its Unit is set; GivenAfter and ValidFor are zero,
 	// since Scheduled and Expires replace them.
 	Offer        Offer
@@ -227,6 +231,9 @@ type Reward struct {
 	// Pending is true between a hold and a release in the ledger. It may be out of
 	// date after Given; Status is not.
 	Pending bool
+	// Refunded is the amount that refunds of its order take back, as requested: 0 to
+	// its value. Sums.Reversed is what they took.
+	Refunded int64
 	// Sums are the sums of its ledger entries.
 	Sums Sums
 	// Redemptions are its redemptions, latest first, at most MaxRedemptions.
@@ -236,9 +243,22 @@ type Reward struct {
 // MaxRedemptions is the most redemptions that a reward lists.
 const MaxRedemptions = 100
 
-// Sums are the redeemed, expired and cancelled amounts of a reward, in its unit; none
-// is negative.
-type Sums struct{ Redeemed, Expired, Cancelled int64 }
+// Sums are the amounts that were taken from a reward, in its unit. Only Settled may be
+// negative.
+type Sums struct {
+	Redeemed, Expired, Cancelled int64
+	// Reversed is the amount that refunds took back. If it was redeemed before, the
+	// reward is a debt.
+	Reversed int64
+	// Settled is the amount that settled debts of the owner; negative in a debt that
+	// was settled.
+	Settled int64
+}
+
+// Total returns the sum of all amounts.
+func (s Sums) Total() int64 {
+	return s.Redeemed + s.Expired + s.Cancelled + s.Reversed + s.Settled
+}
 
 // Redeemed is one redemption of a reward.
 type Redeemed struct {

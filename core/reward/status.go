@@ -13,13 +13,17 @@ const (
 	// StatusAvailable is a reward that was given and of which some amount can be
 	// redeemed. A hold makes it pending again.
 	StatusAvailable Status = "AVAILABLE"
-	// StatusRedeemed is a reward that was fully redeemed. It is final.
+	// StatusRedeemed is a reward of which nothing is left, because it was redeemed or
+	// has settled debts. A refund may have taken back a part. It is final unless a
+	// refund is corrected.
 	StatusRedeemed Status = "REDEEMED"
 	// StatusExpired is a reward that expired before it was fully redeemed. It is
 	// final.
 	StatusExpired Status = "EXPIRED"
-	// StatusCancelled is a reward whose remaining amount was cancelled. It is final,
-	// unless it was cancelled by a denial that a later moderation reverses.
+	// StatusCancelled is a reward whose remaining amount was cancelled, or that refunds
+	// took back before it was used, or whose order earns nothing. It is final, unless
+	// a later moderation reverses the denial that cancelled it, or the refund or the
+	// order is corrected.
 	StatusCancelled Status = "CANCELLED"
 )
 
@@ -36,9 +40,9 @@ func ParseStatus(field, s string) (Status, error) {
 // in the ledger yet.
 func (r Reward) Status(now core.Time) Status {
 	switch {
-	case r.Sums.Redeemed > 0 && r.Sums.Redeemed == r.Offer.Value():
+	case r.gone() && r.used():
 		return StatusRedeemed
-	case r.Cancelled != 0:
+	case r.Cancelled != 0 || r.taken():
 		return StatusCancelled
 	case r.Expires != 0 && r.Expires <= now:
 		return StatusExpired
@@ -48,25 +52,44 @@ func (r Reward) Status(now core.Time) Status {
 	return StatusAvailable
 }
 
-// Left returns the amount that was not redeemed, expired or cancelled, whether it is
-// pending or not: the balance of the reward's ledger.
-func (r Reward) Left() int64 {
-	return r.Offer.Value() - r.Sums.Redeemed - r.Sums.Expired - r.Sums.Cancelled
+// gone reports whether nothing is left, but not because the reward expired or was
+// cancelled.
+func (r Reward) gone() bool {
+	return r.Left() <= 0 && r.Sums.Expired == 0 && r.Cancelled == 0 && r.Offer.Value() > 0
 }
 
-// Available returns the amount that can be redeemed at now.
+// used reports whether some of it was redeemed or has settled a debt.
+func (r Reward) used() bool { return r.Sums.Redeemed > 0 || r.Sums.Settled > 0 }
+
+// taken reports whether refunds took back a reward that was not used, or its order
+// earns nothing. It is not cancelled, because a correction may give it again.
+func (r Reward) taken() bool {
+	return r.Cancelled == 0 && (r.Offer.Value() == 0 || r.gone() && !r.used() && r.Sums.Reversed > 0)
+}
+
+// Left returns the balance of the reward's ledger: its value without the amounts that
+// were taken from it, whether it is pending or not. It is negative if refunds took
+// back more than was left.
+func (r Reward) Left() int64 { return r.Offer.Value() - r.Sums.Total() }
+
+// Debt returns the amount that the owner owes, because refunds took back an amount
+// that was redeemed; 0 for none.
+func (r Reward) Debt() int64 { return max(0, -r.Left()) }
+
+// Available returns the amount that the reward adds to what its owner can redeem at
+// now. It is negative for a debt, whatever its status.
 func (r Reward) Available(now core.Time) int64 {
 	if r.Status(now) != StatusAvailable {
-		return 0
+		return -r.Debt()
 	}
 	return r.Left()
 }
 
-// Recorded returns the amount that can be redeemed according to the ledger. It
-// differs from Available while a passed date is not in the ledger yet.
+// Recorded is Available according to the ledger. It differs while a passed date is not
+// in the ledger yet.
 func (r Reward) Recorded() int64 {
 	if r.Pending {
-		return 0
+		return -r.Debt()
 	}
 	return r.Left()
 }

@@ -221,7 +221,7 @@ var EarnedColumns = store.Selection[referral.Earned]{
 var SelectEarned = `SELECT ` + EarnedColumns.SQL() + `
 		FROM (SELECT created_at AS at FROM reward
 			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
-				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL
+				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL AND value > reversed
 			UNION ALL SELECT d.created_at FROM fuel_due d CROSS JOIN referral r ON r.tenant = d.tenant AND r.id = d.referral_id
 			WHERE d.tenant = ?1 AND d.program = ?4 AND d.key = 'referrer'
 				AND r.referrer_account_id = ?2 AND r.referrer_user_id = ?3)`

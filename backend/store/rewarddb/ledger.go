@@ -27,6 +27,7 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 		states[i] = [...]any{
 			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
 			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
+			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled),
 		}
 	}
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
@@ -41,11 +42,13 @@ const appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action,
 // rewards of the tenant.
 const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
 			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
-			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied
+			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied, value ->> 10 AS value,
+			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at
 		FROM json_each(?2))
 	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
 		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
-		denied = given.denied
+		denied = given.denied, value = given.value, reversed = given.reversed, settled = given.settled, refunded = given.refunded,
+		scheduled_at = given.scheduled_at
 	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
 // execList runs a statement with two arguments: the tenant, and the list as JSON.
@@ -144,7 +147,7 @@ func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draw
 var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Account' AS account, value ->> 'User' AS user,
 			value ->> 'Unit' AS unit, value ->> 'Amount' AS amount
 		FROM json_each(?3)),
-	credit AS (SELECT given.draw, given.amount, r.id AS credit, r.value - r.redeemed - r.expired - r.cancelled AS rest,
+	credit AS (SELECT given.draw, given.amount, r.id AS credit, ` + LeftOf("r") + ` AS rest,
 			coalesce(r.expires_at, 9223372036854775807) AS ends, r.given_at AS began
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
@@ -159,9 +162,9 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Accou
 // OwnerBalance is a statement that sums what an owner can use: credits, or discounts
 // if the unit is %. Its parameters are the tenant, a time, the account, the user and
 // the unit.
-var OwnerBalance = `SELECT coalesce(sum(r.value - r.redeemed - r.expired - r.cancelled), 0) FROM reward r
+var OwnerBalance = `SELECT coalesce(sum(` + AvailableOf("r", "?2") + `), 0) FROM reward r
 	WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
-		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT') AND ` + rewardStatus + ` = 'AVAILABLE'`
+		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT')`
 
 // Due is a reward of a tenant whose date has passed.
 type Due struct {
@@ -176,8 +179,8 @@ var dueColumns = store.Selection[Due]{
 // toGive and toExpire select the rewards whose date of giving or of expiry has passed
 // at the time ?, and whose ledger does not have it yet.
 var (
-	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
-	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
+	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
+	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
 )
 
 // AnyDue reports whether ListDue has any reward.

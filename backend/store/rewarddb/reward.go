@@ -71,6 +71,7 @@ var Columns = store.Selection[reward.Reward]{
 	store.Col(`program_reward_key`, func(r *reward.Reward) any { return &r.ProgramRewardKey }),
 	store.Col(`global_reward_key`, func(r *reward.Reward) any { return &r.GlobalRewardKey }),
 	store.Col(`coalesce(referral_id, '')`, func(r *reward.Reward) any { return &r.Referral }),
+	store.Col(`order_key`, func(r *reward.Reward) any { return &r.Order }),
 	store.Col(`source`, func(r *reward.Reward) any { return &r.Source }),
 	store.Col(`kind`, func(r *reward.Reward) any { return &r.Offer.Kind }),
 	store.Col(`unit`, func(r *reward.Reward) any { return &r.Offer.Unit }),
@@ -93,6 +94,9 @@ var Columns = store.Selection[reward.Reward]{
 	store.Col(`redeemed`, func(r *reward.Reward) any { return &r.Sums.Redeemed }),
 	store.Col(`expired`, func(r *reward.Reward) any { return &r.Sums.Expired }),
 	store.Col(`cancelled`, func(r *reward.Reward) any { return &r.Sums.Cancelled }),
+	store.Col(`reversed`, func(r *reward.Reward) any { return &r.Sums.Reversed }),
+	store.Col(`settled`, func(r *reward.Reward) any { return &r.Sums.Settled }),
+	store.Col(`refunded`, func(r *reward.Reward) any { return &r.Refunded }),
 }
 
 // settleValue moves the value of a percentage discount from Amount to Percent.
@@ -106,11 +110,28 @@ func settleValue(r *reward.Reward) {
 // reward's table, and now the parameter with the time.
 func StatusOf(row, now string) string {
 	return strings.NewReplacer("r.", row+".", "now", now).Replace(`CASE
-		WHEN r.redeemed > 0 AND r.redeemed = r.value THEN 'REDEEMED'
-		WHEN r.cancelled_at IS NOT NULL THEN 'CANCELLED'
+		WHEN r.cancelled_at IS NOT NULL OR r.value = 0 THEN 'CANCELLED'
+		WHEN r.expired = 0 AND r.value <= ` + takenOf("r") + ` AND (r.redeemed > 0 OR r.settled > 0) THEN 'REDEEMED'
+		WHEN r.expired = 0 AND r.value <= ` + takenOf("r") + ` AND r.reversed > 0 THEN 'CANCELLED'
 		WHEN r.expires_at <= now THEN 'EXPIRED'
 		WHEN r.held = 1 OR r.given_at > now THEN 'PENDING'
 		ELSE 'AVAILABLE' END`)
+}
+
+// takenOf returns reward.Sums.Total as an SQL expression; row is the alias of the
+// reward's table.
+func takenOf(row string) string {
+	return strings.ReplaceAll(`r.redeemed + r.expired + r.cancelled + r.reversed + r.settled`, "r.", row+".")
+}
+
+// LeftOf returns reward.Reward.Left as an SQL expression; row is the alias of the
+// reward's table.
+func LeftOf(row string) string { return row + `.value - (` + takenOf(row) + `)` }
+
+// AvailableOf returns reward.Reward.Available as an SQL expression; row is the alias of
+// the reward's table, and now the parameter with the time.
+func AvailableOf(row, now string) string {
+	return `iif(` + StatusOf(row, now) + ` = 'AVAILABLE', ` + LeftOf(row) + `, min(0, ` + LeftOf(row) + `))`
 }
 
 // rewardStatus is the status of a reward r at the time ?2.
@@ -191,7 +212,21 @@ func WithoutRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAl
 // UnknownReward returns the not-found error of an id that no reward of the tenant has.
 func UnknownReward() *core.Error { return core.NotFound("there is no such reward") }
 
-// AttachTo sets the rewards of referrals, with their redemptions.
+// FirstOf returns a query for the rowids of the first reward of each side of referrals.
+// from has the referrals, and id is the expression of their ids. ?1 is the tenant.
+func FirstOf(from, id string) string {
+	return `SELECT w.rowid FROM ` + from + ` CROSS JOIN (VALUES ('FRIEND_SIGNUP'), ('REFERRED')) side
+		CROSS JOIN reward w ON +w.tenant = ?1 AND w.rowid = (` + FirstRow(`?1`, id, `side.column1`) + `)`
+}
+
+// FirstRow returns a query for the rowid of the first reward of a side of a referral.
+// Its arguments are expressions.
+func FirstRow(tenant, id, source string) string {
+	return `SELECT f.rowid FROM reward f WHERE f.tenant = ` + tenant + ` AND f.referral_id = ` + id + ` AND f.source = ` + source + `
+		ORDER BY f.created_at, f.id LIMIT 1`
+}
+
+// AttachTo sets the first rewards of referrals, with their redemptions.
 func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
 	if len(page) == 0 {
 		return nil
@@ -203,8 +238,8 @@ func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page 
 		asked.Text(page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r
-		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward WHERE +tenant = ?1 AND rowid IN (`+
+		FirstOf(`json_each(?2) given`, `given.value ->> 0`)+`)`, string(tenant), asked.String())
 	rewards, err := store.Collect(rows, err, "rewards of referrals", Scan)
 	if err == nil {
 		err = attachRedemptions(ctx, r, tenant, rewards)
@@ -222,7 +257,7 @@ func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.TextOrNull(string(r.Program))
 	t.Text(r.ProgramRewardKey, r.GlobalRewardKey)
 	t.TextOrNull(r.Referral)
-	t.Text(string(r.Source), string(r.Offer.Kind), r.Offer.Unit)
+	t.Text(r.Order, string(r.Source), string(r.Offer.Kind), r.Offer.Unit)
 	t.Integer(r.Offer.Value())
 	t.Text(r.Offer.Currency, r.Offer.Name, r.Offer.Description)
 	t.TextOrNull(r.FuelTankCode)
@@ -236,13 +271,16 @@ func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.Integer(r.Sums.Redeemed)
 	t.Integer(r.Sums.Expired)
 	t.Integer(r.Sums.Cancelled)
+	t.Integer(r.Sums.Reversed)
+	t.Integer(r.Sums.Settled)
+	t.Integer(r.Refunded)
 }
 
 // PutNew adds rewards. AppendRow adds its rows. A reward that exists is an error.
 var PutNew = &store.Put{
-	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
+	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, order_key, source, kind,
 		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
-		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`),
+		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled, reversed, settled, refunded`),
 }
 
 // groupColumns sum the rewards r of a group at the time ?2. The first five are the
@@ -259,6 +297,9 @@ var groupColumns = store.Selection[reward.Group]{
 	store.Col(`sum(r.redeemed)`, func(g *reward.Group) any { return &g.Sums.Redeemed }),
 	store.Col(`sum(r.expired)`, func(g *reward.Group) any { return &g.Sums.Expired }),
 	store.Col(`sum(r.cancelled)`, func(g *reward.Group) any { return &g.Sums.Cancelled }),
+	store.Col(`sum(r.reversed)`, func(g *reward.Group) any { return &g.Sums.Reversed }),
+	store.Col(`sum(r.settled)`, func(g *reward.Group) any { return &g.Sums.Settled }),
+	store.Col(`sum(max(0, -(`+LeftOf("r")+`)))`, func(g *reward.Group) any { return &g.Debt }),
 }
 
 // Groups returns the sums of an account's rewards at a time, by kind, unit, source,

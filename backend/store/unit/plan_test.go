@@ -158,3 +158,16 @@ func TestUnit_RecentReferralsAreReadInOrder(t *testing.T) {
 	require.Contains(t, plan, "SEARCH r USING COVERING INDEX referral_referrer (tenant=? AND referrer_account_id=? AND referrer_user_id=? AND started_at>?)")
 	require.Equal(t, 1, strings.Count(plan, "TEMP B-TREE"), plan)
 }
+
+// A referral may have a reward for each of thousands of orders. The index has the first
+// reward of each side first, so that only two of them are read.
+func TestUnit_FirstRewardsAreReadInOrder(t *testing.T) {
+	t.Parallel()
+	db := sqltest.File(t)
+	u := New(&store.Tx{Reads: store.NewReads(db), Embedded: true}, "t", nil)
+	u.Referrals.Want("r")
+	rewards := u.wanted()[1]
+	plan := strings.Join(sqltest.Explained{DB: db, T: t}.Plan(rewards.text, rewards.args), "\n")
+	require.Contains(t, plan, "SEARCH f USING COVERING INDEX reward_first (tenant=? AND referral_id=? AND source=?)")
+	require.NotContains(t, plan, "TEMP B-TREE")
+}

@@ -309,8 +309,8 @@ func (u *Unit) loadReferrals() (all []query) {
 	return all
 }
 
-// referrals returns the statements that load referrals, latest first, and their
-// rewards. rows is a subquery of rowids, given its second argument, and more are the
+// referrals returns the statements that load referrals, latest first, and the first
+// reward of each of their sides. rows is a subquery of rowids, given its second argument, and more are the
 // arguments after it. each is called with each referral.
 func (u *Unit) referrals(rows, given string, each func(referral.Referral), more ...any) []query {
 	args := append([]any{string(u.Tenant), given}, more...)
@@ -318,8 +318,8 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	return []query{
 		{`SELECT ` + referraldb.Columns.SQL() + referraldb.From + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
 			args, bySelection(referraldb.Columns, func(r referral.Referral) { found = append(found, r) })},
-		{`SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
-			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
+		{`SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE +tenant = ?1 AND rowid IN (` +
+			rewarddb.FirstOf(`referral r`, `r.id`) + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
 			rewards := map[string][]reward.Reward{}
 			err := reading(rewarddb.Scan, func(w reward.Reward) { rewards[w.Referral] = append(rewards[w.Referral], w) })(rows)
 			for _, r := range found {
