@@ -25,6 +25,8 @@ type rewardNode struct {
 	Name, Description                                          *string
 	RewardSource, ProgramID, ProgramRewardKey, GlobalRewardKey *string
 	ReferralID                                                 *id
+	OrderID                                                    *string
+	ReversedValue, SettledValue                                decimal
 	Currency                                                   *word
 	DiscountPercent                                            *decimal
 	AssignedCredit, RedeemedCredit                             *long
@@ -86,7 +88,8 @@ func newReward(c *call, r reward.Reward) *rewardNode {
 		Name: textOrNull(r.Offer.Name), Description: textOrNull(r.Offer.Description),
 		RewardSource: textOrNull(string(r.Source)), ProgramID: textOrNull(string(r.Program)),
 		ProgramRewardKey: textOrNull(r.ProgramRewardKey), GlobalRewardKey: textOrNull(r.GlobalRewardKey),
-		ReferralID: textOrNull(id(r.Referral)), Currency: textOrNull(word(r.Offer.Currency)),
+		ReferralID: textOrNull(id(r.Referral)), OrderID: c.orderID(r),
+		ReversedValue: amount(r.Sums.Reversed, r.Offer.Unit), SettledValue: amount(r.Sums.Settled, r.Offer.Unit), Currency: textOrNull(word(r.Offer.Currency)),
 		FuelTankCode: textOrNull(r.FuelTankCode), FuelTankType: textOrNull(string(r.FuelTankType)),
 		Cancellable: r.Cancellable && r.Cancelled == 0 && r.Left() > 0,
 		Redeemable:  r.Offer.Kind == reward.Credit && r.Available(now) > 0, Statuses: []string{string(r.Status(now))},
@@ -106,6 +109,15 @@ func newReward(c *call, r reward.Reward) *rewardNode {
 		out.DateRedeemed = dateOrNull(r.Redemptions[0].At)
 	}
 	return out
+}
+
+// orderID returns the id of the order that earned a reward. Only the API key may see the
+// id of the order of a referrer's friend.
+func (c *call) orderID(r reward.Reward) *string {
+	if r.Source == reward.FriendSignup && !c.Caller.Key {
+		return nil
+	}
+	return textOrNull(r.Order)
 }
 
 // User returns the user who has the reward.

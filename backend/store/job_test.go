@@ -387,8 +387,16 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 func TestExportPage_Cells(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		insertSampleData(t, b)
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			// A debt of a later order.
+			return rowtest.InsertReward(ctx, tx, b.tenant, reward.Reward{
+				ID: "w4", Account: "ann-inc", User: "ann", Program: core.ClassicProgram, Referral: "r1", Order: "o-2", Source: reward.FriendSignup,
+				Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 500, Currency: "USD"}, Created: now + 1, Given: now + 1,
+				Refunded: 300, Sums: reward.Sums{Redeemed: 500, Reversed: 300, Settled: -100},
+			})
+		})
 		at := strconv.FormatInt(int64(now), 10)
-		before, later := strconv.FormatInt(int64(now-5), 10), strconv.FormatInt(int64(now+7), 10)
+		before, next, later := strconv.FormatInt(int64(now-5), 10), strconv.FormatInt(int64(now+1), 10), strconv.FormatInt(int64(now+7), 10)
 		for typ, want := range map[job.Type][][]string{
 			job.User: {
 				{"ann", "ann-inc", "", "", "", "", "", "", at, "", "", "", "", "", "", "", ""},
@@ -402,18 +410,19 @@ func TestExportPage_Cells(t *testing.T) {
 				{"r1", "classic", "bob", "bob-inc", "w2", "APPROVED", "ann", "ann-inc", "w1", "APPROVED", before, at, at, "", before},
 			},
 			job.Reward: {
-				{"w1", "CREDIT", "ann-inc", "ann", "classic", "r1", "FRIEND_SIGNUP", "CENTS", "", "1000", "300", "USD", at, at, "", "", ""},
-				{"w2", "PCT_DISCOUNT", "bob-inc", "bob", "classic", "r1", "REFERRED", "%", "1250", "", "", "", at, at, "", "", ""},
-				{"w3", "CREDIT", "ann-inc", "ann", "classic", "r2", "FRIEND_SIGNUP", "CENTS", "", "50", "0", "USD", at, at, "", "", later},
+				{"w1", "CREDIT", "ann-inc", "ann", "classic", "r1", "FRIEND_SIGNUP", "CENTS", "", "1000", "300", "USD", at, at, "", "", "", "", "", "0", "0"},
+				{"w2", "PCT_DISCOUNT", "bob-inc", "bob", "classic", "r1", "REFERRED", "%", "1250", "", "", "", at, at, "", "", "", "", "0", "", ""},
+				{"w3", "CREDIT", "ann-inc", "ann", "classic", "r2", "FRIEND_SIGNUP", "CENTS", "", "50", "0", "USD", at, at, "", "", later, "", "", "0", "0"},
+				{"w4", "CREDIT", "ann-inc", "ann", "classic", "r1", "FRIEND_SIGNUP", "CENTS", "", "500", "500", "USD", next, next, "", "", "", "o-2", "", "300", "-100"},
 			},
 			job.RewardBalance: {
-				{"ann", "ann-inc", "CREDIT", "700", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12", "%"},
+				{"ann", "ann-inc", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12", "%"},
 			},
 			job.UserRewardBalance: {
-				{"ann", "ann-inc", "", "", "", "CREDIT", "700", "CENTS"}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12", "%"},
+				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12", "%"},
 			},
 			job.RedeemableRewardBalance: {
-				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "700"}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12"},
+				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500"}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12"},
 			},
 			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`}},
 		} {

@@ -89,7 +89,8 @@ var files = map[job.Type][]column{
 		dates("dateReferralStarted", "dateConverted", "dateReferralEnded")),
 	job.Reward: join(ids("id", "type", "accountId", "userId", "programId", "referralId", "rewardSource"),
 		ids("unit"), columns(percent, []string{"discountPercent"}), numbers("assignedCredit", "redeemedCredit"), ids("currency"),
-		dates("dateCreated", "dateGiven", "dateScheduledFor", "dateExpires", "dateCancelled")),
+		dates("dateCreated", "dateGiven", "dateScheduledFor", "dateExpires", "dateCancelled"),
+		ids("orderId"), columns(percent, []string{"reversedPercent"}), numbers("reversedCredit", "settledCredit")),
 	job.UserEvent: join(ids("user.accountId", "user.id", "event.id"), texts("event.key"),
 		dates("event.dateTriggered", "event.dateReceived", "event.dateProcessed"), ids("event.fields")),
 	// The result file of an import lists its successful rows (clients 3.4.1).

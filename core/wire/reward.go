@@ -384,6 +384,7 @@ func appendReward(b []byte, r reward.Reward) []byte {
 	w.text("unit", r.Offer.Unit)
 	w.textOrNull("name", r.Offer.Name)
 	w.rewardValue(r)
+	w.orderMembers(r)
 	w.boolean("cancellable", r.Cancellable && r.Cancelled == 0 && r.Left() > 0)
 	w.date("dateCreated", r.Created)
 	if r.Pending {
@@ -396,6 +397,20 @@ func appendReward(b []byte, r reward.Reward) []byte {
 	w.date("dateCancelled", r.Cancelled)
 	w.close()
 	return w.b
+}
+
+// orderMembers writes the members that only rewards of orders have, and those that
+// have settled a debt.
+func (w *writer) orderMembers(r reward.Reward) {
+	if r.Order != "" {
+		w.text("orderId", r.Order)
+	}
+	if r.Order != "" || r.Sums.Reversed != 0 {
+		w.raw("reversedValue", inUnit(r.Sums.Reversed, r.Offer.Unit))
+	}
+	if r.Sums.Settled != 0 {
+		w.raw("settledValue", inUnit(r.Sums.Settled, r.Offer.Unit))
+	}
 }
 
 // rewardValue writes the members that only rewards of one type have.

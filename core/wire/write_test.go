@@ -134,7 +134,7 @@ func canonicalJSON(t *testing.T, body []byte) []byte {
 func answers(s string) map[string][]byte {
 	who := referral.Identity{Account: core.AccountID(s), User: core.UserID(s), Email: s}
 	earned := reward.Reward{
-		ID: s, Account: core.AccountID(s), User: core.UserID(s), Program: core.ProgramKey(s), Referral: s, Source: reward.Source(s),
+		ID: s, Account: core.AccountID(s), User: core.UserID(s), Program: core.ProgramKey(s), Referral: s, Order: s, Source: reward.Source(s),
 		ProgramRewardKey: s, GlobalRewardKey: s, FuelTankCode: s, FuelTankType: reward.Kind(s), Created: 1, Given: 1,
 		Offer:       reward.Offer{Kind: reward.Credit, Amount: 5, Unit: s, Currency: s, Name: s, Description: s},
 		Redemptions: []reward.Redeemed{{ID: s, Amount: 1, At: 2}},
@@ -206,6 +206,11 @@ func TestWriters(t *testing.T) {
 	gift := earned
 	gift.Offer, gift.Sums = reward.Offer{Kind: reward.Integration, Amount: 25, Unit: "CASH/CAD", Description: "A card", Settings: `{"giftId":"5"}`}, reward.Sums{}
 	gift.Cancellable, gift.ProgramRewardKey, gift.GlobalRewardKey = false, "p", "g"
+	debt, settled, partly := earned, earned, earned
+	debt.Order, debt.Sums, debt.Redemptions = "o-1", reward.Sums{Redeemed: 500, Reversed: 200, Settled: -50}, nil
+	settled.Sums, settled.Redemptions = reward.Sums{Settled: 50}, nil
+	partly.Order, partly.Sums = "o-1", reward.Sums{Reversed: 250}
+	partly.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1250, Unit: "%"}
 	for name, c := range map[string]struct{ got, want string }{
 		"new account": {string(Account(referral.NewAccount("a", 1))),
 			`{"id":"a","currency":"USD","subscription":{"status":"TRIAL","billingIntervalType":null,"billingIntervalValue":null,"value":null},"referral":null}`},
@@ -226,6 +231,12 @@ func TestWriters(t *testing.T) {
 			`{"id":"w","type":"FUELTANK","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"fuelTankCode":null,"amount":1000,"fueltankType":"CREDIT","fuelTankType":"CREDIT","cancellable":true,"dateCreated":5,"dateGiven":null,"dateScheduledFor":20,"dateExpires":null,"dateCancelled":null}`},
 		"a gift": {string(Reward(gift)),
 			`{"id":"w","type":"INTEGRATION","accountId":"a","userId":"u","programId":"classic","programRewardKey":"p","globalRewardKey":"g","rewardSource":"FRIEND_SIGNUP","unit":"CASH/CAD","name":null,"description":"A card","valueInCents":25,"integrationSettings":{"giftId":"5"},"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
+		"a debt of an order": {string(Reward(debt)),
+			`{"id":"w","type":"CREDIT","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"assignedCredit":500,"redeemedCredit":500,"currency":"EUR","redemptions":[],"orderId":"o-1","reversedValue":200,"settledValue":-50,"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
+		"a partly refunded discount of an order": {string(Reward(partly)),
+			`{"id":"w","type":"PCT_DISCOUNT","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"%","name":null,"discountPercent":12.5,"orderId":"o-1","reversedValue":2.5,"cancellable":true,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
+		"a credit that settled a debt": {string(Reward(settled)),
+			`{"id":"w","type":"CREDIT","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"assignedCredit":500,"redeemedCredit":0,"currency":"EUR","redemptions":[],"settledValue":50,"cancellable":true,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
 		"a code that discounts for a year": {string(Code(CodeInfo{Code: "ANN", Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000, ValidFor: 365 * core.Day}})),
 			`{"code":"ANN","couponCode":"ANN","dateCreated":null,"programId":"","referrerName":"","reward":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":10,"monthsDiscountIsValid":12},"discountPercentage":10,"discountId":""}`},
 		"a code that gives points": {string(Code(CodeInfo{Code: "ANN", Offer: reward.Offer{Kind: reward.Credit, Amount: 5, Unit: "POINT"}})),

@@ -54,8 +54,7 @@ func userOf(account, user string) string {
 }
 
 // available sums the available value of rewards; basis points become whole percent.
-var available = `sum(iif(` + rewarddb.StatusOf("w", "?1") + ` = 'AVAILABLE',
-	w.value - w.redeemed - w.expired - w.cancelled, 0)) / iif(w.unit = '%', 100, 1)`
+var available = `sum(` + rewarddb.AvailableOf("w", "?1") + `) / iif(w.unit = '%', 100, 1)`
 
 const (
 	// rewardUpdated is when a reward was last changed: created, cancelled, or changed
@@ -86,8 +85,8 @@ var exports = map[job.Type]export{
 	},
 	job.Referral: {
 		from: `referral r
-			LEFT JOIN reward a ON a.tenant = r.tenant AND a.referral_id = r.id AND a.source = 'REFERRED'
-			LEFT JOIN reward b ON b.tenant = r.tenant AND b.referral_id = r.id AND b.source = 'FRIEND_SIGNUP'`,
+			LEFT JOIN reward a ON +a.tenant = r.tenant AND a.rowid = (` + rewarddb.FirstRow(`r.tenant`, `r.id`, `'REFERRED'`) + `)
+			LEFT JOIN reward b ON +b.tenant = r.tenant AND b.rowid = (` + rewarddb.FirstRow(`r.tenant`, `r.id`, `'FRIEND_SIGNUP'`) + `)`,
 		tenant: `r.tenant`, key: []string{`r.id`},
 		cells: `r.id, r.program, r.referred_user_id, r.referred_account_id, a.id, r.referred_moderation,
 			r.referrer_user_id, r.referrer_account_id, b.id, r.referrer_moderation,
@@ -98,7 +97,8 @@ var exports = map[job.Type]export{
 		from: `reward w`, tenant: `w.tenant`, key: []string{`w.id`},
 		cells: `w.id, w.kind, w.account_id, w.user_id, w.program, w.referral_id, w.source, w.unit,
 			iif(w.unit = '%', w.value, NULL), iif(w.kind = 'CREDIT', w.value, NULL), iif(w.kind = 'CREDIT', w.redeemed, NULL),
-			w.currency, w.created_at, iif(w.pending, NULL, w.given_at), w.scheduled_at, w.expires_at, w.cancelled_at`,
+			w.currency, w.created_at, iif(w.pending, NULL, w.given_at), w.scheduled_at, w.expires_at, w.cancelled_at,
+			w.order_key, iif(w.unit = '%', w.reversed, NULL), iif(w.kind = 'CREDIT', w.reversed, NULL), iif(w.kind = 'CREDIT', w.settled, NULL)`,
 		created: `w.created_at`, updated: rewardUpdated, program: `w.program`,
 	},
 	job.RewardBalance:           balance(`w.user_id, w.account_id, w.kind, ` + available + `, w.unit`),
