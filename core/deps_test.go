@@ -51,7 +51,7 @@ var (
 	// component.
 	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
 
-	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
+	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/conversion", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
 	parsers = []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/valyala/fastjson/..."}
 
 	prometheus = []string{
@@ -79,7 +79,7 @@ var (
 	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
 
 	// stores are the packages with the SQL of the backend, by subject.
-	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
+	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/orderdb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
 		"kith/backend/store/rewarddb", "kith/backend/store/secretdb", "kith/backend/store/tabledb", "kith/backend/store/tenantdb", "kith/backend/store/unit", "kith/backend/store/userdb", "kith/backend/store/webhookdb"}
 
 	// buckets is the S3 client, and its dependencies.
@@ -103,6 +103,7 @@ var importRules = []importRule{
 	{pkg: "kith/core/analytics", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/auth", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/billing", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/conversion", std: append([]string{"math/bits"}, pure...), kith: rules, why: purity},
 	{pkg: "kith/core/link", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/origin", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/referral", std: pure, kith: rules, why: purity},
@@ -141,8 +142,10 @@ var importRules = []importRule{
 		why:   "it runs transactions; the packages below it have the SQL"},
 	{pkg: "kith/backend/store/billingdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of the payment gateway"},
-	{pkg: "kith/backend/store/eventdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+	{pkg: "kith/backend/store/eventdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/orderdb", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of events"},
+	{pkg: "kith/backend/store/orderdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+		tests: sqlTest, why: "it has the SQL of orders"},
 	{pkg: "kith/backend/store/jobdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/rewarddb"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of jobs and files"},
 	{pkg: "kith/backend/store/programdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
@@ -222,6 +225,9 @@ var importRules = []importRule{
 		why: "a widget shows its user and their rewards"},
 	{pkg: "kith/backend/app/events", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/events"}), modules: storeModules,
+		why: "it stores calls; worker processes them"},
+	{pkg: "kith/backend/app/orders", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
+		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/orders"}), modules: storeModules,
 		why: "it stores calls; worker processes them"},
 	{pkg: "kith/backend/app/statistics", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/statistics"}), modules: storeModules,

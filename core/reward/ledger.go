@@ -107,6 +107,12 @@ func (g Grant) CheckDates(now core.Time) error {
 func (o Offer) Check() error {
 	value := o.Value()
 	switch {
+	case o.OfRevenue < 0 || o.OfRevenue > MaxPercent:
+		return core.Invalid("percentOfRevenue", "must be more than 0 and at most 100")
+	case o.OfRevenue != 0 && value != 0:
+		return core.Invalid(amountField(o.Kind), "must be left out with percentOfRevenue")
+	case o.OfRevenue != 0:
+		return nil
 	case o.Kind == PercentDiscount && (value <= 0 || o.Percent > MaxPercent):
 		return core.Invalid("discountPercent", "must be more than 0 and at most 100")
 	case value <= 0 || value > MaxValue:

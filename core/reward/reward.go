@@ -123,10 +123,24 @@ type Offer struct {
 	ValidFor core.Time
 	// GivenAfter is the delay before a reward is given; zero means none.
 	GivenAfter core.Time
+	// OfRevenue is the percentage of an order's revenue that is the amount, in an offer
+	// of a Credit or an Integration whose value depends on the order; else zero. The
+	// offer then has no value of its own.
+	OfRevenue BasisPoints
 }
 
 // None reports whether the offer gives nothing.
-func (o Offer) None() bool { return o.Kind == "" || o.Value() == 0 }
+func (o Offer) None() bool { return o.Kind == "" || o.Value() == 0 && o.OfRevenue == 0 }
+
+// With returns the offer with another value, in its unit.
+func (o Offer) With(value int64) Offer {
+	if o.Kind == PercentDiscount {
+		o.Percent = BasisPoints(value)
+	} else {
+		o.Amount = value
+	}
+	return o
+}
 
 // InUnit returns the unit of the offer's value: Unit, or the default of its kind.
 func (o Offer) InUnit() string {

@@ -1,0 +1,423 @@
+package conversion
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/core"
+	"kith/core/reward"
+)
+
+func TestParseDecimal(t *testing.T) {
+	for _, c := range []struct {
+		text, currency string
+		want           int64
+		ok             bool
+	}{
+		{"80", "USD", 8000, true}, {"80.00", "USD", 8000, true}, {"8e1", "USD", 8000, true}, {"0.8E+2", "USD", 8000, true},
+		{"12.5", "JPY", 12, true}, {"13.5", "JPY", 14, true}, {"13.50000001", "JPY", 14, true}, {"12.51", "JPY", 13, true},
+		{"0.005", "USD", 0, true}, {"0.015", "USD", 2, true}, {"0.0050001", "USD", 1, true}, {"0.0004", "USD", 0, true},
+		{"1.2345", "KWD", 1234, true}, {"1.2355", "KWD", 1236, true}, {"-4.20", "USD", 420, true}, {"0", "USD", 0, true}, {"0.00", "USD", 0, true},
+		{"10000000000", "USD", 1_000_000_000_000, true}, {"10000000000.01", "USD", 0, false}, {"1e30", "USD", 0, false},
+		{"", "USD", 0, false}, {"abc", "USD", 0, false}, {"1.", "USD", 0, false}, {".5", "USD", 0, false}, {"1e999", "USD", 0, false},
+		{"$5", "USD", 0, false}, {"1,000", "USD", 0, false}, {strings.Repeat("1", 41), "USD", 0, false},
+	} {
+		d, ok := ParseDecimal(c.text)
+		got := int64(0)
+		if ok {
+			got, ok = d.Minor(c.currency, reward.MaxValue)
+		}
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%q in %s is %d, %v; want %d, %v", c.text, c.currency, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestDecimal_Compare(t *testing.T) {
+	sorted := []string{"-100", "-20", "-3", "-2.5", "-0.1", "0", "0.09", "0.1", "2.5", "2.51", "3", "19", "20", "100", "1e3"}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			x, _ := ParseDecimal(a)
+			y, _ := ParseDecimal(b)
+			want := 0
+			if i < j {
+				want = -1
+			} else if i > j {
+				want = 1
+			}
+			if got := x.Compare(y); got != want {
+				t.Errorf("%s compared with %s is %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func TestPortion(t *testing.T) {
+	for _, c := range []struct{ value, part, whole, want int64 }{
+		{8000, 1000, 10000, 800}, {5, 5000, 10000, 2}, {15, 5000, 10000, 8}, {25, 1000, 10000, 2}, {35, 1000, 10000, 4},
+		{800, 2000, 8000, 200}, {1000, 1, 3, 333}, {1000, 2, 3, 667},
+		{reward.MaxValue, reward.MaxValue, reward.MaxValue, reward.MaxValue}, {reward.MaxValue, 1, reward.MaxValue, 1}, {0, 5, 7, 0},
+	} {
+		if got := portion(c.value, c.part, c.whole); got != c.want {
+			t.Errorf("%d * %d / %d is %d, want %d", c.value, c.part, c.whole, got, c.want)
+		}
+	}
+}
+
+func TestParseCondition(t *testing.T) {
+	for text, want := range map[string]string{
+		"revenue>=50": "revenue >= 50", " currency =  USD ": "currency = USD", "plan in (pro,team)": "plan in (pro, team)",
+		"plan not in (free)": "plan not in (free)", `city = "Paris, France"`: `city = "Paris, France"`, "a.b != x y": "a.b != x y",
+		"inner in (a)": "inner in (a)", "revenue < 1e3": "revenue < 1e3",
+	} {
+		c, err := ParseCondition("at", text)
+		if err != nil || c.String() != want {
+			t.Errorf("%q is %q, %v; want %q", text, c.String(), err, want)
+			continue
+		}
+		if again, err := ParseCondition("at", c.String()); err != nil || !reflect.DeepEqual(again, c) {
+			t.Errorf("%q read again is %+v, %v", c.String(), again, err)
+		}
+	}
+	for _, text := range []string{
+		"", "revenue", "revenue >=", ">= 5", "revenue >= many", "plan in pro", "plan in ()", "plan in (a,)", "plan in (a", "a = b, c",
+		`a = "b`, "plan inside (a)", "a in (b) c", strings.Repeat("x", 65) + " = 1", "a = " + strings.Repeat("x", 500),
+	} {
+		if c, err := ParseCondition("at", text); err == nil {
+			t.Errorf("%q is accepted as %+v", text, c)
+		} else if e, ok := err.(*core.Error); !ok || e.Field != "at" {
+			t.Errorf("%q: %v is not about its field", text, err)
+		}
+	}
+}
+
+func TestCondition_Holds(t *testing.T) {
+	for _, c := range []struct {
+		condition string
+		values    []string
+		want      bool
+	}{
+		{"revenue >= 50", []string{"50.00"}, true}, {"revenue >= 50", []string{"49.99"}, false}, {"revenue > 50", []string{"50"}, false},
+		{"revenue <= 50", []string{"5e1"}, true}, {"revenue < 50", []string{"-1"}, true}, {"revenue >= 50", []string{"many"}, false},
+		{"revenue = 50", []string{"50.0"}, true}, {"currency = USD", []string{"usd"}, true}, {"currency != USD", []string{"EUR"}, true},
+		{"currency != USD", nil, false}, {"currency = USD", nil, false},
+		{"plan in (pro, team)", []string{"Team"}, true}, {"plan in (pro, team)", []string{"free"}, false},
+		{"plan not in (pro, team)", []string{"free"}, true}, {"plan not in (pro, team)", []string{"free", "pro"}, false},
+		{"tags in (new, sale)", []string{"old", "sale"}, true},
+	} {
+		parsed, err := ParseCondition("", c.condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parsed.Holds(c.values); got != c.want {
+			t.Errorf("%s for %v is %v, want %v", c.condition, c.values, got, c.want)
+		}
+	}
+}
+
+func TestMonthsAfter(t *testing.T) {
+	for from, want := range map[string]string{"2026-01-31": "2026-02-28", "2024-01-31": "2024-02-29", "2026-11-30": "2026-12-30", "2026-12-15": "2027-01-15"} {
+		at, _ := time.Parse(time.DateOnly, from)
+		if got := time.UnixMilli(int64(monthsAfter(core.Time(at.UnixMilli()), 1))).UTC().Format(time.DateOnly); got != want {
+			t.Errorf("a month after %s is %s, want %s", from, got, want)
+		}
+	}
+}
+
+// credit returns an offer of a fixed credit, and revenue one of a percentage.
+func credit(amount int64) reward.Offer {
+	return reward.Offer{Kind: reward.Credit, Amount: amount, Currency: "USD"}
+}
+func revenue(percent reward.BasisPoints) reward.Offer {
+	return reward.Offer{Kind: reward.Credit, OfRevenue: percent, Currency: "USD"}
+}
+
+const day = core.Day
+
+// order returns an entry of a referral that began at time 0.
+func order(referral string, at core.Time, revenue int64) Entry {
+	return Entry{Order: Order{Referral: referral, Key: fmt.Sprint(at), Placed: Placed{Event: fmt.Sprint(referral, at), At: at, Revenue: revenue, HasRevenue: revenue > 0, Currency: "USD"}}}
+}
+
+func TestPlans_Replay(t *testing.T) {
+	purchase := Rule{Event: "purchase", Reversal: "refund"}
+	refunded := func(e Entry, refunds ...Refund) Entry { e.Refunds = refunds; return e }
+	of := func(e Entry, change func(*Entry)) Entry { change(&e); return e }
+	for _, c := range []struct {
+		name  string
+		plan  Plan
+		chunk Chunk
+		// want has for each order: its number, and the referrer's value and share, or the
+		// reason.
+		want []string
+	}{
+		{"10 % of each order", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000)}}},
+			Chunk{Orders: []Entry{order("a", 1, 8000), order("a", 2, 8005), order("a", 3, 8015)}},
+			[]string{"1: 800", "2: 800", "3: 802"}},
+		{"a partial refund takes a share, a whole one all, and no more than all", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000)}}},
+			Chunk{Orders: []Entry{
+				refunded(order("a", 1, 8000), Refund{Amount: 2000, Currency: "USD"}),
+				refunded(order("a", 2, 8000), Refund{Whole: true}),
+				refunded(order("a", 3, 8000), Refund{Amount: 6000, Currency: "USD"}, Refund{Amount: 6000, Currency: "USD"}),
+				refunded(order("a", 4, 8000), Refund{Amount: 8000, Currency: "EUR"}),
+			}},
+			[]string{"1: 800-200", "2: 800-800", "3: 800-800", "4: 800"}},
+		{"a refund of an order without revenue takes all", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
+			Chunk{Orders: []Entry{refunded(order("a", 1, 0), Refund{Amount: 1, Currency: "USD"})}}, []string{"1: 1000-1000"}},
+		{"minimum and maximum", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000), Terms: Terms{Min: 100, Max: 500}}}},
+			Chunk{Orders: []Entry{order("a", 1, 10), order("a", 2, 3000), order("a", 3, 100_000), of(order("a", 4, 3000), func(e *Entry) { e.Currency = "EUR" })}},
+			[]string{"1: 100", "2: 300", "3: 500", "4: other-currency"}},
+		{"in the order's currency", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000)}}},
+			Chunk{Orders: []Entry{of(order("a", 1, 3000), func(e *Entry) { e.Currency = "EUR" })}}, []string{"1: 300 EUR"}},
+		{"nothing from no revenue", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000)}}},
+			Chunk{Orders: []Entry{order("a", 1, 0), order("a", 2, 4)}}, []string{"1: no-revenue", "2: less-than-one-minor-unit"}},
+		{"tiers by conversions", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Tiers: []Tier{{From: 3, Value: 1500}, {From: 4, Value: 2000}}}}}},
+			Chunk{Conversions: 1, Orders: []Entry{order("a", 1, 1), order("b", 2, 1), order("b", 3, 1), order("c", 4, 1), order("a", 5, 1)}},
+			[]string{"1: 1000", "1: 1500", "2: 1500", "1: 2000", "2: 2000"}},
+		{"the first two orders", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Orders: 2}}}},
+			Chunk{Orders: []Entry{order("a", 1, 1), order("b", 2, 1), order("a", 3, 1), order("a", 4, 1)}},
+			[]string{"1: 1000", "1: 1000", "2: 1000", "3: all-orders-rewarded"}},
+		{"orders of a month", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Months: 1}}}},
+			Chunk{Orders: []Entry{order("a", 0, 1), order("a", 31*day-1, 1), order("a", 31*day, 1)}},
+			[]string{"1: 1000", "2: 1000", "3: months-over"}},
+		{"limit of rewards", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}, Total: 2},
+			Chunk{Rewards: 1, Orders: []Entry{order("a", 1, 1), order("b", 2, 1)}}, []string{"1: 1000", "1: limit-of-rewards"}},
+		{"limit in a period", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}, InPeriod: 2, Period: 10},
+			Chunk{Recent: []core.Time{1}, Orders: []Entry{order("a", 5, 1), order("b", 6, 1), order("c", 11, 1), order("d", 12, 1), order("e", 15, 1)}},
+			[]string{"1: 1000", "1: limit-of-rewards-in-period", "1: 1000", "1: limit-of-rewards-in-period", "1: 1000"}},
+		{"before the attribution, and too long after", Plan{Rule: Rule{Event: "purchase", Within: 10}, Earnings: [2]Earning{{Offer: credit(1000)}}},
+			Chunk{Orders: []Entry{
+				of(order("a", 4, 1), func(e *Entry) { e.Since = 5 }), of(order("a", 15, 1), func(e *Entry) { e.Since = 5 }),
+				of(order("a", 99, 1), func(e *Entry) { e.Since = 5 }), of(order("b", 16, 1), func(e *Entry) { e.Since = 5 }),
+			}}, []string{"before-attribution", "1: 1000", "2: 1000", "too-long-after-attribution"}},
+		{"only the first event of an account", Plan{Rule: Rule{Event: "purchase", FirstEvent: true}, Earnings: [2]Earning{{Offer: credit(1000)}}},
+			Chunk{Orders: []Entry{of(order("a", 4, 1), func(e *Entry) { e.First = "earlier" }), of(order("b", 5, 1), func(e *Entry) { e.First = "b5" })}},
+			[]string{"not-first-event", "1: 1000"}},
+		{"an order that a condition refuses does not count", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Orders: 1}}}},
+			Chunk{Orders: []Entry{of(order("a", 1, 1), func(e *Entry) { e.Refused = ReasonCondition }), order("a", 2, 1)}},
+			[]string{"condition-failed", "1: 1000"}},
+		{"a chunk continues its referrals", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Orders: 2}}}},
+			Chunk{Orders: []Entry{of(order("a", 5, 1), func(e *Entry) { e.Number, e.Converted = 1, 1 }), order("a", 6, 1)}},
+			[]string{"2: 1000", "3: all-orders-rewarded"}},
+	} {
+		var got []string
+		for _, d := range (Plans{c.plan}).Replay(c.chunk) {
+			got = append(got, summary(d))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// summary returns a decision about the referrer's side.
+func summary(d Decision) string {
+	if !d.Counts() {
+		return string(d.Reason)
+	}
+	e := d.Earned[Referrer]
+	if !e.Gives() {
+		return fmt.Sprintf("%d: %s", d.Number, e.Reason)
+	}
+	s := fmt.Sprintf("%d: %d", d.Number, e.Offer.Value())
+	if e.Share > 0 {
+		s += fmt.Sprintf("-%d", e.Share)
+	}
+	if e.Offer.Currency != "USD" {
+		s += " " + e.Offer.Currency
+	}
+	return s
+}
+
+// A changed program does not change what earlier orders earn.
+func TestPlans_At(t *testing.T) {
+	plans := Plans{{Since: 10, Total: 1}, {Since: 20, Total: 2}, {Since: 30, Total: 3}}
+	for at, want := range map[core.Time]int64{0: 1, 10: 1, 19: 1, 20: 2, 29: 2, 30: 3, 99: 3} {
+		if got := plans.At(at).Total; got != want {
+			t.Errorf("at %d plan %d applies, want %d", at, got, want)
+		}
+	}
+}
+
+// book is a store of orders in memory: it merges events in the order of their arrival,
+// and replays in chunks from the first order that changed, as the backend does.
+type book struct {
+	plans     Plans
+	orders    map[Position]Entry
+	decisions map[Position]Decision
+	since     map[string]core.Time
+	chunk     int
+}
+
+// walkEvent is an event of a referral. It carries the referral's code if Code is set.
+type walkEvent struct {
+	referral string
+	Event
+}
+
+func (b *book) apply(e walkEvent) {
+	from := Position{At: 1 << 60}
+	touch := func(p Position) {
+		if p.Compare(from) < 0 {
+			from = p
+		}
+	}
+	if e.Code != "" && e.At < b.since[e.referral] {
+		b.since[e.referral] = e.At
+		for at := range b.orders {
+			if at.Referral == e.referral {
+				touch(at)
+			}
+		}
+	}
+	var o Order
+	for at, entry := range b.orders {
+		if at.Referral == e.referral && at.Order == e.OrderKey() {
+			o = entry.Order
+			touch(at)
+			delete(b.orders, at)
+		}
+	}
+	o.Referral, o.Key = e.referral, e.OrderKey()
+	if plan := b.plans.At(e.At); e.Key == "refund" {
+		o = o.Reverse(e.Event, plan)
+	} else {
+		o = o.Place(e.Event, plan)
+	}
+	b.orders[o.Position()] = Entry{Order: o}
+	touch(o.Position())
+	for at := range b.orders {
+		if at.Referral == e.referral {
+			// The first event of the account may be another one.
+			touch(at)
+		}
+	}
+	b.replay(from)
+}
+
+func (b *book) replay(from Position) {
+	var all []Position
+	for at := range b.orders {
+		if b.orders[at].Event != "" {
+			all = append(all, at)
+		}
+	}
+	slices.SortFunc(all, Position.Compare)
+	start := slices.IndexFunc(all, func(p Position) bool { return p.Compare(from) >= 0 })
+	for start >= 0 && start < len(all) {
+		var c Chunk
+		progressOf := map[string]progress{}
+		first := map[string]string{}
+		for i, at := range all {
+			if first[at.Referral] == "" {
+				first[at.Referral] = b.orders[at].Event
+			}
+			if i >= start {
+				continue
+			}
+			d := b.decisions[at]
+			if d.Number == 1 {
+				c.Conversions++
+				progressOf[at.Referral] = progress{1, at.At}
+			} else if d.Counts() {
+				p := progressOf[at.Referral]
+				p.number = d.Number
+				progressOf[at.Referral] = p
+			}
+			if d.Earned[Referrer].Gives() {
+				c.Rewards++
+				c.Recent = append(c.Recent, at.At)
+			}
+		}
+		end := min(start+b.chunk, len(all))
+		for _, at := range all[start:end] {
+			e := b.orders[at]
+			p := progressOf[at.Referral]
+			e.Since, e.First, e.Number, e.Converted = b.since[at.Referral], first[at.Referral], p.number, p.converted
+			c.Orders = append(c.Orders, e)
+		}
+		for i, d := range b.plans.Replay(c) {
+			b.decisions[all[start+i]] = d
+		}
+		start = end
+	}
+}
+
+// The ledger of a set of events does not depend on the order of their arrival
+// (decisions: conversion by event).
+func TestReplay_EveryOrderOfEventsEndsAlike(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 22))
+		plans := Plans{randomPlan(r, 0), randomPlan(r, 40)}
+		var events []walkEvent
+		for i := range 3 + r.IntN(25) {
+			e := walkEvent{referral: string(rune('a' + r.IntN(3)))}
+			e.ID, e.At = fmt.Sprint("e", i), core.Time(r.IntN(80))
+			e.Key = []string{"purchase", "purchase", "refund"}[r.IntN(3)]
+			if r.IntN(5) > 0 {
+				e.OrderID = fmt.Sprint("o", r.IntN(8))
+			}
+			if r.IntN(6) > 0 {
+				e.Revenue = fmt.Sprintf("%d.%d", r.IntN(100), r.IntN(1000))
+			}
+			e.Currency = []string{"USD", "USD", "USD", "EUR", ""}[r.IntN(5)]
+			e.Fields = map[string][]string{"revenue": {e.Revenue}}
+			if r.IntN(4) == 0 {
+				e.Code = "CODE"
+			}
+			events = append(events, e)
+		}
+		var want map[Position]Decision
+		for try := range 6 {
+			b := book{plans: plans, orders: map[Position]Entry{}, decisions: map[Position]Decision{}, since: map[string]core.Time{"a": 20, "b": 30, "c": 5}, chunk: 1 + r.IntN(5)}
+			for _, e := range events {
+				b.apply(e)
+			}
+			got := map[Position]Decision{}
+			for at, o := range b.orders {
+				if o.Event != "" {
+					got[at] = b.decisions[at]
+				}
+			}
+			if try == 0 {
+				want = got
+			} else if !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, arrival %d: %+v, want %+v", seed, try, got, want)
+			}
+			r.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+		}
+	}
+}
+
+func randomPlan(r *rand.Rand, since core.Time) Plan {
+	p := Plan{Since: since, Rule: Rule{Event: "purchase", Reversal: "refund", FirstEvent: r.IntN(4) == 0}}
+	if r.IntN(3) == 0 {
+		p.Rule.Conditions = []Condition{{Field: "revenue", Operator: MoreOrEqual, Values: []string{"20"}}}
+	}
+	if r.IntN(3) == 0 {
+		p.Rule.Within = core.Time(r.IntN(40))
+	}
+	for i := range p.Earnings {
+		e := Earning{Offer: revenue(1000)}
+		if r.IntN(2) == 0 {
+			e.Offer = credit(1000)
+		}
+		e.Orders = int64(r.IntN(3))
+		if r.IntN(2) == 0 {
+			e.Tiers = []Tier{{From: 2, OfRevenue: e.Offer.OfRevenue * 2, Value: 1500}, {From: 3, OfRevenue: e.Offer.OfRevenue * 3, Value: 2000}}
+		}
+		p.Earnings[i] = e
+	}
+	if r.IntN(3) == 0 {
+		p.Total = int64(1 + r.IntN(4))
+	}
+	if r.IntN(3) == 0 {
+		p.InPeriod, p.Period = int64(1+r.IntN(3)), core.Time(1+r.IntN(30))
+	}
+	return p
+}

@@ -1,0 +1,158 @@
+package conversion
+
+import (
+	"strconv"
+	"time"
+
+	"kith/core"
+	"kith/core/reward"
+)
+
+// Limits of what an order earns.
+const (
+	MaxTiers     = 10
+	maxTierFrom  = 1000
+	maxOrders    = 1_000_000
+	maxMonths    = 120
+	MaxInPeriod  = 1000
+	centsDefault = "USD"
+)
+
+// Earning is what one side of a program earns for an order.
+type Earning struct {
+	// Offer is the reward. If Offer.OfRevenue is not 0, its amount is that percentage
+	// of the order's revenue, in the order's currency.
+	Offer reward.Offer
+	Terms
+}
+
+// Terms are the conditions of an Earning. The zero Terms give each order the reward.
+type Terms struct {
+	// Min and Max limit an amount that is a percentage, in minor units of the offer's
+	// currency; zero means no limit. If one is set, orders in other currencies earn
+	// nothing.
+	Min, Max int64
+	// Tiers replace the value of the offer from a number of conversions on, in
+	// ascending order.
+	Tiers []Tier
+	// Orders is the most orders of a referral that earn; zero means all.
+	Orders int64
+	// Months is how long orders earn after the first one; zero means without limit.
+	Months int64
+}
+
+// None reports whether the terms are the zero Terms.
+func (t Terms) None() bool {
+	return t.Min == 0 && t.Max == 0 && len(t.Tiers) == 0 && t.Orders == 0 && t.Months == 0
+}
+
+// Tier is the value of a reward from the From-th conversion of the referrer on: a
+// percentage of the revenue, or an amount or discount like that of the offer.
+type Tier struct {
+	From      int64
+	OfRevenue reward.BasisPoints
+	Value     int64
+}
+
+// Check returns an error about the first invalid term; at is the name of the offer in
+// the API, and byEvent is true if an event converts.
+func (e Earning) Check(at string, byEvent bool) error {
+	o, t := e.Offer, e.Terms
+	divisible := o.Kind == reward.Credit || o.Kind == reward.Integration
+	switch {
+	case o.None() && !t.None():
+		return core.Invalid(at+".type", "is required with terms of a reward")
+	case o.OfRevenue != 0 && !divisible:
+		return core.Invalid(at+".percentOfRevenue", "must be left out for rewards of type "+string(o.Kind)+"; only CREDIT and INTEGRATION have an amount")
+	case o.OfRevenue != 0 && !byEvent:
+		return core.Invalid(at+".percentOfRevenue", "needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event")
+	case o.OfRevenue == 0 && (t.Min != 0 || t.Max != 0):
+		return core.Invalid(at+".minimum", "must be left out without percentOfRevenue, as must maximum")
+	case t.Min < 0 || t.Min > reward.MaxValue:
+		return core.Invalid(at+".minimum", "must be 1 to 1000000000000, or be left out")
+	case t.Max < 0 || t.Max > reward.MaxValue || t.Max != 0 && t.Max < t.Min:
+		return core.Invalid(at+".maximum", "must not be less than the minimum, and at most 1000000000000, or be left out")
+	case (t.Orders != 0 || t.Months != 0) && !byEvent:
+		return core.Invalid(at+".orders", "needs conversion.event, as months does: an account becomes PAID for the first time only once")
+	case t.Orders < 0 || t.Orders > maxOrders:
+		return core.Invalid(at+".orders", "must be 1 to 1000000, or null for all orders")
+	case t.Months < 0 || t.Months > maxMonths:
+		return core.Invalid(at+".months", "must be 1 to 120, or be left out")
+	case len(t.Tiers) > MaxTiers:
+		return core.Invalid(at+".tiers", "must not have more than 10 elements")
+	case len(t.Tiers) > 0 && o.Kind == reward.FuelTank:
+		return core.Invalid(at+".tiers", "must be left out for FUELTANK: the value of its codes is fixed")
+	}
+	return e.checkTiers(at)
+}
+
+func (e Earning) checkTiers(at string) error {
+	last := int64(1)
+	for i, tier := range e.Tiers {
+		at := at + ".tiers[" + strconv.Itoa(i) + "]"
+		switch {
+		case tier.From <= last || tier.From > maxTierFrom:
+			return core.Invalid(at+".from", "must be 2 to 1000 and more than in the tier before")
+		case (tier.OfRevenue != 0) != (e.Offer.OfRevenue != 0):
+			return core.Invalid(at+".percentOfRevenue", "must be set if it is set for the reward, and must be left out otherwise")
+		case tier.OfRevenue < 0 || tier.OfRevenue > reward.MaxPercent:
+			return core.Invalid(at+".percentOfRevenue", "must be more than 0 and at most 100")
+		}
+		if tier.OfRevenue == 0 {
+			if err := e.Offer.With(tier.Value).Check(); err != nil {
+				return core.Invalid(at, "must have a value that a reward of this type may have: "+err.Error())
+			}
+		}
+		last = tier.From
+	}
+	return nil
+}
+
+// At returns the offer at the referrer's n-th conversion, which counts from 1.
+func (e Earning) At(n int64) reward.Offer {
+	o := e.Offer
+	for _, tier := range e.Tiers {
+		if n >= tier.From {
+			o = o.With(tier.Value)
+			o.OfRevenue = tier.OfRevenue
+		}
+	}
+	return o
+}
+
+// value returns the reward for an order at the referrer's n-th conversion, or the
+// reason why there is none.
+func (e Earning) value(order Order, n int64) (reward.Offer, Reason) {
+	o := e.At(n)
+	if o.OfRevenue == 0 {
+		return o, ""
+	}
+	bounded := e.Min != 0 || e.Max != 0
+	switch {
+	case !order.HasRevenue:
+		return o, ReasonNoRevenue
+	case bounded && order.Currency != o.Currency:
+		return o, ReasonCurrency
+	}
+	amount := portion(order.Revenue, int64(o.OfRevenue), int64(reward.MaxPercent))
+	if amount = max(amount, e.Min); e.Max != 0 {
+		amount = min(amount, e.Max)
+	}
+	if amount == 0 {
+		return o, ReasonTooSmall
+	}
+	o = o.With(amount)
+	o.OfRevenue, o.Currency = 0, order.Currency
+	return o, ""
+}
+
+// monthsAfter returns the time n calendar months after t, in UTC. The last day of a
+// month stands for days that the month does not have.
+func monthsAfter(t core.Time, n int64) core.Time {
+	at := time.UnixMilli(int64(t)).UTC()
+	later := at.AddDate(0, int(n), 0)
+	if later.Day() != at.Day() {
+		later = later.AddDate(0, 0, -later.Day())
+	}
+	return core.Time(later.UnixMilli())
+}

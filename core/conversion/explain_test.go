@@ -1,0 +1,100 @@
+package conversion
+
+import (
+	"slices"
+	"testing"
+
+	"kith/core"
+	"kith/core/reward"
+)
+
+func TestPlan_Try(t *testing.T) {
+	atLeast50, err := ParseCondition("", "revenue >= 50")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenPercent := revenue(1000)
+	tenPercent.GivenAfter = 30 * day
+	shop := Plan{
+		Rule: Rule{Event: "purchase", Reversal: "refund", Conditions: []Condition{atLeast50}, Within: 30 * day},
+		Earnings: [2]Earning{
+			{Offer: tenPercent, Terms: Terms{Max: 1000, Tiers: []Tier{{From: 5, OfRevenue: 1500}}}},
+			{Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}},
+		},
+		Total: 10,
+	}
+	purchase := func(amount string) Event {
+		return Event{ID: "e", Key: "purchase", At: 1_700_000_000_000, Revenue: amount, Currency: "USD", Fields: map[string][]string{"revenue": {amount}}}
+	}
+	const since core.Time = 1_700_000_000_000 - day
+	for _, c := range []struct {
+		name  string
+		plan  Plan
+		trial Trial
+		want  []string
+	}{
+		{"an order that earns", shop, Trial{Event: purchase("80"), Since: since}, []string{
+			"+The event purchase converts referrals of this program.",
+			"+The condition revenue >= 50 holds: revenue is 80.",
+			"+It is the referral's 1st order that counts, so it converts the referral: the referrer's 1st conversion.",
+			"+The referrer earns $8.00: 10 % of $80.00.",
+			"+It is pending for P30D and can be redeemed from 2023-12-14 22:13 UTC on.",
+			"+The friend earns 10%.",
+		}},
+		{"a tier and the maximum", shop, Trial{Event: purchase("80"), Since: since, Conversions: 4, Rewards: 4}, []string{
+			"+The event purchase converts referrals of this program.",
+			"+The condition revenue >= 50 holds: revenue is 80.",
+			"+It is the referral's 1st order that counts, so it converts the referral: the referrer's 5th conversion.",
+			"+The referrer earns $10.00: 15 % of $80.00, reduced to the maximum, by the tier from 5 conversions on.",
+			"+It is pending for P30D and can be redeemed from 2023-12-14 22:13 UTC on.",
+			"+The friend earns 10%.",
+		}},
+		{"a failed condition", shop, Trial{Event: purchase("49.99"), Since: since}, []string{
+			"+The event purchase converts referrals of this program.",
+			"-The condition revenue >= 50 fails: revenue is 49.99.",
+		}},
+		{"too late", shop, Trial{Event: purchase("80"), Since: since - 30*day}, []string{
+			"+The event purchase converts referrals of this program.",
+			"+The condition revenue >= 50 holds: revenue is 80.",
+			"-The order was placed later after the attribution than the program allows.",
+		}},
+		{"the limit of rewards", shop, Trial{Event: purchase("80"), Since: since, Rewards: 10}, []string{
+			"+The event purchase converts referrals of this program.",
+			"+The condition revenue >= 50 holds: revenue is 80.",
+			"+It is the referral's 1st order that counts, so it converts the referral: the referrer's 1st conversion.",
+			"-The referrer earns nothing. The referrer has as many rewards as the program allows.",
+			"+The friend earns 10%.",
+		}},
+		{"another event", shop, Trial{Event: Event{Key: "login"}}, []string{
+			"-The program converts by the event purchase. The event login does not convert.",
+		}},
+		{"a program that converts by PAID", Plan{}, Trial{Event: purchase("80")}, []string{
+			"-The program converts when an account becomes PAID. No event converts.",
+		}},
+	} {
+		_, steps := c.plan.Try(c.trial)
+		var got []string
+		for _, s := range steps {
+			mark := "-"
+			if s.Passed {
+				mark = "+"
+			}
+			got = append(got, mark+s.Text)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%q\nwant\n%q", c.name, got, c.want)
+		}
+	}
+}
+
+// Each reason has a sentence, because support staff read it.
+func TestReason_Sentence(t *testing.T) {
+	for _, r := range []Reason{
+		ReasonOtherTrigger, ReasonCondition, ReasonNegative, ReasonTooLarge, ReasonBefore, ReasonTooLate, ReasonNotFirst, ReasonNoOffer,
+		ReasonOrders, ReasonMonths, ReasonNoRevenue, ReasonCurrency, ReasonTooSmall, ReasonTotal, ReasonPeriod,
+	} {
+		if s := r.Sentence(); s == string(r) || s == "" {
+			t.Errorf("%s has no sentence", r)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package conversion
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kith/core"
+	"kith/core/reward"
+)
+
+// MaxRefunds is the most refunds of an order that count one by one. Further ones count
+// as a refund of the whole order.
+const MaxRefunds = 100
+
+// Event is an event of an account, with the data that rules read.
+type Event struct {
+	ID  string
+	Key string
+	// At is when it happened by the sender's clock.
+	At core.Time
+	// OrderID is the field order_id; empty if there is none.
+	OrderID string
+	// Revenue is the field revenue as text; empty if there is none.
+	Revenue string
+	// Currency is the field currency in capitals; empty if there is none.
+	Currency string
+	// Code is the referral code that the event carries, or empty.
+	Code core.ReferralCode
+	// Fields has the values of the fields that conditions name; see Condition.Holds.
+	Fields map[string][]string
+}
+
+// OrderKey returns the key of the order that the event is about: its order_id, or the
+// event's own id.
+func (e Event) OrderKey() string {
+	if e.OrderID != "" {
+		return e.OrderID
+	}
+	return e.ID
+}
+
+// Order is an order of a referred account: all its events together.
+type Order struct {
+	Referral string
+	// Key is the order_id of the shop, or the id of the event without one.
+	Key string
+	// Placed is the event that placed it; the zero Placed if only refunds came yet.
+	Placed
+	// Refunds are its refunds by the id of their event.
+	Refunds []Refund
+}
+
+// Placed is the event that placed an order. Of several with the same order_id, the
+// earliest counts.
+type Placed struct {
+	// Event is the id of the event; empty if it has not come yet.
+	Event string
+	At    core.Time
+	// Revenue is in minor units of Currency. HasRevenue is false if the event has no
+	// revenue, or none that can be read.
+	Revenue    int64
+	HasRevenue bool
+	Currency   string
+	// Refused is why the rule of that time refuses the event; empty if it does not.
+	Refused Reason
+	// Detail completes Refused for people: the condition that failed.
+	Detail string
+}
+
+// Refund is an event that takes an order back.
+type Refund struct {
+	Event string
+	// Amount is in minor units of Currency; Whole is true for the whole order.
+	Amount   int64
+	Currency string
+	Whole    bool
+}
+
+// Place returns the order with an event that places it, under the plan of that time.
+func (o Order) Place(e Event, p Plan) Order {
+	next := Placed{Event: e.ID, At: e.At, Currency: cmp.Or(e.Currency, p.currency())}
+	if d, ok := ParseDecimal(e.Revenue); ok {
+		if next.Revenue, ok = d.Minor(next.Currency, reward.MaxValue); !ok {
+			next.Refused = ReasonTooLarge
+		}
+		if next.HasRevenue = ok; d.sign() < 0 {
+			next.HasRevenue, next.Refused = false, ReasonNegative
+		}
+	}
+	if next.Refused == "" {
+		next.Refused, next.Detail = p.Rule.refuses(e)
+	}
+	if o.Placed.Event == "" || next.before(o.Placed) {
+		o.Placed = next
+	}
+	return o
+}
+
+// before orders the events that place the same order, so that the order of their
+// arrival does not matter.
+func (p Placed) before(o Placed) bool {
+	whole := func(p Placed) int64 {
+		if p.HasRevenue {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(p.At, o.At), cmp.Compare(whole(o), whole(p)), cmp.Compare(p.Revenue, o.Revenue),
+		strings.Compare(p.Currency, o.Currency), strings.Compare(string(p.Refused), string(o.Refused)),
+		strings.Compare(p.Detail, o.Detail), strings.Compare(p.Event, o.Event),
+	) < 0
+}
+
+// refuses returns why the rule refuses an event; the reason is empty if it does not.
+func (r Rule) refuses(e Event) (Reason, string) {
+	if !r.ByEvent() || r.Event != e.Key {
+		return ReasonOtherTrigger, ""
+	}
+	for _, c := range r.Conditions {
+		if !c.Holds(e.Fields[c.Field]) {
+			return ReasonCondition, c.String() + ": " + c.Because(e.Fields[c.Field])
+		}
+	}
+	return "", ""
+}
+
+// Reverse returns the order with an event that takes it back: in full if the event has
+// no revenue that can be read, else by that amount, whatever its sign. An event that was
+// applied before changes nothing.
+func (o Order) Reverse(e Event, p Plan) Order {
+	at, known := slices.BinarySearchFunc(o.Refunds, e.ID, func(r Refund, id string) int { return strings.Compare(r.Event, id) })
+	if known {
+		return o
+	}
+	refund := Refund{Event: e.ID, Currency: cmp.Or(e.Currency, p.currency())}
+	d, ok := ParseDecimal(e.Revenue)
+	if ok {
+		refund.Amount, ok = d.Minor(refund.Currency, reward.MaxValue)
+	}
+	refund.Whole = !ok || len(o.Refunds) >= MaxRefunds
+	if len(o.Refunds) <= MaxRefunds {
+		o.Refunds = slices.Insert(slices.Clone(o.Refunds), at, refund)
+	}
+	return o
+}
+
+// Refunded returns how much of the order's revenue was taken back, in its currency, and
+// whether all of it was. A refund in another currency counts only if it is of the whole
+// order. If the order has no revenue, each refund is of the whole order.
+func (o Order) Refunded() (amount int64, whole bool) {
+	for _, r := range o.Refunds {
+		switch {
+		case r.Whole || !o.HasRevenue || o.Revenue == 0:
+			return o.Revenue, true
+		case r.Currency == o.Currency:
+			// Both are at most reward.MaxValue, and there are few.
+			amount += r.Amount
+		}
+	}
+	return min(amount, o.Revenue), amount >= o.Revenue && len(o.Refunds) > 0
+}
+
+// Share returns how much of a reward for the order its refunds take back: the share of
+// the order's revenue that was refunded, rounded half to even, and never more than the
+// reward.
+func (o Order) Share(value int64) int64 {
+	amount, whole := o.Refunded()
+	switch {
+	case whole:
+		return value
+	case amount == 0:
+		return 0
+	}
+	return portion(value, amount, o.Revenue)
+}
+
+// Position returns the place of the order among all of its referrer.
+func (o Order) Position() Position { return Position{At: o.At, Referral: o.Referral, Order: o.Key} }
+
+// Position is a place in the sequence of a referrer's orders in a program: by the time
+// at which they were placed, then by referral and key.
+type Position struct {
+	At              core.Time
+	Referral, Order string
+}
+
+// Compare returns -1, 0 or 1: whether p is before, at or after o.
+func (p Position) Compare(o Position) int {
+	return cmp.Or(cmp.Compare(p.At, o.At), strings.Compare(p.Referral, o.Referral), strings.Compare(p.Order, o.Order))
+}
