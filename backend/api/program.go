@@ -12,6 +12,8 @@ func (a *API) programRoutes() routes {
 		tenantPath + "/programs": {"GET": a.keyed(a.programs), "POST": a.keyed(created(a.createProgram))},
 		one:                      {"GET": a.keyed(a.program), "PUT": a.keyed(a.putProgram), "DELETE": a.keyed(a.deleteProgram)},
 
+		one + "/try": {"POST": a.keyed(a.tryProgram)},
+
 		one + "/rewards/{side}/codes": {"GET": a.keyed(a.fuelTank), "POST": a.keyed(a.fillFuelTank)},
 	}
 }
@@ -77,6 +79,23 @@ func (a *API) deleteProgram(c *call) ([]byte, error) {
 		return nil, err
 	}
 	return nil, a.Engine.Programs.Delete(c.Context(), c.tenant, key)
+}
+
+// tryProgram handles POST /programs/{program}/try.
+func (a *API) tryProgram(c *call) ([]byte, error) {
+	key, err := c.programKey()
+	if err != nil {
+		return nil, err
+	}
+	trial, err := decode(c, wire.ParseTrial)
+	if err != nil {
+		return nil, err
+	}
+	d, steps, err := a.Engine.Orders.Try(c.Context(), c.tenant, key, trial)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Tried(d, steps), nil
 }
 
 // tankKey reads the program and the side of the fuel tank in the path of a call.

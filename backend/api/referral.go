@@ -12,10 +12,11 @@ import (
 
 func (a *API) referralRoutes() routes {
 	return routes{
-		tenantPath + "/referrals":          {"GET": a.keyed(a.referrals)},
-		tenantPath + "/referrals/{id}":     {"GET": a.keyed(a.referral)},
-		tenantPath + "/referrals/moderate": {"POST": a.keyed(a.moderate)},
-		tenantPath + "/open/referrals":     {"GET": a.open(a.openReferrals)},
+		tenantPath + "/referrals":             {"GET": a.keyed(a.referrals)},
+		tenantPath + "/referrals/{id}":        {"GET": a.keyed(a.referral)},
+		tenantPath + "/referrals/{id}/orders": {"GET": a.keyed(a.orders)},
+		tenantPath + "/referrals/moderate":    {"POST": a.keyed(a.moderate)},
+		tenantPath + "/open/referrals":        {"GET": a.open(a.openReferrals)},
 	}
 }
 
@@ -107,6 +108,15 @@ func forUser(c base.Caller, found []referral.Referral) {
 // referral handles GET /referrals/{id}.
 func (a *API) referral(c *call) ([]byte, error) {
 	return encode(wire.Referral)(a.Engine.Referrals.ByID(c.Context(), c.tenant, c.PathValue("id")))
+}
+
+// orders handles GET /referrals/{id}/orders.
+func (a *API) orders(c *call) ([]byte, error) {
+	p, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	return encodeBoth(wire.Orders)(a.Engine.Orders.List(c.Context(), c.tenant, c.PathValue("id"), p.Limit, p.Offset))
 }
 
 // moderate handles POST /referrals/moderate.

@@ -8,6 +8,7 @@ import (
 	"kith/backend/app/callers"
 	"kith/backend/app/events"
 	"kith/backend/app/jobs"
+	"kith/backend/app/orders"
 	"kith/backend/app/payments"
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
@@ -41,6 +42,7 @@ type Engine struct {
 	Links          referrals.Links
 	Referrals      referrals.Referrals
 	Events         events.Events
+	Orders         orders.Orders
 	Analytics      statistics.Analytics
 
 	// What users earn by referrals.
@@ -90,6 +92,7 @@ func (e *Engine) addUsers(b *base.Base) {
 	e.Users = users.Users{Base: b, Accounts: &e.Accounts}
 	e.Codes.Base, e.Links.Base, e.Referrals.Base = b, b, b
 	e.Events = events.Events{Base: b, Wake: func() {}}
+	e.Orders.Base = b
 	e.Analytics.Base = b
 }
 

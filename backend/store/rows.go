@@ -61,6 +61,15 @@ func (t *Tuples) null() { t.values = append(t.values, nil) }
 // Integer adds an integer.
 func (t *Tuples) Integer(n int64) { t.values = append(t.values, n) }
 
+// IntegerOrNull adds n, or NULL if it is not given.
+func (t *Tuples) IntegerOrNull(n int64, given bool) {
+	if given {
+		t.Integer(n)
+	} else {
+		t.null()
+	}
+}
+
 // Boolean adds 1 for true and 0 for false.
 func (t *Tuples) Boolean(b bool) { t.Integer(int64(BoolInt(b))) }
 

@@ -21,16 +21,19 @@ const (
 )
 
 // NewIntake returns the worker that turns event calls into events, in the order of
-// their receipt. Several may run on one database: the write lock admits one at a time.
-func NewIntake(db *store.Primary, now func() core.Time, log *slog.Logger) *Worker {
-	in := intake{db: db, now: now, log: log}
+// their receipt. It calls placed after it stored events that may place orders; placed
+// must not block. Several may run on one database: the write lock admits one at a time.
+func NewIntake(db *store.Primary, now func() core.Time, placed func(), log *slog.Logger) *Worker {
+	in := intake{db: db, now: now, placed: placed, log: log}
 	return newWorker("intake", intakePoll, log, in.drain)
 }
 
 type intake struct {
 	db  *store.Primary
 	now func() core.Time
-	log *slog.Logger
+	// placed wakes the worker of orders.
+	placed func()
+	log    *slog.Logger
 }
 
 // drain processes the waiting calls. Calls that arrive meanwhile wait for the next
@@ -51,7 +54,9 @@ func (in intake) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		left = done.Left
+		if left = done.Left; done.Orders > 0 {
+			in.placed()
+		}
 		in.log.Debug("intake processed", "calls", done.Calls, "events", done.Events)
 		if done.Orphaned > 0 {
 			in.log.Info("events of deleted users skipped", "events", done.Orphaned)

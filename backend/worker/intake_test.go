@@ -74,7 +74,7 @@ func run(t *testing.T, url string) bundle {
 		return err
 	}))
 	b := bundle{db: db, log: &buffer{}}
-	b.intake = worker.NewIntake(db, func() core.Time { return now }, slog.New(slog.NewTextHandler(b.log, nil)))
+	b.intake = worker.NewIntake(db, func() core.Time { return now }, func() {}, slog.New(slog.NewTextHandler(b.log, nil)))
 	b.intake.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -138,7 +138,7 @@ func TestIntake_WorkersShareTheWork(t *testing.T) {
 	t.Parallel()
 	url := storetest.File(t)
 	first := run(t, url)
-	second := worker.NewIntake(first.db, func() core.Time { return now }, slog.New(slog.NewTextHandler(first.log, nil)))
+	second := worker.NewIntake(first.db, func() core.Time { return now }, func() {}, slog.New(slog.NewTextHandler(first.log, nil)))
 	second.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -53,6 +53,9 @@ type Call struct {
 	// Sender is the id of the API key whose last use is updated when the call is
 	// processed; empty for none.
 	Sender string
+	// Trusted is true if the sender has the API key, or runs an import. Only the events
+	// of such a call convert referrals: any page could send the others.
+	Trusted bool
 	// Received is when the call was received.
 	Received core.Time
 }

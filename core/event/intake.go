@@ -6,10 +6,10 @@ package event
 // lock. No row means that the key was used since ?6.
 //
 // Parameters: 1 tenant, 2 account, 3 user, 4 idempotency key or NULL, 5 events as a
-// JSON array, 6 KeySince(now), 7 now, 8 Call.Sender or NULL. It returns the position
-// in the queue.
-const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at, key_id)
-SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8
+// JSON array, 6 KeySince(now), 7 now, 8 Call.Sender or NULL, 9 Call.Trusted as 0 or 1. It
+// returns the position in the queue.
+const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at, key_id, trusted)
+SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9
 WHERE ?4 IS NULL OR NOT EXISTS (
   SELECT 1 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6)
 RETURNING seq`

@@ -23,6 +23,8 @@ const (
 	SourceReferredBy Source = "referredBy.code"
 	// SourceInit is referral_code of the browser script's init call.
 	SourceInit Source = "referral_code"
+	// SourceEvent is the field referral_code of an event that places an order.
+	SourceEvent Source = "fields.referral_code"
 	// SourceCookie is Kith's own signed cookie.
 	SourceCookie Source = "cookie"
 	// SourceBody is the first-party _saasquatch cookie, sent as the body's
@@ -36,7 +38,7 @@ const (
 // signed cookies before unsigned ones, and first-party cookies before third-party
 // ones (clients 1.8.5).
 func (s Source) Rank() int {
-	return slices.Index([]Source{SourceAccount, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceCookie, SourceBody, SourceThirdParty}, s)
+	return slices.Index([]Source{SourceAccount, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceEvent, SourceCookie, SourceBody, SourceThirdParty}, s)
 }
 
 // Automatic reports whether the code is from a cookie. Such a claim counts only for a
@@ -64,6 +66,8 @@ type Claim struct {
 	Referred Identity
 	// Unreferable is true if the user has referable=false.
 	Unreferable bool
+	// ByEvent is true if the code's program converts by an event, and not by PAID.
+	ByEvent bool
 	// ShareMedium and ShareLink are the medium of the share link and the link itself,
 	// if the cookie has them.
 	ShareMedium, ShareLink string

@@ -1,6 +1,7 @@
 package referral
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/link"
 	"kith/core/reward"
 )
@@ -35,6 +37,10 @@ type Program struct {
 	Referred reward.Offer
 	// Referrer is the reward of the owner of the code.
 	Referrer reward.Offer
+	// ReferredTerms and ReferrerTerms are further terms of these rewards.
+	ReferredTerms, ReferrerTerms conversion.Terms
+	// Conversion says what converts a referral.
+	Conversion conversion.Rule
 	// Limits limit the rewards of one referrer.
 	Limits Limits
 	// Fraud is the handling of fraud signals.
@@ -76,6 +82,23 @@ func DefaultProgram(landingURL string) Program {
 	return p
 }
 
+// SetDefaults sets the settings of a parsed program that depend on others: an event that
+// reverses orders, if an event converts. Orders has its default 1; without such an event
+// that says nothing, so it is removed.
+func (p *Program) SetDefaults() {
+	if p.Conversion.ByEvent() {
+		p.Conversion.Reversal = cmp.Or(p.Conversion.Reversal, conversion.DefaultReversal)
+	}
+	for _, side := range []struct {
+		offer *reward.Offer
+		terms *conversion.Terms
+	}{{&p.Referrer, &p.ReferrerTerms}, {&p.Referred, &p.ReferredTerms}} {
+		if side.terms.Orders == 1 && (!p.Conversion.ByEvent() || side.offer.None()) {
+			side.terms.Orders = 0
+		}
+	}
+}
+
 // Check returns an error about the first invalid setting, with its name in the API.
 func (p Program) Check() error {
 	if _, err := core.ParseProgramKey("id", string(p.Key)); err != nil {
@@ -88,7 +111,8 @@ func (p Program) Check() error {
 		return err
 	}
 	for _, err := range []error{
-		checkOffer("rewards.referrer", p.Referrer), checkOffer("rewards.referred", p.Referred), p.Limits.check(), p.Fraud.check(),
+		p.Conversion.Check(), p.checkEarning("rewards.referrer", p.Earning(ReferrerSide)), p.checkEarning("rewards.referred", p.Earning(ReferredSide)),
+		p.Limits.check(), p.checkPeriod(), p.Fraud.check(),
 	} {
 		if err != nil {
 			return err
@@ -119,6 +143,21 @@ func checkSharing(p link.Program) error {
 func validHost(s string) bool {
 	u, err := url.Parse("https://" + s)
 	return err == nil && u.Host == s && u.Hostname() != "" && len(s) <= 255 && !strings.ContainsAny(s, "*, ")
+}
+
+func (p Program) checkEarning(at string, e conversion.Earning) error {
+	if err := checkOffer(at, e.Offer); err != nil {
+		return err
+	}
+	return e.Check(at, p.Conversion.ByEvent())
+}
+
+// checkPeriod checks a limit that a late event makes the rules count again.
+func (p Program) checkPeriod() error {
+	if p.Conversion.ByEvent() && p.Limits.InPeriod > conversion.MaxInPeriod {
+		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000 with conversion.event")
+	}
+	return nil
 }
 
 func checkOffer(at string, o reward.Offer) error {
@@ -209,6 +248,8 @@ type Earned struct {
 	Total int64
 	// InPeriod counts those within the last Limits.Period.
 	InPeriod int64
+	// Conversions is the number of the referrer's converted referrals in the program.
+	Conversions int64
 }
 
 // Reached reports whether a referrer with these rewards has reached a limit.
@@ -224,9 +265,27 @@ func (p Program) Offer(side SideKey) reward.Offer {
 	return p.Referred
 }
 
+// Earning returns the offer for a side with its terms.
+func (p Program) Earning(side SideKey) conversion.Earning {
+	if side == ReferrerSide {
+		return conversion.Earning{Offer: p.Referrer, Terms: p.ReferrerTerms}
+	}
+	return conversion.Earning{Offer: p.Referred, Terms: p.ReferredTerms}
+}
+
+// Plan returns what the program says about conversion, as the plan that applies from
+// since on.
+func (p Program) Plan(since core.Time) conversion.Plan {
+	return conversion.Plan{
+		Since: since, Rule: p.Conversion, Earnings: [2]conversion.Earning{p.Earning(ReferrerSide), p.Earning(ReferredSide)},
+		Total: p.Limits.Total, InPeriod: p.Limits.InPeriod, Period: p.Limits.Period,
+	}
+}
+
 // Unlocks returns the rewards that a conversion at now unlocks, the referrer's first.
-// A side whose moderation is pending gets a held reward, and a denied side gets none.
-// The caller adds the code to a FuelTank reward.
+// earned is what the referrer had before it. A side whose moderation is pending gets a
+// held reward, and a denied side gets none. The caller adds the code to a FuelTank
+// reward.
 func (p Program) Unlocks(r Referral, earned Earned, now core.Time) []reward.Grant {
 	var out []reward.Grant
 	give := func(to Identity, side Side, source reward.Source, offer reward.Offer) {
@@ -239,8 +298,8 @@ func (p Program) Unlocks(r Referral, earned Earned, now core.Time) []reward.Gran
 		out = append(out, g)
 	}
 	if !p.Limits.Reached(earned) {
-		give(r.Referrer, r.Moderation.Referrer, reward.FriendSignup, p.Referrer)
+		give(r.Referrer, r.Moderation.Referrer, reward.FriendSignup, p.Earning(ReferrerSide).At(earned.Conversions+1))
 	}
-	give(r.Referred, r.Moderation.Referred, reward.Referred, p.Referred)
+	give(r.Referred, r.Moderation.Referred, reward.Referred, p.Earning(ReferredSide).At(earned.Conversions+1))
 	return out
 }

@@ -23,6 +23,10 @@ type Referral struct {
 	ShareLink  string
 	Moderation ModerationState
 	Started    core.Time
+	// Attributed is when the account was referred by the clock of its events, once one
+	// was applied that may place an order; else zero. An event with the same code moves
+	// it back.
+	Attributed core.Time
 	// Converted and Ended are zero until they happen.
 	Converted core.Time
 	Ended     core.Time
@@ -102,6 +106,6 @@ type Filter struct {
 // Moved reports whether the stored row of a referral changes. It ignores the rewards
 // and the users' profiles, which have rows of their own.
 func (r Referral) Moved(before Referral) bool {
-	return r.State != before.State || r.Referred.User != before.Referred.User || r.Converted != before.Converted || r.Ended != before.Ended ||
+	return r.State != before.State || r.Referred.User != before.Referred.User || r.Converted != before.Converted || r.Ended != before.Ended || r.Attributed != before.Attributed ||
 		r.Modified != before.Modified || !r.Moderation.same(before.Moderation)
 }

@@ -49,6 +49,9 @@ type Command struct {
 	Claims []Claim
 	// Paid is true if the call reports that the account is PAID.
 	Paid bool
+	// ByEvent is true if the program of the account's referral converts by an event. A
+	// payment then converts nothing.
+	ByEvent bool
 	// Late is set if the call identifies the first user of an account that was
 	// referred before it had users: it is the claim that was accepted then.
 	Late *Claim
@@ -81,6 +84,7 @@ func Decide(s Standing, c Command) (Standing, Outcome) {
 		out.Verdicts = append(out.Verdicts, Verdict{Claim: *claim, Rule: rule})
 		if rule == RuleFirstCode {
 			s.Referral, s.Code = InProgress, claim.Code
+			c.ByEvent = claim.ByEvent
 			out.Attributed = claim
 			break
 		}
@@ -95,7 +99,7 @@ func Decide(s Standing, c Command) (Standing, Outcome) {
 	if c.Paid && s.FirstPaid == 0 {
 		s.FirstPaid = c.Now
 	}
-	if s.Referral == InProgress && s.FirstPaid != 0 && s.Identified {
+	if s.Referral == InProgress && s.FirstPaid != 0 && s.Identified && !c.ByEvent {
 		s.Referral = Converted
 		out.Converted = true
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -88,7 +89,9 @@ func (r *Rules) Moderate(s *state.State, a referral.Moderation) (ok bool, err er
 // its rewards accordingly. before is the moderation before the change.
 func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, ref referral.Referral) error {
 	s.PutReferral(ref)
+	byEvent := convertsByEvent(s, ref.Program)
 	var missing []reward.Source
+	changed, approved := false, false
 	for _, side := range []struct {
 		source        reward.Source
 		before, after referral.SideStatus
@@ -97,13 +100,23 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 		{reward.FriendSignup, before.Referrer.Status, ref.Moderation.Referrer.Status, ref.ReferrerReward},
 		{reward.Referred, before.Referred.Status, ref.Moderation.Referred.Status, ref.ReferredReward},
 	} {
+		changed = changed || side.before != side.after
+		approved = approved || side.before == referral.SideDenied
 		switch {
 		case side.before == side.after:
 		case side.reward != nil:
 			r.moderateReward(s, *side.reward, reward.Moderation(side.after))
-		case side.before == referral.SideDenied && ref.State == referral.Converted:
+		case side.before == referral.SideDenied && ref.State == referral.Converted && !byEvent:
 			missing = append(missing, side.source)
 		}
+	}
+	if byEvent && changed && ref.Attributed != 0 {
+		again := state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: conversion.Position{At: ref.Attributed}}
+		if approved {
+			s.Replays.Add(again)
+		}
+		again.Moderated = ref.ID
+		s.Replays.Add(again)
 	}
 	if len(missing) == 0 {
 		return nil

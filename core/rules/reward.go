@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -19,7 +20,7 @@ func (r *Rules) unlock(s *state.State, ref *referral.Referral, sources ...reward
 		return UnknownProgram()
 	}
 	var earned referral.Earned
-	if program.Limits.Total > 0 || program.Limits.InPeriod > 0 {
+	if program.Limits.Total > 0 || program.Limits.InPeriod > 0 || len(program.ReferrerTerms.Tiers)+len(program.ReferredTerms.Tiers) > 0 {
 		earned = earnedSince(s, *ref, s.Now-program.Limits.Period)
 	}
 	for _, g := range program.Unlocks(*ref, earned, s.Now) {
@@ -41,39 +42,50 @@ func earnedSince(s *state.State, ref referral.Referral, since core.Time) referra
 // giveUnlocked gives one reward of a referral. If its fuel tank is empty, the reward
 // is recorded as due.
 func (r *Rules) giveUnlocked(s *state.State, ref *referral.Referral, g reward.Grant) error {
+	_, err := r.giveOrDue(s, ref, g)
+	return err
+}
+
+// giveOrDue is giveUnlocked, and returns the reward; the zero Reward if it is due.
+func (r *Rules) giveOrDue(s *state.State, ref *referral.Referral, g reward.Grant) (w reward.Reward, err error) {
 	if g.Offer.Kind != reward.FuelTank {
-		w, err := r.Give(s, g)
-		ref.Attach(w)
-		return err
+		if w, err = r.Give(s, g); err == nil {
+			ref.Attach(w)
+		}
+		return w, err
 	}
 	key := state.TankKey{Program: ref.Program, Side: referral.SideOf(g.Source)}
 	tank, _ := s.Tanks.Get(key)
 	if len(tank.Codes) == 0 {
 		if s.Tanks.Has(key) && !tank.Whole {
 			s.Tanks.Renew(key)
-			return nil
+			return w, nil
 		}
 		s.FuelDues.Add(state.FuelDue{TankKey: key, Referral: ref.ID})
-		return nil
+		return w, nil
 	}
 	next := tank.Codes[0]
 	g.FuelTankCode, g.FuelTankType = next.Code, g.Offer.TankType()
-	w, err := r.Give(s, g)
-	if err != nil {
-		return err
+	if w, err = r.Give(s, g); err != nil {
+		return w, err
 	}
 	ref.Attach(w)
 	s.Tanks.Put(key, state.Tank{Codes: tank.Codes[1:], Whole: tank.Whole})
 	s.UsedFuel.Add(state.UsedFuel{Number: next.Number, Reward: w.ID})
-	return nil
+	return w, nil
 }
 
 // GiveDue gives the due reward of one side of a converted referral, now that the fuel
-// tank has a code. It does not check the program's limits, which were checked when
+// tank has a code. If an event converts, the orders of the referral are decided again
+// for that. It does not check the program's limits, which were checked when
 // the reward was earned. It does nothing if the referral was deleted.
 func (r *Rules) GiveDue(s *state.State, program referral.Program, side referral.SideKey, id string) error {
 	ref, ok := s.Referral(id)
 	if !ok {
+		return nil
+	}
+	if program.Conversion.ByEvent() {
+		s.Replays.Add(state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: conversion.Position{At: ref.Attributed}})
 		return nil
 	}
 	for _, g := range program.Unlocks(ref, referral.Earned{}, s.Now) {

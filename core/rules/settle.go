@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 
+	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -39,6 +40,10 @@ func (r *Rules) Settle(s *state.State, account referral.Account, command referra
 
 func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 	do.resolveClaims(s)
+	if do.mayConvert() && do.account.Standing.Referral == referral.InProgress {
+		ref, _ := s.ReferralOf(do.account.ID)
+		do.command.ByEvent = convertsByEvent(s, ref.Program)
+	}
 	before := do.account.Standing
 	standing, outcome := referral.Decide(before, do.command)
 	do.account.Standing = standing
@@ -76,8 +81,18 @@ func (do *settlement) resolveClaims(s *state.State) {
 		}
 		if code, known := s.Code(claim.Code); known {
 			claim.Known, claim.Code, claim.Owner, claim.OwnerBlocked = true, code.Code, code.Owner, code.Blocked
+			claim.ByEvent = do.mayConvert() && convertsByEvent(s, code.Program)
 		}
 	}
+}
+
+// mayConvert reports whether the account is PAID after the command.
+func (do *settlement) mayConvert() bool { return do.command.Paid || do.account.Standing.FirstPaid != 0 }
+
+// convertsByEvent reports whether a program converts by an event.
+func convertsByEvent(s *state.State, key core.ProgramKey) bool {
+	program, _ := s.Program(key)
+	return program.Conversion.ByEvent()
 }
 
 // claimFor sets the user who would be referred by a claim; an account may have no

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -58,6 +59,16 @@ type State struct {
 	Tanks Table[TankKey, Tank]
 	// Balances are the amounts that owners can redeem; see AddBalance.
 	Balances Table[reward.Owner, int64]
+	// Plans are the plans of programs that convert by events; a program that never did
+	// has none.
+	Plans Table[core.ProgramKey, conversion.Plans]
+	// Orders are the orders of referrals.
+	Orders Table[OrderKey, Order]
+	// Histories are the first MaxHistory events of accounts that rules of a program read.
+	Histories Table[HistoryKey, []event.Event]
+	// Sequences are loaded for one step of a replay, after all changes before it were
+	// saved.
+	Sequences Table[Replay, Sequence]
 	// Earned has sums that are valid for one call: they are loaded again for the
 	// next.
 	Earned Table[EarnedKey, referral.Earned]
@@ -71,6 +82,8 @@ type State struct {
 	Intake    List[event.Call]
 	UsedFuel  List[UsedFuel]
 	FuelDues  List[FuelDue]
+	// Replays are decided later.
+	Replays List[Replay]
 	// Billing lists the accounts whose discounts at the payment gateway are to be
 	// updated. TiedCustomers lists customers that were connected to an account, whose
 	// subscriptions are to be read.
@@ -152,7 +165,7 @@ type UsedFuel struct {
 	Reward string
 }
 
-// FuelDue is a referral whose reward waits for a code of a tank.
+// FuelDue is a referral of which one or more rewards wait for a code of a tank.
 type FuelDue struct {
 	TankKey
 	Referral string
@@ -171,8 +184,8 @@ type collection interface {
 func (s *State) collections() []collection {
 	return []collection{
 		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys, &s.RedeemKeys,
-		&s.Rewards, &s.Tanks, &s.Earned, &s.Balances, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
-		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.Billing, &s.TiedCustomers, &s.Facts,
+		&s.Rewards, &s.Plans, &s.Orders, &s.Histories, &s.Sequences, &s.Tanks, &s.Earned, &s.Balances, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
+		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.Replays, &s.Billing, &s.TiedCustomers, &s.Facts,
 	}
 }
 

@@ -14,6 +14,8 @@ const (
 	CouponCreated Type = "coupon.created"
 	// RewardCreated is sent when a reward is given.
 	RewardCreated Type = "reward.created"
+	// RewardReversed is sent when refunds change how much of a reward they take back.
+	RewardReversed Type = "reward.reversed"
 	// RewardBalanceChanged is sent when the amount that a user can redeem changes.
 	RewardBalanceChanged Type = "user.reward.balance.changed"
 	// ReferralStarted, ReferralConverted and ReferralEnded are sent when a referral

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -16,10 +17,21 @@ import (
 // program, in which missing keys have their defaults. key is that of the path or
 // empty; if it is set, an id in the body must be equal to it.
 func ParseProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
+	p, err := ReadProgram(key, body)
+	if err != nil {
+		return p, err
+	}
+	return p, p.Check()
+}
+
+// ReadProgram is ParseProgram without Program.Check, for a program that was stored after
+// that check.
+func ReadProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 	p := programParser{path: key, body: body, p: referral.NewProgram(key)}
 	if err := object(body, MaxBody, "", p.take); err != nil {
 		return referral.Program{}, err
 	}
+	p.p.SetDefaults()
 	switch {
 	case p.p.Key == "":
 		return referral.Program{}, core.Invalid("id", "is required")
@@ -28,7 +40,7 @@ func ParseProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 	default:
 		p.p.Name = string(p.p.Key)
 	}
-	return p.p, p.p.Check()
+	return p.p, nil
 }
 
 // programParser collects the values of a body.
@@ -49,6 +61,8 @@ func (p *programParser) take(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, p.sharing)
 	case "rewards":
 		return r.nested(key, v, p.rewards)
+	case "conversion":
+		return r.nested(key, v, p.conversion)
 	case "limits":
 		return r.nested(key, v, p.limits)
 	case "fraud":
@@ -92,9 +106,35 @@ func (p *programParser) sharing(r *reader, key string, v *fastjson.Value) bool {
 func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "referrer":
-		return r.offer(&p.p.Referrer, key, v, p.body)
+		return r.earning(&p.p.Referrer, &p.p.ReferrerTerms, key, v, p.body)
 	case "referred":
-		return r.offer(&p.p.Referred, key, v, p.body)
+		return r.earning(&p.p.Referred, &p.p.ReferredTerms, key, v, p.body)
+	}
+	return false
+}
+
+func (p *programParser) conversion(r *reader, key string, v *fastjson.Value) bool {
+	c := &p.p.Conversion
+	switch key {
+	case "event":
+		return take(r.text, &c.Event, key, v)
+	case "reversalEvent":
+		return take(r.text, &c.Reversal, key, v)
+	case "conditions":
+		return r.items(key, v, conversion.MaxConditions, func(i int, v *fastjson.Value) error {
+			at := element(r.path(key), i)
+			text, err := textItem(at, v)
+			if err != nil {
+				return err
+			}
+			condition, err := conversion.ParseCondition(at, text)
+			c.Conditions = append(c.Conditions, condition)
+			return err
+		})
+	case "withinDuration":
+		return r.duration(&c.Within, key, v)
+	case "firstEvent":
+		return take(r.boolean, &c.FirstEvent, key, v)
 	}
 	return false
 }
@@ -240,15 +280,27 @@ func appendProgram(b []byte, p referral.Program) []byte {
 		w.text("cookieExpiryDuration", core.FormatDuration(p.CookieLife))
 	})
 	w.object("rewards", func() {
-		w.programOffer("referrer", p.Referrer)
-		w.programOffer("referred", p.Referred)
+		w.earning("referrer", p.Earning(referral.ReferrerSide), p.Conversion.ByEvent())
+		w.earning("referred", p.Earning(referral.ReferredSide), p.Conversion.ByEvent())
 	})
+	if p.Conversion.ByEvent() {
+		w.object("conversion", func() { w.conversion(p.Conversion) })
+	}
 	w.object("limits", func() { w.limits(p.Limits) })
 	w.object("fraud", func() { w.fraudPolicy(p.Fraud) })
 	w.date("dateCreated", p.Created)
 	w.date("dateModified", p.Modified)
 	w.close()
 	return w.b
+}
+
+func (w *writer) conversion(c conversion.Rule) {
+	w.text("event", c.Event)
+	w.textOrNull("reversalEvent", c.Reversal)
+	w.key("conditions")
+	w.b = list(w.b, len(c.Conditions), func(b []byte, i int) []byte { return appendString(b, c.Conditions[i].String()) })
+	w.durationOrNull("withinDuration", c.Within)
+	w.boolean("firstEvent", c.FirstEvent)
 }
 
 func (w *writer) limits(l referral.Limits) {
@@ -290,10 +342,10 @@ func (w *writer) numberOrNull(name string, n int64) {
 // maxSettings is the most bytes of an integration's settings.
 const maxSettings = 4096
 
-// offer stores the offer of a side of a program. body is the whole body, from which
+// earning stores the reward of a side of a program. body is the whole body, from which
 // settings are copied as sent.
-func (r *reader) offer(into *reward.Offer, key string, v *fastjson.Value, body []byte) bool {
-	o := offerParser{}
+func (r *reader) earning(into *reward.Offer, terms *conversion.Terms, key string, v *fastjson.Value, body []byte) bool {
+	o := offerParser{terms: conversion.Terms{Orders: 1}}
 	if r.nested(key, v, o.take); r.err != nil || v.Type() == fastjson.TypeNull {
 		return true
 	}
@@ -305,13 +357,14 @@ func (r *reader) offer(into *reward.Offer, key string, v *fastjson.Value, body [
 		return r.fail(core.Invalid(r.path(key)+".integrationSettings", "must not be longer than "+strconv.Itoa(maxSettings)+" bytes"))
 	}
 	offer, err := o.offer(r.path(key))
-	*into = offer
+	*into, *terms = offer, o.terms
 	return r.fail(err)
 }
 
 // offerParser collects the values of an offer.
 type offerParser struct {
-	o reward.Offer
+	o     reward.Offer
+	terms conversion.Terms
 	// tank is the type of a fuel tank.
 	tank reward.Kind
 	// keys are the keys that were given.
@@ -343,6 +396,28 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 		return take(r.text, &o.o.Name, key, v)
 	case "description":
 		return take(r.text, &o.o.Description, key, v)
+	case "percentOfRevenue":
+		return r.percent(&o.o.OfRevenue, key, v)
+	case "minimum":
+		return r.count(&o.terms.Min, key, v)
+	case "maximum":
+		return r.count(&o.terms.Max, key, v)
+	case "orders":
+		// Null means all orders.
+		o.terms.Orders = 0
+		var n *int64
+		if r.integer(&n, key, v, 1); n != nil {
+			o.terms.Orders = *n
+		}
+		return true
+	case "months":
+		return r.count(&o.terms.Months, key, v)
+	case "tiers":
+		return r.items(key, v, conversion.MaxTiers, func(i int, v *fastjson.Value) error {
+			tier, err := parseTier(element(r.path(key), i), v)
+			o.terms.Tiers = append(o.terms.Tiers, tier)
+			return err
+		})
 	case "expiryDuration":
 		return r.duration(&o.o.ValidFor, key, v)
 	case "scheduleDuration":
@@ -351,6 +426,36 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
 	}
 	return false
+}
+
+// parseTier parses a tier: from, and one of credit, valueInCents, discountPercent and
+// percentOfRevenue. Which of them is allowed depends on the reward; see
+// conversion.Earning.Check.
+func parseTier(at string, v *fastjson.Value) (t conversion.Tier, err error) {
+	given := 0
+	err = fields(v, at, func(r *reader, key string, v *fastjson.Value) bool {
+		if key != "from" {
+			given++
+		}
+		switch key {
+		case "from":
+			return r.count(&t.From, key, v)
+		case "credit", "valueInCents":
+			return r.count(&t.Value, key, v)
+		case "discountPercent":
+			var percent reward.BasisPoints
+			ok := r.percent(&percent, key, v)
+			t.Value = int64(percent)
+			return ok
+		case "percentOfRevenue":
+			return r.percent(&t.OfRevenue, key, v)
+		}
+		return false
+	})
+	if err == nil && given != 1 {
+		err = core.Invalid(at, "must have from and the value from there on: credit, valueInCents, discountPercent or percentOfRevenue")
+	}
+	return t, err
 }
 
 // offer returns the offer. at is its path in the body, for errors.
@@ -400,15 +505,17 @@ func (o *offerParser) fuelTank(at string) error {
 
 // offerKeys has the keys of all offers, and those of each kind.
 var offerKeys = map[reward.Kind][]string{
-	"":                     {"type", "unit", "name", "description", "expiryDuration", "scheduleDuration"},
+	"":                     {"type", "unit", "name", "description", "expiryDuration", "scheduleDuration", "orders", "months", "tiers"},
 	reward.PercentDiscount: {"discountPercent"},
-	reward.Credit:          {"credit", "currency"},
+	reward.Credit:          {"credit", "currency", "percentOfRevenue", "minimum", "maximum"},
 	reward.FuelTank:        {"fuelTankType", "amount", "currency"},
-	reward.Integration:     {"valueInCents", "currency", "integrationSettings"},
+	reward.Integration:     {"valueInCents", "currency", "integrationSettings", "percentOfRevenue", "minimum", "maximum"},
 }
 
-// programOffer writes the offer of a side of a program.
-func (w *writer) programOffer(name string, o reward.Offer) {
+// earning writes the reward of a side of a program. Terms that it does not have are left
+// out, unless an event converts.
+func (w *writer) earning(name string, e conversion.Earning, byEvent bool) {
+	o := e.Offer
 	if o.None() {
 		w.raw(name, "null")
 		return
@@ -416,16 +523,22 @@ func (w *writer) programOffer(name string, o reward.Offer) {
 	w.object(name, func() {
 		w.text("type", string(o.Kind))
 		w.text("unit", o.InUnit())
-		switch o.Kind {
-		case reward.PercentDiscount:
+		switch {
+		case o.Kind == reward.PercentDiscount:
 			w.raw("discountPercent", o.Percent.String())
-		case reward.Credit:
+		case o.OfRevenue != 0:
+			w.raw("percentOfRevenue", o.OfRevenue.String())
+			w.numberOrNull("minimum", e.Min)
+			w.numberOrNull("maximum", e.Max)
+		case o.Kind == reward.Credit:
 			w.number("credit", o.Amount)
-		case reward.FuelTank:
+		case o.Kind == reward.FuelTank:
 			w.text("fuelTankType", string(o.TankType()))
 			w.raw("amount", inUnit(o.Amount, o.InUnit()))
-		case reward.Integration:
+		default:
 			w.number("valueInCents", o.Amount)
+		}
+		if o.Kind == reward.Integration {
 			w.settings("integrationSettings", o.Settings)
 		}
 		if o.Kind != reward.PercentDiscount {
@@ -435,7 +548,33 @@ func (w *writer) programOffer(name string, o reward.Offer) {
 		w.textOrNull("description", o.Description)
 		w.durationOrNull("expiryDuration", o.ValidFor)
 		w.durationOrNull("scheduleDuration", o.GivenAfter)
+		if len(e.Tiers) > 0 || byEvent {
+			w.key("tiers")
+			w.b = list(w.b, len(e.Tiers), func(b []byte, i int) []byte { return appendTier(b, o, e.Tiers[i]) })
+		}
+		if byEvent {
+			w.numberOrNull("orders", e.Orders)
+			w.numberOrNull("months", e.Months)
+		}
 	})
+}
+
+func appendTier(b []byte, o reward.Offer, t conversion.Tier) []byte {
+	w := writer{b: b}
+	w.open()
+	w.number("from", t.From)
+	switch {
+	case t.OfRevenue != 0:
+		w.raw("percentOfRevenue", t.OfRevenue.String())
+	case o.Kind == reward.PercentDiscount:
+		w.raw("discountPercent", reward.BasisPoints(t.Value).String())
+	case o.Kind == reward.Integration:
+		w.number("valueInCents", t.Value)
+	default:
+		w.number("credit", t.Value)
+	}
+	w.close()
+	return w.b
 }
 
 // durationOrNull writes null for 0.

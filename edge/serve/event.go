@@ -33,7 +33,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 
 // storeEvents sets the ids and the time of the events of a call, and stores them.
 func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *event.Call) error {
-	if by != auth.KeyHolder {
+	if batch.Trusted = by == auth.KeyHolder; !batch.Trusted {
 		batch.OwnKey()
 	}
 	batch.Stamp(r.now, entropy)
@@ -124,7 +124,10 @@ func (r *request) verifyUser(to route.Route, from sender, token string) (wire.Su
 // appendIntake runs the statement that checks the idempotency key and stores the
 // events; false means that the key was used within the last 24 hours.
 func (r *request) appendIntake(tenant core.TenantAlias, b event.Call) (bool, error) {
-	key, sender := abi.Null(), abi.Null()
+	key, sender, trusted := abi.Null(), abi.Null(), int64(0)
+	if b.Trusted {
+		trusted = 1
+	}
 	if b.Key != "" {
 		key = abi.Text(string(b.Key))
 	}
@@ -132,7 +135,7 @@ func (r *request) appendIntake(tenant core.TenantAlias, b event.Call) (bool, err
 		sender = abi.Text(b.Sender)
 	}
 	rows, err := r.execute(event.Append, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
-		key, abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))), abi.Int(int64(b.Received)), sender)
+		key, abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))), abi.Int(int64(b.Received)), sender, abi.Int(trusted))
 	return len(rows.Values) > 0, err
 }
 

@@ -36,7 +36,7 @@ func (es *Events) Log(ctx context.Context, by base.Caller, c event.Call) (event.
 	if err != nil {
 		return event.Call{}, err
 	}
-	if !by.Key {
+	if c.Trusted = by.Key; !c.Trusted {
 		c.OwnKey()
 	}
 	c.Stamp(es.Now(), es.Entropy6)

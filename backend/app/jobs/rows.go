@@ -99,6 +99,7 @@ type eventRow struct {
 
 func (r *run) parseEvent(row wire.Row) (importRow, error) {
 	c, err := wire.ParseImportedEvent(row)
+	c.Trusted = true
 	return eventRow{r, c}, err
 }
 

@@ -78,15 +78,15 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err != nil {
 			return err
 		}
-		created := p.Created
+		before := p
 		if err := change(&p); err != nil {
 			return err
 		}
-		p.Key, p.Created = key, created
+		p.Key, p.Created = key, before.Created
 		if err := p.Check(); err != nil {
 			return err
 		}
-		if err := programdb.Update(ctx, tx, tenant, p); err != nil {
+		if err := programdb.Update(ctx, tx, tenant, p, before); err != nil {
 			return err
 		}
 		if err := ps.FuelTanks.GiveReplacement(ctx, tx, tenant, p); err != nil {

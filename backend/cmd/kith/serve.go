@@ -151,7 +151,8 @@ func (b backend) serve(e *env) error {
 		return err
 	}
 	engine.PublicURL = b.flags.PublicURL
-	intake := worker.NewIntake(engine.DB, engine.Now, e.log)
+	orders := worker.NewOrders(&engine.Orders, e.log)
+	intake := worker.NewIntake(engine.DB, engine.Now, orders.Wake, e.log)
 	engine.Events.Wake = intake.Wake
 	gateways := worker.NewGateway(engine, e.log)
 	engine.Gateways.Wake = gateways.Wake
@@ -163,7 +164,7 @@ func (b backend) serve(e *env) error {
 		workers.Go(func() { heartbeat.Run(working) })
 	}
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now})
-	for _, w := range append(jobs, intake, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewRewards(&engine.Rewards, e.log),
+	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewRewards(&engine.Rewards, e.log),
 		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"kith/backend/store"
+	"kith/backend/store/orderdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
@@ -20,7 +21,7 @@ func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias
 	err = p.WriteOne(ctx, func(r store.Reads) error {
 		var seq int64
 		err := r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
-			store.NullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender)).Scan(&seq)
+			store.NullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender), store.BoolInt(b.Trusted)).Scan(&seq)
 		if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -46,6 +47,8 @@ type Processed struct {
 	// Orphaned is how many events were skipped because their user does not exist: it
 	// was deleted before an edge, whose replica lags, accepted the events.
 	Orphaned int
+	// Orders is the number of calls whose events may place or take back orders.
+	Orders int
 }
 
 // userExists is the SQL condition that the user of a call i exists.
@@ -58,6 +61,8 @@ type intakeBatch struct {
 	from, to        int64
 	calls, waiting  int
 	events, orphans int
+	// orders is the number of calls of tenants whose programs convert by events.
+	orders int
 }
 
 var intakeColumns = store.Selection[intakeBatch]{
@@ -67,6 +72,7 @@ var intakeColumns = store.Selection[intakeBatch]{
 	store.Col(`(SELECT count(*) FROM waiting)`, func(b *intakeBatch) any { return &b.waiting }),
 	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.events }),
 	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.orphans }),
+	store.Col(`count(*) FILTER (WHERE i.trusted = 1 AND EXISTS (SELECT 1 FROM program_version v WHERE v.tenant = i.tenant))`, func(b *intakeBatch) any { return &b.orders }),
 }
 
 // ProcessIntake stores the events of up to limit waiting calls, in the order of their
@@ -93,15 +99,21 @@ func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed
 	// intake of all tenants for ever. OR IGNORE does not cover the type errors of a
 	// STRICT table, so the time is cast.
 	stored, err := tx.Count(ctx, "process intake", `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
-			triggered_at, received_at, processed_at)
+			triggered_at, received_at, trusted, processed_at)
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
-			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
+			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, trusted, ?
 		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
 			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userExists+`)`, int64(tx.Now), b.from, b.to)
 	if err != nil {
 		return Processed{}, err
 	}
 	done.Events, done.Unreadable = stored, b.events-stored
+	if b.orders > 0 {
+		if err := orderdb.PutEvents(ctx, tx, b.from, b.to); err != nil {
+			return Processed{}, err
+		}
+	}
+	done.Orders = b.orders
 	if err := recordSenderUse(ctx, tx, b.from, b.to); err != nil {
 		return Processed{}, err
 	}

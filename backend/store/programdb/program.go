@@ -40,7 +40,7 @@ func Keys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]core.P
 // programRow is a program as stored: with its lists as JSON.
 type programRow struct {
 	referral.Program
-	hosts, signals string
+	hosts, signals, conversion string
 }
 
 var programColumns = store.Selection[programRow]{
@@ -56,6 +56,7 @@ var programColumns = store.Selection[programRow]{
 	store.Col(`p.fraud_handling`, func(p *programRow) any { return &p.Fraud.Handling }),
 	store.Col(`p.fraud_signals`, func(p *programRow) any { return &p.signals }),
 	store.Col(`p.daily_rewards`, func(p *programRow) any { return &p.Fraud.DailyRewards }),
+	store.Col(`p.conversion`, func(p *programRow) any { return &p.conversion }),
 	store.Col(`p.created_at`, func(p *programRow) any { return &p.Created }),
 	store.Col(`p.updated_at`, func(p *programRow) any { return &p.Modified }),
 }.With(
@@ -78,6 +79,7 @@ func offerColumns(table string) store.Selection[reward.Offer] {
 		store.Col(or(`settings`, `''`), func(o *reward.Offer) any { return &o.Settings }),
 		store.Col(or(`valid_for`, `0`), func(o *reward.Offer) any { return &o.ValidFor }),
 		store.Col(or(`given_after`, `0`), func(o *reward.Offer) any { return &o.GivenAfter }),
+		store.Col(or(`of_revenue`, `0`), func(o *reward.Offer) any { return &o.OfRevenue }),
 	}
 }
 
@@ -112,6 +114,9 @@ func Scan(row store.Scanner, p *referral.Program) error {
 	if err == nil && read.signals != "{}" {
 		err = json.Unmarshal([]byte(read.signals), &p.Fraud.BySignal)
 	}
+	if err == nil && read.conversion != "" {
+		err = scanConversion(read.conversion, p)
+	}
 	return err
 }
 
@@ -123,23 +128,29 @@ func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referr
 	}
 	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (name, landing_url, allowed_hosts, cookie_life,
 			most_rewards, most_in_period, reward_period, most_discount, fraud_handling, fraud_signals, daily_rewards,
-			updated_at, tenant, key, created_at)
+			conversion, updated_at, tenant, key, created_at)
 		VALUES (`+store.Placeholders(len(args)+1)+`) ON CONFLICT (tenant, key) DO NOTHING`, append(args, int64(tx.Now))...)
 	if err != nil || !added {
+		return false, err
+	}
+	if err := putVersion(ctx, tx, tenant, p, referral.Program{}); err != nil {
 		return false, err
 	}
 	return true, putOffers(ctx, tx, tenant, p)
 }
 
-// Update stores the settings of a program that exists.
-func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
+// Update stores the settings of a program that exists. before is the stored program.
+func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p, before referral.Program) error {
+	if err := putVersion(ctx, tx, tenant, p, before); err != nil {
+		return err
+	}
 	args, err := programArgs(tenant, p, tx.Now)
 	if err != nil {
 		return err
 	}
 	err = tx.Exec(ctx, "update program", `UPDATE program SET name = ?, landing_url = ?, allowed_hosts = ?, cookie_life = ?,
 			most_rewards = ?, most_in_period = ?, reward_period = ?, most_discount = ?, fraud_handling = ?,
-			fraud_signals = ?, daily_rewards = ?, updated_at = ?
+			fraud_signals = ?, daily_rewards = ?, conversion = ?, updated_at = ?
 		WHERE tenant = ? AND key = ?`, args...)
 	if err != nil {
 		return err
@@ -159,10 +170,14 @@ func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]
 			return nil, err
 		}
 	}
+	conversion, err := conversionText(p)
+	if err != nil {
+		return nil, err
+	}
 	return []any{
 		p.Name, p.LandingURL, string(hosts), int64(p.CookieLife),
 		p.Limits.Total, p.Limits.InPeriod, int64(p.Limits.Period), int64(p.Limits.Discount),
-		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, int64(now),
+		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, conversion, int64(now),
 		string(tenant), string(p.Key),
 	}, nil
 }
@@ -181,10 +196,10 @@ func putOffers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p ref
 			continue
 		}
 		err := tx.Exec(ctx, "put offer", `INSERT INTO program_reward (tenant, program, key, kind, percent, amount, unit,
-				currency, name, description, settings, valid_for, given_after)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				currency, name, description, settings, valid_for, given_after, of_revenue)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(tenant), string(p.Key), side.key, string(o.Kind), int64(o.Percent), o.Amount, o.Unit, o.Currency,
-			o.Name, o.Description, o.Settings, int64(o.ValidFor), int64(o.GivenAfter))
+			o.Name, o.Description, o.Settings, int64(o.ValidFor), int64(o.GivenAfter), int64(o.OfRevenue))
 		if err != nil {
 			return err
 		}
@@ -213,6 +228,8 @@ func Usage(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core
 var EarnedColumns = store.Selection[referral.Earned]{
 	store.Col(`count(*)`, func(e *referral.Earned) any { return &e.Total }),
 	store.Col(`count(*) FILTER (WHERE at > ?5)`, func(e *referral.Earned) any { return &e.InPeriod }),
+	store.Col(`(SELECT count(*) FROM referral c WHERE c.tenant = ?1 AND c.referrer_account_id = ?2 AND c.referrer_user_id = ?3
+		AND c.program = ?4 AND c.state = 'converted')`, func(e *referral.Earned) any { return &e.Conversions }),
 }
 
 // SelectEarned counts the rewards that a referrer has earned in a program. Its

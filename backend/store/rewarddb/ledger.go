@@ -27,7 +27,7 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 		states[i] = [...]any{
 			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
 			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
-			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled),
+			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled), r.Offer.Currency,
 		}
 	}
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
@@ -43,12 +43,12 @@ const appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action,
 const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
 			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
 			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied, value ->> 10 AS value,
-			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at
+			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at, value ->> 15 AS currency
 		FROM json_each(?2))
 	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
 		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
 		denied = given.denied, value = given.value, reversed = given.reversed, settled = given.settled, refunded = given.refunded,
-		scheduled_at = given.scheduled_at
+		scheduled_at = given.scheduled_at, currency = given.currency
 	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
 // execList runs a statement with two arguments: the tenant, and the list as JSON.

@@ -197,6 +197,18 @@ func ByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string
 	return one[0], err
 }
 
+// ByIDs returns those rewards of a list that exist, by id and without their redemptions.
+func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) (map[string]reward.Reward, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+		string(tenant), store.TextList(ids))
+	found, err := store.Collect(rows, err, "rewards", Scan)
+	byID := make(map[string]reward.Reward, len(found))
+	for _, w := range found {
+		byID[w.ID] = w
+	}
+	return byID, err
+}
+
 // WithoutRedemptions is like ByID but does not read the redemptions, which no decision
 // needs.
 func WithoutRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {

@@ -23,7 +23,7 @@ import (
 func (u *Unit) Save(ctx context.Context) error {
 	u.unsaved = false
 	for _, save := range []func(context.Context) error{
-		u.saveAccounts, u.saveUsers, u.saveCodes, u.saveReferrals, u.saveRewards, u.saveFuel,
+		u.saveAccounts, u.saveUsers, u.saveCodes, u.saveReferrals, u.saveRewards, u.saveOrders, u.saveFuel,
 		u.saveDecisions, u.saveTouched, u.saveIntake, u.saveEvents,
 	} {
 		if err := save(ctx); err != nil {
@@ -31,7 +31,7 @@ func (u *Unit) Save(ctx context.Context) error {
 		}
 	}
 	for _, table := range []interface{ Saved() }{
-		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.EventKeys, &u.RedeemKeys, &u.Rewards, &u.Balances, &u.Tanks,
+		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.EventKeys, &u.RedeemKeys, &u.Rewards, &u.Orders, &u.Balances, &u.Tanks,
 	} {
 		table.Saved()
 	}
@@ -228,7 +228,7 @@ func (u *Unit) saveEvents(ctx context.Context) error {
 
 // putIntake appends event calls to the intake. intakeRow adds its rows.
 var putIntake = &store.Put{
-	Table: "intake", Columns: store.Columns("account_id, user_id, idempotency_key, events, key_id"), At: store.Columns("received_at"),
+	Table: "intake", Columns: store.Columns("account_id, user_id, idempotency_key, events, key_id, trusted"), At: store.Columns("received_at"),
 }
 
 // putEvents stores webhook events.
@@ -240,4 +240,5 @@ func intakeRow(t *store.Tuples, in event.Call) {
 	t.TextOrNull(string(in.Key))
 	t.Text(string(wire.IntakeEvents(in)))
 	t.TextOrNull(in.Sender)
+	t.Boolean(in.Trusted)
 }

@@ -168,6 +168,8 @@ func (u *Unit) wanted() (all []query) {
 	all = append(all, u.loadRedeemKeys()...)
 	all = append(all, u.loadCustomers()...)
 	all = append(all, u.loadRewards()...)
+	all = append(all, u.loadPlans()...)
+	all = append(all, u.loadOrders()...)
 	all = append(all, u.loadTanks()...)
 	all = append(all, u.loadEarned()...)
 	return append(all, u.loadBalances()...)

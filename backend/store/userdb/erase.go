@@ -69,6 +69,9 @@ func goneIn(update, table, set, on string) string {
 // ownCodes joins the codes of erased users.
 var ownCodes = `code ON ` + ofGone("code", "account_id", "user_id")
 
+// ownReferrals joins the referrals by which erased users were referred.
+var ownReferrals = `referral ON ` + ofGone("referral", "referred_account_id", "referred_user_id")
+
 // userErasure are the statements that erase users from all records. Referrals and
 // rewards keep their ids and amounts, and a used idempotency key stays used.
 var userErasure = []string{
@@ -82,6 +85,12 @@ var userErasure = []string{
 	`DELETE FROM analytics INDEXED BY analytics_code WHERE tenant = ?1 AND code IN (SELECT code.code FROM ` + gone + ` CROSS JOIN ` + ownCodes + `)`,
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND (account_id, user_id) IN (SELECT account, user FROM ` + gone + `)`,
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND account_id IN (SELECT account FROM ` + gone + ` WHERE user = '')`,
+	// The shop's own order ids would lead to the user.
+	goneIn("UPDATE", "reward", `order_key = reward.id`, ownReferrals+` CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = referral.id AND t.order_key <> ''`),
+	goneIn("UPDATE", "referral_order", `order_key = coalesce(referral_order.event_id, hex(randomblob(12))), detail = ''`,
+		ownReferrals+` CROSS JOIN referral_order t ON t.tenant = ?1 AND t.referral_id = referral.id`),
+	goneIn("UPDATE", "referral_order", `referrer_user_id = hit.who`, `referral_order t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
+	goneFrom("order_replay"),
 	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
 		`referral t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
@@ -117,6 +126,7 @@ var accountErasure = []string{
 			SELECT 1 FROM referral WHERE tenant = ?1 AND referred_account_id = gone.account)`,
 	goneIn("UPDATE", "referral", `referred_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referred_account_id = gone.account`),
 	goneIn("UPDATE", "referral", `referrer_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
+	goneIn("UPDATE", "referral_order", `referrer_account_id = hit.who`, `referral_order t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
 	`DELETE FROM decision WHERE +tenant = ?1 AND rowid IN (
 		SELECT d.rowid FROM ` + gone + ` CROSS JOIN decision d ON d.tenant = ?1 AND d.account_id = gone.account)`,

@@ -1,0 +1,394 @@
+package app_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/eventdb"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// tenPercent is a credit of 10 % of an order.
+var tenPercent = reward.Offer{Kind: reward.Credit, OfRevenue: 1000, Currency: "USD"}
+
+// shop makes the program convert by the event purchase: 10 % of each order for the
+// referrer, and 10 % off for the friend.
+func (b bundle) shop(t testing.TB, change ...func(*referral.Program)) {
+	t.Helper()
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+		p.Conversion = conversion.Rule{Event: "purchase", Reversal: "refund"}
+		p.Referrer, p.ReferredTerms.Orders = tenPercent, 1
+		for _, c := range change {
+			c(p)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// log logs events of the user "u" of an account with the API key. events is JSON.
+func (b bundle) log(t testing.TB, account, key, events string) error {
+	t.Helper()
+	call, err := wire.ParseEvents(core.AccountID(account), "u", []byte(`{"events":[`+events+`]}`))
+	require.NoError(t, err)
+	call.Key = core.IdempotencyKey(key)
+	by := b.keyHolder(t)
+	_, err = b.Events.Log(t.Context(), by, call)
+	return err
+}
+
+// purchase logs an order, and refund a refund of it; an empty revenue is left out.
+func (b bundle) purchase(t testing.TB, account, order, revenue string) {
+	t.Helper()
+	require.NoError(t, b.log(t, account, "", orderJSON("purchase", order, revenue, b.Now())))
+}
+
+func (b bundle) refund(t testing.TB, account, order, revenue string) {
+	t.Helper()
+	require.NoError(t, b.log(t, account, "", orderJSON("refund", order, revenue, b.Now())))
+}
+
+func orderJSON(key, order, revenue string, at core.Time) string {
+	fields := fmt.Sprintf(`"order_id":%q,"currency":"USD"`, order)
+	if revenue != "" {
+		fields += `,"revenue":` + revenue
+	}
+	return fmt.Sprintf(`{"key":%q,"dateTriggered":%d,"fields":{%s}}`, key, at, fields)
+}
+
+// failingLog returns a log that fails the test with each line.
+func failingLog(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(failure{t}, nil)) }
+
+type failure struct{ t testing.TB }
+
+// Write implements io.Writer.
+func (f failure) Write(line []byte) (int, error) {
+	f.t.Errorf("logged: %s", line)
+	return len(line), nil
+}
+
+// process applies all events that wait.
+func (b bundle) process(t testing.TB) {
+	t.Helper()
+	for waits := true; waits; {
+		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+			_, err := eventdb.ProcessIntake(t.Context(), tx, 100)
+			return err
+		}))
+		var err error
+		waits, err = eventdb.IntakeWaits(t.Context(), b.DB.Reads)
+		require.NoError(t, err)
+	}
+	for more := true; more; {
+		var err error
+		more, err = b.Orders.Apply(t.Context(), failingLog(t))
+		require.NoError(t, err)
+	}
+}
+
+// orders returns the orders of an account's referral, the earliest first, as "ORDER:
+// NUMBER, REFERRER, FRIEND": what each side earned, less what refunds took back, or why
+// it earns nothing.
+func (b bundle) orders(t testing.TB, account string) (lines []string) {
+	t.Helper()
+	ref := b.referral(t, account)
+	if ref == nil {
+		return nil
+	}
+	page, _, err := b.Orders.List(t.Context(), b.tenant, ref.ID, 1000, 0)
+	require.NoError(t, err)
+	for _, o := range page {
+		line := o.Order.Key + ":"
+		if o.Number == 0 {
+			lines = append(lines, line+" "+string(o.Reason))
+			continue
+		}
+		line += fmt.Sprintf(" %d", o.Number)
+		for side, w := range o.Rewards {
+			switch {
+			case o.Sides[side].Reason != "":
+				line += ", " + string(o.Sides[side].Reason)
+				if w != nil {
+					require.Zero(t, w.Left(), "%s: a reward that the order does not earn", line)
+				}
+			case w == nil:
+				line += ", none"
+			case w.Sums.Reversed > 0:
+				line += fmt.Sprintf(", %d-%d", w.Offer.Value(), w.Sums.Reversed)
+			default:
+				line += fmt.Sprintf(", %d", w.Offer.Value())
+			}
+			if w != nil && w.Offer.Currency == "EUR" && o.Sides[side].Reason == "" {
+				line += " EUR"
+			}
+		}
+		lines = append(lines, line)
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// balance returns the sum that the ledger has of the rewards of an account, by unit.
+func (b bundle) balance(t testing.TB, account string) int64 {
+	t.Helper()
+	sum, err := store.One[int64](t.Context(), b.DB.Reads, "ledger", `SELECT coalesce(sum(l.amount), 0) FROM reward_ledger l
+		JOIN reward r ON r.tenant = l.tenant AND r.id = l.reward_id WHERE l.tenant = ? AND r.account_id = ? AND r.unit = 'CENTS'`, string(b.tenant), account)
+	require.NoError(t, err)
+	return sum
+}
+
+func TestOrders_Convert(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t, func(p *referral.Program) { p.Referrer.GivenAfter = 30 * core.Day })
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		b.identify(t, "stranger")
+		b.pass(1)
+		b.purchase(t, "friend", "o-1", "80")
+		b.purchase(t, "stranger", "o-2", "80")
+		b.process(t)
+		require.Equal(t, []string{"o-1: 1, 800, 1000"}, b.orders(t, "friend"))
+		require.Empty(t, b.orders(t, "stranger"))
+
+		ref := b.referral(t, "friend")
+		require.Equal(t, referral.Converted, ref.State)
+		require.Equal(t, referral.Converted, b.state(t, "friend"))
+		require.Equal(t, reward.StatusPending, ref.ReferrerReward.Status(b.Now()))
+		require.Equal(t, "o-1", ref.ReferrerReward.Order)
+
+		b.refund(t, "friend", "o-1", "20")
+		b.process(t)
+		require.Equal(t, []string{"o-1: 1, 800-200, 1000-250"}, b.orders(t, "friend"))
+		b.pass(30 * core.Day)
+		b.settle(t)
+		require.Equal(t, reward.StatusAvailable, b.referral(t, "friend").ReferrerReward.Status(b.Now()))
+		require.EqualValues(t, 600, b.balance(t, "anna"))
+		require.EqualValues(t, 600, b.referral(t, "friend").ReferrerReward.Available(b.Now()))
+	})
+}
+
+// A purchase that carries a code attributes and converts in one call (spec 1.2).
+func TestOrders_AttributeByEvent(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t)
+		b.identify(t, "friend")
+		require.NoError(t, b.log(t, "friend", "", `{"key":"purchase","fields":{"order_id":7,"revenue":80,"currency":"usd","referral_code":"anna10"}}`))
+		require.NoError(t, b.log(t, "anna", "", `{"key":"purchase","fields":{"order_id":"self","revenue":80,"referral_code":"ANNA10"}}`))
+		require.NoError(t, b.log(t, "bert", "", `{"key":"browse","fields":{"referral_code":"ANNA10"}}`))
+		b.process(t)
+		require.Equal(t, []string{"7: 1, 800, 1000"}, b.orders(t, "friend"))
+		require.Equal(t, []string{"fields.referral_code ANNA10: first-code"}, b.rules(t, "friend"))
+		require.Empty(t, b.orders(t, "anna"))
+		require.Equal(t, []string{"fields.referral_code ANNA10: self-referral-account"}, b.rules(t, "anna"))
+		require.Nil(t, b.referral(t, "bert"))
+	})
+}
+
+// In a program that converts by an event, an account that becomes PAID converts nothing.
+func TestOrders_PaidDoesNotConvert(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
+		require.Equal(t, referral.InProgress, b.state(t, "friend"))
+		b.sync(t, "friend", referral.Paid, "")
+		require.Equal(t, referral.InProgress, b.state(t, "friend"))
+		b.sync(t, "first", referral.Paid, "BERT20")
+		b.identify(t, "first")
+		require.Equal(t, referral.InProgress, b.state(t, "first"))
+		b.purchase(t, "friend", "o", "10")
+		b.process(t)
+		require.Equal(t, []string{"o: 1, 100, 1000"}, b.orders(t, "friend"))
+	})
+}
+
+// A call of a page may be of anybody, so its events convert nothing.
+func TestOrders_OnlyTrustedEventsCount(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	call, err := wire.ParseEvents("friend", "u", []byte(`{"events":[{"key":"purchase","fields":{"revenue":1000}}]}`))
+	require.NoError(t, err)
+	_, err = b.Events.Log(t.Context(), b.user(t, "friend"), call)
+	require.NoError(t, err)
+	b.process(t)
+	require.Empty(t, b.orders(t, "friend"))
+	require.Equal(t, referral.InProgress, b.state(t, "friend"))
+}
+
+// A change of the program does not change what earlier orders earn, even if their events
+// arrive after it.
+func TestOrders_EarlierTerms(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	b.pass(10)
+	before := b.Now()
+	b.pass(10)
+	b.shop(t, func(p *referral.Program) { p.Referrer.OfRevenue = 1500 })
+	b.pass(10)
+	b.purchase(t, "friend", "new", "10")
+	require.NoError(t, b.log(t, "friend", "", orderJSON("purchase", "old", "10", before)))
+	b.process(t)
+	require.Equal(t, []string{"old: 1, 100, 1000", "new: 2, 150, all-orders-rewarded"}, b.orders(t, "friend"))
+}
+
+// Denied sides get nothing, and approved ones get what the orders have earned meanwhile.
+func TestOrders_Moderation(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	b.purchase(t, "friend", "o-1", "10")
+	b.purchase(t, "friend", "o-2", "20")
+	b.process(t)
+	b.moderate(t, "friend", referral.Deny)
+	b.purchase(t, "friend", "o-3", "30")
+	b.process(t)
+	require.Zero(t, b.balance(t, "anna"))
+	b.moderate(t, "friend", referral.Approve)
+	b.process(t)
+	require.EqualValues(t, 600, b.balance(t, "anna"))
+	require.Equal(t, []string{"o-1: 1, 100, 1000", "o-2: 2, 200, all-orders-rewarded", "o-3: 3, 300, all-orders-rewarded"}, b.orders(t, "friend"))
+}
+
+// Orders that find the tank empty get their codes when it is filled.
+func TestOrders_FuelTank(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t, func(p *referral.Program) {
+		p.Referrer = reward.Offer{Kind: reward.FuelTank, Unit: reward.UnitPercent, Amount: 1000}
+	})
+	b.fuel(t, "A")
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	for i := range 3 {
+		b.purchase(t, "friend", fmt.Sprint("o-", i), "10")
+		b.pass(1)
+	}
+	b.process(t)
+	require.Equal(t, []string{"o-0: 1, 1000, 1000", "o-1: 2, none, all-orders-rewarded", "o-2: 3, none, all-orders-rewarded"}, b.orders(t, "friend"))
+	b.fuel(t, "B", "C", "D")
+	b.process(t)
+	require.Equal(t, []string{"o-0: 1, 1000, 1000", "o-1: 2, 1000, all-orders-rewarded", "o-2: 3, 1000, all-orders-rewarded"}, b.orders(t, "friend"))
+}
+
+// A program that converts by PAID has tiers by the number of conversions too.
+func TestConvert_Tiers(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+		p.ReferrerTerms.Tiers = []conversion.Tier{{From: 3, Value: 1500}}
+		return nil
+	})
+	require.NoError(t, err)
+	var got []int64
+	for i := range 4 {
+		friend := fmt.Sprint("friend", i)
+		b.identify(t, friend, claim(referral.SourceInit, "ANNA10"), paid)
+		got = append(got, b.referral(t, friend).ReferrerReward.Offer.Amount)
+	}
+	require.Equal(t, []int64{1000, 1000, 1500, 1500}, got)
+}
+
+// sentEvent is an event of a random walk.
+type sentEvent struct{ account, key, json string }
+
+// The ledger of a set of events does not depend on the order in which they arrive, on
+// retries, or on how they are batched.
+func TestOrders_EveryOrderOfArrivalEndsAlike(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		for seed := range uint64(4) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			var events []sentEvent
+			for i := range 40 {
+				e := sentEvent{account: fmt.Sprint("friend", r.IntN(4)), key: fmt.Sprintf("key-%04d", i)}
+				key := []string{"purchase", "purchase", "refund"}[r.IntN(3)]
+				fields := fmt.Sprintf(`"order_id":"o%d"`, r.IntN(6))
+				if r.IntN(5) > 0 {
+					fields += fmt.Sprintf(`,"revenue":%d.%03d`, r.IntN(90), r.IntN(1000))
+				}
+				if r.IntN(4) == 0 {
+					fields += `,"currency":"EUR"`
+				}
+				if r.IntN(3) == 0 {
+					fields += `,"referral_code":"ANNA10"`
+				}
+				e.json = fmt.Sprintf(`{"key":%q,"dateTriggered":%d,"fields":{%s}}`, key, start+core.Time(r.IntN(1000))*core.Second, fields)
+				events = append(events, e)
+			}
+			var want []string
+			for arrival := range 3 {
+				one := bundleOn(t, b.DB)
+				one.shop(t, func(p *referral.Program) {
+					p.ReferrerTerms = conversion.Terms{Tiers: []conversion.Tier{{From: 2, OfRevenue: 2000}, {From: 3, OfRevenue: 3000}}, Orders: 3}
+					p.Limits = referral.Limits{Total: 7, InPeriod: 3, Period: 200 * core.Second}
+					p.Conversion.Conditions = []conversion.Condition{{Field: "revenue", Operator: conversion.MoreOrEqual, Values: []string{"5"}}}
+				})
+				for i := range 4 {
+					one.identify(t, fmt.Sprint("friend", i))
+				}
+				for _, e := range events {
+					require.NoError(t, one.log(t, e.account, e.key, e.json))
+					if r.IntN(4) == 0 {
+						require.Equal(t, event.Duplicate(), one.log(t, e.account, e.key, e.json))
+					}
+					if r.IntN(6) == 0 {
+						one.process(t)
+					}
+				}
+				one.process(t)
+				got := []string{fmt.Sprint("balance ", one.balance(t, "anna"))}
+				for i := range 4 {
+					got = append(got, fmt.Sprint("friend", i, ": ", strings.Join(one.orders(t, fmt.Sprint("friend", i)), "; ")))
+				}
+				if arrival == 0 {
+					want = got
+				}
+				require.Equal(t, want, got, "seed %d, arrival %d", seed, arrival)
+				r.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+			}
+		}
+	})
+}
+
+// Events that are sent and applied concurrently are each applied once.
+func TestOrders_Race(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		log := failingLog(t)
+		for _, err := range concurrently(func(i int) error {
+			order := fmt.Sprint("o-", i/2)
+			call, err := wire.ParseEvents("friend", "u", []byte(`{"events":[`+orderJSON([]string{"purchase", "refund"}[i%2], order, []string{"10", "4"}[i%2], b.Now())+`]}`))
+			if err == nil {
+				_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
+			}
+			if err == nil {
+				err = b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+					_, err := eventdb.ProcessIntake(t.Context(), tx, 3)
+					return err
+				})
+			}
+			if err == nil {
+				_, err = b.Orders.Apply(t.Context(), log)
+			}
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		b.process(t)
+		require.EqualValues(t, callersAtOnce/2*60, b.balance(t, "anna"))
+	})
+}

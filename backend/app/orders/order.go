@@ -1,0 +1,237 @@
+// Package orders has the use cases of orders: applying the events that place them or take
+// them back, and reading what was decided.
+package orders
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/backend/store/orderdb"
+	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/unit"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/rules"
+	"kith/core/state"
+	"kith/core/wire"
+)
+
+// Orders applies the events of referred accounts to their orders.
+type Orders struct{ *base.Base }
+
+// batch is the number of events that one transaction applies at most, and steps the
+// number of steps of replays: other writers wait for the transaction.
+const (
+	batch = 100
+	steps = 10
+)
+
+// Apply applies one batch of queued events, or else one waiting replay. It returns false
+// if there was nothing to do: call it again until then. Each event is applied exactly
+// once, even if the process is killed. Events that a rule refuses are logged.
+func (os *Orders) Apply(ctx context.Context, log *slog.Logger) (more bool, err error) {
+	// A read comes first, so that an idle database needs no write lock.
+	if more, err = orderdb.Waiting(ctx, os.DB.Reads); err != nil || !more {
+		return false, err
+	}
+	a := apply{os, log}
+	err = os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
+		events, taken, err := orderdb.TakeEvents(ctx, tx, batch)
+		if err != nil {
+			return err
+		}
+		if taken == 0 {
+			return a.applyReplay(ctx, tx)
+		}
+		for _, tenant := range tenantsOf(events) {
+			if err := a.applyEvents(ctx, tx, tenant, events); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return true, err
+}
+
+// apply is one call of Apply.
+type apply struct {
+	*Orders
+	log *slog.Logger
+}
+
+// tenantsOf returns the tenants of events, each once.
+func tenantsOf(events []orderdb.Pending) (all []core.TenantAlias) {
+	seen := map[core.TenantAlias]bool{}
+	for _, e := range events {
+		if !seen[e.Tenant] {
+			seen[e.Tenant] = true
+			all = append(all, e.Tenant)
+		}
+	}
+	return all
+}
+
+// applyEvents applies the events of a tenant in their order, and then replays what they
+// changed.
+func (a apply) applyEvents(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, events []orderdb.Pending) error {
+	u, r := a.Unit(tx, tenant), a.Rules()
+	for _, e := range events {
+		if e.Tenant == tenant {
+			r.WantOrder(u.State, e.OrderEvent)
+		}
+	}
+	if err := u.Load(ctx); err != nil {
+		return err
+	}
+	var replays []state.Replay
+	for _, e := range events {
+		if e.Tenant != tenant {
+			continue
+		}
+		var found []state.Replay
+		err := u.Decide(ctx, func(s *state.State) (err error) {
+			found, err = r.ApplyOrder(s, e.OrderEvent)
+			return err
+		})
+		if err := a.skip(err, "event", e.ID); err != nil {
+			return err
+		}
+		replays = append(replays, found...)
+	}
+	return a.replay(ctx, tx, u, rules.MergeReplays(replays))
+}
+
+// skip logs an error of a rule, which would be the same at the next attempt, and returns
+// any other.
+func (a apply) skip(err error, what, id string) error {
+	var refused *core.Error
+	if errors.As(err, &refused) && refused.Code != core.CodeInternal && refused.Code != core.CodeUnavailable {
+		a.log.Error("order skipped: a rule refuses it", what, id, "error", err)
+		return nil
+	}
+	return err
+}
+
+// applyReplay continues the oldest waiting replay.
+func (a apply) applyReplay(ctx context.Context, tx *store.Tx) error {
+	tenant, p, ok, err := orderdb.TakeReplay(ctx, tx)
+	if err != nil || !ok {
+		return err
+	}
+	return a.replay(ctx, tx, a.Unit(tx, tenant), []state.Replay{p})
+}
+
+// replay decides orders again, and stores for later what exceeds the transaction.
+func (a apply) replay(ctx context.Context, tx *store.Tx, u *unit.Unit, all []state.Replay) error {
+	r := a.Rules()
+	for left := steps; len(all) > 0 && left > 0; {
+		now := all[:min(len(all), left)]
+		left -= len(now)
+		// Each is of another referrer or program, or of single orders, so that they can be
+		// loaded together.
+		for _, p := range now {
+			r.WantReplay(u.State, p)
+		}
+		if err := u.Load(ctx); err != nil {
+			return err
+		}
+		for _, p := range now {
+			r.WantReplayed(u.State, p)
+		}
+		if err := u.Load(ctx); err != nil {
+			return err
+		}
+		rests := append([]state.Replay(nil), all[len(now):]...)
+		for _, p := range now {
+			var rest state.Replay
+			var more bool
+			err := u.Decide(ctx, func(s *state.State) (err error) {
+				rest, more, err = r.ReplayOrders(s, p)
+				return err
+			})
+			if err := a.skip(err, "referrer", string(p.Referrer.User)); err != nil {
+				return err
+			}
+			if more && err == nil {
+				rests = append(rests, rest)
+			}
+		}
+		all = rests
+	}
+	for _, p := range all {
+		if err := orderdb.PutReplay(ctx, tx, u.Tenant, p); err != nil {
+			return err
+		}
+	}
+	return u.Save(ctx)
+}
+
+// List returns a page of the orders of a referral with their rewards, the latest first,
+// and their number. An unknown referral is a not-found error.
+func (os *Orders) List(ctx context.Context, tenant core.TenantAlias, referral string, limit, offset int) ([]wire.Order, int, error) {
+	if found, err := referraldb.ByID(ctx, os.DB.Reads, tenant, referral); err != nil || found == nil {
+		return nil, 0, cmp.Or(err, error(core.NotFound("there is no such referral")))
+	}
+	stored, total, err := orderdb.List(ctx, os.DB.Reads, tenant, referral, limit, offset)
+	if err != nil {
+		return nil, 0, err
+	}
+	var ids []string
+	for _, o := range stored {
+		for _, side := range o.Sides {
+			ids = append(ids, side.Reward)
+		}
+	}
+	rewards, err := rewarddb.ByIDs(ctx, os.DB.Reads, tenant, ids)
+	page, now := make([]wire.Order, len(stored)), os.Now()
+	for i, o := range stored {
+		page[i] = wire.Order{Order: o.Order, Outcome: o.Outcome}
+		for side, paid := range o.Sides {
+			if w, ok := rewards[paid.Reward]; ok {
+				w = w.AsOf(now)
+				page[i].Rewards[side] = &w
+			}
+		}
+	}
+	return page, total, err
+}
+
+// Try returns what an event would cause in a program now, and why, without storing it.
+// If the trial names an account, the state of its referral counts.
+func (os *Orders) Try(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, t wire.Trial) (conversion.Decision, []conversion.Step, error) {
+	p, err := programdb.ByKey(ctx, os.DB.Reads, tenant, key)
+	if err != nil {
+		return conversion.Decision{}, nil, err
+	}
+	if t.Event.Triggered == 0 {
+		t.Event.Triggered = os.Now()
+	}
+	t.Event.ID = "trial"
+	trial := t.Trial
+	if trial.Since == 0 {
+		trial.Since = t.Event.Triggered
+	}
+	if t.Account != "" {
+		ref, err := referraldb.OfAccount(ctx, os.DB.Reads, tenant, t.Account)
+		switch {
+		case err != nil:
+			return conversion.Decision{}, nil, err
+		case ref == nil:
+			return conversion.Decision{Reason: conversion.ReasonBefore}, []conversion.Step{{Text: "The account " + string(t.Account) + " was not referred, so its events convert nothing. It can be referred by the field referral_code of the event."}}, nil
+		case ref.Program != key:
+			return conversion.Decision{}, nil, core.Invalid("accountId", "was referred in the program "+string(ref.Program)+"; try the event there")
+		}
+		if trial, err = orderdb.TrialOf(ctx, os.DB.Reads, tenant, *ref, p.Conversion.Event); err != nil {
+			return conversion.Decision{}, nil, err
+		}
+	}
+	trial.Event = wire.OrderEvent(t.Event, p.Conversion.Fields())
+	d, steps := p.Plan(0).Try(trial)
+	return d, steps, nil
+}

@@ -1,0 +1,227 @@
+package orderdb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/referral"
+	"kith/core/state"
+)
+
+// orderRow is an order as stored: with its refunds as JSON.
+type orderRow struct {
+	state.Order
+	revenue sql.NullInt64
+	refunds string
+}
+
+var orderColumns = store.Selection[orderRow]{
+	store.Col(`o.referral_id`, func(o *orderRow) any { return &o.Referral }),
+	store.Col(`o.order_key`, func(o *orderRow) any { return &o.Order.Order.Key }),
+	store.Col(`o.program`, func(o *orderRow) any { return &o.Program }),
+	store.Col(`o.referrer_account_id`, func(o *orderRow) any { return &o.Referrer.Account }),
+	store.Col(`o.referrer_user_id`, func(o *orderRow) any { return &o.Referrer.User }),
+	store.Col(`coalesce(o.event_id, '')`, func(o *orderRow) any { return &o.Event }),
+	store.Col(`o.placed_at`, func(o *orderRow) any { return &o.At }),
+	store.Col(`o.revenue`, func(o *orderRow) any { return &o.revenue }),
+	store.Col(`o.currency`, func(o *orderRow) any { return &o.Currency }),
+	store.Col(`o.refused`, func(o *orderRow) any { return &o.Refused }),
+	store.Col(`o.detail`, func(o *orderRow) any { return &o.Detail }),
+	store.Col(`o.refunds`, func(o *orderRow) any { return &o.refunds }),
+	store.Col(`o.reason`, func(o *orderRow) any { return &o.Reason }),
+	store.Col(`o.number`, func(o *orderRow) any { return &o.Number }),
+	store.Col(`o.conversion`, func(o *orderRow) any { return &o.Conversion }),
+	store.Col(`o.referrer_reason`, func(o *orderRow) any { return &o.Sides[conversion.Referrer].Reason }),
+	store.Col(`o.referred_reason`, func(o *orderRow) any { return &o.Sides[conversion.Referred].Reason }),
+	store.Col(`coalesce(o.referrer_reward_id, '')`, func(o *orderRow) any { return &o.Sides[conversion.Referrer].Reward }),
+	store.Col(`coalesce(o.referred_reward_id, '')`, func(o *orderRow) any { return &o.Sides[conversion.Referred].Reward }),
+}
+
+func (o *orderRow) order() (state.Order, error) {
+	o.Revenue, o.HasRevenue = o.revenue.Int64, o.revenue.Valid
+	err := json.Unmarshal([]byte(o.refunds), &o.Refunds)
+	return o.Order, err
+}
+
+// SelectOrders is the beginning of a statement on orders o that ScanOrder reads.
+var SelectOrders = `SELECT ` + orderColumns.SQL()
+
+// ScanOrder reads a row of SelectOrders.
+func ScanOrder(rows *sql.Rows, o *state.Order) (err error) {
+	var row orderRow
+	if err = orderColumns.Scan(rows, &row); err == nil {
+		*o, err = row.order()
+	}
+	return err
+}
+
+// Entry is an order of a sequence, with the data of its referral.
+type Entry struct {
+	Order state.Order
+	Entry conversion.Entry
+}
+
+type entryRow struct {
+	orderRow
+	entry conversion.Entry
+}
+
+// before is the condition that an order n is before the beginning of the sequence.
+const before = `(n.placed_at, n.referral_id, n.order_key) < (?5, ?6, ?7)`
+
+var entryColumns = store.Nested(orderColumns, func(e *entryRow) *orderRow { return &e.orderRow }).With(store.Selection[entryRow]{
+	store.Col(`coalesce(r.attributed_at, r.started_at)`, func(e *entryRow) any { return &e.entry.Since }),
+	store.Col(`(SELECT f.event_id FROM referral_order f WHERE f.tenant = o.tenant AND f.referral_id = o.referral_id AND f.event_id IS NOT NULL
+		ORDER BY f.placed_at, f.order_key LIMIT 1)`, func(e *entryRow) any { return &e.entry.First }),
+	store.Col(`(SELECT count(*) FROM referral_order n WHERE n.tenant = o.tenant AND n.referral_id = o.referral_id AND n.event_id IS NOT NULL
+		AND n.number > 0 AND `+before+`)`, func(e *entryRow) any { return &e.entry.Number }),
+	store.Col(`(SELECT coalesce(min(n.placed_at), 0) FROM referral_order n WHERE n.tenant = o.tenant AND n.referral_id = o.referral_id AND n.event_id IS NOT NULL
+		AND n.number > 0 AND `+before+`)`, func(e *entryRow) any { return &e.entry.Converted }),
+})
+
+// SelectEntries selects the orders of a referrer in a program from a position on. Its
+// parameters are those of Args, then the last position, the referral or an empty text for all, and the limit.
+var SelectEntries = `SELECT ` + entryColumns.SQL() + ` FROM referral_order o
+	JOIN referral r ON r.tenant = o.tenant AND r.id = o.referral_id
+	WHERE o.tenant = ?1 AND o.program = ?2 AND o.referrer_account_id = ?3 AND o.referrer_user_id = ?4 AND o.event_id IS NOT NULL AND (o.placed_at, o.referral_id, o.order_key) >= (?5, ?6, ?7)
+		AND (?8 = 0 OR (o.placed_at, o.referral_id, o.order_key) <= (?8, ?9, ?10)) AND (?11 = '' OR o.referral_id = ?11)
+	ORDER BY o.placed_at, o.referral_id, o.order_key LIMIT ?12`
+
+// ScanEntry reads a row of SelectEntries.
+func ScanEntry(rows *sql.Rows, e *Entry) (err error) {
+	var row entryRow
+	if err = entryColumns.Scan(rows, &row); err != nil {
+		return err
+	}
+	e.Order, err = row.order()
+	e.Entry = row.entry
+	e.Entry.Order = e.Order.Order
+	return err
+}
+
+// Counts are the numbers of conversions and rewards of a referrer before a sequence.
+type Counts struct{ Conversions, Rewards int64 }
+
+// CountColumns are the columns of SelectCounts.
+var CountColumns = store.Selection[Counts]{
+	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
+		AND n.number = 1 AND `+before+` LIMIT ?8))`, func(c *Counts) any { return &c.Conversions }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
+		AND n.referrer_gives = 1 AND `+before+` LIMIT ?9))`, func(c *Counts) any { return &c.Rewards }),
+}
+
+// SelectCounts counts what a referrer had before a sequence. Its parameters are those of
+// Args, and the most conversions and rewards to count.
+var SelectCounts = `SELECT ` + CountColumns.SQL()
+
+// SelectRecent selects the times of a referrer's last rewards before a sequence, latest
+// first. Its parameters are those of Args, and the limit.
+var SelectRecent = `SELECT n.placed_at FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
+		AND n.referrer_gives = 1 AND ` + before + `
+	ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT ?8`
+
+// Args returns the first parameters of the statements of a sequence.
+func Args(tenant core.TenantAlias, p state.Replay) []any {
+	return []any{string(tenant), string(p.Program), string(p.Referrer.Account), string(p.Referrer.User), int64(p.From.At), p.From.Referral, p.From.Order}
+}
+
+// Put stores orders. AppendRow adds its rows.
+var Put = &store.Put{
+	Table: "referral_order",
+	Columns: store.Columns(`referral_id, order_key, program, referrer_account_id, referrer_user_id, event_id, placed_at, revenue, currency, refused,
+		detail, refunds, reason, number, conversion, referrer_reason, referred_reason, referrer_gives, referrer_reward_id, referred_reward_id`),
+	At: store.Columns("updated_at"),
+	Conflict: `ON CONFLICT (tenant, referral_id, order_key) DO UPDATE SET event_id = excluded.event_id, placed_at = excluded.placed_at,
+		revenue = excluded.revenue, currency = excluded.currency, refused = excluded.refused, detail = excluded.detail, refunds = excluded.refunds,
+		reason = excluded.reason, number = excluded.number, conversion = excluded.conversion, referrer_reason = excluded.referrer_reason,
+		referred_reason = excluded.referred_reason, referrer_gives = excluded.referrer_gives, referrer_reward_id = excluded.referrer_reward_id,
+		referred_reward_id = excluded.referred_reward_id, updated_at = excluded.updated_at WHERE tenant = ?1`,
+}
+
+// AppendRow adds an order to the rows of Put.
+func AppendRow(t *store.Tuples, o state.Order) {
+	t.Row()
+	t.Text(o.Referral, o.Order.Key, string(o.Program), string(o.Referrer.Account), string(o.Referrer.User))
+	t.TextOrNull(o.Event)
+	t.Integer(int64(o.At))
+	t.IntegerOrNull(o.Revenue, o.HasRevenue)
+	refunds, _ := json.Marshal(append([]conversion.Refund{}, o.Refunds...)) // texts and numbers: never fails
+	t.Text(o.Currency, string(o.Refused), o.Detail, string(refunds), string(o.Reason))
+	t.Integer(o.Number)
+	t.Integer(o.Conversion)
+	t.Text(string(o.Sides[conversion.Referrer].Reason), string(o.Sides[conversion.Referred].Reason))
+	t.Boolean(o.Gives())
+	t.TextOrNull(o.Sides[conversion.Referrer].Reward)
+	t.TextOrNull(o.Sides[conversion.Referred].Reward)
+}
+
+// List returns a page of the orders of a referral, latest first, and their number.
+func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, limit, offset int) (page []state.Order, total int, err error) {
+	total, err = store.One[int](ctx, r, "count orders", `SELECT count(*) FROM referral_order WHERE tenant = ? AND referral_id = ?`, string(tenant), id)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := r.QueryContext(ctx, SelectOrders+` FROM referral_order o WHERE o.tenant = ? AND o.referral_id = ?
+		ORDER BY o.placed_at DESC, o.order_key DESC LIMIT ? OFFSET ?`, string(tenant), id, limit, offset)
+	page, err = store.Collect(rows, err, "orders", ScanOrder)
+	return page, total, err
+}
+
+// replayRow is a waiting replay of a tenant.
+type replayRow struct {
+	tenant core.TenantAlias
+	state.Replay
+}
+
+var replayColumns = store.Selection[replayRow]{
+	store.Col(`tenant`, func(p *replayRow) any { return &p.tenant }),
+	store.Col(`program`, func(p *replayRow) any { return &p.Program }),
+	store.Col(`account_id`, func(p *replayRow) any { return &p.Referrer.Account }),
+	store.Col(`user_id`, func(p *replayRow) any { return &p.Referrer.User }),
+	store.Col(`placed_at`, func(p *replayRow) any { return &p.From.At }),
+	store.Col(`referral_id`, func(p *replayRow) any { return &p.From.Referral }),
+	store.Col(`order_key`, func(p *replayRow) any { return &p.From.Order }),
+	store.Col(`moderated`, func(p *replayRow) any { return &p.Moderated }),
+}
+
+// TakeReplay removes a waiting replay and returns it; ok is false if there is none.
+func TakeReplay(ctx context.Context, tx *store.Tx) (tenant core.TenantAlias, p state.Replay, ok bool, err error) {
+	var row replayRow
+	ok, err = replayColumns.One(tx.QueryRowContext(ctx, `DELETE FROM order_replay WHERE rowid = (SELECT min(rowid) FROM order_replay) RETURNING `+replayColumns.SQL()), "take replay", &row)
+	return row.tenant, row.Replay, ok, err
+}
+
+// PutReplay stores a replay to the end for later. If one of the same referrer,
+// program and referral waits, the earlier beginning counts.
+func PutReplay(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p state.Replay) error {
+	return tx.Exec(ctx, "put replay", `INSERT INTO order_replay (tenant, program, account_id, user_id, placed_at, referral_id, order_key, moderated)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+		ON CONFLICT (tenant, account_id, user_id, program, moderated) DO UPDATE SET
+			(placed_at, referral_id, order_key) = (SELECT a, b, c FROM (SELECT placed_at AS a, referral_id AS b, order_key AS c
+				UNION ALL SELECT excluded.placed_at, excluded.referral_id, excluded.order_key) ORDER BY a, b, c LIMIT 1)`,
+		append(Args(tenant, p), p.Moderated)...)
+}
+
+// trialColumns are what a referral and its referrer have so far: the referral ?2 of the
+// account ?3 in the program ?4 of the referrer ?5 and ?6, with the event key ?7.
+var trialColumns = store.Selection[conversion.Trial]{
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0)`, func(t *conversion.Trial) any { return &t.Orders }),
+	store.Col(`(SELECT coalesce(min(placed_at), 0) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND event_id IS NOT NULL AND number > 0)`, func(t *conversion.Trial) any { return &t.Converted }),
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND number = 1)`, func(t *conversion.Trial) any { return &t.Conversions }),
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND referrer_gives = 1)`, func(t *conversion.Trial) any { return &t.Rewards }),
+	store.Col(`EXISTS (SELECT 1 FROM event WHERE tenant = ?1 AND account_id = ?3 AND key = ?7 AND trusted = 1)`, func(t *conversion.Trial) any { return &t.Earlier }),
+}
+
+// TrialOf returns what a referral and its referrer have so far; key is the event that
+// converts.
+func TrialOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, ref referral.Referral, key string) (t conversion.Trial, err error) {
+	_, err = trialColumns.One(r.QueryRowContext(ctx, `SELECT `+trialColumns.SQL(), string(tenant), ref.ID, string(ref.Referred.Account),
+		string(ref.Program), string(ref.Referrer.Account), string(ref.Referrer.User), key), "trial", &t)
+	t.Since = cmp.Or(ref.Attributed, ref.Started)
+	return t, err
+}

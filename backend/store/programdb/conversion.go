@@ -1,0 +1,110 @@
+package programdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// conversionColumn is the content of the column conversion of a program.
+type conversionColumn struct {
+	Event, Reversal    string
+	Conditions         []string
+	Within             core.Time
+	FirstEvent         bool
+	Referrer, Referred conversion.Terms
+}
+
+// conversionText returns the column conversion of a program; empty if the first PAID
+// converts and there are no terms.
+func conversionText(p referral.Program) (string, error) {
+	if !p.Conversion.ByEvent() && p.ReferrerTerms.None() && p.ReferredTerms.None() {
+		return "", nil
+	}
+	c := conversionColumn{
+		Event: p.Conversion.Event, Reversal: p.Conversion.Reversal, Within: p.Conversion.Within, FirstEvent: p.Conversion.FirstEvent,
+		Referrer: p.ReferrerTerms, Referred: p.ReferredTerms,
+	}
+	for _, condition := range p.Conversion.Conditions {
+		c.Conditions = append(c.Conditions, condition.String())
+	}
+	text, err := json.Marshal(c)
+	return string(text), err
+}
+
+func scanConversion(text string, p *referral.Program) error {
+	var c conversionColumn
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	p.Conversion = conversion.Rule{Event: c.Event, Reversal: c.Reversal, Within: c.Within, FirstEvent: c.FirstEvent}
+	p.ReferrerTerms, p.ReferredTerms = c.Referrer, c.Referred
+	for _, text := range c.Conditions {
+		condition, err := conversion.ParseCondition("conversion", text)
+		if err != nil {
+			return err
+		}
+		p.Conversion.Conditions = append(p.Conversion.Conditions, condition)
+	}
+	return nil
+}
+
+// maxVersions is the most versions of a program that are kept, the latest.
+const maxVersions = 200
+
+// putVersion records a program that converts by events, or has done so before, as it is
+// from now on. before is the stored program; the zero Program for a new one.
+func putVersion(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p, before referral.Program) error {
+	if !p.Conversion.ByEvent() && !before.Conversion.ByEvent() {
+		has, err := store.One[bool](ctx, tx.Reads, "program versions",
+			`SELECT EXISTS (SELECT 1 FROM program_version WHERE tenant = ? AND program = ?)`, string(tenant), string(p.Key))
+		if err != nil || !has {
+			return err
+		}
+	}
+	if before.Key != "" && p.Conversion.ByEvent() && !before.Conversion.ByEvent() {
+		if err := insertVersion(ctx, tx, tenant, before, before.Created, "OR IGNORE"); err != nil {
+			return err
+		}
+	}
+	if err := insertVersion(ctx, tx, tenant, p, tx.Now, "OR REPLACE"); err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "forget program versions", `DELETE FROM program_version WHERE tenant = ?1 AND program = ?2 AND since < (
+		SELECT min(since) FROM (SELECT since FROM program_version WHERE tenant = ?1 AND program = ?2 ORDER BY since DESC LIMIT ?3))`,
+		string(tenant), string(p.Key), maxVersions)
+}
+
+func insertVersion(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program, since core.Time, or string) error {
+	return tx.Exec(ctx, "put program version", `INSERT `+or+` INTO program_version (tenant, program, since, event, reversal, settings)
+		VALUES (?, ?, ?, ?, ?, ?)`, string(tenant), string(p.Key), int64(since), p.Conversion.Event, p.Conversion.Reversal, string(wire.Program(p)))
+}
+
+// Version is a program as it was from a time on.
+type Version struct {
+	Since core.Time
+	// Settings is the program as the API shows it.
+	Settings string
+}
+
+// VersionColumns are the columns of program_version for a Version.
+var VersionColumns = store.Selection[Version]{
+	store.Col(`since`, func(v *Version) any { return &v.Since }),
+	store.Col(`settings`, func(v *Version) any { return &v.Settings }),
+}
+
+// Plan returns what the version says about conversion.
+func (v Version) Plan() (conversion.Plan, error) {
+	p, err := wire.ReadProgram("", []byte(v.Settings))
+	if err != nil {
+		// It is not about the call that is decided.
+		return conversion.Plan{}, fmt.Errorf("store: program version: %v", err)
+	}
+	return p.Plan(v.Since), nil
+}

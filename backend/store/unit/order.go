@@ -1,0 +1,105 @@
+package unit
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"kith/backend/store"
+	"kith/backend/store/orderdb"
+	"kith/backend/store/programdb"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/event"
+	"kith/core/state"
+)
+
+// loadPlans loads the plans of the programs that are wanted.
+func (u *Unit) loadPlans() (all []query) {
+	for _, key := range absent(&u.Plans) {
+		var plans conversion.Plans
+		all = append(all, query{`SELECT ` + programdb.VersionColumns.SQL() + ` FROM program_version WHERE tenant = ? AND program = ? ORDER BY since`,
+			[]any{string(u.Tenant), string(key)}, reading(
+				func(rows *sql.Rows, p *conversion.Plan) error {
+					var v programdb.Version
+					err := programdb.VersionColumns.Scan(rows, &v)
+					if err == nil {
+						*p, err = v.Plan()
+					}
+					return err
+				},
+				func(p conversion.Plan) {
+					plans = append(plans, p)
+					u.Plans.Load(key, plans)
+				})})
+	}
+	return all
+}
+
+// loadOrders loads the orders, histories and sequences that are wanted.
+func (u *Unit) loadOrders() (all []query) {
+	if keys := absent(&u.Orders); len(keys) > 0 {
+		var given store.Tuples
+		for _, key := range keys {
+			given.Row()
+			given.Text(key.Referral, key.Order)
+		}
+		all = append(all, query{orderdb.SelectOrders + ` FROM json_each(?2) given CROSS JOIN referral_order o
+			ON o.tenant = ?1 AND o.referral_id = given.value ->> 0 AND o.order_key = given.value ->> 1`,
+			[]any{string(u.Tenant), given.String()}, reading(orderdb.ScanOrder, func(o state.Order) { u.Orders.Load(o.Key(), o) })})
+	}
+	for _, key := range absent(&u.Histories) {
+		var events []event.Event
+		all = append(all, query{orderdb.SelectHistory, []any{string(u.Tenant), string(key.Account), state.MaxHistory}, bySelection(orderdb.HistoryColumns,
+			func(e event.Event) {
+				events = append(events, e)
+				u.Histories.Load(key, events)
+			})})
+	}
+	for _, p := range u.Sequences.Wanted() {
+		all = append(all, u.loadSequence(p)...)
+	}
+	return all
+}
+
+// loadSequence returns the statements that load one step of a replay.
+func (u *Unit) loadSequence(p state.Replay) []query {
+	var s state.Sequence
+	args := orderdb.Args(u.Tenant, p)
+	last, total, inPeriod := int64(0), int64(0), int64(0)
+	if plans := u.Plans.Row(p.Program); plans != nil {
+		last = plans.Now.Tiers()
+		total, inPeriod = plans.Now.Limits()
+	}
+	u.Sequences.Load(p, s)
+	return []query{
+		{orderdb.SelectCounts, append(slices.Clone(args), last, total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
+			s.Conversions, s.Rewards = c.Conversions, c.Rewards
+			u.Sequences.Load(p, s)
+		})},
+		{orderdb.SelectRecent, append(slices.Clone(args), inPeriod), reading(scanOne[core.Time], func(at core.Time) {
+			s.Recent = slices.Insert(s.Recent, 0, at)
+			u.Sequences.Load(p, s)
+		})},
+		{orderdb.SelectEntries, append(slices.Clone(args), int64(p.Until.At), p.Until.Referral, p.Until.Order, p.Moderated, state.ReplayChunk+1), reading(orderdb.ScanEntry, func(e orderdb.Entry) {
+			if len(s.Stored) == state.ReplayChunk {
+				s.More, s.Next = true, e.Order.Position()
+			} else {
+				s.Orders, s.Stored = append(s.Orders, e.Entry), append(s.Stored, e.Order)
+			}
+			u.Sequences.Load(p, s)
+		})},
+	}
+}
+
+func (u *Unit) saveOrders(ctx context.Context) error {
+	if err := putAll(ctx, u, orderdb.Put, changedRows(&u.Orders), func(t *store.Tuples, o *state.Row[state.Order]) { orderdb.AppendRow(t, o.Now) }); err != nil {
+		return err
+	}
+	for _, p := range u.Replays.Take() {
+		if err := orderdb.PutReplay(ctx, u.tx, u.Tenant, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"kith/backend/app/orders"
+)
+
+// orderPoll is the longest delay until an event that another process stored is applied
+// to its order.
+const orderPoll = 200 * time.Millisecond
+
+// NewOrders returns the worker that applies events to the orders of referred accounts.
+// Several may run on one database: the write lock admits one at a time.
+func NewOrders(o *orders.Orders, log *slog.Logger) *Worker {
+	return newWorker("orders", orderPoll, log, func(ctx context.Context) error {
+		for {
+			if more, err := o.Apply(ctx, log); err != nil || !more {
+				return err
+			}
+		}
+	})
+}

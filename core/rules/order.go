@@ -1,0 +1,354 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// OrderEvent is an event that may place or take back an order.
+type OrderEvent struct {
+	Account core.AccountID
+	User    core.UserID
+	event.Event
+}
+
+// WantOrder requests the rows that ApplyOrder needs first.
+func (r *Rules) WantOrder(s *state.State, e OrderEvent) {
+	s.Facts.Want()
+	s.Accounts.Want(e.Account)
+	s.Referred.Want(e.Account)
+}
+
+// ApplyOrder applies an event to the orders of the account's referral. If the event
+// carries a referral code and may convert, the account is referred first. It returns
+// what is to be replayed, after all changes were saved; nil if the event changes
+// nothing.
+func (r *Rules) ApplyOrder(s *state.State, e OrderEvent) ([]state.Replay, error) {
+	account, known := s.Accounts.Get(e.Account)
+	if !known {
+		return nil, nil
+	}
+	referred, err := r.attributeOrder(s, account.Account, e)
+	if err != nil {
+		return nil, err
+	}
+	ref, ok := s.ReferralOf(e.Account)
+	if !ok {
+		return nil, nil
+	}
+	plans, _ := s.Plans.Get(ref.Program)
+	if len(plans) == 0 {
+		return nil, nil
+	}
+	events := []event.Event{e.Event}
+	if ref.Attributed == 0 {
+		// Earlier events may be about the first order, or of it.
+		history, _ := s.Histories.Get(state.HistoryKey{Account: e.Account, Program: ref.Program})
+		events = append(slices.DeleteFunc(slices.Clone(history), func(o event.Event) bool { return o.ID == e.ID }), e.Event)
+	}
+	orders := orders{state: s, ref: ref, plans: plans, referred: referred}
+	orders.ref.Attributed = cmp.Or(ref.Attributed, ref.Started)
+	for _, one := range events {
+		orders.apply(one)
+	}
+	if orders.ref.Attributed != ref.Attributed {
+		s.PutReferral(orders.ref)
+	}
+	return orders.replays, nil
+}
+
+// attributeOrder refers an account by the code of an event that may convert, and reports
+// whether it did.
+func (r *Rules) attributeOrder(s *state.State, account referral.Account, e OrderEvent) (referred bool, err error) {
+	if account.Standing.Referral != referral.None {
+		return false, nil
+	}
+	code := wire.OrderEvent(e.Event, nil).Code
+	if code == "" {
+		return false, nil
+	}
+	if owned, ok := s.Code(code); ok {
+		if program, _ := s.Program(owned.Program); program.Conversion.Event != e.Key {
+			return false, nil
+		}
+	}
+	user, _ := s.User(referral.Identity{Account: e.Account, User: e.User})
+	done, err := r.settle(s, settlement{account: account, user: user, command: referral.Command{
+		Now: s.Now, Claims: []referral.Claim{{Code: code, Source: referral.SourceEvent}},
+	}})
+	return done.Newly, err
+}
+
+// orders applies events to the orders of one referral.
+type orders struct {
+	state   *state.State
+	ref     referral.Referral
+	plans   conversion.Plans
+	replays []state.Replay
+	// referred is true if this call created the referral: no order of it is stored.
+	referred bool
+}
+
+func (os *orders) apply(sent event.Event) {
+	plan := os.plans.At(sent.Triggered)
+	e := wire.OrderEvent(sent, plan.Rule.Fields())
+	places := os.places(e.Key)
+	if !places && !os.reverses(e.Key) {
+		return
+	}
+	if places && strings.EqualFold(string(e.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
+		os.ref.Attributed = e.At
+		// Earlier orders of the referral may count now.
+		os.replay(conversion.Position{At: e.At}, conversion.Position{})
+	}
+	key := state.OrderKey{Referral: os.ref.ID, Order: e.OrderKey()}
+	if os.referred && !os.state.Orders.Has(key) {
+		os.state.Orders.LoadNone(key)
+	}
+	before, known := os.state.Orders.Get(key)
+	after := before
+	after.Program, after.Referrer = os.ref.Program, state.Who(os.ref.Referrer)
+	after.Referral, after.Order.Key = key.Referral, key.Order
+	if !places {
+		after.Order = after.Order.Reverse(e, plan)
+		os.state.Orders.Put(key, after)
+		if after.Event != "" {
+			// A refund changes nothing but what its own order earns.
+			os.replay(after.Position(), after.Position())
+		}
+		return
+	}
+	after.Order = after.Order.Place(e, plan)
+	os.state.Orders.Put(key, after)
+	from := after.Position()
+	if known && before.Event != "" && before.Position().Compare(from) < 0 {
+		from = before.Position()
+	}
+	os.replay(from, conversion.Position{})
+}
+
+// places and reverses report whether an event with this key places an order, or takes
+// one back, under any plan: a plan that has ended applies to late events.
+func (os *orders) places(key string) bool {
+	return slices.ContainsFunc(os.plans, func(p conversion.Plan) bool { return p.Rule.Event == key })
+}
+
+func (os *orders) reverses(key string) bool {
+	return slices.ContainsFunc(os.plans, func(p conversion.Plan) bool { return p.Rule.ByEvent() && p.Rule.Reversal == key })
+}
+
+func (os *orders) replay(from, until conversion.Position) {
+	os.replays = append(os.replays, state.Replay{Program: os.ref.Program, Referrer: state.Who(os.ref.Referrer), From: from, Until: until})
+}
+
+// MergeReplays returns the replays of a list with those of the same orders merged: one
+// for each single order, and one for each referrer and program to the end.
+func MergeReplays(all []state.Replay) (merged []state.Replay) {
+	for _, one := range all {
+		at := slices.IndexFunc(merged, func(m state.Replay) bool {
+			return m.Program == one.Program && m.Referrer == one.Referrer && m.Until == one.Until
+		})
+		if at < 0 {
+			merged = append(merged, one)
+			continue
+		}
+		if m := &merged[at]; one.From.Compare(m.From) < 0 {
+			m.From = one.From
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(merged), func(m state.Replay) bool {
+		return m.Until != conversion.Position{} && slices.ContainsFunc(merged, func(o state.Replay) bool {
+			return o.Until == conversion.Position{} && o.Program == m.Program && o.Referrer == m.Referrer && o.From.Compare(m.From) <= 0
+		})
+	})
+}
+
+// WantReplay requests the rows that a step of a replay needs first, and WantReplayed
+// those that it needs then.
+func (r *Rules) WantReplay(s *state.State, p state.Replay) {
+	s.Facts.Want()
+	s.Plans.Want(p.Program)
+	s.Sequences.Want(p)
+}
+
+// WantReplayed requests the referrals and rewards of a loaded sequence.
+func (r *Rules) WantReplayed(s *state.State, p state.Replay) {
+	sequence, _ := s.Sequences.Get(p)
+	for _, o := range sequence.Stored {
+		s.Referrals.Want(o.Referral)
+		for _, side := range o.Sides {
+			if side.Reward != "" {
+				s.Rewards.Want(side.Reward)
+			}
+		}
+	}
+}
+
+// ReplayOrders decides the orders of a step of a replay again, converts their referrals
+// and changes their rewards accordingly. It returns the rest of the replay; ok is false
+// if there is none.
+func (r *Rules) ReplayOrders(s *state.State, p state.Replay) (rest state.Replay, ok bool, err error) {
+	sequence, _ := s.Sequences.Get(p)
+	if p.Moderated != "" {
+		r.moderateOrders(s, sequence.Stored)
+	} else {
+		plans, _ := s.Plans.Get(p.Program)
+		for i, d := range plans.Replay(sequence.Chunk) {
+			if err := r.decideOrder(s, sequence.Stored[i], d); err != nil {
+				return p, false, err
+			}
+		}
+	}
+	p.From = sequence.Next
+	return p, sequence.More, nil
+}
+
+// decideOrder stores what was decided about an order, and makes its rewards agree.
+func (r *Rules) decideOrder(s *state.State, o state.Order, d conversion.Decision) error {
+	ref, ok := s.Referral(o.Referral)
+	if !ok {
+		return nil
+	}
+	if d.Counts() && ref.State != referral.Converted {
+		if err := r.convertByOrder(s, &ref, o); err != nil {
+			return err
+		}
+	}
+	o.Reason, o.Number, o.Conversion = d.Reason, d.Number, d.Conversion
+	for side, earned := range d.Earned {
+		o.Sides[side].Reason = cmp.Or(earned.Reason, d.Reason)
+		to := &payee{order: o.Order, side: conversion.Side(side), ref: &ref, paid: &o.Sides[side]}
+		if err := r.payOrder(s, to, earned); err != nil {
+			return err
+		}
+	}
+	s.Orders.Put(o.Key(), o)
+	return nil
+}
+
+// convertByOrder converts a referral by its first order that counts.
+func (r *Rules) convertByOrder(s *state.State, ref *referral.Referral, o state.Order) error {
+	ref.State, ref.Converted = referral.Converted, s.Now
+	account, _ := s.Accounts.Get(ref.Referred.Account)
+	account.Standing.Referral = referral.Converted
+	s.PutAccount(account.Account)
+	user, _ := s.User(ref.Referred)
+	did := changes{converted: true}
+	if err := r.automoderate(s, settlement{account: account.Account, user: user}, ref, did); err != nil {
+		return err
+	}
+	s.PutReferral(*ref)
+	r.emitReferral(s, *ref, did)
+	return nil
+}
+
+// moderateOrders makes the rewards for orders follow the moderation of their referral.
+func (r *Rules) moderateOrders(s *state.State, all []state.Order) {
+	for _, o := range all {
+		ref, ok := s.Referral(o.Referral)
+		if !ok {
+			continue
+		}
+		for side := range o.Sides {
+			to := &payee{side: conversion.Side(side), ref: &ref, paid: &o.Sides[side]}
+			_, moderation, _ := to.who()
+			if w, ok := s.Rewards.Get(to.paid.Reward); ok && to.paid.Reward != "" {
+				r.moderateReward(s, w, reward.Moderation(moderation.Status))
+			}
+		}
+	}
+}
+
+// payee is a side of an order and its reward.
+type payee struct {
+	order conversion.Order
+	side  conversion.Side
+	ref   *referral.Referral
+	paid  *conversion.SideOutcome
+}
+
+// who returns the user who earns the reward, the moderation of the side, and the source
+// of its rewards.
+func (to *payee) who() (referral.Identity, referral.Side, reward.Source) {
+	if to.side == conversion.Referrer {
+		return to.ref.Referrer, to.ref.Moderation.Referrer, reward.FriendSignup
+	}
+	return to.ref.Referred, to.ref.Moderation.Referred, reward.Referred
+}
+
+// payOrder gives the reward of a side for an order, or changes the one that was given.
+func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) error {
+	if to.paid.Reward == "" {
+		return r.giveForOrder(s, to, earned)
+	}
+	before, ok := s.Rewards.Get(to.paid.Reward)
+	if !ok {
+		return nil
+	}
+	if currency := earned.Offer.Currency; earned.Gives() && currency != before.Offer.Currency && before.Sums.Redeemed == 0 && before.Sums.Settled == 0 {
+		// An earlier event of the order has another currency. The reward is emptied in the
+		// old currency, and then filled in the new one.
+		before = r.empty(s, before)
+		before.Offer.Currency = currency
+	}
+	value, share, scheduled := int64(0), int64(0), before.Scheduled
+	if earned.Gives() {
+		value, share = earned.Offer.Value(), earned.Share
+		scheduled = reward.GrantOf(earned.Offer, to.order.At).Scheduled
+	}
+	after, entries := before.Adjust(value, scheduled, s.Now)
+	after, reversed := after.Reverse(share, s.Now)
+	entries = append(entries, reversed)
+	if entries = slices.DeleteFunc(entries, reward.Entry.None); len(entries) == 0 && after.Refunded == before.Refunded && after.Scheduled == before.Scheduled {
+		return nil
+	}
+	r.Record(s, []Step{{before, after, entries}})
+	if after.Sums.Reversed != before.Sums.Reversed {
+		r.emit(s, webhook.RewardReversed, func() []byte { return wire.Reward(after) })
+	}
+	return nil
+}
+
+// empty records that a reward has the value 0, and returns it.
+func (r *Rules) empty(s *state.State, before reward.Reward) reward.Reward {
+	after, entries := before.Adjust(0, before.Scheduled, s.Now)
+	r.Record(s, []Step{{before, after, entries}})
+	return after
+}
+
+// giveForOrder gives a side the reward that it earns for an order, and takes back the
+// share of the refunds that came before.
+func (r *Rules) giveForOrder(s *state.State, to *payee, earned conversion.Earned) error {
+	who, moderation, source := to.who()
+	if !earned.Gives() || who.User == "" || moderation.Status == referral.SideDenied {
+		return nil
+	}
+	g := reward.GrantOf(earned.Offer, to.order.At)
+	if g.Expires != 0 {
+		// An order that arrives late has its whole time.
+		g.Expires = max(s.Now, g.Scheduled) + earned.Offer.ValidFor
+	}
+	g.Account, g.User, g.Program, g.Referral, g.Order, g.Source = who.Account, who.User, to.ref.Program, to.ref.ID, to.order.Key, source
+	g.Held = moderation.Status == referral.SidePending
+	w, err := r.giveOrDue(s, to.ref, g)
+	if err != nil || w.ID == "" {
+		return err
+	}
+	if to.paid.Reward = w.ID; earned.Share == 0 {
+		return nil
+	}
+	after, entry := w.Reverse(earned.Share, s.Now)
+	r.Record(s, []Step{{w, after, []reward.Entry{entry}}})
+	r.emit(s, webhook.RewardReversed, func() []byte { return wire.Reward(after) })
+	return nil
+}

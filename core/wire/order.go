@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/event"
+	"kith/core/reward"
+)
+
+// Order is an order of a referral, with what was decided and its rewards.
+type Order struct {
+	conversion.Order
+	conversion.Outcome
+	// Rewards are by conversion.Side; nil for none.
+	Rewards [2]*reward.Reward
+}
+
+// Orders returns the response to GET /referrals/{id}/orders: {count, totalCount,
+// orders}. total is the number of orders on all pages.
+func Orders(page []Order, total int) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.key("orders")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendOrder(b, page[i]) })
+	w.close()
+	return w.b
+}
+
+func appendOrder(b []byte, o Order) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("orderId", o.Order.Key)
+	w.textOrNull("eventId", o.Event)
+	w.date("dateOrdered", o.At)
+	if o.HasRevenue {
+		w.number("revenueInCents", o.Revenue)
+	} else {
+		w.raw("revenueInCents", "null")
+	}
+	w.textOrNull("currency", o.Currency)
+	refunded, whole := o.Refunded()
+	w.number("refundedInCents", refunded)
+	w.boolean("refunded", whole)
+	w.boolean("counts", o.Number > 0)
+	w.numberOrNull("number", o.Number)
+	w.numberOrNull("conversion", o.Conversion)
+	w.reason("reason", o.Reason)
+	w.textOrNull("detail", o.Detail)
+	w.object("rewards", func() {
+		for side, name := range []string{"referrer", "referred"} {
+			w.object(name, func() {
+				w.reason("reason", o.Sides[side].Reason)
+				w.reward("reward", o.Rewards[side])
+			})
+		}
+	})
+	w.close()
+	return w.b
+}
+
+// reason writes why nothing is earned, for programs and for people; null if it is.
+func (w *writer) reason(name string, r conversion.Reason) {
+	if r == "" {
+		w.raw(name, "null")
+		return
+	}
+	w.object(name, func() {
+		w.text("code", string(r))
+		w.text("message", r.Sentence())
+	})
+}
+
+// Trial is the body of POST /programs/{key}/try.
+type Trial struct {
+	Event event.Event
+	// Account is a referred account; empty to assume the numbers of Trial.
+	Account core.AccountID
+	// Trial has no event.
+	conversion.Trial
+}
+
+// ParseTrial parses the body of POST /programs/{key}/try.
+func ParseTrial(body []byte) (t Trial, err error) {
+	var account *core.AccountID
+	given, assumed := false, ""
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "event":
+			given = true
+			e, err := parseEvent(key, v)
+			t.Event = e
+			if f := gjson.GetBytes(body, "event.fields"); f.IsObject() {
+				t.Event.Fields = f.Raw
+			}
+			return r.fail(err)
+		case "accountId":
+			return parsed(r, key, v, &account, core.ParseAccountID)
+		}
+		assumed = key
+		switch key {
+		case "dateAttributed":
+			var n *int64
+			if r.integer(&n, key, v, 1); n != nil {
+				t.Since = core.Time(*n)
+			}
+			return true
+		case "orders":
+			return r.count(&t.Orders, key, v)
+		case "conversions":
+			return r.count(&t.Conversions, key, v)
+		case "rewards":
+			return r.count(&t.Rewards, key, v)
+		case "earlierEvent":
+			return take(r.boolean, &t.Earlier, key, v)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+		return Trial{}, err
+	case !given:
+		return Trial{}, core.Invalid("event", "is required: an event with key and fields")
+	case account != nil && assumed != "":
+		return Trial{}, core.Invalid(assumed, "must be left out with accountId, which has its own")
+	case account != nil:
+		t.Account = *account
+	}
+	return t, nil
+}
+
+// Tried returns the response to POST /programs/{key}/try.
+func Tried(d conversion.Decision, steps []conversion.Step) []byte {
+	w := writer{}
+	w.open()
+	w.boolean("counts", d.Counts())
+	w.boolean("converts", d.Number == 1)
+	w.reason("reason", d.Reason)
+	w.object("rewards", func() {
+		for side, name := range []string{"referrer", "referred"} {
+			e := d.Earned[side]
+			if !d.Counts() || !e.Gives() {
+				w.raw(name, "null")
+				continue
+			}
+			w.earning(name, conversion.Earning{Offer: e.Offer}, false)
+		}
+	})
+	w.key("steps")
+	w.b = list(w.b, len(steps), func(b []byte, i int) []byte {
+		w := writer{b: b}
+		w.open()
+		w.boolean("passed", steps[i].Passed)
+		w.text("text", steps[i].Text)
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}
+
+// OrderEvent returns an event with the data that rules of conversion read from its
+// fields. names are the fields that conditions name.
+func OrderEvent(e event.Event, names []string) conversion.Event {
+	out := conversion.Event{ID: e.ID, Key: e.Key, At: e.Triggered, Fields: map[string][]string{}}
+	gjson.Parse(e.Fields).ForEach(func(name, v gjson.Result) bool {
+		values := fieldValues(v)
+		one := ""
+		if len(values) > 0 {
+			one = values[0]
+		}
+		switch name.Str {
+		case "order_id":
+			out.OrderID = one
+		case "revenue":
+			out.Revenue = one
+		case "currency":
+			if currency, err := parseCurrency("", strings.ToUpper(one)); err == nil {
+				out.Currency = currency
+			}
+		case "referral_code", "referralCode":
+			if code, err := core.ParseReferralCode("", one); err == nil {
+				out.Code = code
+			}
+		}
+		if slices.Contains(names, name.Str) {
+			out.Fields[name.Str] = values
+		}
+		return true
+	})
+	return out
+}
+
+// fieldValues returns the values of a field as texts: one of a scalar, those of an
+// array, none of null and of an object.
+func fieldValues(v gjson.Result) (values []string) {
+	switch {
+	case v.IsArray():
+		v.ForEach(func(_, item gjson.Result) bool {
+			if !item.IsArray() {
+				values = append(values, fieldValues(item)...)
+			}
+			return true
+		})
+	case v.Type == gjson.String:
+		values = []string{v.Str}
+	case v.Type == gjson.Number, v.Type == gjson.True, v.Type == gjson.False:
+		values = []string{v.Raw}
+	}
+	return values
+}
