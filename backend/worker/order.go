@@ -9,8 +9,8 @@ import (
 )
 
 // orderPoll is the longest delay until an event that another process stored is applied
-// to its order.
-const orderPoll = 200 * time.Millisecond
+// to its order, if that process does not apply it itself.
+const orderPoll = time.Second
 
 // NewOrders returns the worker that applies events to the orders of referred accounts.
 // Several may run on one database: the write lock admits one at a time.
