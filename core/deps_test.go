@@ -293,6 +293,8 @@ var importRules = []importRule{
 		modules: prometheus, why: "it counts requests and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
+	{pkg: "kith/clients/generate", open: true, why: "it is a tool, which reads the document that the API serves"},
+
 	{pkg: "kith/wasm/bodies", kith: []string{"kith/wasm/bodies"},
 		why: "it reads bodies without interpreting them"},
 	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/host"},

@@ -50,6 +50,10 @@ func (a *API) openapiRoutes() routes {
 // request the document.
 var openapiJSON = sync.OnceValues(func() ([]byte, error) { return assembleOpenAPI(openapiYAML, openapiExamplesJSON) })
 
+// OpenAPI returns the document that GET /api/v1/openapi.json answers. The caller must not
+// change it.
+func OpenAPI() ([]byte, error) { return openapiJSON() }
+
 // openapi handles GET /api/v1/openapi.json.
 func openapi(w http.ResponseWriter, _ *http.Request) error {
 	document, err := openapiJSON()

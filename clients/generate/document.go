@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"kith/core/origin"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// document is the OpenAPI document as the clients need it: without operations and
+// answers that they do not handle, and without references to anything but schemas.
+type document struct {
+	root object
+	// operations are those of the clients, by name.
+	operations []operation
+}
+
+// operation is a call of the API.
+type operation struct {
+	// name is the operationId.
+	name, method, path string
+	// query lists the names of its query parameters.
+	query []string
+	// body is true if the call has a body.
+	body bool
+	// keyed is true if the body may have an idempotency key.
+	keyed bool
+	// repeatable is true if the call has the same result if it is sent twice.
+	repeatable bool
+	// page is true if scripts of pages may make the call.
+	page bool
+}
+
+var methods = []string{"get", "put", "post", "delete", "patch"}
+
+// newDocument reduces the document that the service answers.
+func newDocument(served []byte) (*document, error) {
+	d := &document{}
+	if err := json.Unmarshal(served, &d.root); err != nil {
+		return nil, err
+	}
+	withoutExamples(d.root)
+	d.dropIgnored()
+	paths := d.root["paths"].(object)
+	for path, item := range paths {
+		for _, method := range methods {
+			if o, ok := item.(object)[method].(object); ok {
+				own, inherited := list(o["parameters"]), list(item.(object)["parameters"])
+				o["parameters"] = d.resolvedAll(append(inherited, own...))
+				if !d.reduce(method, path, o) {
+					delete(item.(object), method)
+				}
+			}
+		}
+		delete(item.(object), "parameters")
+		if len(item.(object)) == 0 {
+			delete(paths, path)
+		}
+	}
+	if len(d.operations) == 0 {
+		return nil, fmt.Errorf("the document has no operations")
+	}
+	slices.SortFunc(d.operations, func(a, b operation) int { return strings.Compare(a.name, b.name) })
+	schemas := d.root["components"].(object)["schemas"].(object)
+	schemas["Error"].(object)["x-go-name"] = "ErrorBody" // the Go client has an own Error
+	d.root["components"] = object{"schemas": schemas}
+	delete(d.root, "security")
+	delete(d.root, "tags")
+	return d, nil
+}
+
+func (d *document) write(file string) error {
+	text, err := json.MarshalIndent(d.root, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// reduce changes an operation to what clients need, and adds it to the operations. It
+// returns false for one that clients do not have: one that answers a redirect or a file,
+// or that takes a file or a form.
+func (d *document) reduce(method, path string, o object) bool {
+	status, response := d.success(o)
+	if response == nil {
+		return false
+	}
+	op := operation{
+		name: o["operationId"].(string), method: strings.ToUpper(method), path: path,
+		repeatable: method != "post" || strings.HasSuffix(path, "/accountsync"),
+		page:       forPages(path, o),
+	}
+	if request := d.resolved(o["requestBody"]); request != nil {
+		schema := jsonSchema(request)
+		if schema == nil {
+			return false
+		}
+		if op.body = !d.empty(schema); op.body {
+			o["requestBody"] = object{"required": request["required"], "content": object{"application/json": object{"schema": schema}}}
+			_, op.keyed = d.schema(schema)["properties"].(object)["idempotencyKey"]
+		} else {
+			delete(o, "requestBody")
+		}
+	}
+	kept := object{"description": response["description"]}
+	if schema := jsonSchema(response); schema != nil && !d.empty(schema) {
+		kept["content"] = object{"application/json": object{"schema": schema}}
+	}
+	o["responses"] = object{status: kept}
+	// It has no effect.
+	o["parameters"] = slices.DeleteFunc(o["parameters"].([]any), func(p any) bool { return p.(object)["name"] == "extraFields" })
+	for _, p := range o["parameters"].([]any) {
+		if p := p.(object); p["in"] == "query" {
+			op.query = append(op.query, p["name"].(string))
+		}
+	}
+	delete(o, "security")
+	delete(o, "tags")
+	delete(o, "x-codeSamples")
+	o["x-keyed"], o["x-repeatable"] = op.keyed, op.repeatable
+	d.operations = append(d.operations, op)
+	return true
+}
+
+// success returns the answer of a call that succeeded; nil if it is not JSON or empty.
+func (d *document) success(o object) (status string, response object) {
+	for status, r := range o["responses"].(object) {
+		if r := d.resolved(r); strings.HasPrefix(status, "2") && (r["content"] == nil || jsonSchema(r) != nil) {
+			return status, r
+		}
+	}
+	return "", nil
+}
+
+// jsonSchema returns the schema of a body that is always JSON, or nil.
+func jsonSchema(message object) object {
+	content, _ := message["content"].(object)
+	for kind := range content {
+		if !strings.HasSuffix(kind, "json") {
+			return nil
+		}
+	}
+	media, _ := content["application/json"].(object)
+	schema, _ := media["schema"].(object)
+	return schema
+}
+
+// empty reports whether a schema describes a body without content.
+func (d *document) empty(schema object) bool {
+	return len(schema) == 0 || schema["$ref"] == "#/components/schemas/Nothing"
+}
+
+// forPages reports whether scripts of pages may make a call: other origins may, and it
+// does not always need the API key.
+func forPages(path string, o object) bool {
+	_, covered := origin.Covers(strings.ReplaceAll(path, "{tenant}", "shop"))
+	security, restricted := o["security"].([]any)
+	return covered && restricted && (len(security) == 0 || slices.ContainsFunc(security, func(s any) bool {
+		_, key := s.(object)["apiKey"]
+		return !key
+	}))
+}
+
+// dropIgnored removes the keys of schemas that the service accepts and ignores.
+func (d *document) dropIgnored() {
+	for _, schema := range d.root["components"].(object)["schemas"].(object) {
+		properties, _ := schema.(object)["properties"].(object)
+		for key, p := range properties {
+			if p.(object)["description"] == "Ignored." {
+				delete(properties, key)
+			}
+		}
+	}
+}
+
+// withoutExamples removes the examples in messages; those of schemas stay.
+func withoutExamples(node any) {
+	switch node := node.(type) {
+	case object:
+		if _, message := node["schema"]; message {
+			delete(node, "example")
+		}
+		for _, inner := range node {
+			withoutExamples(inner)
+		}
+	case []any:
+		for _, inner := range node {
+			withoutExamples(inner)
+		}
+	}
+}
+
+// resolved returns the component to which a reference refers, or node itself; nil if it
+// is no object.
+func (d *document) resolved(node any) object {
+	o, _ := node.(object)
+	ref, ok := o["$ref"].(string)
+	if !ok {
+		return o
+	}
+	o = d.root
+	for key := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		o, _ = o[key].(object)
+	}
+	return o
+}
+
+// schema returns the schema to which a reference refers. It always has properties.
+func (d *document) schema(node object) object {
+	o := d.resolved(node)
+	if o["properties"] == nil {
+		return object{"properties": object{}}
+	}
+	return o
+}
+
+func (d *document) resolvedAll(nodes []any) []any {
+	all := make([]any, len(nodes))
+	for i := range nodes {
+		all[i] = d.resolved(nodes[i])
+	}
+	return all
+}
+
+func list(node any) []any {
+	l, _ := node.([]any)
+	return slices.Clone(l)
+}
+
+// table returns operations.ts: what a client needs to know of the operations at run time.
+func table(operations []operation) []byte {
+	var out bytes.Buffer
+	out.WriteString("// Generated by clients/generate; do not edit.\n\n" +
+		"/** Method, path, names of the query parameters, and flags: b has a body, i takes an idempotency key, r may be repeated. */\n" +
+		"export type Operation = readonly [method: string, path: string, query: string, flags: string];\n")
+	group := func(name, comment string, of func(operation) bool) {
+		fmt.Fprintf(&out, "\n/** %s */\nexport const %s = {\n", comment, name)
+		for _, o := range operations {
+			if of(o) {
+				fmt.Fprintf(&out, "  %s: ['%s', '%s', '%s', '%s'],\n", o.name, o.method, o.path, strings.Join(o.query, " "), o.flags())
+			}
+		}
+		out.WriteString("} as const satisfies Record<string, Operation>;\n")
+	}
+	group("forPages", "What a page may call.", func(o operation) bool { return o.page })
+	group("forServers", "What only a server may call.", func(o operation) bool { return !o.page })
+	return out.Bytes()
+}
+
+// flags returns the flags of an operation in the table.
+func (o operation) flags() (flags string) {
+	for _, f := range []struct {
+		set  bool
+		flag string
+	}{{o.body, "b"}, {o.keyed, "i"}, {o.repeatable, "r"}} {
+		if f.set {
+			flags += f.flag
+		}
+	}
+	return flags
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/api"
+)
+
+// kith.gen.go is what this tree's OpenAPI document generates.
+func TestGenerate_GoClientIsOfThisTree(t *testing.T) {
+	generated := filepath.Join(t.TempDir(), "kith.gen.go")
+	require.NoError(t, run("../..", generated, ""))
+	want, err := os.ReadFile(generated)
+	require.NoError(t, err)
+	committed, err := os.ReadFile("../go/kith.gen.go")
+	require.NoError(t, err)
+	require.True(t, string(want) == string(committed), "clients/go/kith.gen.go is of another OpenAPI document: run make clients")
+}
+
+// The clients have each operation, but those that answer a redirect, a page or a file, and
+// those that take a form.
+func TestDocument_HasTheOperationsOfClients(t *testing.T) {
+	served, err := api.OpenAPI()
+	require.NoError(t, err)
+	d, err := newDocument(served)
+	require.NoError(t, err)
+	byName := map[string]operation{}
+	for _, o := range d.operations {
+		byName[o.name] = o
+		assert.Empty(t, repeated(append(pathParameters(o.path), o.query...)), "%s has two parameters with one name", o.name)
+		assert.NotContains(t, append(pathParameters(o.path), o.query...), "body", o.name)
+	}
+	require.Len(t, byName, len(d.operations))
+	all := strings.Count(string(served), `"operationId":`)
+	left := []string{"followShareLink", "openMessageLink", "inviteByMail", "queryGraphql", "receiveGatewayNotification", "answerGatewayChallenge", "uploadFile", "downloadFile"}
+	for _, name := range left {
+		assert.NotContains(t, byName, name)
+	}
+	assert.Equal(t, all-len(left), len(byName), "a new operation with a form, a file or a redirect: %v", slices.Sorted(maps.Keys(byName)))
+
+	assert.Equal(t, operation{name: "upsertUser", method: "PUT", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
+		query: []string{"fields"}, body: true, repeatable: true, page: true}, byName["upsertUser"])
+	assert.Equal(t, operation{name: "redeemCredit", method: "POST", path: "/api/v1/{tenant}/credit/bulkredeem", body: true, keyed: true}, byName["redeemCredit"])
+	assert.True(t, byName["syncAccount"].repeatable)
+	assert.False(t, byName["deleteAccount"].page, "it always needs the API key")
+	assert.False(t, byName["countVisit"].body, "its body is ignored")
+}
+
+func pathParameters(path string) (names []string) {
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, found := strings.CutPrefix(segment, "{"); found {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
+}
+
+func repeated(names []string) (twice []string) {
+	slices.Sort(names)
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			twice = append(twice, names[i])
+		}
+	}
+	return twice
+}

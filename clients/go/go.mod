@@ -1,0 +1,3 @@
+module kith/clients/go
+
+go 1.23
