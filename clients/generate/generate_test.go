@@ -25,6 +25,19 @@ func TestGenerate_GoClientIsOfThisTree(t *testing.T) {
 	require.True(t, string(want) == string(committed), "clients/go/kith.gen.go is of another OpenAPI document: run make clients")
 }
 
+// The built @kith/client has the sources that this tree's OpenAPI document generates.
+func TestGenerate_NpmClientIsOfThisTree(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, run("../..", "", folder))
+	for _, name := range []string{"schema.ts", "operations.ts"} {
+		want, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		built, err := os.ReadFile(filepath.Join("../npm/src/generated", name))
+		require.NoError(t, err, "run make test-needs")
+		require.True(t, string(want) == string(built), "%s of clients/npm is of another OpenAPI document: run make clients", name)
+	}
+}
+
 // The clients have each operation, but those that answer a redirect, a page or a file, and
 // those that take a form.
 func TestDocument_HasTheOperationsOfClients(t *testing.T) {

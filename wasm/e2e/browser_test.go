@@ -90,6 +90,7 @@ func shopPages(kith string) http.Handler {
 		"/twice":   script(kith) + script(kith) + with("shop"),
 		"/queue": `<script>_sqh = [function () { window.done = ['first'] }, ['open'], ['close'], ['subscribe', 'x', function () {}], ['nothing'], 'x', null, 7];
 			_sqh.push(function () { window.done.push('second') }, ['autofill', function (code) { window.done.push('code ' + code) }], ['init', {tenant_alias: 'shop'}]);</script>` + script(kith),
+		"/client":    clientPage,
 		"/react":     reactForm + `<script>_sqh = [['init', {tenant_alias: 'shop'}], ['autofill', '#code'], ['autofill', function (code) { window.given = code }]]</script>` + script(kith),
 		"/sandboxed": sandboxed + script(kith),
 		"/empty":     "",
@@ -101,8 +102,13 @@ func shopPages(kith string) http.Handler {
 		"/sdk-2.4":     form + `<div id="squatchembed"></div><script src="/squatch-js-2.4/dist/squatch.min.js"></script>`,
 	}
 	libraries := http.FileServer(http.Dir(browserLibraries))
+	client := http.StripPrefix("/@kith/client/", http.FileServer(http.Dir(filepath.Join(npmClient, "dist"))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]
+		if strings.HasPrefix(r.URL.Path, "/@kith/client/") {
+			client.ServeHTTP(w, r)
+			return
+		}
 		if !ok {
 			libraries.ServeHTTP(w, r)
 			return
@@ -115,10 +121,9 @@ func shopPages(kith string) http.Handler {
 	})
 }
 
-// reactForm is a React component with a controlled input. show(true) shows it, and
-// show(TEXT) shows it with a text. React has no file for script elements, so its modules
-// are read as Node would.
-const reactForm = `<div id="root"></div><script>
+// reactModules defines require. React has no file for script elements, so its modules are
+// read as Node would.
+const reactModules = `<div id="root"></div><script>
 	const files = { react: 'react/cjs/react', 'react-dom': 'react-dom/cjs/react-dom', 'react-dom/client': 'react-dom/cjs/react-dom-client', scheduler: 'scheduler/cjs/scheduler' };
 	const loaded = {};
 	function require(name) {
@@ -129,6 +134,11 @@ const reactForm = `<div id="root"></div><script>
 		new Function('require', 'exports', request.responseText)(require, loaded[name] = {});
 		return loaded[name];
 	}
+</script>`
+
+// reactForm is a React component with a controlled input. show(true) shows it, and
+// show(TEXT) shows it with a text.
+const reactForm = reactModules + `<script>
 	const { createElement, useState } = require('react');
 	function Form({ text }) {
 		const [value, setValue] = useState(text);

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// npmClient is the folder of @kith/client.
+var npmClient = filepath.Join(root, "clients", "npm")
+
 // The tests of the Go client, a module of its own, run against the built program.
 func TestPackages_Go(t *testing.T) {
 	t.Parallel()
@@ -16,4 +19,60 @@ func TestPackages_Go(t *testing.T) {
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.NotContains(t, string(output), "no test")
+}
+
+// The types of @kith/client permit and refuse what test/types.ts says.
+func TestPackages_Types(t *testing.T) {
+	t.Parallel()
+	command := exec.Command(filepath.Join("node_modules", ".bin", "tsc"), "-p", "test")
+	command.Dir = npmClient
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s; run make test-needs", output)
+}
+
+// The tests of @kith/client run in Node against the built program.
+func TestPackages_Node(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	s.webhook(t, "allow", "127.0.0.1")
+	files, err := filepath.Glob(filepath.Join(npmClient, "test", "*.test.mjs"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for i := range files {
+		files[i] = filepath.Join("test", filepath.Base(files[i]))
+	}
+	command := exec.Command("node", append([]string{"--test"}, files...)...)
+	command.Dir = npmClient
+	command.Env = append(command.Environ(), "KITH_EDGE="+s.edge)
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s; run make test-needs", output)
+	require.Regexp(t, `\bskipped 0\b`, string(output))
+}
+
+// clientPage imports @kith/client as pages without a bundler do. render shows a component
+// in a KithProvider.
+const clientPage = reactModules + `
+	<script type="importmap">{"imports": {"@kith/client": "/@kith/client/index.js", "@kith/client/react": "/@kith/client/react.js", "react":
+		"data:text/javascript,export const {createContext, createElement, useCallback, useContext, useEffect, useRef, useState} = require('react')"}}</script>
+	<script type="module">
+		import { createClient } from '@kith/client';
+		import * as components from '@kith/client/react';
+		const { createElement, useState } = require('react');
+		function Controlled(props) {
+			const [code, setCode] = useState(props.initial || '');
+			return [createElement(components.ReferralCodeInput, { key: 1, id: 'code', ...props, value: code, onChange: (event) => setCode(event.target.value) }),
+				createElement('p', { key: 2, id: 'state' }, 'state: ' + code)];
+		}
+		const reactRoot = require('react-dom/client').createRoot(document.querySelector('#root'));
+		window.connect = (options) => createClient({ tenant: 'shop', timeout: 120000, ...options });
+		window.errors = [];
+		window.render = (client, name, props) => reactRoot.render(createElement(components.KithProvider, { client },
+			createElement({ ...components, Controlled }[name], { onError: (error) => errors.push([error.name, error.status]), ...props })));
+	</script>`
+
+// @kith/client and its React components work in pages of another origin than the edge's.
+func TestPackages_Browser(t *testing.T) {
+	t.Parallel()
+	newMall(t).play(t, "client", "calls", "code", "cookieCode", "refusedCode", "shareLink", "widget", "codeInput", "typedCode", "refusedComponents")
 }
