@@ -42,6 +42,11 @@ FUZZTIME ?= 10s
 SOAK ?= 10m
 SOAK_RATE ?= 200
 
+# The path of the Go client as make packages packs it: one that you own, to publish it.
+GO_MODULE ?= kith.example/client
+# The version of both client packages.
+CLIENT_VERSION = $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' $(NPM_CLIENT)/package.json)
+
 # For how many seconds make compat runs schemathesis on each server.
 COMPAT ?= 600
 
@@ -52,7 +57,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden clients compat bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden clients packages compat bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -78,7 +83,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests, with the race detector where goroutines share memory; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith bin/.client
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith packages
 
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
@@ -132,6 +137,12 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 
 clients: bin/.client bin/tools/oapi-codegen ## the client packages, whose sources are generated from backend/api/openapi.yaml
 	@go run ./clients/generate -go $(GO_CLIENT)/kith.gen.go
+
+packages: bin/.client ## the client packages, ready to publish, in bin/clients; the Go module has the path GO_MODULE
+	@mkdir -p bin/clients
+	@cd $(NPM_CLIENT) && npm pack --silent --pack-destination $(CURDIR)/bin/clients >/dev/null
+	@go run ./clients/pack -module $(GO_MODULE) -version v$(CLIENT_VERSION) -out bin/clients/goproxy
+	@echo "bin/clients: kith-client-$(CLIENT_VERSION).tgz, goproxy/$(GO_MODULE)@v$(CLIENT_VERSION)"
 
 soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; and attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)

@@ -293,6 +293,7 @@ var importRules = []importRule{
 		modules: prometheus, why: "it counts requests and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
+	{pkg: "kith/clients/pack", kith: []string{"kith/clients/pack"}, why: "it is a tool, which packs files"},
 	{pkg: "kith/clients/generate", open: true, why: "it is a tool, which reads the document that the API serves"},
 
 	{pkg: "kith/wasm/bodies", kith: []string{"kith/wasm/bodies"},

@@ -68,6 +68,7 @@ func TestIntegrate_ShowsTheFiles(t *testing.T) {
 	for file, path := range map[string]string{
 		"shop/kith.conf": "edge/nginx.conf", "shop/nginx.conf": "docs/example/nginx.conf",
 		"shop/server.mjs": "docs/example/server.mjs", "shop/token.mjs": "docs/example/token.mjs",
+		"shop/client.mjs": "docs/example/client.mjs",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, path))
 		require.NoError(t, err)

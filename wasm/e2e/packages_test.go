@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -71,8 +72,32 @@ const clientPage = reactModules + `
 			createElement({ ...components, Controlled }[name], { onError: (error) => errors.push([error.name, error.status]), ...props })));
 	</script>`
 
+// The Go program of the guide compiles outside of the tree, and runs.
+func TestPackages_GoProgramOfTheGuide(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	module, err := filepath.Abs(filepath.Join(root, "clients", "go"))
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(blockWith(t, readDocument(t, guide), "go", "kith.New")), 0o600))
+	run := func(args ...string) string {
+		command := exec.Command("go", args...)
+		command.Dir = folder
+		command.Env = append(command.Environ(), "KITH="+s.edge, "TENANT=demo", "API_KEY="+s.keys["demo"])
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		return string(output)
+	}
+	run("mod", "init", "shop")
+	run("mod", "edit", "-require", "kith/clients/go@v0.0.0", "-replace", "kith/clients/go="+module)
+	require.Regexp(t, `^Frank has the code [A-Z0-9]{8}\n$`, run("run", "."))
+}
+
 // @kith/client and its React components work in pages of another origin than the edge's.
 func TestPackages_Browser(t *testing.T) {
 	t.Parallel()
-	newMall(t).play(t, "client", "calls", "code", "cookieCode", "refusedCode", "shareLink", "widget", "codeInput", "typedCode", "refusedComponents")
+	m := newMall(t)
+	m.snippets = map[string]string{"client": blockWith(t, readDocument(t, guide), "js", "createClient(")}
+	m.play(t, "client", "guide", "calls", "code", "cookieCode", "refusedCode", "shareLink", "widget", "codeInput", "typedCode", "refusedComponents")
 }

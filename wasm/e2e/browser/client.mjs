@@ -8,6 +8,18 @@ async function open(visitor, shop, query = '', options = {}) {
   return page;
 }
 
+/** The script of the guide, on a page of another host than the service's. */
+export async function guide({ visitor, eventually, assert, shop, kith, tokens, snippets }) {
+  const page = await open(visitor, shop);
+  await page.evaluate((token) => {
+    window.token = token;
+    document.body.append(Object.assign(document.createElement('input'), { id: 'link' }));
+  }, tokens['anna anna']);
+  assert.match(snippets.client, /tenant: 'test_shop'/);
+  await page.addScriptTag({ type: 'module', content: snippets.client.replace("'test_shop'", `'shop', baseUrl: '${kith}'`) });
+  await eventually(async () => assert.equal(await page.locator('#link').inputValue(), kith + '/s/shop/ANNA10'));
+}
+
 /** Calls with a user token, and what is refused. */
 export async function calls({ visitor, assert, shop, kith, tokens }) {
   const page = await open(visitor, shop);
