@@ -140,7 +140,7 @@ func TestClient_RunsTheStoryOfAReferral(t *testing.T) {
 	redeemed, err := c.RedeemCredit(ctx, kith.BulkRedemptionInput{AccountId: "anna", Unit: "CENTS", Amount: 400})
 	equal(t, "credit left", must(t, redeemed, err).CreditAvailable, 600)
 
-	order := kith.EventsInput{IdempotencyKey: kith.Ptr("order-0001"), Events: []kith.EventInput{{Key: "purchase", Fields: &map[string]any{"revenue": 29}}}}
+	order := kith.EventsInput{IdempotencyKey: kith.Ptr("order-0001"), Events: []kith.EventInput{{Key: "purchase", Fields: map[string]any{"revenue": 29}}}}
 	events, err := c.LogEvents(ctx, "bob/eu", "bob/eu", order)
 	equal(t, "events", len(must(t, events, err).Events), 1)
 	_, err = c.LogEvents(ctx, "bob/eu", "bob/eu", order)

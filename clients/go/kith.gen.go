@@ -135,6 +135,16 @@ const (
 	KeyRoleTokens KeyRole = "tokens"
 )
 
+// Defines values for LinkEngagementMedium.
+const (
+	LinkEngagementMediumEMAIL   LinkEngagementMedium = "EMAIL"
+	LinkEngagementMediumEMBED   LinkEngagementMedium = "EMBED"
+	LinkEngagementMediumHOSTED  LinkEngagementMedium = "HOSTED"
+	LinkEngagementMediumMOBILE  LinkEngagementMedium = "MOBILE"
+	LinkEngagementMediumPOPUP   LinkEngagementMedium = "POPUP"
+	LinkEngagementMediumUNKNOWN LinkEngagementMedium = "UNKNOWN"
+)
+
 // Defines values for ModerationInputAction.
 const (
 	ModerationInputActionAPPROVED         ModerationInputAction = "APPROVED"
@@ -143,6 +153,12 @@ const (
 	ModerationInputActionREFERREDDENIED   ModerationInputAction = "REFERRED_DENIED"
 	ModerationInputActionREFERRERAPPROVED ModerationInputAction = "REFERRER_APPROVED"
 	ModerationInputActionREFERRERDENIED   ModerationInputAction = "REFERRER_DENIED"
+)
+
+// Defines values for ProgramSide.
+const (
+	ProgramSideReferred ProgramSide = "referred"
+	ProgramSideReferrer ProgramSide = "referrer"
 )
 
 // Defines values for PublicKeyAlg.
@@ -220,38 +236,6 @@ const (
 	SubscriptionStatusFREE      SubscriptionStatus = "FREE"
 	SubscriptionStatusPAID      SubscriptionStatus = "PAID"
 	SubscriptionStatusTRIAL     SubscriptionStatus = "TRIAL"
-)
-
-// Defines values for GetShareUrlsWithKeyParamsEngagementMedium.
-const (
-	GetShareUrlsWithKeyParamsEngagementMediumEMAIL   GetShareUrlsWithKeyParamsEngagementMedium = "EMAIL"
-	GetShareUrlsWithKeyParamsEngagementMediumEMBED   GetShareUrlsWithKeyParamsEngagementMedium = "EMBED"
-	GetShareUrlsWithKeyParamsEngagementMediumHOSTED  GetShareUrlsWithKeyParamsEngagementMedium = "HOSTED"
-	GetShareUrlsWithKeyParamsEngagementMediumMOBILE  GetShareUrlsWithKeyParamsEngagementMedium = "MOBILE"
-	GetShareUrlsWithKeyParamsEngagementMediumPOPUP   GetShareUrlsWithKeyParamsEngagementMedium = "POPUP"
-	GetShareUrlsWithKeyParamsEngagementMediumUNKNOWN GetShareUrlsWithKeyParamsEngagementMedium = "UNKNOWN"
-)
-
-// Defines values for GetShareUrlsParamsEngagementMedium.
-const (
-	GetShareUrlsParamsEngagementMediumEMAIL   GetShareUrlsParamsEngagementMedium = "EMAIL"
-	GetShareUrlsParamsEngagementMediumEMBED   GetShareUrlsParamsEngagementMedium = "EMBED"
-	GetShareUrlsParamsEngagementMediumHOSTED  GetShareUrlsParamsEngagementMedium = "HOSTED"
-	GetShareUrlsParamsEngagementMediumMOBILE  GetShareUrlsParamsEngagementMedium = "MOBILE"
-	GetShareUrlsParamsEngagementMediumPOPUP   GetShareUrlsParamsEngagementMedium = "POPUP"
-	GetShareUrlsParamsEngagementMediumUNKNOWN GetShareUrlsParamsEngagementMedium = "UNKNOWN"
-)
-
-// Defines values for GetFuelTankParamsSide.
-const (
-	GetFuelTankParamsSideReferred GetFuelTankParamsSide = "referred"
-	GetFuelTankParamsSideReferrer GetFuelTankParamsSide = "referrer"
-)
-
-// Defines values for FillFuelTankParamsSide.
-const (
-	FillFuelTankParamsSideReferred FillFuelTankParamsSide = "referred"
-	FillFuelTankParamsSideReferrer FillFuelTankParamsSide = "referrer"
 )
 
 // APIKey defines model for APIKey.
@@ -693,7 +677,7 @@ type EventInput struct {
 	DateTriggered *int64 `json:"dateTriggered,omitempty"`
 
 	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes.
-	Fields *map[string]interface{} `json:"fields,omitempty"`
+	Fields map[string]interface{} `json:"fields,omitempty"`
 
 	// Key Name of the event, such as purchase.
 	Key string `json:"key"`
@@ -809,7 +793,7 @@ type ExportParamsInput struct {
 	Fields *ExportFieldsInput `json:"fields,omitempty"`
 
 	// Filter Must be empty: exports have no filters.
-	Filter *map[string]interface{} `json:"filter,omitempty"`
+	Filter map[string]interface{} `json:"filter,omitempty"`
 
 	// ProgramId Only rows of this program.
 	ProgramId *string `json:"programId,omitempty"`
@@ -925,7 +909,7 @@ type GatewayConnection struct {
 
 // GatewayConnectionInput defines model for GatewayConnectionInput.
 type GatewayConnectionInput struct {
-	FurtherKeys *[]GatewayKeyInput `json:"furtherKeys,omitempty"`
+	FurtherKeys []GatewayKeyInput `json:"furtherKeys,omitempty"`
 
 	// MerchantId Merchant id at the gateway.
 	MerchantId string `json:"merchantId"`
@@ -961,8 +945,8 @@ type GatewayKeyInput struct {
 // GraphQLAnswer defines model for GraphQLAnswer.
 type GraphQLAnswer struct {
 	// Data Result by field. Null for fields that failed.
-	Data       *map[string]interface{}  `json:"data,omitempty"`
-	Errors     *[]GraphQLError          `json:"errors,omitempty"`
+	Data       map[string]interface{}   `json:"data,omitempty"`
+	Errors     []GraphQLError           `json:"errors,omitempty"`
 	Extensions *GraphQLAnswerExtensions `json:"extensions,omitempty"`
 
 	// Message The message of the first error, if the status is 409.
@@ -980,13 +964,13 @@ type GraphQLAnswerExtensions struct {
 // GraphQLError defines model for GraphQLError.
 type GraphQLError struct {
 	Extensions GraphQLErrorExtensions `json:"extensions"`
-	Locations  *[]GraphQLLocation     `json:"locations,omitempty"`
+	Locations  []GraphQLLocation      `json:"locations,omitempty"`
 
 	// Message What is wrong.
 	Message string `json:"message"`
 
 	// Path Path to the field: names, and positions in lists.
-	Path *[]interface{} `json:"path,omitempty"`
+	Path []interface{} `json:"path,omitempty"`
 }
 
 // GraphQLErrorExtensions defines model for GraphQLErrorExtensions.
@@ -1017,7 +1001,7 @@ type GraphQLRequest struct {
 	Query string `json:"query"`
 
 	// Variables Values of the document's variables.
-	Variables *map[string]interface{} `json:"variables,omitempty"`
+	Variables map[string]interface{} `json:"variables,omitempty"`
 }
 
 // Health defines model for Health.
@@ -1083,6 +1067,9 @@ type KeySet struct {
 	Keys []PublicKey `json:"keys"`
 }
 
+// LinkEngagementMedium defines model for LinkEngagementMedium.
+type LinkEngagementMedium string
+
 // Locale Example: en_US
 type Locale = string
 
@@ -1133,8 +1120,8 @@ type Offer struct {
 	MonthsDiscountIsValid *int64 `json:"monthsDiscountIsValid,omitempty"`
 
 	// RewardDetails FUELTANK and INTEGRATION only. Details.
-	RewardDetails *map[string]interface{} `json:"rewardDetails,omitempty"`
-	Type          RewardType              `json:"type"`
+	RewardDetails map[string]interface{} `json:"rewardDetails,omitempty"`
+	Type          RewardType             `json:"type"`
 
 	// Unit Unit of the reward.
 	Unit string `json:"unit"`
@@ -1167,7 +1154,7 @@ type OfferInput struct {
 	FuelTankType *FuelTankType `json:"fuelTankType,omitempty"`
 
 	// IntegrationSettings INTEGRATION only. Up to 4096 bytes.
-	IntegrationSettings *map[string]interface{} `json:"integrationSettings,omitempty"`
+	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
 
 	// Name Name of the reward.
 	Name *string `json:"name,omitempty"`
@@ -1296,8 +1283,8 @@ type ProgramOffer struct {
 	FuelTankType   *FuelTankType `json:"fuelTankType,omitempty"`
 
 	// IntegrationSettings INTEGRATION only. Your settings.
-	IntegrationSettings *map[string]interface{} `json:"integrationSettings,omitempty"`
-	Name                *string                 `json:"name,omitempty"`
+	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
+	Name                *string                `json:"name,omitempty"`
 
 	// ScheduleDuration How long the reward waits before it is given.
 	ScheduleDuration *string    `json:"scheduleDuration,omitempty"`
@@ -1357,7 +1344,7 @@ type ProgramSharing struct {
 // ProgramSharingInput defines model for ProgramSharingInput.
 type ProgramSharingInput struct {
 	// AllowedHosts More hosts that `rsLandingPage` of a share link may name.
-	AllowedHosts *[]string `json:"allowedHosts,omitempty"`
+	AllowedHosts []string `json:"allowedHosts,omitempty"`
 
 	// CookieExpiryDuration Lifetime of the attribution cookie as ISO 8601, 1 second to 400 days. Default: P30D.
 	CookieExpiryDuration *string `json:"cookieExpiryDuration,omitempty"`
@@ -1365,6 +1352,9 @@ type ProgramSharingInput struct {
 	// Url Landing page of share links: an absolute http or https URL.
 	Url string `json:"url"`
 }
+
+// ProgramSide defines model for ProgramSide.
+type ProgramSide string
 
 // PublicKey defines model for PublicKey.
 type PublicKey struct {
@@ -1445,7 +1435,7 @@ type Referral struct {
 	DateUserModified *int64 `json:"dateUserModified"`
 
 	// FraudSignals Fraud signals by name: name, email, tempEmail, ip, rate, dailyReferralRewardLimit, blockedUser. Null: none.
-	FraudSignals *map[string]FraudSignal `json:"fraudSignals,omitempty"`
+	FraudSignals map[string]FraudSignal `json:"fraudSignals,omitempty"`
 
 	// Id Id of the referral.
 	Id string `json:"id"`
@@ -1526,7 +1516,7 @@ type ReferredByInput struct {
 // RenderedWidget defines model for RenderedWidget.
 type RenderedWidget struct {
 	// BrandingConfig Colours and sizes for the widget.
-	BrandingConfig *map[string]interface{} `json:"brandingConfig,omitempty"`
+	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
 
 	// JsOptions Options for the browser script.
 	JsOptions map[string]interface{} `json:"jsOptions"`
@@ -1603,8 +1593,8 @@ type Reward struct {
 	Id string `json:"id"`
 
 	// IntegrationSettings INTEGRATION only. Your settings.
-	IntegrationSettings *map[string]interface{} `json:"integrationSettings,omitempty"`
-	Name                *MaybeText              `json:"name"`
+	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
+	Name                *MaybeText             `json:"name"`
 
 	// OrderId Id of the order that earned it. Missing if none did.
 	OrderId          *string    `json:"orderId,omitempty"`
@@ -1615,7 +1605,7 @@ type Reward struct {
 	RedeemedCredit *int64 `json:"redeemedCredit,omitempty"`
 
 	// Redemptions CREDIT only. Redemptions, newest first, at most 100.
-	Redemptions *[]Redemption `json:"redemptions,omitempty"`
+	Redemptions []Redemption `json:"redemptions,omitempty"`
 
 	// ReversedValue What refunds of the order took back, in the unit. Missing if no order earned it.
 	ReversedValue *float64     `json:"reversedValue,omitempty"`
@@ -1710,7 +1700,7 @@ type RewardInput struct {
 	FuelTankType *FuelTankType `json:"fuelTankType,omitempty"`
 
 	// IntegrationSettings INTEGRATION only. Up to 4096 bytes.
-	IntegrationSettings *map[string]interface{} `json:"integrationSettings,omitempty"`
+	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
 
 	// Name Text of up to 4096 bytes, without the character U+0000.
 	Name         *InputText    `json:"name,omitempty"`
@@ -1770,15 +1760,15 @@ type SideStatus string
 
 // StoredWidget defines model for StoredWidget.
 type StoredWidget struct {
-	BrandingConfig *map[string]interface{} `json:"brandingConfig,omitempty"`
+	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
 
 	// DateModified Time in epoch milliseconds. Null: not yet, or unknown.
-	DateModified *MaybeDate              `json:"dateModified,omitempty"`
-	JsOptions    *map[string]interface{} `json:"jsOptions,omitempty"`
+	DateModified *MaybeDate             `json:"dateModified,omitempty"`
+	JsOptions    map[string]interface{} `json:"jsOptions,omitempty"`
 
 	// Template A whole HTML document. Null or empty: the default.
-	Template *string                 `json:"template,omitempty"`
-	Values   *map[string]interface{} `json:"values,omitempty"`
+	Template *string                `json:"template,omitempty"`
+	Values   map[string]interface{} `json:"values,omitempty"`
 
 	// WidgetType p/{program}/w/{key} (a program's widget), w/{key} (the tenant's), or the older names REFERRER_WIDGET and CONVERSION_WIDGET.
 	//
@@ -1789,16 +1779,16 @@ type StoredWidget struct {
 // StoredWidgetInput Keys that are left out or null stay as they are.
 type StoredWidgetInput struct {
 	// BrandingConfig A JSON object of up to 32 KiB.
-	BrandingConfig *map[string]interface{} `json:"brandingConfig,omitempty"`
+	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
 
 	// JsOptions A JSON object of up to 32 KiB.
-	JsOptions *map[string]interface{} `json:"jsOptions,omitempty"`
+	JsOptions map[string]interface{} `json:"jsOptions,omitempty"`
 
 	// Template A whole HTML document of up to 512 KiB. Empty: the default.
 	Template *string `json:"template,omitempty"`
 
 	// Values A JSON object of up to 32 KiB.
-	Values *map[string]interface{} `json:"values,omitempty"`
+	Values map[string]interface{} `json:"values,omitempty"`
 }
 
 // StoredWidgetPage defines model for StoredWidgetPage.
@@ -1853,7 +1843,7 @@ type User struct {
 	CountryCode *MaybeText `json:"countryCode,omitempty"`
 
 	// CustomFields Your own fields.
-	CustomFields *map[string]interface{} `json:"customFields,omitempty"`
+	CustomFields map[string]interface{} `json:"customFields,omitempty"`
 
 	// DateBlocked Time in epoch milliseconds. Null: not yet, or unknown.
 	DateBlocked *MaybeDate `json:"dateBlocked,omitempty"`
@@ -1889,21 +1879,21 @@ type User struct {
 	PaymentProviderId *MaybeText `json:"paymentProviderId,omitempty"`
 
 	// ProgramShareLinks Share links by program id.
-	ProgramShareLinks *map[string]ProgramShareLinks `json:"programShareLinks,omitempty"`
+	ProgramShareLinks map[string]ProgramShareLinks `json:"programShareLinks,omitempty"`
 
 	// Referable Whether the user may be referred.
 	Referable    *bool      `json:"referable,omitempty"`
 	ReferralCode *MaybeText `json:"referralCode,omitempty"`
 
 	// ReferralCodes The user's own referral codes by program id.
-	ReferralCodes *map[string]string `json:"referralCodes,omitempty"`
-	ReferredBy    *ReferredBy        `json:"referredBy,omitempty"`
+	ReferralCodes map[string]string `json:"referralCodes,omitempty"`
+	ReferredBy    *ReferredBy       `json:"referredBy,omitempty"`
 
 	// ReferredByCodes Codes that referred the user.
-	ReferredByCodes *[]string `json:"referredByCodes,omitempty"`
+	ReferredByCodes []string `json:"referredByCodes,omitempty"`
 
 	// Segments Segments of the user.
-	Segments   *[]string       `json:"segments,omitempty"`
+	Segments   []string        `json:"segments,omitempty"`
 	ShareLinks *FlatShareLinks `json:"shareLinks,omitempty"`
 }
 
@@ -1942,7 +1932,7 @@ type UserInput struct {
 	CountryCode *string `json:"countryCode,omitempty"`
 
 	// CustomFields Your own fields: up to 100 keys of 1 to 64 bytes, with texts of up to 1024 bytes, numbers or booleans. Null removes a key.
-	CustomFields *map[string]interface{} `json:"customFields,omitempty"`
+	CustomFields map[string]interface{} `json:"customFields,omitempty"`
 
 	// DateUsTaxFormSubmitted Time in epoch milliseconds. Null: not yet, or unknown.
 	DateUsTaxFormSubmitted *MaybeDate `json:"dateUsTaxFormSubmitted,omitempty"`
@@ -1978,15 +1968,15 @@ type UserInput struct {
 	ReferralCode *MaybeReferralCode `json:"referralCode,omitempty"`
 
 	// ReferralCodes The user's own referral codes by program id.
-	ReferralCodes   *map[string]*string `json:"referralCodes,omitempty"`
-	ReferredBy      *ReferredByInput    `json:"referredBy,omitempty"`
-	ReferredByCodes *[]ReferralCode     `json:"referredByCodes,omitempty"`
+	ReferralCodes   map[string]*string `json:"referralCodes,omitempty"`
+	ReferredBy      *ReferredByInput   `json:"referredBy,omitempty"`
+	ReferredByCodes []ReferralCode     `json:"referredByCodes,omitempty"`
 
 	// Segments "x" adds the user to segment x, "~x" removes it, "~*" removes all.
-	Segments *[]string `json:"segments,omitempty"`
+	Segments []string `json:"segments,omitempty"`
 
 	// ShareLinks The user's primary share link by program id, as HOST/s/TENANT/NAME. The NAME must be unique among the tenant's links and codes (RS053). Without the API key, the user token must sign it. Share links in the form of an answer are ignored.
-	ShareLinks *map[string]interface{} `json:"shareLinks,omitempty"`
+	ShareLinks map[string]interface{} `json:"shareLinks,omitempty"`
 
 	// TenantAlias May repeat the value in the path.
 	TenantAlias *string `json:"tenant_alias,omitempty"`
@@ -2128,14 +2118,11 @@ type GetShareUrlsWithKeyParams struct {
 	ShareMedium *ShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
 
 	// EngagementMedium Where the user finds the link. Default: all.
-	EngagementMedium *GetShareUrlsWithKeyParamsEngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
+	EngagementMedium *LinkEngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
 
 	// ProgramId The program. Default: the user's first program.
 	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
-
-// GetShareUrlsWithKeyParamsEngagementMedium defines parameters for GetShareUrlsWithKey.
-type GetShareUrlsWithKeyParamsEngagementMedium string
 
 // ListAnalyticsParams defines parameters for ListAnalytics.
 type ListAnalyticsParams struct {
@@ -2227,14 +2214,11 @@ type GetShareUrlsParams struct {
 	ShareMedium *ShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
 
 	// EngagementMedium Where the user finds the link. Default: all.
-	EngagementMedium *GetShareUrlsParamsEngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
+	EngagementMedium *LinkEngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
 
 	// ProgramId The program. Default: the user's first program.
 	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
-
-// GetShareUrlsParamsEngagementMedium defines parameters for GetShareUrls.
-type GetShareUrlsParamsEngagementMedium string
 
 // ListUserReferralsParams defines parameters for ListUserReferrals.
 type ListUserReferralsParams struct {
@@ -2283,12 +2267,6 @@ type UpsertCookieUserParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 }
-
-// GetFuelTankParamsSide defines parameters for GetFuelTank.
-type GetFuelTankParamsSide string
-
-// FillFuelTankParamsSide defines parameters for FillFuelTank.
-type FillFuelTankParamsSide string
 
 // ListReferralsParams defines parameters for ListReferrals.
 type ListReferralsParams struct {
@@ -3117,7 +3095,7 @@ func (c *Client) UpdateProgram(ctx context.Context, program ProgramKey, body Pro
 }
 
 // GetFuelTank Count codes of a fuel tank
-func (c *Client) GetFuelTank(ctx context.Context, program ProgramKey, side GetFuelTankParamsSide) (FuelTank, error) {
+func (c *Client) GetFuelTank(ctx context.Context, program ProgramKey, side ProgramSide) (FuelTank, error) {
 	var answer FuelTank
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/programs/{program}/rewards/{side}/codes",
@@ -3128,7 +3106,7 @@ func (c *Client) GetFuelTank(ctx context.Context, program ProgramKey, side GetFu
 }
 
 // FillFuelTank Load codes into a fuel tank
-func (c *Client) FillFuelTank(ctx context.Context, program ProgramKey, side FillFuelTankParamsSide, body FuelTankCodesInput) (FuelTank, error) {
+func (c *Client) FillFuelTank(ctx context.Context, program ProgramKey, side ProgramSide, body FuelTankCodesInput) (FuelTank, error) {
 	var answer FuelTank
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/programs/{program}/rewards/{side}/codes",
