@@ -210,7 +210,7 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 	@touch $@
 
 # @kith/client: its generated sources, and dist. Links the API, which embeds the component.
-bin/.client: $(NPM_CLIENT)/node_modules/.package-lock.json $(NPM_CLIENT)/tsconfig.json $(wildcard $(NPM_CLIENT)/src/*.ts clients/generate/*.go backend/api/openapi*) LICENSE bin/edge.wasm
+bin/.client: $(NPM_CLIENT)/node_modules/.package-lock.json $(NPM_CLIENT)/tsconfig.json $(wildcard $(NPM_CLIENT)/src/*.ts clients/generate/*.go backend/api/openapi* core/origin/*.go) LICENSE bin/edge.wasm
 	@mkdir -p $(NPM_CLIENT)/src/generated
 	@go run ./clients/generate -npm $(NPM_CLIENT)/src/generated
 	@rm -rf $(NPM_CLIENT)/dist

@@ -90,7 +90,8 @@ func shopPages(kith string) http.Handler {
 		"/twice":   script(kith) + script(kith) + with("shop"),
 		"/queue": `<script>_sqh = [function () { window.done = ['first'] }, ['open'], ['close'], ['subscribe', 'x', function () {}], ['nothing'], 'x', null, 7];
 			_sqh.push(function () { window.done.push('second') }, ['autofill', function (code) { window.done.push('code ' + code) }], ['init', {tenant_alias: 'shop'}]);</script>` + script(kith),
-		"/client":    clientPage,
+		"/client":    reactModules + clientPage,
+		"/client-18": react18 + clientPage,
 		"/react":     reactForm + `<script>_sqh = [['init', {tenant_alias: 'shop'}], ['autofill', '#code'], ['autofill', function (code) { window.given = code }]]</script>` + script(kith),
 		"/sandboxed": sandboxed + script(kith),
 		"/empty":     "",
@@ -103,13 +104,17 @@ func shopPages(kith string) http.Handler {
 	}
 	libraries := http.FileServer(http.Dir(browserLibraries))
 	client := http.StripPrefix("/@kith/client/", http.FileServer(http.Dir(filepath.Join(npmClient, "dist"))))
+	older := http.StripPrefix("/@kith/", http.FileServer(http.Dir(filepath.Join(npmClient, "node_modules"))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]
-		if strings.HasPrefix(r.URL.Path, "/@kith/client/") {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/@kith/client/"):
 			client.ServeHTTP(w, r)
 			return
-		}
-		if !ok {
+		case strings.HasPrefix(r.URL.Path, "/@kith/"):
+			older.ServeHTTP(w, r)
+			return
+		case !ok:
 			libraries.ServeHTTP(w, r)
 			return
 		}

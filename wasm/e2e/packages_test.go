@@ -51,9 +51,9 @@ func TestPackages_Node(t *testing.T) {
 	require.Regexp(t, `\bskipped 0\b`, string(output))
 }
 
-// clientPage imports @kith/client as pages without a bundler do. render shows a component
-// in a KithProvider.
-const clientPage = reactModules + `
+// clientPage imports @kith/client as pages without a bundler do; require gives it React.
+// render shows a component in a KithProvider.
+const clientPage = `
 	<script type="importmap">{"imports": {"@kith/client": "/@kith/client/index.js", "@kith/client/react": "/@kith/client/react.js", "react":
 		"data:text/javascript,export const {createContext, createElement, useCallback, useContext, useEffect, useRef, useState} = require('react')"}}</script>
 	<script type="module">
@@ -71,6 +71,10 @@ const clientPage = reactModules + `
 		window.render = (client, name, props) => reactRoot.render(createElement(components.KithProvider, { client },
 			createElement({ ...components, Controlled }[name], { onError: (error) => errors.push([error.name, error.status]), ...props })));
 	</script>`
+
+// react18 defines require for React 18, which has files for script elements.
+const react18 = `<div id="root"></div><script src="/@kith/react/umd/react.production.min.js"></script><script src="/@kith/react-dom/umd/react-dom.production.min.js"></script>
+	<script>function require(name) { return name == 'react' ? React : ReactDOM; }</script>`
 
 // The Go program of the guide compiles outside of the tree, and runs.
 func TestPackages_GoProgramOfTheGuide(t *testing.T) {
@@ -94,10 +98,11 @@ func TestPackages_GoProgramOfTheGuide(t *testing.T) {
 	require.Regexp(t, `^Frank has the code [A-Z0-9]{8}\n$`, run("run", "."))
 }
 
-// @kith/client and its React components work in pages of another origin than the edge's.
+// @kith/client and its React components work in pages of another origin than the edge's,
+// with React 19, and the components with React 18 too.
 func TestPackages_Browser(t *testing.T) {
 	t.Parallel()
 	m := newMall(t)
 	m.snippets = map[string]string{"client": blockWith(t, readDocument(t, guide), "js", "createClient(")}
-	m.play(t, "client", "guide", "calls", "code", "cookieCode", "refusedCode", "shareLink", "widget", "codeInput", "typedCode", "refusedComponents")
+	m.play(t, "client", "guide", "calls", "code", "cookieCode", "refusedCode", "shareLink", "widget", "codeInput", "typedCode", "refusedComponents", "react18")
 }

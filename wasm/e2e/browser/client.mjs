@@ -1,9 +1,9 @@
 // The client @kith/client in the pages of a shop, imported as it is published.
 
 /** Opens a page that has the client. */
-async function open(visitor, shop, query = '', options = {}) {
-  const page = await visitor(options);
-  await page.goto(shop + '/client' + query);
+async function open(visitor, shop, query = '', path = '/client') {
+  const page = await visitor();
+  await page.goto(shop + path + query);
   await page.waitForFunction(() => window.render);
   return page;
 }
@@ -171,4 +171,16 @@ export async function refusedComponents({ visitor, eventually, assert, shop, kit
     await eventually(async () => assert.equal(await page.getByRole('alert').textContent(), text));
     assert.deepEqual(await page.evaluate(() => errors), [['KithError', 401]]);
   }
+}
+
+/** The components with React 18. */
+export async function react18({ visitor, eventually, assert, shop, kith, tokens }) {
+  const page = await open(visitor, shop, '?rsCode=ANNA10', '/client-18');
+  assert.match(await page.evaluate(() => React.version), /^18\./);
+  await show(page, kith, undefined, 'Controlled', {});
+  await eventually(async () => assert.equal(await page.locator('#state').textContent(), 'state: ANNA10'));
+  await show(page, kith, tokens['anna anna'], 'ShareLink', anna);
+  await eventually(async () => assert.match(await page.getByLabel('Your link').inputValue(), /\/s\/shop\/ANNA10\?/));
+  await show(page, kith, tokens['anna anna'], 'Widget', anna);
+  await eventually(async () => assert.equal(await page.frameLocator('iframe').locator('#link').inputValue(), kith + '/s/shop/ANNA10'));
 }
