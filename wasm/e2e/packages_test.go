@@ -31,24 +31,38 @@ func TestPackages_Types(t *testing.T) {
 	require.NoError(t, err, "%s; run make test-needs", output)
 }
 
-// The tests of @kith/client run in Node against the built program.
+// What npm packs can be installed and imported. The client for servers calls the edge and
+// the backend.
 func TestPackages_Node(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.dev(t)
-	s.webhook(t, "allow", "127.0.0.1")
-	files, err := filepath.Glob(filepath.Join(npmClient, "test", "*.test.mjs"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for i := range files {
-		files[i] = filepath.Join("test", filepath.Base(files[i]))
+	t.Run("pack", func(t *testing.T) {
+		t.Parallel()
+		nodeTest(t, "pack.test.mjs", "")
+	})
+	for name, base := range map[string]func(*site) string{
+		"edge":    func(s *site) string { return s.edge },
+		"backend": func(s *site) string { return s.backend },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.dev(t)
+			s.webhook(t, "allow", "127.0.0.1")
+			nodeTest(t, "server.test.mjs", base(s))
+		})
 	}
-	command := exec.Command("node", append([]string{"--test"}, files...)...)
+}
+
+// nodeTest runs a file of tests of @kith/client; none may be skipped.
+func nodeTest(t *testing.T, file, base string) {
+	t.Helper()
+	command := exec.Command("node", "--test", filepath.Join("test", file))
 	command.Dir = npmClient
-	command.Env = append(command.Environ(), "KITH_EDGE="+s.edge)
+	command.Env = append(command.Environ(), "KITH_BASE="+base)
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s; run make test-needs", output)
 	require.Regexp(t, `\bskipped 0\b`, string(output))
+	require.NotRegexp(t, `\bpass 0\b`, string(output))
 }
 
 // clientPage imports @kith/client as pages without a bundler do; require gives it React.

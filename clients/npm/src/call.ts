@@ -132,16 +132,33 @@ function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<v
   });
 }
 
-/** Sends a call once. Rejects with a KithError, or with the reason of the caller's signal. */
+/** Sends a call once. Rejects with a KithError, the reason of the caller's signal, or what the function for the token threw. */
 async function sendOnce(transport: Transport, call: Prepared, signal: AbortSignal | undefined): Promise<unknown> {
   signal?.throwIfAborted();
-  const headers: Record<string, string> = { accept: 'application/json', ...call.headers, ...(await transport.headers()) };
-  if (call.body !== undefined) headers['content-type'] = 'application/json';
   const timeout = transport.timeout ?? 10_000;
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new Error(`no answer within ${timeout} ms`)), timeout);
+  const timer = setTimeout(() => controller.abort(new KithError(`${call.method} ${call.path}: no answer within ${timeout} ms`)), timeout);
   const abort = () => controller.abort(signal!.reason);
   signal?.addEventListener('abort', abort, { once: true });
+  try {
+    const headers: Record<string, string> = { accept: 'application/json', ...call.headers, ...(await unlessAborted(controller.signal, transport.headers())) };
+    if (call.body !== undefined) headers['content-type'] = 'application/json';
+    return await exchange(transport, call, headers, controller);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** Resolves to the result of a promise; rejects with the reason of the signal if that is aborted first. */
+function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    promise.then(resolve, reject);
+  });
+}
+
+async function exchange(transport: Transport, call: Prepared, headers: Record<string, string>, controller: AbortController): Promise<unknown> {
   try {
     const response = await fetch(call.url, {
       method: call.method,
@@ -151,21 +168,17 @@ async function sendOnce(transport: Transport, call: Prepared, signal: AbortSigna
       ...(call.body === undefined ? {} : { body: call.body }),
       ...(transport.credentials ? { credentials: transport.credentials } : {}),
     });
-    const text = await readBounded(response, transport.maxAnswer ?? 16 << 20, controller, call);
+    const text = await readBounded(response, transport.maxAnswer ?? 16 << 20, call);
     if (!response.ok) throw failure(response, text, call.keyed);
     return parsed(text, call);
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (error instanceof KithError) throw error;
-    const cause = controller.signal.aborted ? controller.signal.reason : error;
+  } catch (cause) {
+    controller.signal.throwIfAborted();
+    if (cause instanceof KithError) throw cause;
     throw new KithError(`${call.method} ${call.path}: no answer: ${cause instanceof Error ? cause.message : cause}`, { cause });
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
   }
 }
 
-async function readBounded(response: Response, most: number, controller: AbortController, call: Prepared): Promise<string> {
+async function readBounded(response: Response, most: number, call: Prepared): Promise<string> {
   const decoder = new TextDecoder();
   const reader = response.body?.getReader();
   let text = '';
@@ -174,7 +187,7 @@ async function readBounded(response: Response, most: number, controller: AbortCo
     if (done) break;
     size += value.byteLength;
     if (size > most) {
-      controller.abort();
+      await reader.cancel();
       throw new KithError(`${call.method} ${call.path}: the answer has more than ${most} bytes; raise maxAnswer or lower limit`, { status: response.status });
     }
     text += decoder.decode(value, { stream: true });

@@ -20,7 +20,7 @@ export type { components } from './generated/schema.js';
 export interface ClientOptions extends Limits {
   /** The alias of the tenant. */
   tenant: string;
-  /** The URL of an edge. Default: the origin of the page, which a proxy shares with Kith. */
+  /** The URL of an edge. Default: the origin of the page, which a proxy shares with Kith. Required where there is no page. */
   baseUrl?: string;
   /** The token of the user, which your server signs, or a function that returns it. It is called for each attempt. */
   userToken?: string | (() => string | undefined | Promise<string | undefined>);
@@ -41,7 +41,7 @@ export interface Client extends Methods<keyof typeof forPages, CallOptions> {
 export function createClient(options: ClientOptions): Client {
   if ('apiKey' in options) throw new TypeError('apiKey: must never reach a page; give a userToken, or use @kith/client/server');
   const { tenant, userToken } = options;
-  const baseUrl = checkedBase(options.baseUrl ?? location.origin, tenant);
+  const baseUrl = checkedBase(options.baseUrl ?? globalThis.location?.origin ?? '', tenant);
   const client: Client = {
     ...methods<keyof typeof forPages, CallOptions>(forPages, {
       ...options,

@@ -1,4 +1,4 @@
-// The client for servers against the running program. KITH_EDGE is its base URL.
+// The client for servers against the running program. KITH_BASE is the URL of its edge or its backend.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, test } from 'node:test';
@@ -8,11 +8,11 @@ import {
   createServerClient, forwardedVisitor, KithError, once, signAnonymousToken, SignatureError, signUserToken, verifyWebhook,
 } from '@kith/client/server';
 
-const { KITH_EDGE: edge } = process.env;
-assert.ok(edge, 'KITH_EDGE is not set: run go test ./wasm/e2e -run TestPackages');
+const { KITH_BASE: base } = process.env;
+assert.ok(base, 'KITH_BASE is not set: run go test ./wasm/e2e -run TestPackages');
 const keys = { demo: 'LIVE_DEMO_KEY_0123456789', test_demo: 'TEST_DEMO_KEY_0123456789' };
 const timeout = 120_000;
-const client = (options) => createServerClient({ baseUrl: edge, tenant: 'demo', apiKey: keys.demo, timeout, ...options });
+const client = (options) => createServerClient({ baseUrl: base, tenant: 'demo', apiKey: keys.demo, timeout, ...options });
 const kith = client();
 
 /** Starts a server, and returns its base URL. */
@@ -31,7 +31,7 @@ async function flakyProxy(spoil) {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const { authorization, 'content-type': type } = request.headers;
-    const forward = () => fetch(edge + request.url, {
+    const forward = () => fetch(base + request.url, {
       method: request.method,
       headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
       ...(chunks.length && { body: Buffer.concat(chunks) }),
@@ -44,7 +44,7 @@ async function flakyProxy(spoil) {
 }
 
 test('a friend follows a share link, signs up, pays, and the referrer redeems the reward', async () => {
-  const followed = await fetch(`${edge}/s/demo/ANNA10`, { redirect: 'manual' });
+  const followed = await fetch(`${base}/s/demo/ANNA10`, { redirect: 'manual' });
   const cookie = ['session=secret', ...followed.headers.getSetCookie().map((line) => line.split(';')[0])].join('; ');
   const visitor = forwardedVisitor({ cookie, dnt: undefined }, 'demo', 'agreed');
   assert.match(visitor.cookie, /^kith_demo=[^;]*$/);
@@ -82,7 +82,8 @@ test('options are checked, and the key stays on servers', () => {
   for (const [options, field] of [[{ baseUrl: 'shop' }, 'baseUrl'], [{ baseUrl: 'https://a:b@shop.example' }, 'baseUrl'], [{ tenant: '' }, 'tenant'], [{ apiKey: undefined }, 'apiKey']]) {
     assert.throws(() => client(options), new RegExp('^TypeError: ' + field));
   }
-  assert.throws(() => createClient({ baseUrl: edge, tenant: 'demo', apiKey: keys.demo }), /^TypeError: apiKey/);
+  assert.throws(() => createClient({ baseUrl: base, tenant: 'demo', apiKey: keys.demo }), /^TypeError: apiKey/);
+  assert.throws(() => createClient({ tenant: 'demo' }), /^TypeError: baseUrl/);
   Object.assign(globalThis, { window: {}, document: {} });
   try {
     assert.throws(() => client(), /servers only/);
@@ -93,7 +94,7 @@ test('options are checked, and the key stays on servers', () => {
 });
 
 test('a user token is for its user only', async () => {
-  const as = (token) => createClient({ baseUrl: edge, tenant: 'demo', timeout, userToken: async () => token });
+  const as = (token) => createClient({ baseUrl: base, tenant: 'demo', timeout, userToken: async () => token });
   const anna = as(signUserToken(keys.demo, { accountId: 'anna', id: 'anna' }));
   assert.equal((await anna.getUser({ account: 'anna', user: 'anna', fields: 'referralCode' })).referralCode, 'ANNA10');
   await assert.rejects(anna.getUser({ account: 'eve', user: 'eve' }), { status: 403 });
@@ -152,6 +153,12 @@ test('a call is bounded, repeated after a broken connection, and can be aborted'
   setTimeout(() => controller.abort(reason), 20);
   await assert.rejects(aborted, reason);
   await assert.rejects(read(client({ maxAnswer: 10 })), /maxAnswer/);
+
+  const page = (userToken) => createClient({ baseUrl: silent.url, tenant: 'demo', timeout: 50, retries: 0, userToken }).getUser({ account: 'anna', user: 'anna' });
+  const before = silent.calls;
+  await assert.rejects(page(() => new Promise(() => {})), /within 50 ms/);
+  await assert.rejects(page(async () => { throw reason; }), reason);
+  assert.equal(silent.calls, before);
 });
 
 test('a webhook is verified; changed, old and foreign ones are refused', async () => {
