@@ -212,7 +212,7 @@ func TestOrders_PaidDoesNotConvert(t *testing.T) {
 	})
 }
 
-// A call of a page may be of anybody, so its events convert nothing.
+// Any page can send events of its user, so those convert nothing.
 func TestOrders_OnlyTrustedEventsCount(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
