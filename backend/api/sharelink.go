@@ -72,16 +72,16 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return unknownMedium()
 	}
-	code, err := a.shareCode(r, caller, account, user)
+	program, err := sharedProgram(r)
 	if err != nil {
 		return err
 	}
-	shared := caller.Share(a.origin(r)).URL(code) + link.Mediums(engagement, medium)
-	name, err := a.Engine.Users.ProgramName(r.Context(), caller.Tenant.Alias, code)
+	sharing, err := a.Engine.Users.Invitation(r.Context(), caller.Tenant.Alias, account, user, program, q.Get("locale"), r.Header.Get("Accept-Language"))
 	if err != nil {
 		return err
 	}
-	location, _ := link.Message(medium, name, shared)
+	shared := caller.Share(a.origin(r)).URL(sharing.Code) + link.Mediums(engagement, medium)
+	location, _ := link.Message(medium, sharing.Invitation.Subject, sharing.Invitation.Message, shared)
 	redirect(w, link.Answer{Status: http.StatusFound, Location: location})
 	return nil
 }
@@ -89,15 +89,21 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 // shareCode returns the code that a user shares in the program that the query names, or
 // in the user's first program.
 func (a *API) shareCode(r *http.Request, caller base.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
-	var key core.ProgramKey
-	if text := r.URL.Query().Get("programId"); text != "" {
-		var err error
-		if key, err = core.ParseProgramKey("programId", text); err != nil {
-			return "", err
-		}
+	key, err := sharedProgram(r)
+	if err != nil {
+		return "", err
 	}
 	code, err := a.Engine.Users.ShareCode(r.Context(), caller.Tenant.Alias, account, user, key)
 	return code.Code, err
+}
+
+// sharedProgram reads the query parameter programId; "" if it is missing.
+func sharedProgram(r *http.Request) (core.ProgramKey, error) {
+	text := r.URL.Query().Get("programId")
+	if text == "" {
+		return "", nil
+	}
+	return core.ParseProgramKey("programId", text)
 }
 
 // engagementOf reads the query parameter engagementMedium; "" if it is missing.

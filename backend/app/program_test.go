@@ -12,6 +12,7 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/text"
 )
 
 func aProgram(key core.ProgramKey) referral.Program {
@@ -26,6 +27,7 @@ func TestCreateProgram_ReturnsTheStoredProgram(t *testing.T) {
 	want := aProgram("gift")
 	want.Referrer = reward.Offer{Kind: reward.Credit, Amount: 5, Currency: "EUR"}
 	want.Limits = referral.Limits{Total: 3}
+	want.Invitations = map[text.Tag]text.Invitation{"de": {Subject: "Betreff", Message: "{reward} \u2028 \"bei\" {shop}"}}
 	b.pass(core.Second)
 	got, err := b.Programs.Create(t.Context(), b.tenant, want)
 	require.NoError(t, err)

@@ -65,6 +65,7 @@ func TestCallers(t *testing.T) {
 		{`mutation{redeemUserCredit(` + annas + `,redeemCreditInput:{amount:1,unit:"POINT"}){unit}}`, 403, 403, 401},
 		{`mutation{upsertWebhookSubscription(webhookSubscriptionInput:{endpointUrl:"https://a.example/"}){name}}`, 403, 403, 401},
 		{`mutation{testWebhookSubscription(endpointUrl:"https://a.example/"){subscription{name}}}`, 403, 403, 401},
+		{`mutation{setProgramInvitations(programId:"classic",invitations:[]){id}}`, 403, 403, 401},
 		{`mutation{deleteWebhookSubscription(endpointUrl:"https://a.example/"){deletedCount}}`, 403, 403, 401},
 		{`mutation{createUserAnalyticsEvent(eventMeta:{` + anna + `,programId:"classic",type:USER_REFERRAL_PROGRAM_LOADED_EVENT})}`, 0, 403, 0},
 		{`mutation{upsertUser(userInput:{` + anna + `}){id}}`, 0, 403, 401},

@@ -86,6 +86,8 @@ type Request struct {
 	IP string
 	// Base is the origin of links to the service.
 	Base string
+	// AcceptLanguage is the header of this name.
+	AcceptLanguage string
 	// Remember sets a cookie that names a user whom the call identified without ids.
 	// The caller is the one that IdentifyCookieUser returned. It may be nil.
 	Remember func(base.Caller, core.UserID)

@@ -127,6 +127,13 @@ func (c *call) programs(ctx context.Context) ([]referral.Program, error) {
 	return *c.allPrograms, nil
 }
 
+// forgetPrograms makes the next call of programs read them again.
+func (c *call) forgetPrograms() {
+	c.programsMu.Lock()
+	defer c.programsMu.Unlock()
+	c.allPrograms = nil
+}
+
 type programArguments struct {
 	Filter argument
 	pageArguments

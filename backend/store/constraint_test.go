@@ -195,6 +195,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"order_replay", `program='x'`, "FOREIGN KEY constraint failed"},
 	{"intake", `trusted=2`, "CHECK constraint failed: trusted IN (0, 1)"},
 	{"event", `id='x', trusted=2`, "CHECK constraint failed: trusted IN (0, 1)"},
+	{"program", `key='x', invitations='[]'`, "CHECK constraint failed: json_type(invitations) = 'object'"},
 
 	{"program_reward", ``, "UNIQUE constraint failed: program_reward.tenant, program_reward.program, program_reward.key"},
 	{"program_reward", `program='x'`, "FOREIGN KEY constraint failed"},

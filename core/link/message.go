@@ -6,12 +6,14 @@ import (
 )
 
 // Message returns the URL to which a browser is redirected to share a link through a
-// medium, with a text (clients 1.6.7); ok is false for an unknown medium.
-func Message(m ShareMedium, words, shared string) (location string, ok bool) {
+// medium, with the subject and the text of an invitation (clients 1.6.7); ok is false
+// for an unknown medium. Only e-mails have a subject, and pins on Pinterest have it as
+// their description.
+func Message(m ShareMedium, subject, words, shared string) (location string, ok bool) {
 	to, both := url.QueryEscape(shared), url.QueryEscape(words+" "+shared)
 	switch m {
 	case "EMAIL":
-		return "mailto:?subject=" + percent(words) + "&body=" + percent(shared), true
+		return "mailto:?subject=" + percent(subject) + "&body=" + percent(words+"\r\n\r\n"+shared), true
 	case "SMS":
 		return "sms:?&body=" + percent(words+" "+shared), true
 	case "FACEBOOK":
@@ -27,7 +29,7 @@ func Message(m ShareMedium, words, shared string) (location string, ok bool) {
 	case "LINEMESSENGER":
 		return "https://line.me/R/msg/text/?" + both, true
 	case "PINTEREST":
-		return "https://www.pinterest.com/pin/create/button/?url=" + to + "&description=" + url.QueryEscape(words), true
+		return "https://www.pinterest.com/pin/create/button/?url=" + to + "&description=" + url.QueryEscape(subject), true
 	case "DIRECT", Unknown:
 		return shared, true
 	}

@@ -9,9 +9,9 @@ import (
 // The URL of every medium contains the whole link, and the link and the text are
 // escaped.
 func TestMessage(t *testing.T) {
-	const words, shared = "10 % off & more #1", "https://go.example/s/acme/ANN?rsShareMedium=SMS&x=ü"
+	const subject, words, shared = "Ü & 10 %", "10 % off & more #1", "https://go.example/s/acme/ANN?rsShareMedium=SMS&x=ü"
 	for _, m := range ShareMediums {
-		to, ok := Message(m, words, shared)
+		to, ok := Message(m, subject, words, shared)
 		if !ok {
 			t.Errorf("%s has no URL", m)
 			continue
@@ -31,13 +31,14 @@ func TestMessage(t *testing.T) {
 		}
 	}
 	for _, m := range []ShareMedium{"EMAIL", "SMS"} {
-		to, _ := Message(m, words, shared)
-		if _, query, _ := strings.Cut(to, "?"); !strings.HasSuffix(value(query, "body"), shared) {
+		to, _ := Message(m, subject, words, shared)
+		_, query, _ := strings.Cut(to, "?")
+		if !strings.HasSuffix(value(query, "body"), shared) || !strings.HasPrefix(value(query, "body"), words) || m == "EMAIL" && value(query, "subject") != subject {
 			t.Errorf("%s: %s", m, to)
 		}
 	}
 	for _, m := range []ShareMedium{"", "facebook", "REMINDER", "javascript:"} {
-		if to, ok := Message(m, words, shared); ok {
+		if to, ok := Message(m, subject, words, shared); ok {
 			t.Errorf("%q gives %s", m, to)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"kith/core/conversion"
 	"kith/core/link"
 	"kith/core/reward"
+	"kith/core/text"
 )
 
 // Limits of programs. Every user gets a code in each program, so a tenant has few
@@ -45,6 +47,9 @@ type Program struct {
 	Limits Limits
 	// Fraud is the handling of fraud signals.
 	Fraud FraudPolicy
+	// Invitations are the program's own texts that users send to friends, by language.
+	// Other languages have the default text.
+	Invitations map[text.Tag]text.Invitation
 	// Created and Modified are set by the store.
 	Created, Modified core.Time
 }
@@ -113,12 +118,47 @@ func (p Program) Check() error {
 	for _, err := range []error{
 		p.Conversion.Check(), p.checkEarning("rewards.referrer", p.Earning(ReferrerSide)), p.checkEarning("rewards.referred", p.Earning(ReferredSide)),
 		p.Limits.check(), p.checkPeriod(), p.Fraud.check(),
+		checkInvitations(p.Invitations),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkInvitations returns an error about the first invalid invitation, in the order of
+// the languages.
+func checkInvitations(all map[text.Tag]text.Invitation) error {
+	if len(all) > text.MaxInvitations {
+		return core.Invalid("invitations", "must not have more than "+strconv.Itoa(text.MaxInvitations)+" languages")
+	}
+	for _, tag := range InvitationTags(all) {
+		at := "invitations." + string(tag)
+		if text.TagOf(string(tag)) != tag {
+			return core.Invalid(at, "must be a locale such as en or pt-BR")
+		}
+		if err := all[tag].Check(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Invite returns the text that a user sends to a friend, in the first of the wanted
+// languages that exists, and its language.
+func (p Program) Invite(wanted []text.Tag) (text.Invitation, text.Tag) {
+	return text.Invite(wanted, p.Invitations, p.LandingURL, p.Name, text.OfReward(p.Referred))
+}
+
+// InvitationTags returns the languages of invitations in alphabetical order.
+func InvitationTags(all map[text.Tag]text.Invitation) []text.Tag {
+	tags := make([]text.Tag, 0, len(all))
+	for tag := range all {
+		tags = append(tags, tag)
+	}
+	slices.Sort(tags)
+	return tags
 }
 
 func checkSharing(p link.Program) error {

@@ -7,6 +7,7 @@ import (
 
 	"kith/core"
 	"kith/core/reward"
+	"kith/core/text"
 )
 
 func soundProgram() Program { return DefaultProgram("https://shop.example/") }
@@ -50,6 +51,20 @@ func TestProgram_Check(t *testing.T) {
 		"limits.discountPercent": {func(p *Program) { p.Limits.Discount = -1 }, func(p *Program) { p.Limits.Discount = 10001 }},
 		"fraud.handling":         {func(p *Program) { p.Fraud.Handling = "none" }},
 		"fraud.signals.ip":       {func(p *Program) { p.Fraud.BySignal = map[Signal]Handling{SignalIP: ""} }},
+		"invitations": {func(p *Program) {
+			p.Invitations = map[text.Tag]text.Invitation{}
+			for i := range text.MaxInvitations + 1 {
+				p.Invitations[text.Tag("a"+string(rune('a'+i%26))+string(rune('a'+i/26)))] = text.Invitation{Subject: "s", Message: "m"}
+			}
+		}},
+		"invitations.german": {func(p *Program) { p.Invitations = map[text.Tag]text.Invitation{"german": {Subject: "s", Message: "m"}} }},
+		"invitations.pt_BR":  {func(p *Program) { p.Invitations = map[text.Tag]text.Invitation{"pt_BR": {Subject: "s", Message: "m"}} }},
+		"invitations.de.subject": {func(p *Program) {
+			p.Invitations = map[text.Tag]text.Invitation{"de": {Message: "m"}, "fr": {}}
+		}},
+		"invitations.fr.message": {func(p *Program) {
+			p.Invitations = map[text.Tag]text.Invitation{"de": {Subject: "s", Message: "m"}, "fr": {Subject: "s", Message: "{name}"}}
+		}},
 		"fraud.dailyRewardLimit": {func(p *Program) { p.Fraud.DailyRewards = -1 }},
 	} {
 		for i, change := range broken {

@@ -14,7 +14,10 @@ import (
 //
 // {shop} is replaced by the host of the landing page, {program} by the name of the
 // program, and {reward} by what the friend gets.
-type Invitation struct{ Subject, Message string }
+type Invitation struct {
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+}
 
 // Limits of the invitations of a program.
 const (

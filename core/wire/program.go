@@ -11,6 +11,7 @@ import (
 	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/text"
 )
 
 // ParseProgram parses the body of POST /programs and PUT /programs/{key}: a whole
@@ -67,6 +68,8 @@ func (p *programParser) take(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, p.limits)
 	case "fraud":
 		return r.nested(key, v, p.fraud)
+	case "invitations":
+		return r.nested(key, v, p.invitation)
 	// These are in a program that a caller read and sends back.
 	case "dateCreated", "dateModified":
 		var n *int64
@@ -164,6 +167,38 @@ func (p *programParser) fraud(r *reader, key string, v *fastjson.Value) bool {
 		return r.count(&p.p.Fraud.DailyRewards, key, v)
 	}
 	return false
+}
+
+// invitation reads the invitation in one language.
+func (p *programParser) invitation(r *reader, key string, v *fastjson.Value) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	tag, err := text.ParseTag(r.path(key), key)
+	if err != nil {
+		return r.fail(err)
+	}
+	if _, given := p.p.Invitations[tag]; given {
+		return r.fail(core.Invalid(r.path(key), "is given twice, in two spellings"))
+	}
+	if len(p.p.Invitations) == text.MaxInvitations {
+		return r.fail(core.Invalid("invitations", "must not have more than "+strconv.Itoa(text.MaxInvitations)+" languages"))
+	}
+	var i text.Invitation
+	r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "subject":
+			return take(r.text, &i.Subject, key, v)
+		case "message":
+			return take(r.text, &i.Message, key, v)
+		}
+		return false
+	})
+	if p.p.Invitations == nil {
+		p.p.Invitations = map[text.Tag]text.Invitation{}
+	}
+	p.p.Invitations[tag] = i
+	return true
 }
 
 func (p *programParser) signal(r *reader, key string, v *fastjson.Value) bool {
@@ -288,6 +323,14 @@ func appendProgram(b []byte, p referral.Program) []byte {
 	}
 	w.object("limits", func() { w.limits(p.Limits) })
 	w.object("fraud", func() { w.fraudPolicy(p.Fraud) })
+	w.object("invitations", func() {
+		for _, tag := range referral.InvitationTags(p.Invitations) {
+			w.object(string(tag), func() {
+				w.text("subject", p.Invitations[tag].Subject)
+				w.text("message", p.Invitations[tag].Message)
+			})
+		}
+	})
 	w.date("dateCreated", p.Created)
 	w.date("dateModified", p.Modified)
 	w.close()

@@ -8,12 +8,13 @@ import (
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/text"
 )
 
 const fullProgram = `{"id":"spring","name":"Spring","sharing":{"url":"https://s.example/","allowedHosts":["p.example"],"cookieExpiryDuration":"P14D"},` +
 	`"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","credit":1500,"currency":"EUR","name":null,"description":null,"expiryDuration":"P90D","scheduleDuration":null},"referred":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":12.5,"name":"Welcome","description":"Off","expiryDuration":null,"scheduleDuration":"PT1H"}},` +
 	`"limits":{"rewards":20,"rewardsInPeriod":5,"period":"P30D","discountPercent":50},` +
-	`"fraud":{"handling":"PENDING","signals":{"name":"NONE","ip":"DENY"},"dailyRewardLimit":3},"dateCreated":1,"dateModified":2}`
+	`"fraud":{"handling":"PENDING","signals":{"name":"NONE","ip":"DENY"},"dailyRewardLimit":3},"invitations":{"de":{"subject":"{reward}","message":"Schau mal: {shop}"},"pt-BR":{"subject":"s","message":"m"}},"dateCreated":1,"dateModified":2}`
 
 func TestParseProgram(t *testing.T) {
 	got, err := ParseProgram("", []byte(fullProgram))
@@ -30,6 +31,7 @@ func TestParseProgram(t *testing.T) {
 			referral.SignalName: referral.HandleNone, referral.SignalIP: referral.HandleDeny,
 		}},
 	}
+	want.Invitations = map[text.Tag]text.Invitation{"de": {Subject: "{reward}", Message: "Schau mal: {shop}"}, "pt-BR": {Subject: "s", Message: "m"}}
 	want.Created, want.Modified = 1, 2
 	got.Created, got.Modified = 1, 2 // the body's are ignored
 	if text := string(Program(got)); text != fullProgram || string(Program(want)) != fullProgram {

@@ -50,6 +50,21 @@ changed                   DATE
 	} {
 		require.Contains(t, did("update", "spring", "--referrer-reward", reward[0]), "referrer earns            "+reward[1]+"\n")
 	}
+	invited := did("update", "spring", "--invitation-subject", "de=Spar {reward}; jetzt", "--invitation-message", "de=Schau mal, bei {shop}", "--invitation-subject", "nl=Kijk", "--invitation-message", "nl=Bij {shop}")
+	require.Contains(t, invited, "invitation in de          Spar {reward}; jetzt | Schau mal, bei {shop}\n")
+	require.Contains(t, invited, "invitation in nl          Kijk | Bij {shop}\n")
+	require.Contains(t, did("update", "spring", "--invitation-subject", "de=Neu"), "invitation in de          Neu | Schau mal, bei {shop}\n")
+	require.NotContains(t, did("update", "spring", "--default-invitation", "de", "--default-invitation", "nl"), "invitation in")
+	for args, says := range map[string]string{
+		"--invitation-subject fr=Regarde": "invitation-message: fr must not be empty",
+		"--invitation-subject french=x":   "invitation-subject: must be a locale such as en or pt-BR",
+		"--default-invitation ?":          "default-invitation: must be a locale such as en or pt-BR",
+		"--invitation-message nl={name}":  "invitation-subject: nl must not be empty",
+	} {
+		_, errOut, status := s.run(t, nil, append(strings.Fields("program update spring --tenant demo"), strings.Fields(args)...)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, errOut, says, args)
+	}
 	codes := filepath.Join(s.data, "codes.txt")
 	require.NoError(t, os.WriteFile(codes, []byte("GIFT-1\n\n  GIFT-2 \nGIFT-1\n"), 0o600))
 	did("update", "spring", "--referred-reward", "FUELTANK 10%")

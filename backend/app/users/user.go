@@ -14,6 +14,7 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
+	"kith/core/text"
 	"kith/core/wire"
 )
 
@@ -122,36 +123,54 @@ func (us *Users) PublicByCode(ctx context.Context, tenant core.TenantAlias, code
 // program. If key is empty, it is the user's first program. The error is not-found for
 // an unknown user, and for a program in which the user has no code.
 func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
+	_, code, err := us.sharer(ctx, tenant, account, id, key)
+	return code, err
+}
+
+// sharer returns a user and the code in the user's share link; see ShareCode.
+func (us *Users) sharer(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.User, referral.UserCode, error) {
 	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
 	if err != nil {
-		return referral.UserCode{}, err
+		return user, referral.UserCode{}, err
 	}
 	if key == "" {
 		key = user.FirstProgram()
 	}
 	for _, c := range user.LinkNames() {
 		if c.Program == key {
-			return c, nil
+			return user, c, nil
 		}
 	}
-	return referral.UserCode{}, core.NotFound("this user has no code in this program")
+	return user, referral.UserCode{}, core.NotFound("this user has no code in this program")
 }
 
-// ProgramName returns the name of the program of a code, which is the text next to a
-// shared link. An unknown code is a not-found error.
-func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (string, error) {
-	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
-	if err == nil && !known {
-		err = wire.UnknownCode()
-	}
+// Sharing is what a user shares: a link, and the text for it.
+type Sharing struct {
+	// Code is the code in the share link.
+	Code       core.ReferralCode
+	Invitation text.Invitation
+	// Language is that of the invitation.
+	Language text.Tag
+}
+
+// Invitation returns what a user shares in a program; see ShareCode. page and browser
+// are the languages that the page and the browser ask for; the language of the user
+// counts after that of the page.
+func (us *Users) Invitation(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey, page, browser string) (s Sharing, err error) {
+	user, code, err := us.sharer(ctx, tenant, account, id, key)
 	if err != nil {
-		return "", err
+		return Sharing{}, err
 	}
-	p, err := programdb.ByKey(ctx, us.DB.Reads, tenant, c.Program)
-	return p.Name, err
+	p, err := programdb.ByKey(ctx, us.DB.Reads, tenant, code.Program)
+	if err != nil {
+		return Sharing{}, err
+	}
+	s.Code = code.Code
+	s.Invitation, s.Language = p.Invite(text.Wanted(page, user.Locale, browser))
+	return s, nil
 }
 
 // Block stops a user from referring others. The user's codes are then unknown to callers

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/text"
 )
 
 type programCommand struct {
@@ -61,9 +63,13 @@ type programFlags struct {
 	Period             *time.Duration `help:"Period of --max-rewards-in-period, such as 720h." placeholder:"DURATION"`
 	MaxDiscount        *string        `help:"Largest sum of a user's percentage discounts, such as '50%'; '0%' is no limit. Default: 0%." placeholder:"PERCENT"`
 
-	Fraud        *string           `help:"What happens to a referral that looks like fraud: none, pending (rewards wait for moderation) or deny. Default: none." placeholder:"HANDLING"`
-	FraudSignal  map[string]string `help:"What happens on one fraud signal, such as ip=pending. Signals: name, email, tempEmail, ip, rate and dailyReferralRewardLimit. May be repeated; 'default' means as --fraud." placeholder:"SIGNAL=HANDLING"`
-	DailyRewards *int64            `help:"Rewards of one referrer within 24 hours above which the signal dailyReferralRewardLimit is set; 0 is never. Default: 0." placeholder:"N"`
+	Fraud             *string           `help:"What happens to a referral that looks like fraud: none, pending (rewards wait for moderation) or deny. Default: none." placeholder:"HANDLING"`
+	FraudSignal       map[string]string `help:"What happens on one fraud signal, such as ip=pending. Signals: name, email, tempEmail, ip, rate and dailyReferralRewardLimit. May be repeated; 'default' means as --fraud." placeholder:"SIGNAL=HANDLING"`
+	InvitationSubject map[string]string `mapsep:"none" help:"Subject of the invitation that users send to friends, in a language, such as 'de=Schau mal'. {shop}, {program} and {reward} are replaced. May be repeated." placeholder:"LOCALE=TEXT"`
+	InvitationMessage map[string]string `mapsep:"none" help:"Text of the invitation, in front of the share link. A language needs both. May be repeated." placeholder:"LOCALE=TEXT"`
+	DefaultInvitation []string          `sep:"none" help:"Language whose invitation becomes the default text again. May be repeated." placeholder:"LOCALE"`
+
+	DailyRewards *int64 `help:"Rewards of one referrer within 24 hours above which the signal dailyReferralRewardLimit is set; 0 is never. Default: 0." placeholder:"N"`
 }
 
 type programListCommand struct{ tenantFlags }
@@ -268,6 +274,9 @@ func (f *programFlags) apply(p *referral.Program) error {
 		parse(&p.Fraud.Handling, "fraud", f.Fraud, parseHandling),
 		f.signals(&p.Fraud),
 	)
+	if err == nil {
+		err = f.invitations(p)
+	}
 	setDays(&p.Referrer.ValidFor, f.ReferrerExpiryDays)
 	setDays(&p.Referred.ValidFor, f.ReferredExpiryDays)
 	return err
@@ -299,6 +308,43 @@ func (f *programFlags) signals(p *referral.FraudPolicy) error {
 		}
 	}
 	p.BySignal = bySignal
+	return nil
+}
+
+// invitations changes the given parts of the program's invitations.
+func (f *programFlags) invitations(p *referral.Program) error {
+	all := maps.Clone(p.Invitations)
+	if all == nil {
+		all = map[text.Tag]text.Invitation{}
+	}
+	for _, locale := range f.DefaultInvitation {
+		tag, err := text.ParseTag("default-invitation", locale)
+		if err != nil {
+			return err
+		}
+		delete(all, tag)
+	}
+	for _, part := range []struct {
+		flag  string
+		texts map[string]string
+		set   func(*text.Invitation, string)
+	}{
+		{"invitation-subject", f.InvitationSubject, func(i *text.Invitation, s string) { i.Subject = s }},
+		{"invitation-message", f.InvitationMessage, func(i *text.Invitation, s string) { i.Message = s }},
+	} {
+		for locale, words := range part.texts {
+			tag, err := text.ParseTag(part.flag, locale)
+			if err != nil {
+				return err
+			}
+			i := all[tag]
+			part.set(&i, words)
+			all[tag] = i
+		}
+	}
+	if p.Invitations = all; len(all) == 0 {
+		p.Invitations = nil
+	}
 	return nil
 }
 
@@ -411,8 +457,14 @@ func asFlag(err error) error {
 		"id": "key", "name": "name", "sharing.url": "landing-url", "sharing.allowedHosts": "allow-host", "sharing.cookieExpiryDuration": "cookie-life",
 		"rewards.referrer": "referrer-reward", "rewards.referred": "referred-reward", "limits.rewards": "max-rewards",
 		"limits.rewardsInPeriod": "max-rewards-in-period", "limits.period": "period", "limits.discountPercent": "max-discount",
-		"fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",
+		"invitations": "invitation-message", "fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",
 	} {
+		if part, ok := strings.CutPrefix(known.Field, "invitations."); ok {
+			tag, part, _ := strings.Cut(part, ".")
+			flagged := *known
+			flagged.Field, flagged.Message = "invitation-"+part, tag+" "+known.Message
+			return &flagged
+		}
 		if rest, ok := strings.CutPrefix(known.Field, field); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			flagged := *known
 			flagged.Field = flag

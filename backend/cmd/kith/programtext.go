@@ -30,6 +30,9 @@ func showProgram(out io.Writer, p referral.Program) error {
 	line("most discount", percentLimit(p.Limits.Discount))
 	line("fraud", handlingText(p.Fraud))
 	line("daily rewards", limitText(p.Fraud.DailyRewards, ""))
+	for _, tag := range referral.InvitationTags(p.Invitations) {
+		line("invitation in "+string(tag), p.Invitations[tag].Subject+" | "+strings.ReplaceAll(p.Invitations[tag].Message, "\n", " "))
+	}
 	line("made", dateText(p.Created))
 	line("changed", dateText(p.Modified))
 	return w.Flush()
