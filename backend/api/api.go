@@ -19,6 +19,7 @@ import (
 	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/origin"
+	texts "kith/core/text"
 	"kith/core/wire"
 	"kith/wasm/bodies"
 )
@@ -180,8 +181,25 @@ func (a *API) adapt(h handler) http.Handler {
 		if status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", challenge(r))
 		}
+		if p, ok := errorPage(r, status); ok {
+			for _, h := range p.Headers() {
+				w.Header().Set(h[0], h[1])
+			}
+			writeAs(w, w.Header().Get("Content-Type"), status, []byte(p.HTML))
+			return
+		}
 		writeJSON(w, status, body)
 	})
+}
+
+// errorPage returns the page that a browser gets in place of the JSON of an error, on
+// paths of links that people open; ok is false for other clients and paths.
+func errorPage(r *http.Request, status int) (p texts.Page, ok bool) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if !reads || !link.OpenedByPeople(r.URL.Path) || !texts.WantsPage(strings.Join(r.Header.Values("Accept"), ",")) {
+		return p, false
+	}
+	return texts.ErrorPage(status, texts.Wanted(link.Locale(r.URL.RawQuery), "", r.Header.Get("Accept-Language"))), true
 }
 
 // challenge returns the value of WWW-Authenticate (RFC 9110, 11.6.1). It leaves out

@@ -76,7 +76,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sharing, err := a.Engine.Users.Invitation(r.Context(), caller.Tenant.Alias, account, user, program, q.Get("locale"), r.Header.Get("Accept-Language"))
+	sharing, err := a.Engine.Users.Invitation(r.Context(), caller.Tenant.Alias, account, user, program, q.Get(link.LocaleParameter), r.Header.Get("Accept-Language"))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ const (
 	LandingPageParameter      = "rsLandingPage"
 )
 
+// LocaleParameter is the query parameter with the language of a page.
+const LocaleParameter = "locale"
+
 // Program is the part of a referral program that share links need.
 type Program struct {
 	Key core.ProgramKey

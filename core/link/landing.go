@@ -74,6 +74,9 @@ func value(query, name string) string {
 	return ""
 }
 
+// Locale returns the language that a query asks for, or "".
+func Locale(query string) string { return value(query, LocaleParameter) }
+
 // has reports whether a query has a parameter of that name.
 func has(query, name string) bool {
 	for pair := range strings.SplitSeq(query, "&") {

@@ -24,3 +24,17 @@ func TestOriginOf(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenedByPeople(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/s/acme/ANN": true, "/s/acme": true, "/a/acme/message/redirect/EMAIL": true,
+		"/s": false, "/": false, "/a/acme/widgets/x": false, "/a/message/x": false, "/a/acme/messages/x": false, "/api/v1/acme/users": false,
+	} {
+		if got := OpenedByPeople(path); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+	if got := Locale("a=1&locale=pt_BR"); got != "pt_BR" || Locale("locales=de") != "" {
+		t.Errorf("locale %q", got)
+	}
+}

@@ -20,6 +20,17 @@ func OwnPath(path string) bool {
 	return path == "/healthz" || path == ReadyPath || path == ScriptPath || strings.HasPrefix(path, "/a/") && browserPath(path[len("/a/"):])
 }
 
+// OpenedByPeople reports whether a path is that of a link that people open in a browser:
+// a share link or a message link. An error there is shown as a page to a browser.
+func OpenedByPeople(path string) bool {
+	if strings.HasPrefix(path, "/s/") {
+		return true
+	}
+	rest, ok := strings.CutPrefix(path, "/a/")
+	_, rest, _ = strings.Cut(rest, "/")
+	return ok && strings.HasPrefix(rest, "message/")
+}
+
 // browserPath reports whether a path after /a/ is one that scripts and messages
 // request (clients 1.6): a tenant, then one of a few names. A shop may have other
 // pages below /a/.

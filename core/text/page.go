@@ -22,12 +22,19 @@ type Page struct {
 	HTML     string
 }
 
-// Headers of a Page. The policy admits the page's own style, by its digest, and nothing
-// else.
-const (
-	PageType   = "text/html; charset=utf-8"
-	PagePolicy = "default-src 'none'; style-src '" + pageStyleDigest + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+// pagePolicy admits the page's own style, by its digest, and nothing else.
+const pagePolicy = "default-src 'none'; style-src '" + pageStyleDigest + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Headers returns the headers of the page, with their names in lower case.
+func (p Page) Headers() [5][2]string {
+	return [...][2]string{
+		{"content-type", "text/html; charset=utf-8"},
+		{"content-language", string(p.Language)},
+		{"content-security-policy", pagePolicy},
+		{"x-content-type-options", "nosniff"},
+		{"vary", "Accept, Accept-Language"},
+	}
+}
 
 // pageStyle is the style of the page, and pageStyleDigest its digest, which a test
 // computes again.
@@ -52,7 +59,7 @@ func ErrorPage(status int, wanted []Tag) Page {
 	}
 	return Page{Language: Languages[i], HTML: `<!doctype html><html lang="` + string(Languages[i]) + `" dir="` + Languages[i].Direction() +
 		`"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>` +
-		title + `</title><style>` + pageStyle + `</style></head><body><main><h1>` + title + `</h1><p>` + text + `</p></main></body></html>` + "\n"}
+		title + `</title><style>` + pageStyle + `</style></head><body><main><h1>` + title + `</h1><p>` + text + `</p></main></body></html>`}
 }
 
 // WantsPage reports whether the client of an Accept header is a browser that shows a

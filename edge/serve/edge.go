@@ -19,6 +19,8 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/text"
 	"kith/core/wire"
 	"kith/edge/abi"
 	"kith/edge/route"
@@ -80,7 +82,7 @@ func (e Edge) Serve(in *abi.Request) abi.Response {
 		}
 	}
 	if err != nil {
-		if response = failure(err); response.Status >= 500 {
+		if response = r.failure(err); response.Status >= 500 {
 			r.logError(err)
 		}
 	}
@@ -234,8 +236,18 @@ func jsonResponse(status int, body []byte) abi.Response {
 	}
 }
 
-func failure(err error) abi.Response {
+// failure returns the response for an error: a page to a browser that opened a link,
+// and JSON to any other client.
+func (r *request) failure(err error) abi.Response {
 	response := jsonResponse(wire.Failure(err))
+	if (r.Method == "GET" || r.Method == "HEAD") && link.OpenedByPeople(r.path) && text.WantsPage(r.headers("accept", ",")) {
+		page := text.ErrorPage(response.Status, text.Wanted(link.Locale(r.query), "", r.header("accept-language")))
+		response.Headers = []abi.Header{{Name: "cache-control", Value: wire.CacheControl}}
+		for _, h := range page.Headers() {
+			response.Headers = append(response.Headers, abi.Header{Name: h[0], Value: h[1]})
+		}
+		response.Body = []byte(page.HTML)
+	}
 	if after := wire.RetryAfter(response.Status); after != "" {
 		response.Headers = append(response.Headers, abi.Header{Name: "retry-after", Value: after})
 	}

@@ -239,6 +239,27 @@ func TestServe_Faults(t *testing.T) {
 	require.Contains(t, string(got.Body), "the database does not have the schema of this edge")
 }
 
+// A person who opens a link that the edge cannot look up gets a page, and any other
+// client JSON.
+func TestServe_PageForPeople(t *testing.T) {
+	s := newSite(t)
+	s.variables["backend_url"] = "http://127.0.0.1:1"
+	got := s.ask("GET", "/s/shop/NOBODY", "", "accept: text/html,*/*;q=0.8", "accept-language: de-AT,de;q=0.9")
+	require.Equal(t, 503, got.Status)
+	require.Equal(t, "text/html; charset=utf-8", got.header("content-type"))
+	require.Equal(t, "de", got.header("content-language"))
+	require.Equal(t, "private, no-store", got.header("cache-control"))
+	require.Contains(t, got.header("content-security-policy"), "default-src 'none'")
+	require.NotEmpty(t, got.header("retry-after"))
+	require.NotEmpty(t, got.header(core.RequestIDHeader))
+	require.Contains(t, string(got.Body), "<h1>Dieser Link funktioniert gerade nicht</h1>")
+	for _, ask := range [][2]string{{"/s/shop/NOBODY", "accept: application/json"}, {"/s/shop/NOBODY", "accept: */*"}, {"/healthz", "accept: text/html"}} {
+		got := s.ask("GET", ask[0], "", ask[1])
+		require.Equal(t, 503, got.Status)
+		require.Equal(t, "application/json", got.header("content-type"), "%s %s", ask[0], ask[1])
+	}
+}
+
 // Browsers cache the script for an hour, or permanently under the URL of its version,
 // and revalidate it by its tag.
 func TestServe_Script(t *testing.T) {
