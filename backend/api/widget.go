@@ -27,7 +27,7 @@ func (a *API) widgetRoutes() routes {
 // widgetRequest reads the query parameters that choose a widget.
 func (a *API) widgetRequest(r *http.Request) (in widgets.Request, err error) {
 	q := r.URL.Query()
-	in.Base = a.origin(r)
+	in.Base, in.AcceptLanguage = a.origin(r), r.Header.Get("Accept-Language")
 	if in.Type, err = widget.ParseType("widgetType", q.Get("widgetType")); err != nil {
 		return in, err
 	}

@@ -99,7 +99,7 @@ func (e *Engine) addUsers(b *base.Base) {
 func (e *Engine) addRewards(b *base.Base) {
 	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = b, b, b, b
 	e.Programs = programs.Programs{Base: b, FuelTanks: &e.FuelTanks}
-	e.Widgets = widgets.Widgets{Base: b, Users: &e.Users, Rewards: &e.Rewards}
+	e.Widgets = widgets.Widgets{Base: b, Users: &e.Users}
 }
 
 func (e *Engine) addJobs(b *base.Base) {

@@ -14,6 +14,7 @@ import (
 	"kith/core/analytics"
 	"kith/core/auth"
 	"kith/core/referral"
+	"kith/core/reward"
 	"kith/core/rules"
 	"kith/core/widget"
 	"kith/core/wire"
@@ -228,4 +229,70 @@ func TestPutWidget_AtMost200(t *testing.T) {
 	_, total, err := b.Widgets.List(t.Context(), b.tenant, base.Page{})
 	require.NoError(t, err)
 	require.Equal(t, widget.MaxPerTenant, total)
+}
+
+// A widget shows the rewards of its own program, and those of no program, and why some
+// are pending.
+func TestRenderWidget_RewardsOfItsProgram(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	tank := aProgram("tank")
+	tank.Referrer = reward.Offer{Kind: reward.FuelTank, Amount: 1500, Unit: reward.UnitPercent}
+	tank.Fraud.BySignal = map[referral.Signal]referral.Handling{referral.SignalName: referral.HandlePending}
+	_, err := b.Programs.Create(t.Context(), b.tenant, tank)
+	require.NoError(t, err)
+	_, err = b.FuelTanks.Fill(t.Context(), b.tenant, "tank", referral.ReferrerSide, []string{"ONE"})
+	require.NoError(t, err)
+	first, last := "Anna", "Alm"
+	b.identify(t, "anna", func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last })
+	anna, err := b.Users.ByID(t.Context(), b.tenant, "anna", "u")
+	require.NoError(t, err)
+	codes := map[core.ProgramKey]core.ReferralCode{}
+	for _, c := range anna.User.Codes {
+		codes[c.Program] = c.Code
+	}
+	for _, friend := range []struct {
+		name    string
+		program core.ProgramKey
+	}{{"carl", "classic"}, {"cleo", "tank"}, {"dora", "tank"}} {
+		b.pass(core.Minute)
+		b.identify(t, friend.name, func(in *rules.Identification) {
+			in.Update.Claims = []referral.Claim{{Code: codes[friend.program], Source: referral.SourceCodes}}
+		})
+		b.sync(t, friend.name, referral.Paid, "")
+	}
+	b.pass(core.Minute)
+	b.identify(t, "emil", func(in *rules.Identification) { // a look-alike of Anna
+		in.Update.FirstName, in.Update.LastName = &first, &last
+		in.Update.Claims = []referral.Claim{{Code: codes["tank"], Source: referral.SourceCodes}}
+	})
+	b.sync(t, "emil", referral.Paid, "")
+	_, err = b.Rewards.Create(t.Context(), b.tenant, reward.Grant{
+		Account: "anna", User: "u", Source: reward.Manual, Scheduled: start + 30*core.Day,
+		Offer: reward.Offer{Kind: reward.Credit, Amount: 2, Unit: "months"},
+	})
+	require.NoError(t, err)
+	render := func(program core.ProgramKey) gjson.Result {
+		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "anna"), Type: widget.Type{Program: program, Key: widget.Referrer}})
+		require.NoError(t, err)
+		_, data := shown(t, w)
+		return data
+	}
+	classic, own := render("classic"), render("tank")
+	require.Equal(t, "You have: $10", classic.Get("have").String())
+	require.Equal(t, `[]`, classic.Get("codes").Raw)
+	require.Equal(t, `["2 months free"]`, classic.Get("pending.#.text").Raw)
+	require.Equal(t, start+30*core.Day, core.Time(classic.Get("pending.0.date").Int()))
+	require.Equal(t, gjson.Null, own.Get("have").Type)
+	require.Equal(t, `["ONE"]`, own.Get("codes.#.code").Raw, own.Raw)
+	require.Equal(t, `["15% off"]`, own.Get("codes.#.text").Raw)
+	require.Equal(t, `["SCHEDULED","FUEL_TANK","FUEL_TANK"]`, own.Get("pending.#.reason").Raw, own.Get("pending").Raw)
+	require.Equal(t, "Invite friends, get a coupon code for 15% off", own.Get("texts.title").String())
+
+	b.pass(core.Minute)
+	_, err = b.FuelTanks.Fill(t.Context(), b.tenant, "tank", referral.ReferrerSide, []string{"TWO", "THREE"})
+	require.NoError(t, err)
+	own = render("tank")
+	require.Equal(t, `["TWO","ONE"]`, own.Get("codes.#.code").Raw)
+	require.Equal(t, `["MODERATION","SCHEDULED"]`, own.Get("pending.#.reason").Raw, own.Get("pending").Raw)
 }

@@ -43,7 +43,7 @@ func (w *widgetNode) User(ctx context.Context) (*user, error) {
 type widgetArguments struct{ WidgetType, EngagementMedium, Locale argument }
 
 func (a widgetArguments) request(c *call) (in widgets.Request, err error) {
-	in.Caller, in.Base = c.Caller, c.Base
+	in.Caller, in.Base, in.AcceptLanguage = c.Caller, c.Base, c.AcceptLanguage
 	kind, err := a.WidgetType.text("widgetType")
 	if err != nil {
 		return in, err

@@ -18,10 +18,11 @@ func arabicPlural(n int64) Form {
 }
 
 // The Arabic texts are also the example of a language that is written from right to
-// left and has six plural forms. Numbers have European digits, as on most shop pages.
+// left and has six plural forms. Numbers have European digits, as on most
+// shop pages, and direction marks that keep a number and its sign in order.
 var arabic = Catalog{
 	numbers: numbers{
-		decimal: ".", group: ",", grouped: 4, percent: "{n}%", money: "{n}" + noBreak + "{symbol}",
+		decimal: ".", group: ",", grouped: 4, percent: "{n}\u200e%\u200e", money: "\u2066{n}" + noBreak + "{symbol}\u2069",
 		symbols: []string{"USD", "US$", "EUR", "€", "GBP", "£", "CAD", "CA$", "AUD", "AU$", "JPY", "¥", "SAR", "ر.س", "AED", "د.إ", "EGP", "ج.م", "INR", "₹", "CNY", "CN¥", "ILS", "₪"},
 	},
 	plural: arabicPlural, forms: []Form{Zero, One, Two, Few, Many},

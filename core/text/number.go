@@ -20,6 +20,9 @@ type numbers struct {
 	symbols []string
 }
 
+// minus is the sign of negative numbers.
+const minus = "\u2212"
+
 // noBreak is a blank at which a line does not break.
 const noBreak = "\u00a0"
 
@@ -27,7 +30,7 @@ const noBreak = "\u00a0"
 func (f numbers) format(value int64, fraction int) string {
 	sign, magnitude := "", uint64(value)
 	if value < 0 {
-		sign, magnitude = "\u2212", -magnitude
+		sign, magnitude = minus, -magnitude
 	}
 	digits := strconv.FormatUint(magnitude, 10)
 	if short := fraction + 1 - len(digits); short > 0 {
@@ -60,12 +63,11 @@ func (c *Catalog) Money(amount int64, currency string) string {
 		if c.numbers.symbols[i] != currency {
 			continue
 		}
-		unsigned, negative := strings.CutPrefix(number, "\u2212")
-		text := Fill(c.numbers.money, "n", unsigned, "symbol", c.numbers.symbols[i+1])
-		if negative {
-			text = "\u2212" + text
+		sign := ""
+		if strings.HasPrefix(c.numbers.money, "{symbol}") && amount < 0 {
+			sign, number = number[:len(minus)], number[len(minus):]
 		}
-		return text
+		return sign + Fill(c.numbers.money, "n", number, "symbol", c.numbers.symbols[i+1])
 	}
 	return number + noBreak + currency
 }

@@ -211,5 +211,11 @@ func (c *Catalog) Balance(b reward.Balance, most reward.BasisPoints) (have, debt
 	return c.value(b.Kind, Value{Amount: available, Unit: b.Unit, Currency: b.Currency}), ""
 }
 
-// Reward returns the text of a reward that was earned: its name or its value.
-func (c *Catalog) Reward(o reward.Offer) string { return c.Describe(OfReward(o)).Reward }
+// Earned returns the text of a reward that was earned, alone in a line: its name or its
+// value. Of a coupon code it is what the code is for.
+func (c *Catalog) Earned(o reward.Offer) string {
+	if o.Kind == reward.FuelTank {
+		o.Kind = reward.Credit
+	}
+	return c.Describe(OfReward(o)).Reward
+}

@@ -74,8 +74,11 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// plain replaces blanks at which a line does not break by usual ones.
-func plain(s string) string { return strings.NewReplacer(noBreak, " ", "\u202f", " ").Replace(s) }
+// plain replaces blanks at which a line does not break by usual ones, and removes marks of
+// direction.
+func plain(s string) string {
+	return strings.NewReplacer(noBreak, " ", "\u202f", " ", "\u200e", "", "\u2066", "", "\u2069", "").Replace(s)
+}
 
 func TestAmount(t *testing.T) {
 	for _, c := range []struct {
@@ -331,6 +334,27 @@ func TestWantsPage(t *testing.T) {
 	} {
 		if got := WantsPage(accept); got != want {
 			t.Errorf("%q: %t", accept, got)
+		}
+	}
+}
+
+func TestHeading(t *testing.T) {
+	for _, c := range []struct {
+		of          Heading
+		title, text string
+	}{
+		{Heading{User: true, Give: "10% off", Get: "$10"}, "Give 10% off, get $10", english.TextBoth},
+		{Heading{Give: "10% off", Get: "$10"}, "Give 10% off, get $10", english.TextSignIn},
+		{Heading{User: true, Give: "10% off"}, "Give your friends 10% off", english.TextShare},
+		{Heading{User: true, Get: "$10"}, "Invite friends, get $10", english.TextShare},
+		{Heading{User: true}, "Share with your friends", english.TextShare},
+		{Heading{Conversion: true, Referrer: "{reward}", Give: "10% off"}, "{reward} gives you 10% off", english.TextConversion},
+		{Heading{Conversion: true, Referrer: "Anna"}, "A gift from Anna", english.TextConversion},
+		{Heading{Conversion: true, Give: "10% off", Get: "$10"}, "Welcome! You get 10% off", english.TextConversion},
+		{Heading{Conversion: true}, "Welcome", english.TextConversion},
+	} {
+		if title, text := english.Heading(c.of); title != c.title || text != c.text {
+			t.Errorf("%+v: %q, %q", c.of, title, text)
 		}
 	}
 }

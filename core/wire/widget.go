@@ -11,6 +11,7 @@ import (
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/text"
 	"kith/core/widget"
 )
 
@@ -205,18 +206,27 @@ type WidgetInfo struct {
 	Code core.ReferralCode
 	// Links are the user's share links; the first one has no medium.
 	Links []WidgetLink
+	// Wanted are the languages of the texts, the most wanted first.
+	Wanted []text.Tag
 	// Private is true if the caller is the user or may see all of the user's data.
 	// Otherwise the fields below, except Values, are not shown.
 	Private       bool
 	Referrals     []WidgetReferral
 	ReferralCount int
-	// Rewards are the user's reward balances.
+	// Rewards are the user's reward balances in the program.
 	Rewards []reward.Balance
+	// Earned are the user's coupon codes and pending rewards in the program.
+	Earned widget.Earned
 	// ReferrerFirstName and ReferrerLastName are those of the user's referrer; empty
 	// if the user was not referred.
 	ReferrerFirstName, ReferrerLastName string
 	// Values is a JSON object, or empty.
 	Values string
+
+	// catalog has the texts, in language; dates is the locale for dates. WidgetScript
+	// sets them by Wanted.
+	catalog         *text.Catalog
+	language, dates text.Tag
 }
 
 // WidgetLink is a share link for a medium, or without one.
@@ -235,6 +245,7 @@ type WidgetReferral struct {
 // script: "<" is escaped, and so are U+2028 and U+2029, which older browsers do not
 // allow in strings.
 func WidgetScript(x WidgetInfo) string {
+	x.catalog, x.language, x.dates = text.For(x.Wanted)
 	w := writer{b: []byte("window.widgetIdent=")}
 	w.widgetIdent(x)
 	w.b = append(w.b, ";window.kith="...)
@@ -267,16 +278,18 @@ func (w *writer) widgetData(x WidgetInfo) {
 	w.object("program", func() {
 		w.text("id", string(x.Program.Key))
 		w.text("name", x.Program.Name)
-		w.widgetOffer("referred", x.Program.Referred)
-		w.widgetOffer("referrer", x.Program.Referrer)
+		w.widgetOffer("referred", x.Program.Referred, x.catalog)
+		w.widgetOffer("referrer", x.Program.Referrer, x.catalog)
 	})
 	w.widgetUser(x)
+	w.widgetTexts(x)
 	if x.Private {
 		w.key("referrals")
 		w.b = list(w.b, len(x.Referrals), func(b []byte, i int) []byte { return appendWidgetReferral(b, x.Referrals[i]) })
 		w.number("referralCount", int64(x.ReferralCount))
 		w.key("rewards")
 		w.b = append(w.b, RewardBalances(x.Rewards)...)
+		w.widgetEarned(x)
 	} else {
 		w.raw("referrals", "null")
 	}
@@ -312,14 +325,14 @@ func (w *writer) widgetUser(x WidgetInfo) {
 			}
 		})
 	})
-	if name := shortName(x.ReferrerFirstName, x.ReferrerLastName); x.Private && name != "" {
+	if name := x.referrer(); name != "" {
 		w.object("referredBy", func() { w.text("name", name) })
 	}
 }
 
 // widgetOffer writes the offer of a side, without settings for the service that
 // delivers it.
-func (w *writer) widgetOffer(name string, o reward.Offer) {
+func (w *writer) widgetOffer(name string, o reward.Offer, c *text.Catalog) {
 	if o.None() {
 		w.raw(name, "null")
 		return
@@ -330,10 +343,96 @@ func (w *writer) widgetOffer(name string, o reward.Offer) {
 		w.text("unit", o.InUnit())
 		if o.Kind == reward.PercentDiscount {
 			w.raw("discountPercent", o.Percent.String())
-			return
+		} else {
+			w.number("amount", o.Amount)
+			w.textOrNull("currency", o.Currency)
 		}
-		w.number("amount", o.Amount)
-		w.textOrNull("currency", o.Currency)
+		described := c.Describe(text.OfReward(o))
+		w.text("text", described.Reward)
+		w.key("terms")
+		w.b = appendTexts(w.b, described.Terms)
+	})
+}
+
+// referrer returns the name of the user's referrer, or "" if the caller may not see it.
+func (x WidgetInfo) referrer() string {
+	if !x.Private || x.User == nil {
+		return ""
+	}
+	return shortName(x.ReferrerFirstName, x.ReferrerLastName)
+}
+
+// widgetTexts writes the language of the widget, its texts, and the invitation that the
+// user sends. A template fills {date}, {n}, {count} and {code} in.
+func (w *writer) widgetTexts(x WidgetInfo) {
+	w.text("language", string(x.language))
+	w.text("locale", string(x.dates))
+	w.text("direction", x.language.Direction())
+	c := x.catalog
+	title, sentence := c.Heading(text.Heading{
+		Conversion: x.Type.Key == widget.Conversion, User: x.User != nil, Referrer: x.referrer(),
+		Give: c.Describe(text.OfReward(x.Program.Referred)).Reward, Get: c.Describe(text.OfReward(x.Program.Referrer)).Reward,
+	})
+	w.object("texts", func() {
+		for _, t := range [...][2]string{
+			{"title", title}, {"text", sentence}, {"link", c.Link}, {"copy", c.Copy}, {"copied", c.Copied}, {"copyCode", c.CopyCode},
+			{"share", c.Share}, {"email", c.Email}, {"close", c.Close}, {"friends", c.Friends}, {"latestOf", c.LatestOf},
+			{"noFriends", c.NoFriends}, {"aFriend", c.AFriend}, {"joined", c.Joined}, {"complete", c.Complete}, {"ended", c.Ended},
+			{"codes", c.Codes}, {"codeUntil", c.CodeUntil}, {"pending", c.Pending}, {"pendingUntil", c.PendingUntil},
+			{"pendingReview", c.PendingReview}, {"pendingCodes", c.PendingCodes},
+		} {
+			w.text(t[0], t[1])
+		}
+	})
+	if x.User == nil {
+		return
+	}
+	invitation, _ := x.Program.Invite(x.Wanted)
+	w.object("invitation", func() {
+		w.text("subject", invitation.Subject)
+		w.text("message", invitation.Message)
+	})
+}
+
+// widgetEarned writes what the user has, as texts, and lists the user's coupon codes
+// and pending rewards.
+func (w *writer) widgetEarned(x WidgetInfo) {
+	var have, debts []string
+	for _, b := range x.Rewards {
+		has, debt := x.catalog.Balance(b, x.Program.Limits.Discount)
+		if has != "" {
+			have = append(have, has)
+		}
+		if debt != "" {
+			debts = append(debts, debt)
+		}
+	}
+	if len(have) == 0 {
+		w.raw("have", "null")
+	} else {
+		w.text("have", text.Fill(x.catalog.Have, "rewards", x.catalog.Listed(have)))
+	}
+	w.key("debts")
+	w.b = appendTexts(w.b, debts)
+	w.key("codes")
+	w.b = list(w.b, len(x.Earned.Codes), func(b []byte, i int) []byte {
+		w, code := writer{b: b}, x.Earned.Codes[i]
+		w.open()
+		w.text("code", code.Code)
+		w.text("text", x.catalog.Earned(code.Offer))
+		w.date("dateExpires", code.Expires)
+		w.close()
+		return w.b
+	})
+	w.key("pending")
+	w.b = list(w.b, len(x.Earned.Pending), func(b []byte, i int) []byte {
+		w, pending := writer{b: b}, x.Earned.Pending[i]
+		w.open()
+		w.text("text", x.catalog.Earned(pending.Offer))
+		w.text("reason", string(pending.Reason))
+		w.date("date", pending.Date)
+		w.close()
+		return w.b
 	})
 }
 

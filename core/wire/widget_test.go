@@ -16,6 +16,10 @@ const awkwardText = "</script><!--<script>\u2028\u2029\"'\\&]]> \x7f\U0001f600{{
 
 func awkwardWidget() WidgetInfo {
 	return WidgetInfo{
+		Earned: widget.Earned{
+			Codes:   []widget.Code{{Code: awkwardText, Offer: reward.Offer{Kind: reward.FuelTank, Name: awkwardText, Amount: 1}, Expires: 5}},
+			Pending: []widget.Pending{{Offer: reward.Offer{Kind: reward.Credit, Amount: 1, Unit: awkwardText}, Reason: widget.Scheduled, Date: 7}},
+		},
 		Tenant: "acme", Base: awkwardText, Type: widget.Type{Program: "classic", Key: widget.Referrer},
 		EngagementMedium: awkwardText, Locale: awkwardText, Token: awkwardText,
 		Program: referral.Program{Name: awkwardText, Referred: reward.Offer{Kind: reward.Credit, Amount: 1, Name: awkwardText, Currency: awkwardText}},

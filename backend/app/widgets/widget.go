@@ -7,18 +7,21 @@ import (
 	"context"
 	_ "embed"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"kith/backend/app/base"
-	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/backend/store/programdb"
+	"kith/backend/store/rewarddb"
 	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/text"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -27,8 +30,7 @@ import (
 // referrals and rewards.
 type Widgets struct {
 	*base.Base
-	Users   *users.Users
-	Rewards *rewards.Rewards
+	Users *users.Users
 }
 
 // DefaultTemplate is the template of a widget for which the tenant stored none. It loads
@@ -48,8 +50,9 @@ type Request struct {
 	Type    widget.Type
 	// EngagementMedium is where the widget is shown.
 	EngagementMedium link.Engagement
-	// Locale is the preferred language, or empty.
-	Locale string
+	// Locale is the preferred language, or empty. Then the user's, and those of the
+	// header AcceptLanguage, are tried.
+	Locale, AcceptLanguage string
 	// Base is the origin of the service; if empty, it is the origin of the tenant's
 	// share links.
 	Base string
@@ -57,6 +60,10 @@ type Request struct {
 
 // widgetReferrals is the number of referrals that a widget shows at most.
 const widgetReferrals = 20
+
+// widgetRewards is the number of the latest rewards among which a widget finds coupon
+// codes and pending rewards.
+const widgetRewards = 100
 
 // widgetToken is how long the user token is valid that a widget gets if it was requested
 // with the API key.
@@ -84,6 +91,11 @@ func (ws *Widgets) Render(ctx context.Context, tenant core.TenantAlias, in Reque
 			return wire.Widget{}, err
 		}
 	}
+	userLocale := ""
+	if info.User != nil {
+		userLocale = info.User.Locale
+	}
+	info.Wanted = text.Wanted(in.Locale, userLocale, in.AcceptLanguage)
 	return wire.Widget{
 		Template: widget.WithScript(cmp.Or(stored.Template, DefaultTemplate), wire.WidgetScript(info)),
 		User:     user, Account: in.Account, ID: in.User,
@@ -183,7 +195,7 @@ func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, i
 	if err != nil {
 		return err
 	}
-	if info.Rewards, err = ws.Rewards.Balances(ctx, tenant, in.Account, in.User, ""); err != nil {
+	if err = ws.widgetRewards(ctx, tenant, user, info); err != nil {
 		return err
 	}
 	if referredBy != nil {
@@ -195,6 +207,32 @@ func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, i
 	}
 	info.Token, err = ws.widgetToken(in)
 	return err
+}
+
+// widgetRewards adds the user's rewards to info, without those of other programs.
+func (ws *Widgets) widgetRewards(ctx context.Context, tenant core.TenantAlias, user referral.Identity, info *wire.WidgetInfo) error {
+	groups, err := rewarddb.Groups(ctx, ws.DB.Reads, tenant, ws.Now(), user.Account, user.User, "")
+	if err != nil {
+		return err
+	}
+	info.Rewards = reward.Balances(slices.DeleteFunc(groups, func(g reward.Group) bool { return !widget.Shows(info.Program.Key, g.Program) }))
+	latest, _, err := rewarddb.List(ctx, ws.DB.Reads, tenant, reward.Filter{Account: user.Account, User: user.User, Limit: widgetRewards})
+	if err != nil {
+		return err
+	}
+	info.Earned = widget.EarnedOf(latest, info.Program.Key, ws.Now())
+	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
+		offer := info.Program.Offer(side)
+		if offer.Kind != reward.FuelTank {
+			continue
+		}
+		due, err := programdb.WidgetDue(ctx, ws.DB.Reads, tenant, info.Program.Key, side, user)
+		if err != nil {
+			return err
+		}
+		info.Earned.AddDue(offer, due)
+	}
+	return nil
 }
 
 // widgetToken returns the user token for the widget's own calls: the token of the
