@@ -148,7 +148,12 @@ func checkInvitations(all map[text.Tag]text.Invitation) error {
 // Invite returns the text that a user sends to a friend, in the first of the wanted
 // languages that exists, and its language.
 func (p Program) Invite(wanted []text.Tag) (text.Invitation, text.Tag) {
-	return text.Invite(wanted, p.Invitations, p.LandingURL, p.Name, text.OfReward(p.Referred))
+	return text.Invite(wanted, p.Invitations, p.LandingURL, p.Name, p.Described(ReferredSide))
+}
+
+// Described returns what a side earns, as far as people are informed about it.
+func (p Program) Described(side SideKey) text.Offer {
+	return text.OfEarning(p.Earning(side), p.Conversion.ByEvent())
 }
 
 // InvitationTags returns the languages of invitations in alphabetical order.

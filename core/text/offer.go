@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/reward"
 )
 
@@ -12,7 +13,8 @@ type Value struct {
 	// Discount is the discount of a PCT_DISCOUNT.
 	Discount reward.BasisPoints
 	// OfOrder is a share of what the friend pays for an order. Least and Most limit it,
-	// in minor units of Currency; zero means no limit.
+	// in minor units of Currency; zero means no limit. Those of an Offer are for all of
+	// its tiers.
 	OfOrder     reward.BasisPoints
 	Least, Most int64
 	// Amount is a fixed amount in Unit: in minor units of Currency if that is set, and
@@ -55,6 +57,24 @@ func OfReward(o reward.Offer) Offer {
 	}
 }
 
+// OfEarning describes what one side of a program earns. byEvent is true if an event
+// converts, so that several orders may earn.
+func OfEarning(e conversion.Earning, byEvent bool) Offer {
+	d := OfReward(e.Offer)
+	d.OfOrder, d.Least, d.Most = e.Offer.OfRevenue, e.Min, e.Max
+	d.EachOrder, d.Orders, d.Months = byEvent && e.Orders != 1, int(e.Orders), int(e.Months)
+	if len(e.Tiers) == 0 {
+		return d
+	}
+	d.Tiers = []Tier{{From: 1, Value: d.Value}}
+	for _, tier := range e.Tiers {
+		at := OfReward(e.At(tier.From)).Value
+		at.OfOrder = tier.OfRevenue
+		d.Tiers = append(d.Tiers, Tier{From: int(tier.From), Value: at})
+	}
+	return d
+}
+
 // none reports whether the offer gives nothing.
 func (o Offer) none() bool {
 	return o.Kind == "" || len(o.Tiers) == 0 && o.Discount == 0 && o.OfOrder == 0 && o.Amount == 0
@@ -78,7 +98,7 @@ func (c *Catalog) Describe(o Offer) (d Described) {
 	for i, t := range o.Tiers {
 		d.Terms = append(d.Terms, c.tier(o, i, c.value(o.Kind, t.Value)))
 	}
-	if len(o.Tiers) == 0 && o.OfOrder != 0 {
+	if o.OfOrder != 0 {
 		if o.Least > 0 {
 			d.Terms = append(d.Terms, Fill(c.Least, "amount", c.Money(o.Least, o.Currency)))
 		}

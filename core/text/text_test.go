@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/reward"
 )
 
@@ -355,6 +356,39 @@ func TestHeading(t *testing.T) {
 	} {
 		if title, text := english.Heading(c.of); title != c.title || text != c.text {
 			t.Errorf("%+v: %q, %q", c.of, title, text)
+		}
+	}
+}
+
+// What a program earns for orders is described with its limits and tiers.
+func TestOfEarning(t *testing.T) {
+	share := reward.Offer{Kind: reward.Credit, OfRevenue: 1000, Currency: "USD", GivenAfter: 14 * core.Day}
+	fixed := reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}
+	for _, c := range []struct {
+		earning conversion.Earning
+		byEvent bool
+		want    string
+	}{
+		{conversion.Earning{Offer: fixed}, false, "$10"},
+		{conversion.Earning{Offer: fixed}, true, "$10 for each order"},
+		{conversion.Earning{Offer: fixed, Terms: conversion.Terms{Orders: 1}}, true, "$10|Only the first order counts."},
+		{
+			conversion.Earning{Offer: fixed, Terms: conversion.Terms{Tiers: []conversion.Tier{{From: 5, Value: 1500}}}}, false,
+			"up to $15|For friends 1 to 4: $10 each.|From friend 5 on: $15 each.",
+		},
+		{
+			conversion.Earning{Offer: share, Terms: conversion.Terms{Min: 100, Max: 5000, Months: 12}}, true,
+			"10% of each order|At least $1 for an order.|At most $50 for an order.|Orders within 12 months count.|Available after 14 days.",
+		},
+		{
+			conversion.Earning{Offer: share, Terms: conversion.Terms{Max: 5000, Tiers: []conversion.Tier{{From: 3, OfRevenue: 1250}}}}, true,
+			"up to 12.5% of each order|For friends 1 to 2: 10% of the order each.|From friend 3 on: 12.5% of the order each.|At most $50 for an order.|Available after 14 days.",
+		},
+		{conversion.Earning{}, true, ""},
+	} {
+		d := english.Describe(OfEarning(c.earning, c.byEvent))
+		if got := strings.Join(append([]string{d.Reward}, d.Terms...), "|"); got != c.want {
+			t.Errorf("%+v:\n%q, not\n%q", c.earning, got, c.want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type Code struct {
 
 // Pending is a reward that a user has earned and cannot use yet.
 type Pending struct {
+	// Offer has the value that refunds have left.
 	Offer  reward.Offer
 	Reason Reason
 	// Date is when a Scheduled reward is given, and zero for any other.
@@ -58,11 +59,11 @@ func EarnedOf(rewards []reward.Reward, program core.ProgramKey, now core.Time) (
 		switch status := r.Status(now); {
 		case status == reward.StatusAvailable && r.FuelTankCode != "" && len(e.Codes) < MaxEarned:
 			e.Codes = append(e.Codes, Code{Code: r.FuelTankCode, Offer: r.Offer, Expires: r.Expires})
-		case status != reward.StatusPending || len(e.Pending) == MaxEarned:
+		case status != reward.StatusPending || r.Left() <= 0 || len(e.Pending) == MaxEarned:
 		case r.Held:
-			e.Pending = append(e.Pending, Pending{Offer: r.Offer, Reason: InReview})
+			e.Pending = append(e.Pending, Pending{Offer: r.Offer.With(r.Left()), Reason: InReview})
 		default:
-			e.Pending = append(e.Pending, Pending{Offer: r.Offer, Reason: Scheduled, Date: r.Given})
+			e.Pending = append(e.Pending, Pending{Offer: r.Offer.With(r.Left()), Reason: Scheduled, Date: r.Given})
 		}
 	}
 	return e

@@ -21,13 +21,15 @@ func TestEarnedOf(t *testing.T) {
 		{Offer: cash, Given: now + 1},
 		{Offer: cash, Given: now + 1, Held: true},
 		{Offer: cash, Given: now},
+		{Offer: cash, Given: now + 2, Sums: reward.Sums{Reversed: 200}},
+		{Offer: cash, Given: now + 2, Sums: reward.Sums{Reversed: 500}},
 		{Offer: tank, FuelTankCode: "OTHER", Program: "other"},
 		{Offer: tank, FuelTankCode: "OWN", Program: "classic"},
 	}, "classic", now)
 	if len(e.Codes) != 2 || e.Codes[0] != (Code{Code: "USABLE", Offer: tank, Expires: now + 1}) || e.Codes[1] != (Code{Code: "OWN", Offer: tank}) {
 		t.Errorf("codes %+v", e.Codes)
 	}
-	want := []Pending{{tank, Scheduled, now + 1}, {cash, Scheduled, now + 1}, {cash, InReview, 0}}
+	want := []Pending{{tank, Scheduled, now + 1}, {cash, Scheduled, now + 1}, {cash, InReview, 0}, {cash.With(300), Scheduled, now + 2}}
 	if len(e.Pending) != len(want) {
 		t.Fatalf("pending %+v", e.Pending)
 	}
@@ -37,7 +39,7 @@ func TestEarnedOf(t *testing.T) {
 		}
 	}
 	e.AddDue(tank, 2)
-	if len(e.Pending) != 5 || e.Pending[4] != (Pending{tank, NoCode, 0}) {
+	if len(e.Pending) != 6 || e.Pending[5] != (Pending{tank, NoCode, 0}) {
 		t.Errorf("pending %+v", e.Pending)
 	}
 }

@@ -278,8 +278,8 @@ func (w *writer) widgetData(x WidgetInfo) {
 	w.object("program", func() {
 		w.text("id", string(x.Program.Key))
 		w.text("name", x.Program.Name)
-		w.widgetOffer("referred", x.Program.Referred, x.catalog)
-		w.widgetOffer("referrer", x.Program.Referrer, x.catalog)
+		w.widgetOffer(referral.ReferredSide, x)
+		w.widgetOffer(referral.ReferrerSide, x)
 	})
 	w.widgetUser(x)
 	w.widgetTexts(x)
@@ -332,12 +332,13 @@ func (w *writer) widgetUser(x WidgetInfo) {
 
 // widgetOffer writes the offer of a side, without settings for the service that
 // delivers it.
-func (w *writer) widgetOffer(name string, o reward.Offer, c *text.Catalog) {
+func (w *writer) widgetOffer(side referral.SideKey, x WidgetInfo) {
+	o := x.Program.Offer(side)
 	if o.None() {
-		w.raw(name, "null")
+		w.raw(string(side), "null")
 		return
 	}
-	w.object(name, func() {
+	w.object(string(side), func() {
 		w.text("type", string(o.Kind))
 		w.textOrNull("name", o.Name)
 		w.text("unit", o.InUnit())
@@ -347,7 +348,7 @@ func (w *writer) widgetOffer(name string, o reward.Offer, c *text.Catalog) {
 			w.number("amount", o.Amount)
 			w.textOrNull("currency", o.Currency)
 		}
-		described := c.Describe(text.OfReward(o))
+		described := x.catalog.Describe(x.Program.Described(side))
 		w.text("text", described.Reward)
 		w.key("terms")
 		w.b = appendTexts(w.b, described.Terms)
@@ -371,7 +372,7 @@ func (w *writer) widgetTexts(x WidgetInfo) {
 	c := x.catalog
 	title, sentence := c.Heading(text.Heading{
 		Conversion: x.Type.Key == widget.Conversion, User: x.User != nil, Referrer: x.referrer(),
-		Give: c.Describe(text.OfReward(x.Program.Referred)).Reward, Get: c.Describe(text.OfReward(x.Program.Referrer)).Reward,
+		Give: c.Describe(x.Program.Described(referral.ReferredSide)).Reward, Get: c.Describe(x.Program.Described(referral.ReferrerSide)).Reward,
 	})
 	w.object("texts", func() {
 		for _, t := range [...][2]string{
