@@ -1022,6 +1022,18 @@ type ImageURL = string
 // InputText Text of up to 4096 bytes, without the character U+0000.
 type InputText = string
 
+// Invitation `{shop}` is replaced by the host of the landing page, `{program}` by the name of the program, and `{reward}` by what the friend gets.
+type Invitation struct {
+	// Message Text in front of the link.
+	Message string `json:"message"`
+
+	// Subject Subject of an e-mail.
+	Subject string `json:"subject"`
+}
+
+// Invitations What users send to friends with their share links, by language, such as `en` or `pt-BR`: at most 30. A language that is left out has the default text.
+type Invitations map[string]Invitation
+
 // JobStats defines model for JobStats.
 type JobStats struct {
 	// Errors Number of records that failed.
@@ -1222,6 +1234,9 @@ type Program struct {
 	// Id Example: classic
 	Id ProgramKey `json:"id"`
 
+	// Invitations What users send to friends with their share links, by language, such as `en` or `pt-BR`: at most 30. A language that is left out has the default text.
+	Invitations Invitations `json:"invitations"`
+
 	// Limits Limits for one referrer in the program. Null: no limit.
 	Limits ProgramLimits `json:"limits"`
 
@@ -1236,8 +1251,9 @@ type ProgramInput struct {
 	Fraud *FraudPolicy `json:"fraud,omitempty"`
 
 	// Id Id of the program. Required for `createProgram`.
-	Id     *string        `json:"id,omitempty"`
-	Limits *ProgramLimits `json:"limits,omitempty"`
+	Id          *string        `json:"id,omitempty"`
+	Invitations *Invitations   `json:"invitations,omitempty"`
+	Limits      *ProgramLimits `json:"limits,omitempty"`
 
 	// Name Name of the program. Default: the id.
 	Name    *string              `json:"name,omitempty"`
