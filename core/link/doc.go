@@ -67,6 +67,8 @@ type Answer struct {
 	// clients request the service to read it for pages of other sites, which have no
 	// cookie of their own.
 	SquatchCookie string
+	// Followed is the share link to count; zero for other pages and unknown codes.
+	Followed Followed
 }
 
 const found = 302

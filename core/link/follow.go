@@ -21,16 +21,20 @@ type Tenant struct {
 // stored code in its own spelling, or empty if the code does not exist: such a link
 // still redirects to the shop, without an attribution.
 func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
-	page := landing(p, value(v.Query, LandingPageParameter))
+	page, machine, stance := landing(p, value(v.Query, LandingPageParameter)), automated(v), t.Policy.stance(v)
 	if code == "" {
-		return forgetting(v, t, Answer{Status: found, Location: location(page)})
+		return forgetting(v, t, machine, Answer{Status: found, Location: location(page)})
 	}
 	visit := Attribution{
 		Program: p.Key, Code: code, Visited: now,
 		ShareMedium:      medium(value(v.Query, ShareMediumParameter)),
 		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
 	}
-	squatch := squatchParameter(v, t, p, visit)
+	remembered := !machine && stance == permitted
+	squatch := ""
+	if remembered {
+		squatch = squatchParameter(v, t, p, visit)
+	}
 	a := Answer{
 		Status: found,
 		Location: location(merge(page, append([]parameter{
@@ -39,18 +43,21 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 			{EngagementMediumParameter, visit.EngagementMedium},
 			{SquatchCookieName, squatch},
 		}, campaign(page)...))),
-		SetCookie: remember(v, t, p, visit),
+		Followed: followed(t.Alias, visit, stance, machine),
+	}
+	if remembered {
+		a.SetCookie = remember(v, t, p, visit)
 	}
 	if squatch != "" {
 		a.SquatchCookie = setSquatchCookie(squatch, p.CookieLife, v.Secure)
 	}
-	return forgetting(v, t, a)
+	return forgetting(v, t, machine, a)
 }
 
 // forgetting returns an answer that also deletes the referral cookies of a visitor who
-// refused.
-func forgetting(v Visit, t Tenant, a Answer) Answer {
-	if own, squatch := Forget(v, t); !automated(v) && own+squatch != "" {
+// refused. machine is true if the visit is automated.
+func forgetting(v Visit, t Tenant, machine bool, a Answer) Answer {
+	if own, squatch := Forget(v, t); !machine && own+squatch != "" {
 		a.SetCookie, a.SquatchCookie = own, squatch
 	}
 	return a
@@ -83,9 +90,9 @@ func campaign(page string) (missing []parameter) {
 
 // squatchParameter returns the text that existing browser scripts store in their own
 // cookie (clients 1.8.2): base64url of JSON with the service's host, the code and
-// the time at which it expires. It is empty if no cookie may be set.
+// the time at which it expires. It is empty if the host is none that can be in JSON.
 func squatchParameter(v Visit, t Tenant, p Program, a Attribution) string {
-	if v.Host == "" || !hostLike(v.Host) || !Remembered(v, t.Policy) {
+	if v.Host == "" || !hostLike(v.Host) {
 		return ""
 	}
 	code := string(a.Code)
@@ -123,8 +130,8 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 // cookie, so the code must stay in the URL.
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
-	if code == "" || automated(v) {
-		return forgetting(v, t, a), true
+	if machine := automated(v); machine || code == "" {
+		return forgetting(v, t, machine, a), true
 	}
 	if t.Policy.stance(v) != permitted {
 		return Answer{}, false
@@ -137,11 +144,8 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 	return a, true
 }
 
-// remember returns the Set-Cookie value for a visit, or "".
+// remember returns the Set-Cookie value for a visit that Remembered permits.
 func remember(v Visit, t Tenant, p Program, a Attribution) string {
-	if !Remembered(v, t.Policy) {
-		return ""
-	}
 	return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/edge/abi"
 	"kith/edge/script"
 )
@@ -161,6 +162,19 @@ func TestServe_OpenCodeIsCounted(t *testing.T) {
 	test := s.ask("GET", "/api/v1/test_shop/open/code/ANNA10", "")
 	require.False(t, test.forwarded)
 	require.Empty(t, test.all(auth.GuessesHeader), "lookups of a test tenant are not counted")
+}
+
+// A share link that was followed is reported to a host that counts, and to no other.
+func TestServe_FollowedIsReported(t *testing.T) {
+	s := newSite(t)
+	const uri, counts = "/s/shop/anna10?rsShareMedium=FACEBOOK", link.FollowedHeader + ": 1"
+	require.Equal(t, "visit shop classic ANNA10 . FACEBOOK", s.ask("GET", uri, "", counts).header(link.FollowedHeader))
+	require.Equal(t, "bot shop classic ANNA10 . FACEBOOK", s.ask("HEAD", uri, "", counts).header(link.FollowedHeader))
+	require.Equal(t, "visit shop classic . . .", s.ask("GET", uri, "", counts, "sec-gpc: 1").header(link.FollowedHeader))
+	require.Empty(t, s.ask("GET", uri, "").all(link.FollowedHeader))
+	forwarded := s.ask("GET", "/s/shop/UNKNOWN", "", counts)
+	require.True(t, forwarded.forwarded, "the backend counts what it answers")
+	require.Empty(t, forwarded.all(link.FollowedHeader))
 }
 
 // An idempotency key is accepted once.

@@ -7,6 +7,7 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/edge/abi"
 )
 
@@ -90,7 +91,7 @@ func endToEnd(name string) bool {
 // from the client.
 func setByEdge(name string) bool {
 	switch name {
-	case auth.HopHeader, auth.GuessesHeader, core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
+	case auth.HopHeader, auth.GuessesHeader, link.FollowedHeader, core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
 		return true
 	}
 	return strings.HasPrefix(name, "spin-")

@@ -8,6 +8,7 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/edge/abi"
 )
 
@@ -19,7 +20,7 @@ func TestForward_Request(t *testing.T) {
 	s.ask("POST", uri, `{"a":1}`, withKey, "x-list: 1", "x-list: 2", "cookie: a=1", "cookie: b=2", "accept-encoding: gzip",
 		"connection: keep-alive", "te: trailers", "upgrade: h2c", "proxy-connection: close",
 		"x-forwarded-for: 203.0.113.9", "x-forwarded-proto: http", "x-forwarded-host: evil.example",
-		"x-kith-hop: 1.forged", "x-kith-guesses: 0", "spin-client-addr: 203.0.113.9:1")
+		"x-kith-hop: 1.forged", "x-kith-guesses: 0", "x-kith-followed: 1", "spin-client-addr: 203.0.113.9:1")
 	got := s.got.Header
 	require.Equal(t, "POST "+uri, s.got.Method+" "+s.got.RequestURI, "backend_url ends in a slash")
 	require.Equal(t, `{"a":1}`, s.body)
@@ -27,7 +28,7 @@ func TestForward_Request(t *testing.T) {
 	require.Equal(t, []string{"a=1", "b=2"}, got.Values("cookie"))
 	require.Equal(t, []string{basic}, got.Values("authorization"))
 	require.Equal(t, []string{"gzip"}, got.Values("accept-encoding"))
-	for _, name := range []string{"te", "upgrade", "proxy-connection", auth.GuessesHeader, "spin-client-addr", "spin-full-url"} {
+	for _, name := range []string{"te", "upgrade", "proxy-connection", auth.GuessesHeader, link.FollowedHeader, "spin-client-addr", "spin-full-url"} {
 		require.Empty(t, got.Values(name), name)
 	}
 	require.Equal(t, []string{"192.0.2.7"}, got.Values(auth.ForwardedForHeader))

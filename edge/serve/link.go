@@ -17,7 +17,13 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
-	return redirect(link.FollowShareLink(visit, tenant, t.program, t.code, r.now)), nil
+	answer := link.FollowShareLink(visit, tenant, t.program, t.code, r.now)
+	response := redirect(answer)
+	if answer.Followed != (link.Followed{}) && r.header(link.FollowedHeader) != "" {
+		// The host counts the visit, because the backend does not see it.
+		response.Headers = append(response.Headers, abi.Header{Name: link.FollowedHeader, Value: answer.Followed.Text()})
+	}
+	return response, nil
 }
 
 // page handles a request for a page with a code, if the replica has the code.

@@ -1,0 +1,92 @@
+package link
+
+import (
+	"slices"
+	"strings"
+
+	"kith/core"
+)
+
+// FollowedHeader has, on a response of the component, the share link that the request
+// followed, as Followed.Text writes it. The host counts it and removes the header. On a
+// request to the component it means that the host counts; without it, as on Spin, the
+// component reports nothing.
+const FollowedHeader = "x-kith-followed"
+
+// Followed is a share link that was followed, as it is counted. It says nothing about
+// the visitor. The zero value stands for nothing to count.
+type Followed struct {
+	Tenant  core.TenantAlias
+	Program core.ProgramKey
+	// Code and both mediums are empty for a person who does not permit the attribution
+	// cookie: only the total of the program counts that visit.
+	Code             core.ReferralCode
+	EngagementMedium Engagement
+	ShareMedium      ShareMedium
+	// Automated is true for a bot, a prefetch and HEAD.
+	Automated bool
+}
+
+// followed returns what counts of a share link whose code exists. stance and machine
+// are those of the visit.
+func followed(tenant core.TenantAlias, a Attribution, s stance, machine bool) Followed {
+	f := Followed{Tenant: tenant, Program: a.Program, Automated: machine}
+	if machine || s == permitted {
+		f.Code = a.Code
+		f.EngagementMedium = known(a.EngagementMedium, Engagements)
+		f.ShareMedium = known(a.ShareMedium, ShareMediums)
+	}
+	return f
+}
+
+// known returns s as a medium, or Unknown if it is none of all: any visitor may write
+// any word into a link, and words must not add rows without limit. Empty stays empty.
+func known[T ~string](s string, all []T) T {
+	if s == "" || slices.Contains(all, T(s)) {
+		return T(s)
+	}
+	return Unknown
+}
+
+// Words of Followed.Text. No alias, key, code or medium is the same as noWord.
+const (
+	noWord      = "."
+	byPerson    = "visit"
+	byAutomaton = "bot"
+)
+
+// Text returns f as the value of FollowedHeader: six words with blanks between them.
+func (f Followed) Text() string {
+	by := byPerson
+	if f.Automated {
+		by = byAutomaton
+	}
+	return by + " " + string(f.Tenant) + " " + string(f.Program) + " " + orNoWord(f.Code) + " " + orNoWord(f.EngagementMedium) + " " + orNoWord(f.ShareMedium)
+}
+
+func orNoWord[T ~string](s T) string {
+	if s == "" {
+		return noWord
+	}
+	return string(s)
+}
+
+// ParseFollowed reads what Text has written; ok is false for any other text.
+func ParseFollowed(text string) (f Followed, ok bool) {
+	var words [6]string
+	for i := range words {
+		word, rest, more := strings.Cut(text, " ")
+		if word == "" || more == (i == len(words)-1) {
+			return Followed{}, false
+		}
+		if words[i] = word; word == noWord {
+			words[i] = ""
+		}
+		text = rest
+	}
+	f = Followed{
+		Tenant: core.TenantAlias(words[1]), Program: core.ProgramKey(words[2]), Code: core.ReferralCode(words[3]),
+		EngagementMedium: Engagement(words[4]), ShareMedium: ShareMedium(words[5]), Automated: words[0] == byAutomaton,
+	}
+	return f, (f.Automated || words[0] == byPerson) && f.Tenant != "" && f.Program != ""
+}
