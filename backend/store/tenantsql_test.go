@@ -55,6 +55,8 @@ var acrossTenants = map[string]string{
 	"DeleteOldJobs":              "deletes by age, for all tenants",
 	"DeleteOld":                  "deletes by age, for all tenants",
 	"DeleteProcessedIntake":      "deletes by age, for all tenants",
+	"ForgetVisitBatches":         "deletes by age, for all tenants",
+	"AddVisits":                  "a batch has visits of several tenants; each row has its tenant",
 	"ClearPayloads":              "deletes by age, for all tenants",
 	"HasOldPayloads":             "deletes by age, for all tenants",
 	"EraseRows":                  "any table; the condition is on its Table.Tenant",

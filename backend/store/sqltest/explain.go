@@ -22,9 +22,9 @@ type Explained struct {
 var (
 	tooMany = regexp.MustCompile(`^SCAN [a-z]|\(tenant=\?\)`)
 	// few matches steps that read few rows: lists that are arguments of the query,
-	// tables of which a tenant has few rows, indexes of what waits, and results of the
-	// full-text index.
-	few = regexp.MustCompile(`^SCAN (json_each|given|hit)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key|program)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
+	// tables of which a tenant has few rows, indexes of what waits, results with a
+	// limit, and those of the full-text index.
+	few = regexp.MustCompile(`^SCAN (json_each|given|hit|top)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key|program)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
 )
 
 // QueryContext explains a query and runs it.

@@ -31,13 +31,14 @@ var personal = map[string]string{
 	"referral_order": `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`,
 	"order_replay":   ofUser, "order_event": `tenant = ?1 AND event_id IN (SELECT id FROM event WHERE ` + ofUser + `)`,
 	"reward_ledger": ofRewards, "fuel_tank": ofRewards,
+	"visit":        `tenant = ?1 AND code IN (SELECT code FROM code WHERE ` + ofUser + `)`,
 	"gateway_bill": ofAccount, "gateway_refund": ofAccount, "gateway_subscription": ofAccount,
 	"gateway_coupon": `tenant = ?1 AND customer_id = (SELECT payment_provider_id FROM account WHERE tenant = ?1 AND id = ?2)`,
 	"webhook_event":  ofEvents,
 
 	"api_key": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
 	"intake_cursor": "", "job": "", "job_part": "", "master_key": "", "program": "", "program_reward": "", "program_version": "", "schema_version": "", "secure_mode": "",
-	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "webhook_allowed": "", "webhook_attempt": "",
+	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "visit_batch": "", "webhook_allowed": "", "webhook_attempt": "",
 	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "",
 }
 

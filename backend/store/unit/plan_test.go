@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -116,11 +118,31 @@ func TestReads_FindByIndex(t *testing.T) {
 			_, _, err := programdb.WidgetReferrals(ctx, r, "t", "p", referral.Identity{Account: "a", User: "u"}, 1)
 			return err
 		},
+		func() error { _, err := eventdb.Series(ctx, r, "t", aWeek, analytics.SeriesFilter{}); return err },
+		func() error {
+			_, err := eventdb.Series(ctx, r, "t", aWeek, analytics.SeriesFilter{Program: "p", Code: "c", ShareMedium: "SMS"})
+			return err
+		},
+		func() error {
+			_, err := eventdb.Series(ctx, r, "t", aWeek, analytics.SeriesFilter{EngagementMedium: "EMAIL"})
+			return err
+		},
+		func() error { return topReferrers(ctx, r, analytics.ByConverted) },
+		func() error { return topReferrers(ctx, r, analytics.ByJoined) },
+		func() error { return topReferrers(ctx, r, analytics.ByVisits) },
 		func() error { _, err := tenantdb.SFTPKeyExists(ctx, r, "t", "f"); return err },
 		func() error { _, _, err := referraldb.Decisions(ctx, r, "t", "a", 1, 0); return err },
 	} {
 		require.NoError(t, read())
 	}
+}
+
+// aWeek is a period of 7 days.
+var aWeek = analytics.Period{Interval: analytics.Daily, Until: 7 * core.Day}
+
+func topReferrers(ctx context.Context, r store.Reads, by analytics.Rank) error {
+	_, err := eventdb.TopReferrers(ctx, r, "t", analytics.TopFilter{Period: aWeek, By: by, Program: "p", Limit: 10})
+	return err
 }
 
 // wantingAll returns a unit of work that wants one item of each kind except the facts,

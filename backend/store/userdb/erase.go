@@ -91,6 +91,13 @@ var userErasure = []string{
 		ownReferrals+` CROSS JOIN referral_order t ON t.tenant = ?1 AND t.referral_id = referral.id`),
 	goneIn("UPDATE", "referral_order", `referrer_user_id = hit.who`, `referral_order t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
 	goneFrom("order_replay"),
+	// Visits of the codes stay in the totals of their program.
+	`INSERT INTO visit (tenant, day, program, code, engagement_medium, share_medium, visits, bot_visits)
+		SELECT v.tenant, v.day, v.program, '', v.engagement_medium, v.share_medium, v.visits, v.bot_visits
+		FROM ` + gone + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code WHERE true
+		ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, bot_visits = bot_visits + excluded.bot_visits`,
+	`DELETE FROM visit WHERE +tenant = ?1 AND rowid IN (
+		SELECT v.rowid FROM ` + gone + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code)`,
 	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
 		`referral t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
