@@ -31,6 +31,7 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	a.Engine.Analytics.Visits.Add(answer.Followed)
 	redirect(w, answer)
 	return nil
 }

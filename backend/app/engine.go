@@ -93,7 +93,7 @@ func (e *Engine) addUsers(b *base.Base) {
 	e.Codes.Base, e.Links.Base, e.Referrals.Base = b, b, b
 	e.Events = events.Events{Base: b, Wake: func() {}}
 	e.Orders.Base = b
-	e.Analytics.Base = b
+	e.Analytics = statistics.New(b)
 }
 
 func (e *Engine) addRewards(b *base.Base) {

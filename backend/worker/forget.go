@@ -7,21 +7,23 @@ import (
 	"time"
 
 	"kith/backend/app/events"
+	"kith/backend/app/statistics"
 	"kith/backend/app/webhooks"
 )
 
 // forgetEvery is how often records that have become too old are removed.
 const forgetEvery = time.Hour
 
-// NewForget returns the worker that removes webhook deliveries and records of event
-// calls that are older than their retention time.
-func NewForget(d *webhooks.Deliveries, ev *events.Events, log *slog.Logger) *Worker {
+// NewForget returns the worker that removes webhook deliveries, and records of event
+// calls and of batches of visits, that are older than their retention time.
+func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
 		deliveries, err := d.Forget(ctx)
 		calls, callsErr := ev.ForgetCalls(ctx)
-		if deliveries+calls > 0 {
-			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls)
+		batches, batchesErr := a.ForgetBatches(ctx)
+		if deliveries+calls+batches > 0 {
+			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches)
 		}
-		return errors.Join(err, callsErr)
+		return errors.Join(err, callsErr, batchesErr)
 	})
 }

@@ -1,5 +1,5 @@
-// Package statistics has the use cases of analytics: counting the actions of visitors,
-// and reading the counts.
+// Package statistics has the use cases of analytics: counting share links that are
+// followed and the actions of visitors, and reading the counts.
 package statistics
 
 import (
@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"kith/backend/app/base"
+	"kith/backend/app/visits"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
 	"kith/backend/store/tenantdb"
@@ -17,7 +18,16 @@ import (
 // Analytics counts what edges and browser scripts report.
 type Analytics struct {
 	*base.Base
+	// Visits counts the share links that this backend answers.
+	Visits *visits.Counter
 	counts tally
+}
+
+// New returns the use cases on b.
+func New(b *base.Base) Analytics {
+	return Analytics{Base: b, Visits: visits.New(func() core.Time { return b.Now() }, func(ctx context.Context, batch analytics.VisitBatch) error {
+		return eventdb.PutVisits(ctx, b.DB, batch)
+	})}
 }
 
 // tally has the counts that are not yet stored. Its zero value is empty.

@@ -59,7 +59,9 @@ func (c *devCommand) Run(e *env) error {
 	}
 	defer replicas.close()
 	observeBackend(e, engine)
+	counter := newVisits(now, database)
 	observeEdge(e, loaded, replicas)
+	observeVisits(e, counter, engine.Analytics.Visits)
 	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
 		return err
 	}
@@ -78,7 +80,7 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	banner(e.out, edgeURL, backendURL, labURL, c.Data, upload)
-	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge, c.connectionFlags, trusted) },
+	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, counter, edge, c.connectionFlags, trusted) },
 		func(own *env) error {
 			return backend{
 				engine: engine, listener: listener, pages: demo.Landing(engine), explorer: explorer(), sftp: sftp, flags: c.backendFlags,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith"
+	"kith/backend/app/visits"
 	"kith/backend/guess"
 	"kith/backend/libsql"
 	"kith/core"
@@ -67,7 +68,9 @@ func (c *edgeCommand) Run(e *env) error {
 	if err := replicas.checkAll(e, max(probeTimeout, c.ReadTimeout)); err != nil {
 		return err
 	}
+	counter := newVisits(now, database)
 	observeEdge(e, loaded, replicas)
+	observeVisits(e, counter)
 	if err := c.serveOps(e, map[string]probe{"replica": replicas.ready}); err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (c *edgeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return serveEdge(e, loaded, listener, c.connectionFlags, trusted)
+	return serveEdge(e, loaded, counter, listener, c.connectionFlags, trusted)
 }
 
 // databaseWait is how long an edge waits for its backend to create the database, when
@@ -223,11 +226,13 @@ func (f edgeFlags) manifestSource() string {
 	return "embedded"
 }
 
-// serveEdge serves the edge until the context ends, and then waits for requests in
-// progress.
-func serveEdge(e *env, loaded *host.Host, listener net.Listener, f connectionFlags, trusted auth.Networks) error {
-	guarded := limitGuesses(guess.New(int(f.RateLimit), time.Now), trusted, loaded)
+// serveEdge serves the edge until the context ends, waits for requests in progress, and
+// stores the visits that were counted.
+func serveEdge(e *env, loaded *host.Host, counter *visits.Counter, listener net.Listener, f connectionFlags, trusted auth.Networks) error {
+	guarded := limitGuesses(guess.New(int(f.RateLimit), time.Now), trusted, countVisits(counter, loaded))
+	stopStoring := storeVisits(e, counter)
 	err := e.serveHTTP(f.limit(listener, trusted), e.observer.Requests("edge", edgeRoute, guarded))
+	stopStoring()
 	ctx, cancel := context.WithTimeout(context.Background(), e.stopTimeout)
 	defer cancel()
 	if closeErr := loaded.Close(ctx); closeErr != nil {

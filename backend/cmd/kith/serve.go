@@ -94,6 +94,7 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	observeBackend(e, engine)
+	observeVisits(e, engine.Analytics.Visits)
 	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
 		return err
 	}
@@ -164,8 +165,8 @@ func (b backend) serve(e *env) error {
 		workers.Go(func() { heartbeat.Run(working) })
 	}
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now})
-	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewRewards(&engine.Rewards, e.log),
-		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
+	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, e.log),
+		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })
 	}

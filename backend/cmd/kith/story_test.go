@@ -271,8 +271,14 @@ func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	require.NoError(t, err, "build the component with: make edge")
+	counter := newVisits(s.clock.now, database)
 	target := s.backendTarget("edge")
-	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, l, connectionFlags{}, nil) })
+	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, counter, l, connectionFlags{}, nil) })
+	target.Advance = func(d time.Duration) {
+		// The edge has stored its visits after a second.
+		require.NoError(t, counter.Flush(t.Context()))
+		s.clock.advance(d)
+	}
 	return target
 }
 
