@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"kith/backend/app/statistics"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/link"
@@ -17,6 +18,8 @@ func (a *API) analyticsRoutes() routes {
 		"/a/{tenant}/widgets/analytics/loaded": {"POST": a.widgetUsed(analytics.Loaded)},
 		"/a/{tenant}/widgets/analytics/shared": {"POST": a.widgetUsed(analytics.Shared)},
 		tenantPath + "/analytics":              {"GET": a.keyed(a.analytics)},
+		tenantPath + "/analytics/series":       {"GET": a.keyed(a.series)},
+		tenantPath + "/analytics/referrers":    {"GET": a.keyed(a.topReferrers)},
 	}
 }
 
@@ -126,4 +129,66 @@ func date(q url.Values, name string) (core.Time, error) {
 		return 0, core.Invalid(name, "must be a time in epoch milliseconds")
 	}
 	return core.Time(n), nil
+}
+
+// series handles GET /analytics/series.
+func (a *API) series(c *call) ([]byte, error) {
+	in, err := c.period()
+	if err != nil {
+		return nil, err
+	}
+	q := c.URL.Query()
+	if in.Interval, err = analytics.ParseInterval("interval", q.Get("interval")); err != nil {
+		return nil, err
+	}
+	f := analytics.SeriesFilter{Code: core.ReferralCode(q.Get("code"))}
+	if f.Program, err = c.program(); err != nil {
+		return nil, err
+	}
+	if f.ShareMedium, err = analytics.ParseShareMedium("shareMedium", q.Get("shareMedium")); err != nil {
+		return nil, err
+	}
+	if f.EngagementMedium, err = analytics.ParseEngagementMedium("engagementMedium", q.Get("engagementMedium"), ""); err != nil {
+		return nil, err
+	}
+	return encode(wire.Series)(a.Engine.Analytics.Series(c.Context(), c.tenant, in, f))
+}
+
+// topReferrers handles GET /analytics/referrers.
+func (a *API) topReferrers(c *call) ([]byte, error) {
+	in, err := c.period()
+	if err != nil {
+		return nil, err
+	}
+	var f analytics.TopFilter
+	q := c.URL.Query()
+	if f.By, err = analytics.ParseRank("by", q.Get("by")); err != nil {
+		return nil, err
+	}
+	if f.Program, err = c.program(); err != nil {
+		return nil, err
+	}
+	if f.Limit, err = count(q, "limit", analytics.UnsetReferrers, analytics.MostReferrers); err != nil {
+		return nil, err
+	}
+	return encodeBoth(wire.TopReferrers)(a.Engine.Analytics.TopReferrers(c.Context(), c.tenant, in, f))
+}
+
+// period reads the query parameters from and until.
+func (c *call) period() (in statistics.Range, err error) {
+	q := c.URL.Query()
+	if in.From, err = date(q, "from"); err != nil {
+		return in, err
+	}
+	in.Until, err = date(q, "until")
+	return in, err
+}
+
+// program reads the query parameter programId; empty means all programs.
+func (c *call) program() (core.ProgramKey, error) {
+	key := c.URL.Query().Get("programId")
+	if key == "" {
+		return "", nil
+	}
+	return core.ParseProgramKey("programId", key)
 }

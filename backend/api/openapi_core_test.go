@@ -128,6 +128,8 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 			return nil
 		},
 		"CountedShareMedium": check(analytics.ParseShareMedium),
+		"AnalyticsInterval":  check(analytics.ParseInterval),
+		"ReferrerRank":       check(analytics.ParseRank),
 		"EngagementMedium": func(s string) error {
 			_, err := analytics.ParseEngagementMedium("field", s, "")
 			return err
