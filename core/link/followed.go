@@ -61,14 +61,24 @@ func (f Followed) Text() string {
 	if f.Automated {
 		by = byAutomaton
 	}
-	return by + " " + string(f.Tenant) + " " + string(f.Program) + " " + orNoWord(f.Code) + " " + orNoWord(f.EngagementMedium) + " " + orNoWord(f.ShareMedium)
-}
-
-func orNoWord[T ~string](s T) string {
-	if s == "" {
-		return noWord
+	words := [...]string{by, string(f.Tenant), string(f.Program), string(f.Code), string(f.EngagementMedium), string(f.ShareMedium)}
+	size := 0
+	for i := range words {
+		if words[i] == "" {
+			words[i] = noWord
+		}
+		size += len(words[i]) + 1
 	}
-	return string(s)
+	// The component frees no memory, and is replaced when it has used too much.
+	var text strings.Builder
+	text.Grow(size)
+	for i, word := range words {
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString(word)
+	}
+	return text.String()
 }
 
 // ParseFollowed reads what Text has written; ok is false for any other text.

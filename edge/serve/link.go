@@ -64,10 +64,11 @@ func (r *request) linkTenant(v link.Visit, t target) (link.Tenant, error) {
 // redirect returns the response for an answer. The attribution cookie is last,
 // because Spin sends only the last of several Set-Cookie headers.
 func redirect(a link.Answer) abi.Response {
-	headers := []abi.Header{
-		{Name: "location", Value: a.Location},
-		{Name: "cache-control", Value: link.CacheControl},
-	}
+	// Two cookies, the report to the host and the request id may follow.
+	headers := append(make([]abi.Header, 0, 6),
+		abi.Header{Name: "location", Value: a.Location},
+		abi.Header{Name: "cache-control", Value: link.CacheControl},
+	)
 	for _, cookie := range [...]string{a.SquatchCookie, a.SetCookie} {
 		if cookie != "" {
 			headers = append(headers, abi.Header{Name: "set-cookie", Value: cookie})
