@@ -71,6 +71,7 @@ var sections = []section{
 			{of: `Redirect/component-fresh`, work: "share link, new instance for each request", unit: perCall, against: "Redirect/database-read-alone", as: "its database read alone"},
 			{of: `Events/component-reused`, work: "event call by REST", unit: perCall, against: "Events/insert-alone", as: unflushed},
 			{of: `Events/component-reused-graphql`, work: "event call by GraphQL", unit: perCall, against: "Events/insert-alone", as: unflushed},
+			{of: `Visits`, work: "share links per second of a processor with visits counted, as a part of those without; at least 0.95", unit: "ratio", also: []string{"on-req/s", "off-req/s"}},
 			{of: `Serve/(reused|fresh)/redirect`, work: "smallest test component answers a redirect, $1 instance", unit: perCall, against: "Serve/$1/harness", as: "answer without a component"},
 			{of: `Serve/(reused|fresh)/read`, work: "smallest test component reads one row, $1 instance", unit: perCall, against: "Serve/$1/harness", as: "answer without a component"},
 			{of: `Read`, work: "read of one row of a database file", unit: perCall},

@@ -32,6 +32,7 @@ type cli struct {
 	Tenant    tenantCommand    `cmd:"" help:"Manage tenants."`
 	User      userCommand      `cmd:"" help:"Export users."`
 	Program   programCommand   `cmd:"" help:"Manage the programs of a tenant."`
+	Analytics analyticsCommand `cmd:"" help:"Print visits, referrals and top referrers of a tenant."`
 	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
 	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
 	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
