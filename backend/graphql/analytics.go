@@ -2,7 +2,10 @@ package graphql
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
+	"kith/backend/app/statistics"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/auth"
@@ -52,4 +55,146 @@ func readMediums(event *analytics.Event, in argument) error {
 	}
 	event.ShareMedium, err = analytics.ParseShareMedium("meta.shareMedium", share)
 	return err
+}
+
+// periodArguments are the arguments of fields that count a period.
+type periodArguments struct{ From, Until, ProgramID argument }
+
+func (a periodArguments) parse() (in statistics.Range, program core.ProgramKey, err error) {
+	if in.From, err = a.From.date("from"); err != nil {
+		return in, "", err
+	}
+	if in.Until, err = a.Until.date("until"); err != nil {
+		return in, "", err
+	}
+	key, err := a.ProgramID.text("programId")
+	if err != nil || key == "" {
+		return in, "", err
+	}
+	program, err = core.ParseProgramKey("programId", key)
+	return in, program, err
+}
+
+// seriesNode is the GraphQL type AnalyticsSeries.
+type seriesNode struct {
+	Interval    string
+	From, Until date
+	Points      []seriesPoint
+}
+
+// seriesPoint is the GraphQL type AnalyticsPoint.
+type seriesPoint struct {
+	Start             date
+	Visits, BotVisits long
+	Joined, Converted *long
+	RewardCost        *[]rewardCost
+}
+
+// rewardCost is the GraphQL type RewardCost.
+type rewardCost struct {
+	Unit     string
+	Currency *string
+	Amount   long
+}
+
+// AnalyticsSeries returns visits, referrals and rewards by day or week. It needs the API
+// key.
+func (*query) AnalyticsSeries(ctx context.Context, args struct {
+	periodArguments
+	Interval, Code, ShareMedium, EngagementMedium argument
+}) (*seriesNode, error) {
+	c, err := keyHolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in, program, err := args.parse()
+	if err != nil {
+		return nil, err
+	}
+	texts := map[string]string{}
+	for name, a := range map[string]argument{
+		"interval": args.Interval, "code": args.Code, "shareMedium": args.ShareMedium, "engagementMedium": args.EngagementMedium,
+	} {
+		if texts[name], err = a.text(name); err != nil {
+			return nil, err
+		}
+	}
+	// The schema has the words of the enums in upper case.
+	if in.Interval, err = analytics.ParseInterval("interval", strings.ToLower(texts["interval"])); err != nil {
+		return nil, err
+	}
+	s, err := c.engine.Analytics.Series(ctx, c.tenant, in, analytics.SeriesFilter{
+		Program: program, Code: core.ReferralCode(texts["code"]),
+		ShareMedium: link.ShareMedium(texts["shareMedium"]), EngagementMedium: link.Engagement(texts["engagementMedium"]),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newSeries(s), nil
+}
+
+func newSeries(s analytics.Series) *seriesNode {
+	out := &seriesNode{
+		Interval: strings.ToUpper(string(s.Interval)), From: date(s.From), Until: date(s.Until), Points: make([]seriesPoint, len(s.Points)),
+	}
+	for i, p := range s.Points {
+		point := seriesPoint{Start: date(p.Start), Visits: long(p.Visits), BotVisits: long(p.BotVisits)}
+		if !s.VisitsOnly {
+			costs := []rewardCost{}
+			for _, cost := range p.Rewards {
+				costs = append(costs, rewardCost{Unit: cost.Unit, Currency: textOrNull(cost.Currency), Amount: long(cost.Amount)})
+			}
+			point.Joined, point.Converted, point.RewardCost = pointer(long(p.Joined)), pointer(long(p.Converted)), &costs
+		}
+		out.Points[i] = point
+	}
+	return out
+}
+
+// topReferrer is the GraphQL type TopReferrer.
+type topReferrer struct {
+	AccountID, ID             id
+	FirstName, LastName       string
+	Visits, Joined, Converted long
+}
+
+// TopReferrers returns the users with the most conversions, referrals or visits. It needs
+// the API key.
+func (*query) TopReferrers(ctx context.Context, args struct {
+	periodArguments
+	By, Limit argument
+}) (*list[topReferrer], error) {
+	c, err := keyHolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var f analytics.TopFilter
+	in, program, err := args.parse()
+	if err != nil {
+		return nil, err
+	}
+	by, err := args.By.text("by")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := args.Limit.number("limit", analytics.UnsetReferrers)
+	if err != nil || limit < 0 || limit > analytics.MostReferrers {
+		return nil, core.Invalid("limit", "must be a whole number from 0 to "+strconv.Itoa(analytics.MostReferrers))
+	}
+	if f.By, err = analytics.ParseRank("by", strings.ToLower(by)); err != nil {
+		return nil, err
+	}
+	f.Program, f.Limit = program, int(limit)
+	found, _, err := c.engine.Analytics.TopReferrers(ctx, c.tenant, in, f)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]topReferrer, len(found))
+	for i, r := range found {
+		nodes[i] = topReferrer{
+			AccountID: id(r.Account), ID: id(r.User), FirstName: r.FirstName, LastName: r.LastName,
+			Visits: long(r.Visits), Joined: long(r.Joined), Converted: long(r.Converted),
+		}
+	}
+	return newList(nodes, len(nodes)), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/wire"
 )
 
@@ -254,6 +255,9 @@ func (m *meter) field(f *ast.Field) measure {
 func (m *meter) times(f *ast.Field) int {
 	if f.Definition.Arguments.ForName("limit") != nil {
 		return m.limit(f)
+	}
+	if f.ObjectDefinition != nil && f.ObjectDefinition.Name == "AnalyticsSeries" && f.Name == "points" {
+		return analytics.MostPoints
 	}
 	// The elements of a page, in data, were counted with its limit.
 	if f.Definition.Type.Elem != nil && f.Name != "data" {

@@ -35,6 +35,8 @@ func TestCallers(t *testing.T) {
 		{`{user(` + anna + `){id}}`, 0, 403, 401},
 		{`{referral(id:"1"){id}}`, 403, 403, 401},
 		{`{referrals{count}}`, 403, 403, 401},
+		{`{analyticsSeries{from}}`, 403, 403, 401},
+		{`{topReferrers{count}}`, 403, 403, 401},
 		{`{referralCode(referralCode:"ANNA10"){code}}`, 0, 0, 0},
 		{`{formatRewardPrettyValue(value:1,unit:"POINT")}`, 0, 0, 0},
 		{`{jwks}`, 0, 0, 0},
