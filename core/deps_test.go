@@ -51,7 +51,7 @@ var (
 	// component.
 	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
 
-	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/conversion", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/text", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
+	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/conversion", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/pipeline", "kith/core/text", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
 	parsers = []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/valyala/fastjson/..."}
 
 	prometheus = []string{
@@ -110,6 +110,7 @@ var importRules = []importRule{
 	{pkg: "kith/core/event", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/reward", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/text", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/pipeline", std: append([]string{"crypto/sha1"}, pure...), kith: rules, why: "rules are pure functions; Segment signs with SHA-1"},
 	{pkg: "kith/core/webhook", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/widget", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/job", std: pure, kith: rules, why: purity},

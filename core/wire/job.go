@@ -338,13 +338,21 @@ func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 		}
 		return true
 	}
-	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, string(v.GetStringBytes())); err == nil && t.UnixMilli() >= 0 {
-			*into = core.Time(t.UnixMilli())
-			return true
-		}
+	if at, ok := dateOf(string(v.GetStringBytes())); ok {
+		*into = at
+		return true
 	}
 	return r.fail(core.Invalid(r.path(key), "must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00"))
+}
+
+// dateOf parses a time in RFC 3339, or without a zone, or only a day; see date.
+func dateOf(text string) (core.Time, bool) {
+	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil && t.UnixMilli() >= 0 {
+			return core.Time(t.UnixMilli()), true
+		}
+	}
+	return 0, false
 }
 
 // withoutNulls returns params without keys that are null. Other values are as sent.

@@ -32,6 +32,17 @@ func CheckJSONType(contentType string) error {
 // checkObject checks that a body is valid JSON, within the limits, and begins with
 // "{".
 func checkObject(body []byte, limit int) error {
+	if err := checkJSON(body, limit); err != nil {
+		return err
+	}
+	if bytes.TrimLeft(body, " \t\r\n")[0] != '{' {
+		return core.Malformed("", "the body must be a JSON object")
+	}
+	return nil
+}
+
+// checkJSON checks that a body is valid JSON, within the limits.
+func checkJSON(body []byte, limit int) error {
 	switch {
 	case len(body) > limit:
 		return TooLarge(limit)
@@ -45,8 +56,6 @@ func checkObject(body []byte, limit int) error {
 		return core.Malformed("", "the body is not valid JSON")
 	case loneSurrogate(body):
 		return core.Malformed("", "the body has an unpaired surrogate escape, \\uD800 to \\uDFFF; write the character itself or both escapes")
-	case bytes.TrimLeft(body, " \t\r\n")[0] != '{':
-		return core.Malformed("", "the body must be a JSON object")
 	}
 	return nil
 }
