@@ -134,7 +134,7 @@ func (a *API) routes() routes {
 	all := routes{"/healthz": {"GET": a.health}}
 	for _, subject := range []routes{
 		a.cookieRoutes(), a.analyticsRoutes(), a.widgetRoutes(),
-		a.linkRoutes(), a.accountRoutes(), a.userRoutes(), a.shareLinkRoutes(), a.codeRoutes(), a.eventRoutes(),
+		a.linkRoutes(), a.accountRoutes(), a.userRoutes(), a.shareLinkRoutes(), a.codeRoutes(), a.eventRoutes(), a.pipelineRoutes(),
 		a.referralRoutes(), a.programRoutes(), a.rewardRoutes(), a.discountRoutes(), a.attributionRoutes(), a.openapiRoutes(),
 		a.subscriptionRoutes(), a.graphQLRoutes(), a.graphiQLRoutes(),
 		a.exportRoutes(), a.gatewayRoutes(), a.keyRoutes(),

@@ -243,7 +243,10 @@ func checkTypes(t *testing.T, node any, at string) {
 			assert.NotContains(t, node, "default", at)
 		}
 		for key, one := range node {
-			assert.NotContains(t, key, " ", "%s: a key with a space; put a text that has a comma in quotes", at)
+			// The names of events, which are keys in examples, have spaces.
+			if !strings.Contains(at, "/example") {
+				assert.NotContains(t, key, " ", "%s: a key with a space; put a text that has a comma in quotes", at)
+			}
 			checkTypes(t, one, at+"/"+key)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"kith/backend/app/jobs"
 	"kith/backend/app/orders"
 	"kith/backend/app/payments"
+	"kith/backend/app/pipelines"
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
@@ -43,6 +44,7 @@ type Engine struct {
 	Referrals      referrals.Referrals
 	Events         events.Events
 	Orders         orders.Orders
+	Pipelines      pipelines.Pipelines
 	Analytics      statistics.Analytics
 
 	// What users earn by referrals.
@@ -94,6 +96,7 @@ func (e *Engine) addUsers(b *base.Base) {
 	e.Events = events.Events{Base: b, Wake: func() {}}
 	e.Orders.Base = b
 	e.Analytics = statistics.New(b)
+	e.Pipelines = pipelines.Pipelines{Base: b, Wake: func() { e.Events.Wake() }}
 }
 
 func (e *Engine) addRewards(b *base.Base) {

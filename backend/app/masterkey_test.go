@@ -39,6 +39,11 @@ func TestRotateMasterKey(t *testing.T) {
 		_, err = b.Webhooks.RotateSecret(t.Context(), b.tenant, endpoint)
 		require.NoError(t, err)
 		require.NoError(t, b.SigningKeys.Ensure(t.Context()))
+		var pipeline [2]string
+		for i := range pipeline {
+			pipeline[i], _, err = b.Pipelines.RotateSecret(t.Context(), b.tenant, core.Hour)
+			require.NoError(t, err)
+		}
 		_, err = b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
 		require.NoError(t, err)
 		b.identify(t, "gone")
@@ -112,6 +117,10 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Empty(t, begun[0].Fault)
 		require.Len(t, begun[0].Secrets, 2)
 		require.Equal(t, b.key, begun[0].APIKey)
+		for _, secret := range pipeline {
+			_, err = after.Pipelines.Authenticate(t.Context(), b.tenant, sign(secret, "{}"), []byte("{}"))
+			require.NoError(t, err)
+		}
 		connection, err := after.Gateways.Open(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, "private", connection.Keys[0].Private)

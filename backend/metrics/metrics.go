@@ -43,7 +43,7 @@ func New(newID func() string, log *slog.Logger) *Observer {
 		}, []string{"part", "route"}),
 	}
 	o.work = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_work_total", Help: "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, by work, kind and outcome.",
+		Name: "kith_work_total", Help: "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, by work, kind and outcome.",
 	}, []string{"work", "kind", "outcome"})
 	o.registry.MustRegister(o.requests, o.seconds, o.work, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -48,6 +48,8 @@ const (
 	LogEvents   Operation = "POST " + userPath + "/events"
 	LogEventsQL Operation = "Mutation.logUserEvent"
 	Identify    Operation = "PUT " + userPath
+	// Pipeline is a call of a customer-data pipeline.
+	Pipeline Operation = "POST /integration/segment"
 	// ReadExports is reading an export. The paths and fields for it also serve
 	// imports, so it is checked in addition.
 	ReadExports Operation = "exports"
@@ -68,6 +70,7 @@ var permitted = map[Role][]Operation{
 		anyQL, anyQLByGet,
 		LogEvents, LogEventsQL, "Mutation.logUserEvents",
 		Identify, "POST " + userPath, "POST /user", "Mutation.createUser", "Mutation.upsertUser", "Mutation.upsertUsers",
+		Pipeline,
 		LookUpCode, "GET /discount/{code}", "GET /coupon/{code}", "Query.referralCode",
 		// Fields of the responses to these.
 		"UserEventResult.events", "BulkUserEventResult.events", "ApiError.events", "UserEventResult.user", "User.referredBy",

@@ -561,11 +561,17 @@ func (w *writer) list(name string, all []pipeline.Result, each func(pipeline.Res
 	w.comma = true
 }
 
+// pipelineKeys are the keys of the settings of a pipeline.
+var pipelineKeys = []string{"createUsers", "accountId", "events", "otherEvents", "fields", "customFields", "referralCode", "accountStatus"}
+
 // ParsePipelineSettings parses the settings of a pipeline. A key that is left out has its
 // default.
 func ParsePipelineSettings(body []byte) (pipeline.Settings, error) {
 	s := pipeline.Default()
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		if v.Type() == fastjson.TypeNull && slices.Contains(pipelineKeys, key) {
+			return true
+		}
 		switch key {
 		case "createUsers":
 			var b *bool

@@ -178,6 +178,7 @@ func TestParsePipelineSettings(t *testing.T) {
 	for _, c := range []struct{ body, want, err string }{
 		{`{}`, defaults, ""},
 		{defaults, defaults, ""},
+		{`{"createUsers":null,"accountId":null,"events":null,"otherEvents":null,"fields":null,"customFields":null,"referralCode":null,"accountStatus":null}`, defaults, ""},
 		{`{"createUsers":false,"accountId":["context.groupId"],"events":{"A":"b","C":""},"otherEvents":"ignore","fields":{"x":["y.z"]},"customFields":{"plan":"plan"},"referralCode":[],"accountStatus":{"trait":"plan","values":{"pro":"PAID"}}}`,
 			`{"createUsers":false,"accountId":["context.groupId"],"events":{"A":"b","C":""},"otherEvents":"ignore","fields":{"x":["y.z"]},"customFields":{"plan":"plan"},"referralCode":[],"accountStatus":{"trait":"plan","values":{"pro":"PAID"}}}`, ""},
 		{`{"accountId":["a..b"]}`, "", "accountId[0]: must be 1 to 5 names of keys, separated by dots, such as context.groupId"},

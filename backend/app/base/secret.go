@@ -50,5 +50,8 @@ func GatewayPlace(tenant core.TenantAlias, public string) string {
 	return "tenant/" + string(tenant) + "/gateway/" + public
 }
 
+// PipelinePlace returns the place of the sealed secrets of a tenant's pipeline.
+func PipelinePlace(tenant core.TenantAlias) string { return "tenant/" + string(tenant) + "/pipeline" }
+
 // SigningKeyPlace returns the place of the sealed private half of a webhook signing key.
 func SigningKeyPlace(id string) string { return "webhook/key/" + id }

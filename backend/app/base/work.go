@@ -1,5 +1,7 @@
 package base
 
+import "kith/core/pipeline"
+
 // ReportWork calls OnWork: n more units of work were done. work is WorkRows or one of
 // the other Work constants, and outcome is one of the Outcome constants. All three
 // become metric labels, so kind must have few values.
@@ -27,6 +29,10 @@ const (
 	// cannot be parsed.
 	WorkNotification = "gateway_notification"
 
+	// WorkMessage is a message of a customer-data pipeline; its kind is one of
+	// MessageKinds. OutcomeFailed is a message that was refused.
+	WorkMessage = "pipeline_message"
+
 	OutcomeDone   = "done"
 	OutcomeFailed = "failed"
 	OutcomeLate   = "late"
@@ -45,6 +51,14 @@ const (
 	GatewaySweep = "sweep"
 	GatewayFound = "found"
 )
+
+// MessageOther is the kind of a message without an effect.
+const MessageOther = "other"
+
+// MessageKinds returns all kinds of WorkMessage.
+func MessageKinds() []string {
+	return []string{string(pipeline.Identify), string(pipeline.Track), string(pipeline.Group), MessageOther}
+}
 
 // GatewayKinds returns all kinds of WorkGateway.
 func GatewayKinds() []string {

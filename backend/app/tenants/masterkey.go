@@ -27,8 +27,12 @@ var secretKinds = []struct {
 	{secretdb.EndpointSecrets, endpointPlace},
 	{secretdb.OldEndpointSecrets, endpointPlace},
 	{secretdb.GatewaySecrets, func(s secretdb.Secret) string { return base.GatewayPlace(s.Tenant, s.Name) }},
+	{secretdb.PipelineSecrets, pipelinePlace},
+	{secretdb.OldPipelineSecrets, pipelinePlace},
 	{secretdb.SigningSecrets, func(s secretdb.Secret) string { return base.SigningKeyPlace(s.Name) }},
 }
+
+func pipelinePlace(s secretdb.Secret) string { return base.PipelinePlace(s.Tenant) }
 
 func endpointPlace(s secretdb.Secret) string {
 	return base.EndpointPlace(webhook.Queue{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})

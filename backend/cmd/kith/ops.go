@@ -89,6 +89,9 @@ func observeBackend(e *env, engine *app.Engine) {
 		for _, kind := range base.GatewayKinds() {
 			engine.OnWork(base.WorkGateway, kind, outcome, 0)
 		}
+		for _, kind := range base.MessageKinds() {
+			engine.OnWork(base.WorkMessage, kind, outcome, 0)
+		}
 	}
 	engine.OnWork(base.WorkDelivery, "attempt", base.OutcomeLate, 0)
 }

@@ -44,7 +44,8 @@ type cli struct {
 	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
 	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant into a database that has others."`
 
-	Webhook webhookCommand `cmd:"" help:"Manage the webhook endpoints of a tenant."`
+	Webhook  webhookCommand  `cmd:"" help:"Manage the webhook endpoints of a tenant."`
+	Pipeline pipelineCommand `cmd:"" help:"Manage how a tenant receives messages of Segment or RudderStack."`
 
 	Gateway    gatewayCommand    `cmd:"" help:"Connect a tenant to its payment gateway."`
 	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Braintree does."`

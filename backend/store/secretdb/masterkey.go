@@ -116,6 +116,14 @@ var (
 		"gateway keys", `SELECT tenant, public_key AS name, private_key AS sealed FROM gateway_key WHERE (tenant, public_key) > (?1, ?2) ORDER BY tenant, public_key LIMIT ?3`,
 		`UPDATE gateway_key SET private_key = ?4 WHERE tenant = ?1 AND public_key = ?2 AND private_key = ?3`,
 	}
+	PipelineSecrets = Kind{
+		"pipeline secrets", `SELECT tenant, '' AS name, coalesce(secret, '') AS sealed FROM pipeline WHERE (tenant, '') > (?1, ?2) ORDER BY tenant LIMIT ?3`,
+		`UPDATE pipeline SET secret = ?4 WHERE tenant = ?1 AND '' = ?2 AND secret = ?3`,
+	}
+	OldPipelineSecrets = Kind{
+		"replaced pipeline secrets", `SELECT tenant, '' AS name, coalesce(old_secret, '') AS sealed FROM pipeline WHERE (tenant, '') > (?1, ?2) ORDER BY tenant LIMIT ?3`,
+		`UPDATE pipeline SET old_secret = ?4 WHERE tenant = ?1 AND '' = ?2 AND old_secret = ?3`,
+	}
 	SigningSecrets = Kind{
 		"webhook signing keys", `SELECT '' AS tenant, id AS name, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
 		`UPDATE webhook_key SET sealed = ?4 WHERE ?1 = '' AND id = ?2 AND sealed = ?3`,
