@@ -24,6 +24,7 @@ import (
 	"kith/core/auth"
 	"kith/core/event"
 	"kith/core/job"
+	"kith/core/pipeline"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/webhook"
@@ -119,6 +120,34 @@ func TestAPIDocument_LimitsAreThoseOfTheCode(t *testing.T) {
 		"user token":                                   fmt.Sprintf("%d KiB", in("core/wire/token.go", "maxToken")>>10),
 		"download link of a file":                      fmt.Sprintf("%d h", auth.DownloadLife/core.Hour),
 		"files of jobs":                                fmt.Sprintf("%d days", job.Life/core.Day),
+		"JSON body":                                 fmt.Sprintf("%d MiB, %d levels deep", wire.MaxBody>>20, in("core/wire/doc.go", "maxDepth")),
+		"body at the edge":                          fmt.Sprintf("%d MiB; `KITH_MAX_BODY`", defaultOf(t, "KITH_MAX_BODY")>>20),
+		"file of an import":                         fmt.Sprintf("%d GiB; `KITH_MAX_FILE`", jobs.DefaultMaxFile>>30),
+		"`limit` of a REST list":                    fmt.Sprintf("%d unless given, at most %d", defaultLimit, maxLimit),
+		"`limit` of a GraphQL list":                 fmt.Sprintf("%d unless given, at most %d", in(bound, "defaultLimit"), in(bound, "maxLimit")),
+		"account id, user id":                       fmt.Sprintf("%d bytes", in("core/id.go", "maxID")),
+		"tenant alias, referral code":               fmt.Sprintf("%d characters", in("core/id.go", "maxName")),
+		"text, such as a name":                      fmt.Sprintf("%d bytes", in("core/wire/doc.go", "maxText")),
+		"events of a call":                          fmt.Sprint(event.MaxEvents),
+		"key of an event":                           fmt.Sprintf("%d bytes", event.MaxKey),
+		"call of a pipeline":                        fmt.Sprintf("%d bytes, %d messages", pipeline.MaxBody, pipeline.MaxMessages),
+		"text in the fields of an event":            fmt.Sprintf("%d bytes", event.MaxText),
+		"custom fields of a user":                   fmt.Sprintf("%d of %d bytes", in("core/wire/user.go", "maxCustomFields"), in("core/wire/user.go", "maxCustomFieldText")),
+		"segments of a user":                        fmt.Sprint(referral.MaxSegments),
+		"users of an account":                       fmt.Sprint(referral.MaxUsers),
+		"programs of a tenant":                      fmt.Sprint(referral.MaxPrograms),
+		"codes of a fuel tank":                      fmt.Sprintf("%d, %d in a call", reward.MaxTank, reward.MaxTankCodes),
+		"one reward":                                fmt.Sprintf("%d units", reward.MaxValue),
+		"referrals of a moderation":                 fmt.Sprint(referral.MaxModerations),
+		"inputs of a GraphQL call with many inputs": fmt.Sprint(in("backend/graphql/identify.go", "maxInputs")),
+		"idempotency key":                           fmt.Sprintf("8 to 64 letters, digits, `.`, `_` and `-`; %d h", event.KeyLife/core.Hour),
+		"API keys of a tenant":                      fmt.Sprint(auth.MaxKeys),
+		"webhook endpoints of a tenant":             fmt.Sprint(webhook.MaxSubscriptions),
+		"widget template":                           fmt.Sprintf("%d KiB", widget.MaxTemplate>>10),
+		"widget options":                            fmt.Sprintf("%d KiB", widget.MaxOptions>>10),
+		"user token":                                fmt.Sprintf("%d KiB", in("core/wire/token.go", "maxToken")>>10),
+		"download link of a file":                   fmt.Sprintf("%d h", auth.DownloadLife/core.Hour),
+		"files of jobs":                             fmt.Sprintf("%d days", job.Life/core.Day),
 		"GraphQL document": fmt.Sprintf("%d KiB, %d tokens, %d fields, %d at the top, %d levels deep", in(bound, "maxQuery")>>10, in(bound, "maxTokens"),
 			in(bound, "maxFields"), in(bound, "maxRoot"), in(bound, "maxDepth")),
 		"GraphQL answer":                   fmt.Sprintf("%d fields, %d MiB", in(bound, "maxCost"), 4),

@@ -10,13 +10,14 @@ import (
 func (a *API) subscriptionRoutes() routes {
 	const one = tenantPath + "/subscription/{endpointUrl}"
 	return routes{
-		tenantPath + "/subscription": {"POST": a.keyed(created(a.subscribe)), "GET": a.keyed(a.subscriptions)},
-		one:                          {"DELETE": a.keyed(a.unsubscribe)},
-		one + "/test":                {"POST": a.keyed(a.testSubscription)},
-		one + "/secret":              {"POST": a.keyed(a.rotateSecret)},
-		one + "/deliveries":          {"GET": a.keyed(a.deliveries)},
-		one + "/replay":              {"POST": a.keyed(a.replay)},
-		"/.well-known/jwks.json":     {"GET": a.keySet},
+		tenantPath + "/subscription":        {"POST": a.keyed(created(a.subscribe)), "GET": a.keyed(a.subscriptions)},
+		tenantPath + "/subscription/sample": {"GET": a.keyed(a.sampleEvents)},
+		one:                                 {"DELETE": a.keyed(a.unsubscribe)},
+		one + "/test":                       {"POST": a.keyed(a.testSubscription)},
+		one + "/secret":                     {"POST": a.keyed(a.rotateSecret)},
+		one + "/deliveries":                 {"GET": a.keyed(a.deliveries)},
+		one + "/replay":                     {"POST": a.keyed(a.replay)},
+		"/.well-known/jwks.json":            {"GET": a.keySet},
 	}
 }
 
@@ -26,16 +27,29 @@ func (a *API) subscribe(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoint, name, err := wire.ParseWebhookSubscription(body)
+	in, err := wire.ParseWebhookSubscription(body)
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.Subscribe(c.Context(), c.tenant, endpoint, name))
+	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.Subscribe(c.Context(), c.tenant, in))
 }
 
 // subscriptions handles GET /subscription.
 func (a *API) subscriptions(c *call) ([]byte, error) {
 	return encode(wire.WebhookSubscriptions)(a.Engine.Webhooks.List(c.Context(), c.tenant))
+}
+
+// sampleEvents handles GET /subscription/sample.
+func (a *API) sampleEvents(c *call) ([]byte, error) {
+	types := webhook.Types()
+	if text := c.URL.Query().Get("type"); text != "" {
+		t, err := webhook.ParseType("type", text)
+		if err != nil {
+			return nil, err
+		}
+		types = []webhook.Type{t}
+	}
+	return wire.WebhookSamples(a.Engine.Webhooks.Samples(c.tenant, c.caller.Share(a.origin(c.Request)), types...)), nil
 }
 
 // endpoint returns the endpoint's URL, which is one percent-encoded segment of the path.

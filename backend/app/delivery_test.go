@@ -94,7 +94,7 @@ func withTestEvent(t *testing.T, b bundle) webhook.Queue {
 
 func TestDeliveries_Content(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "Shop")
+		s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook, Name: "Shop"})
 		require.NoError(t, err)
 		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		b.pass(core.Minute)
@@ -326,7 +326,7 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, b.Now(), all[0].Disabled)
 
-		again, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
+		again, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook})
 		require.NoError(t, err)
 		require.Zero(t, again.Disabled)
 		n, err := b.Deliveries.ReplayFailed(t.Context(), queue, start)
@@ -391,7 +391,7 @@ func TestReplayFailed_Since(t *testing.T) {
 // For a day, events are signed by both secrets, then only by the new one.
 func TestRotateSecret(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
+		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook})
 		require.NoError(t, err)
 		second, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
 		require.NoError(t, err)
@@ -420,7 +420,7 @@ func TestRotateSecret(t *testing.T) {
 func TestSecrets_AreSealed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
+	s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook})
 	require.NoError(t, err)
 	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
 	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
@@ -478,7 +478,7 @@ func TestAllowAddresses(t *testing.T) {
 	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(test, "TEST_key")))
 	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("127.9.9.9/8"), false))
 	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("::1/128"), false))
-	_, err = b.Webhooks.Subscribe(t.Context(), test, "http://127.0.0.1/", "")
+	_, err = b.Webhooks.Subscribe(t.Context(), test, webhook.Request{Endpoint: "http://127.0.0.1/"})
 	require.NoError(t, err)
 	b.subscribe(t, hook)
 	for tenant, url := range map[core.TenantAlias]string{test: "http://127.0.0.1/", b.tenant: hook} {

@@ -34,7 +34,7 @@ func TestRotateMasterKey(t *testing.T) {
 		}
 		require.NoError(t, b.Tenants.Create(t.Context(), more...))
 		const endpoint = "https://shop.example/hook"
-		_, err = b.Webhooks.Subscribe(t.Context(), b.tenant, endpoint, "")
+		_, err = b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: endpoint})
 		require.NoError(t, err)
 		_, err = b.Webhooks.RotateSecret(t.Context(), b.tenant, endpoint)
 		require.NoError(t, err)

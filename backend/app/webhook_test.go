@@ -3,24 +3,30 @@ package app_test
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"kith/backend/app/base"
+	"kith/backend/app/webhooks"
 	"kith/core"
+	"kith/core/job"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/rules"
 	"kith/core/webhook"
+	"kith/core/wire"
 )
 
 const hook = "https://shop.example/hook"
 
 func (b bundle) subscribe(t testing.TB, url string) webhook.Queue {
 	t.Helper()
-	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, url, "")
+	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: url})
 	require.NoError(t, err)
 	return webhook.Queue{Tenant: b.tenant, Endpoint: webhook.Endpoint(url)}
 }
@@ -39,13 +45,13 @@ func (b bundle) sent(t testing.TB, queue webhook.Queue) (types []webhook.Type) {
 
 func TestSubscribe_OneURLIsOneSubscription(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
-		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "Shop")
+		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook, Name: "Shop"})
 		require.NoError(t, err)
 		require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, first.Secret)
 		b.pass(core.Hour)
 		for _, name := range []string{"", "The shop", ""} {
 			want := webhook.Subscription{Endpoint: hook, Name: cmp.Or(name, first.Name), Created: start}
-			again, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, name)
+			again, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook, Name: name})
 			require.NoError(t, err)
 			require.Equal(t, want, again)
 			first.Name = want.Name
@@ -59,12 +65,83 @@ func TestSubscribe_AtMost20(t *testing.T) {
 	for i := range webhook.MaxSubscriptions {
 		b.subscribe(t, hook+strconv.Itoa(i))
 	}
-	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
+	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook})
 	require.Equal(t, core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first"), err)
 	all, err := b.Webhooks.List(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, all, webhook.MaxSubscriptions)
 	b.subscribe(t, hook+"0") // subscribed already
+}
+
+// An endpoint that is subscribed to some types gets no others, by either way in which
+// events are stored, and a test event in any case.
+func TestSubscribe_SomeTypes(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.subscribe(t, hook)
+		_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook + "2", Types: []webhook.Type{webhook.CouponCreated, webhook.ExportCreated}})
+		require.NoError(t, err)
+		b.identify(t, "friend")
+		_, err = b.Jobs.Create(t.Context(), b.tenant, job.Input{Type: job.User, Format: job.CSV, Params: "{}"})
+		require.NoError(t, err)
+		some := webhook.Queue{Tenant: b.tenant, Endpoint: hook + "2"}
+		require.Subset(t, b.sent(t, webhook.Queue{Tenant: b.tenant, Endpoint: hook}), []webhook.Type{webhook.UserCreated, webhook.CouponCreated, webhook.ExportCreated})
+		require.Equal(t, []webhook.Type{webhook.CouponCreated, webhook.ExportCreated}, sorted(b.sent(t, some)))
+		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook+"2"))
+		require.Len(t, b.sent(t, some), 3)
+	})
+}
+
+// sorted returns types in the order of webhook.Types.
+func sorted(types []webhook.Type) []webhook.Type {
+	return slices.SortedFunc(slices.Values(types), func(a, b webhook.Type) int {
+		return cmp.Compare(slices.Index(webhook.Types(), a), slices.Index(webhook.Types(), b))
+	})
+}
+
+// A new endpoint takes the place of one that answered 410.
+func TestSubscribe_DisabledEndpointsMakeRoom(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for i := range webhook.MaxSubscriptions {
+		b.subscribe(t, hook+strconv.Itoa(i))
+	}
+	for _, gone := range []string{"7", "3"} {
+		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook+gone))
+		begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
+		require.NoError(t, err)
+		require.Len(t, begun, 1)
+		_, err = b.Deliveries.End(t.Context(), []webhooks.Sent{{Sending: begun[0], Attempt: webhook.Attempt{Number: 1, Started: b.Engine.Now(), Status: 410}}})
+		require.NoError(t, err)
+		b.pass(core.Second)
+	}
+	urls := func() (urls []string) {
+		all, err := b.Webhooks.List(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Len(t, all, webhook.MaxSubscriptions)
+		for _, s := range all {
+			urls = append(urls, string(s.Endpoint))
+		}
+		return urls
+	}
+	b.subscribe(t, hook+"new")
+	require.NotContains(t, urls(), hook+"7", "it was disabled first")
+	b.subscribe(t, hook+"newer")
+	require.NotContains(t, urls(), hook+"3")
+	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook + "newest"})
+	require.ErrorContains(t, err, "delete one first")
+}
+
+// Each type has a sample, with the keys of an event.
+func TestSamples_EachTypeHasOne(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	samples := b.Webhooks.Samples(b.tenant, link.Share{Origin: "https://go.example", Tenant: b.tenant}, webhook.Types()...)
+	require.Len(t, samples, len(webhook.Types()))
+	for _, s := range samples {
+		require.True(t, gjson.Valid(s.Data), s.Type)
+		require.True(t, gjson.ValidBytes(wire.Webhook(s)), s.Type)
+		require.NotEmpty(t, gjson.Parse(s.Data).Map(), s.Type)
+	}
 }
 
 // An event goes to each endpoint that is subscribed when it happens.

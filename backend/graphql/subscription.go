@@ -11,12 +11,18 @@ import (
 type subscription struct {
 	EndpointURL                                 string
 	Name, Secret                                *string
+	EventTypes                                  []string
 	Source                                      string
 	DateCreated, DateFailingSince, DateDisabled *date
 }
 
 func newSubscription(s webhook.Subscription) *subscription {
+	types := []string{}
+	for _, t := range s.Types {
+		types = append(types, string(t))
+	}
 	return &subscription{
+		EventTypes:  types,
 		EndpointURL: string(s.Endpoint), Name: pointer(s.Name), Secret: textOrNull(s.Secret), Source: "MANUAL",
 		DateCreated: dateOrNull(s.Created), DateFailingSince: dateOrNull(s.FailingSince), DateDisabled: dateOrNull(s.Disabled),
 	}
@@ -46,11 +52,11 @@ func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ Web
 	if err != nil {
 		return nil, err
 	}
-	endpoint, name, err := wire.ParseWebhookSubscription([]byte(args.WebhookSubscriptionInput.json()))
+	in, err := wire.ParseWebhookSubscription([]byte(args.WebhookSubscriptionInput.json()))
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.engine.Webhooks.Subscribe(ctx, c.tenant, endpoint, name)
+	s, err := c.engine.Webhooks.Subscribe(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}

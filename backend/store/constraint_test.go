@@ -52,7 +52,7 @@ var goodRows = []struct{ table, values string }{
 	{"do_not_track", `tenant='$T', identity='i', created_at=1`},
 	{"tenant_origin", `tenant='$T', origin='https://shop.example', created_at=1`},
 	{"widget", `tenant='$T', program='', key='k', template='', options='', branding='{}', widget_values='', modified_at=1`},
-	{"webhook_subscription", `tenant='$T', url='https://x.example', name='', secret='s', old_secret=null, old_until=null,
+	{"webhook_subscription", `tenant='$T', url='https://x.example', name='', types='[]', secret='s', old_secret=null, old_until=null,
 		failing_since=null, disabled_at=null, created_at=1`},
 	{"webhook_event", `tenant='$T', id='h', type='test', data='{}', created_at=1`},
 	{"webhook_delivery", `tenant='$T', url='https://x.example', event_id='h', state='waiting', attempt=1, tries=1, due_at=1,
@@ -349,6 +349,7 @@ var badRows = []struct{ table, change, refusal string }{
 
 	{"webhook_subscription", ``, "UNIQUE constraint failed: webhook_subscription.tenant, webhook_subscription.url"},
 	{"webhook_subscription", `url='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
+	{"webhook_subscription", `url='x', types='{}'`, "CHECK constraint failed: json_type(types) = 'array'"},
 	{"webhook_subscription", `url='x', old_secret='s'`, "CHECK constraint failed: (old_secret IS NULL) = (old_until IS NULL)"},
 	{"webhook_subscription", `url='x', old_until=1`, "CHECK constraint failed: (old_secret IS NULL) = (old_until IS NULL)"},
 	{"webhook_event", ``, "UNIQUE constraint failed: webhook_event.tenant, webhook_event.id"},

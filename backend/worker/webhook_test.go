@@ -99,7 +99,7 @@ func (h hooks) endpoint(t testing.TB, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	_, err := h.Webhooks.Subscribe(context.Background(), tenant, server.URL, "")
+	_, err := h.Webhooks.Subscribe(context.Background(), tenant, webhook.Request{Endpoint: server.URL})
 	require.NoError(t, err)
 	return server.URL
 }

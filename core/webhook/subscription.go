@@ -63,11 +63,21 @@ func CheckName(field, name string) error {
 	return nil
 }
 
+// Request is a request to subscribe an endpoint, which is not checked yet.
+type Request struct {
+	Endpoint, Name string
+	// Types are the types of the events that the endpoint is to get; empty means all,
+	// and nil those of its subscription, or all if it is new.
+	Types []Type
+}
+
 // Subscription is an endpoint that a tenant subscribed to events (clients 1.10).
 type Subscription struct {
 	Endpoint Endpoint
 	// Name is the tenant's own description, or empty.
 	Name string
+	// Types are the types of the events that the endpoint gets; empty means all.
+	Types []Type
 	// Secret signs the events for the endpoint. It is set only in the result of
 	// creating it, and cannot be read later.
 	Secret  string

@@ -2,9 +2,38 @@
 // and decides when a delivery is retried (clients 6.5: Webhooks out).
 package webhook
 
+import (
+	"slices"
+	"strings"
+
+	"kith/core"
+)
+
 // Type is the type of an event. Consumers depend on it, so a type never changes its
 // meaning.
 type Type string
+
+// Types lists the types to which an endpoint may be subscribed: all but Test.
+func Types() []Type {
+	return []Type{
+		UserCreated, CouponCreated, RewardCreated, RewardReversed, RewardBalanceChanged,
+		ReferralStarted, ReferralConverted, ReferralEnded, ReferralAutomoderated,
+		ExportCreated, ExportCompleted, JobCompleted,
+	}
+}
+
+// ParseType returns s as a type to which an endpoint may be subscribed, or an error
+// about field.
+func ParseType(field, s string) (Type, error) {
+	if t := Type(s); slices.Contains(Types(), t) {
+		return t, nil
+	}
+	var names []string
+	for _, t := range Types() {
+		names = append(names, string(t))
+	}
+	return "", core.Invalid(field, "must be one of "+strings.Join(names, ", "))
+}
 
 // Types (clients 6.5).
 const (

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/valyala/fastjson"
 
 	"kith/core"
@@ -10,7 +12,7 @@ import (
 
 // ParseWebhookSubscription parses the body of POST /subscription (clients 1.10.1).
 // It does not check the URL; see webhook.ParseEndpoint.
-func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
+func ParseWebhookSubscription(body []byte) (in webhook.Request, err error) {
 	var url, text *string
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
@@ -18,18 +20,33 @@ func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
 			return r.text(&url, key, v)
 		case "name":
 			return r.text(&text, key, v)
+		case "eventTypes":
+			if v.Type() == fastjson.TypeArray {
+				in.Types = []webhook.Type{}
+			}
+			return r.items(key, v, len(webhook.Types()), func(i int, v *fastjson.Value) error {
+				at := element(r.path(key), i)
+				name, err := textItem(at, v)
+				if err != nil {
+					return err
+				}
+				t, err := webhook.ParseType(at, name)
+				if err == nil && !slices.Contains(in.Types, t) {
+					in.Types = append(in.Types, t)
+				}
+				return err
+			})
 		}
 		return false
 	})
 	switch {
 	case err != nil:
-		return "", "", err
+		return webhook.Request{}, err
 	case url == nil:
-		return "", "", core.Invalid("endpointUrl", "is required")
-	case text == nil:
-		return *url, "", nil
+		return webhook.Request{}, core.Invalid("endpointUrl", "is required")
 	}
-	return *url, *text, nil
+	in.Endpoint, in.Name = *url, textOf(text)
+	return in, nil
 }
 
 // Replay is a request to send events again: one event, or all that failed since a
@@ -90,6 +107,8 @@ func appendWebhookSubscription(b []byte, s webhook.Subscription) []byte {
 	w.open()
 	w.text("endpointUrl", string(s.Endpoint))
 	w.text("name", s.Name)
+	w.key("eventTypes")
+	w.b = list(w.b, len(s.Types), func(b []byte, i int) []byte { return appendString(b, string(s.Types[i])) })
 	if s.Secret != "" {
 		w.text("secret", s.Secret)
 	}
@@ -98,6 +117,12 @@ func appendWebhookSubscription(b []byte, s webhook.Subscription) []byte {
 	w.date("dateDisabled", s.Disabled)
 	w.close()
 	return w.b
+}
+
+// WebhookSamples returns events as a JSON array, newest first, in the form in which they
+// are sent: automation tools show the first one to the person who maps its fields.
+func WebhookSamples(events []WebhookEvent) []byte {
+	return list(nil, len(events), func(b []byte, i int) []byte { return append(b, Webhook(events[i])...) })
 }
 
 // WebhookTest returns the data of a test event (clients 6.5.13).

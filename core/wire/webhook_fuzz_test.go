@@ -16,10 +16,10 @@ func FuzzParseWebhookBodies(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		endpoint, name, err := ParseWebhookSubscription(body)
+		in, err := ParseWebhookSubscription(body)
 		if err != nil {
 			callers(t, body, err)
-		} else if answer := WebhookSubscription(webhook.Subscription{Endpoint: webhook.Endpoint(endpoint), Name: name}); !json.Valid(answer) {
+		} else if answer := WebhookSubscription(webhook.Subscription{Endpoint: webhook.Endpoint(in.Endpoint), Name: in.Name, Types: in.Types}); !json.Valid(answer) {
 			t.Errorf("%q gives the response %s", body, answer)
 		}
 		replay, err := ParseReplay(body)

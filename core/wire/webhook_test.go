@@ -17,10 +17,10 @@ func TestWriteWebhook(t *testing.T) {
 		"a test": {string(WebhookTest(webhook.Subscription{Endpoint: "https://x/?a=\"", Name: "ü"})), `{"endpointUrl":"https://x/?a=\"","name":"ü"}`},
 		"a code": {string(CouponCreated(referral.UserCode{Program: "classic", Code: "ANN"}, 5)), `{"code":"ANN","dateCreated":5,"programId":"classic"}`},
 		"a new subscription": {string(WebhookSubscription(webhook.Subscription{Endpoint: "https://x/", Secret: "whsec_AA==", Created: 5})),
-			`{"endpointUrl":"https://x/","name":"","secret":"whsec_AA==","dateCreated":5,"dateFailingSince":null,"dateDisabled":null}`},
+			`{"endpointUrl":"https://x/","name":"","eventTypes":[],"secret":"whsec_AA==","dateCreated":5,"dateFailingSince":null,"dateDisabled":null}`},
 		"no subscriptions": {string(WebhookSubscriptions(nil)), `[]`},
 		"a subscription that is disabled": {string(WebhookSubscriptions([]webhook.Subscription{{Endpoint: "https://x/", Name: "X", Created: 5, FailingSince: 6, Disabled: 7}})),
-			`[{"endpointUrl":"https://x/","name":"X","dateCreated":5,"dateFailingSince":6,"dateDisabled":7}]`},
+			`[{"endpointUrl":"https://x/","name":"X","eventTypes":[],"dateCreated":5,"dateFailingSince":6,"dateDisabled":7}]`},
 		"no deliveries": {string(Deliveries(nil, 4)), `{"count":0,"totalCount":4,"deliveries":[]}`},
 		"a delivery that waits": {string(Deliveries([]webhook.Delivery{{
 			DeliveryKey: place, Type: webhook.UserCreated, State: webhook.Waiting, Due: 9, Created: 5,

@@ -17,50 +17,67 @@ import (
 // Subscriptions manages the endpoints to which a tenant's events are sent.
 type Subscriptions struct{ *base.Base }
 
-// Subscribe subscribes an endpoint to all later events of a tenant. If the subscription
-// is new, the result has the secret that signs the events. If it exists, Subscribe
-// changes its name unless name is empty, keeps its secret, and enables it if it was
-// disabled. A tenant has at most webhook.MaxSubscriptions.
-func (ss *Subscriptions) Subscribe(ctx context.Context, tenant core.TenantAlias, endpoint, name string) (s webhook.Subscription, err error) {
-	to, err := webhook.ParseEndpoint("endpointUrl", endpoint, base.Live(tenant))
+// Subscribe subscribes an endpoint to later events of a tenant. If the subscription is
+// new, the result has the secret that signs the events. If it exists, Subscribe changes
+// its name unless that is empty, and its types unless they are nil, keeps its secret, and
+// enables it if it was disabled. A tenant has at most webhook.MaxSubscriptions; disabled
+// ones are removed to make room, the oldest first.
+func (ss *Subscriptions) Subscribe(ctx context.Context, tenant core.TenantAlias, in webhook.Request) (s webhook.Subscription, err error) {
+	to, err := webhook.ParseEndpoint("endpointUrl", in.Endpoint, base.Live(tenant))
 	if err != nil {
 		return s, err
 	}
-	if err := webhook.CheckName("name", name); err != nil {
+	if err := webhook.CheckName("name", in.Name); err != nil {
 		return s, err
 	}
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		s, err = ss.subscribe(ctx, tx, webhook.Queue{Tenant: tenant, Endpoint: to}, name)
+		s, err = ss.subscribe(ctx, tx, webhook.Queue{Tenant: tenant, Endpoint: to}, in)
 		return err
 	})
 	return s, err
 }
 
-func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, queue webhook.Queue, name string) (webhook.Subscription, error) {
+func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, queue webhook.Queue, in webhook.Request) (webhook.Subscription, error) {
 	secret, sealed, err := ss.newSecret(queue)
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
-	added, err := webhookdb.InsertSubscription(ctx, tx, queue, name, sealed)
+	added, err := webhookdb.InsertSubscription(ctx, tx, queue, in.Name, in.Types, sealed)
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
 	if added {
-		return webhook.Subscription{Endpoint: queue.Endpoint, Name: name, Secret: secret, Created: tx.Now}, checkCount(ctx, tx, queue.Tenant)
-	}
-	if err := webhookdb.EnableSubscription(ctx, tx, queue, name); err != nil {
+		if err := makeRoom(ctx, tx, queue.Tenant); err != nil {
+			return webhook.Subscription{}, err
+		}
+	} else if err := webhookdb.EnableSubscription(ctx, tx, queue, in.Name, in.Types); err != nil {
 		return webhook.Subscription{}, err
 	}
 	s, _, err := webhookdb.Subscription(ctx, tx.Reads, queue)
+	if added {
+		s.Secret = secret
+	}
 	return s, err
 }
 
-// checkCount returns an error if a tenant has more than webhook.MaxSubscriptions.
-func checkCount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+// makeRoom removes the subscription that was disabled first if a tenant has more than
+// webhook.MaxSubscriptions, and returns an error if none is disabled: tools that
+// subscribe a new URL for each workflow answer 410 at the old ones.
+func makeRoom(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	all, err := webhookdb.Subscriptions(ctx, tx.Reads, tenant)
-	if err == nil && len(all) > webhook.MaxSubscriptions {
-		err = core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first")
+	if err != nil || len(all) <= webhook.MaxSubscriptions {
+		return err
 	}
+	var oldest webhook.Subscription
+	for _, s := range all {
+		if s.Disabled != 0 && (oldest.Disabled == 0 || s.Disabled < oldest.Disabled) {
+			oldest = s
+		}
+	}
+	if oldest.Disabled == 0 {
+		return core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first")
+	}
+	_, err = webhookdb.DeleteSubscription(ctx, tx, webhook.Queue{Tenant: tenant, Endpoint: oldest.Endpoint})
 	return err
 }
 

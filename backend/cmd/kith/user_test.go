@@ -16,6 +16,7 @@ import (
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/rules"
+	"kith/core/webhook"
 )
 
 // The export of a user has all rows that name the user, except attribution decisions of
@@ -25,7 +26,7 @@ func TestUserExport_IsComplete(t *testing.T) {
 	g := &fixture{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
 	engine := openStory(t, "file:"+g.database, new(storyClock))
-	_, err := engine.Webhooks.Subscribe(t.Context(), "acme", "https://hooks.example/", "")
+	_, err := engine.Webhooks.Subscribe(t.Context(), "acme", webhook.Request{Endpoint: "https://hooks.example/"})
 	require.NoError(t, err)
 	mail := "zz-ben@mail.example"
 	paid := referral.Paid

@@ -65,22 +65,43 @@ func (c *webhookListCommand) Run(e *env) error {
 			case s.FailingSince != 0:
 				state = "failing since " + clock(s.FailingSince)
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\n", s.Endpoint, state, s.Name)
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", s.Endpoint, state, typeNames(s.Types), s.Name)
 		}
 		return out.Flush()
 	})
 }
 
+// typeNames returns the types of a subscription as text.
+func typeNames(types []webhook.Type) string {
+	if len(types) == 0 {
+		return "all events"
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, " ")
+}
+
 type webhookAddCommand struct {
 	webhookFlags
-	URL  string `arg:"" help:"URL of the endpoint: https, or http for a test tenant."`
-	Name string `help:"Note that list prints."`
+	URL  string   `arg:"" help:"URL of the endpoint: https, or http for a test tenant."`
+	Name string   `help:"Note that list prints."`
+	Type []string `help:"Type of the events to send, such as user.created; repeat the flag for further types. Without it, all types are sent." placeholder:"TYPE"`
 }
 
 // Run subscribes an endpoint.
 func (c *webhookAddCommand) Run(e *env) error {
+	in := webhook.Request{Endpoint: c.URL, Name: c.Name}
+	for _, name := range c.Type {
+		t, err := webhook.ParseType("type", name)
+		if err != nil {
+			return err
+		}
+		in.Types = append(in.Types, t)
+	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		s, err := engine.Webhooks.Subscribe(e.ctx, tenant, c.URL, c.Name)
+		s, err := engine.Webhooks.Subscribe(e.ctx, tenant, in)
 		if err != nil {
 			return err
 		}

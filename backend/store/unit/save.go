@@ -205,7 +205,8 @@ func (u *Unit) saveIntake(ctx context.Context) error {
 	return putAll(ctx, u, putIntake, u.Intake.Take(), intakeRow)
 }
 
-// saveEvents stores webhook events, and a delivery of each to each enabled endpoint.
+// saveEvents stores webhook events, and a delivery of each to each enabled endpoint that
+// gets events of its type.
 func (u *Unit) saveEvents(ctx context.Context) error {
 	events := u.Events.Take()
 	if len(events) == 0 {
@@ -221,8 +222,9 @@ func (u *Unit) saveEvents(ctx context.Context) error {
 		return err
 	}
 	return u.tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+webhookdb.DeliveryColumns+`)
-		SELECT ?1, s.url, j.value, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
-		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`,
+		SELECT ?1, s.url, e.id, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
+		JOIN webhook_event e ON e.tenant = ?1 AND e.id = j.value
+		JOIN webhook_subscription s ON s.tenant = ?1 AND `+webhookdb.Wants("s", "e.type")+` ORDER BY j.key`,
 		string(u.Tenant), store.TextList(ids), int64(u.Now))
 }
 

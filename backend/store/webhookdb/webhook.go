@@ -7,28 +7,36 @@ package webhookdb
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/webhook"
 )
 
-// Emit stores an event, and a delivery to each enabled endpoint of the tenant. They
-// are sent after the transaction has committed. If the tenant has no enabled endpoint,
-// or the transaction is silent, Emit stores nothing.
+// Wants is the SQL condition that a subscription s is enabled and gets events of a type;
+// what is the SQL of the type.
+func Wants(s, what string) string {
+	return s + `.disabled_at IS NULL AND (` + s + `.types = '[]' OR EXISTS (SELECT 1 FROM json_each(` + s + `.types) wanted WHERE wanted.value = ` + what + `))`
+}
+
+// Emit stores an event, and a delivery to each enabled endpoint of the tenant that gets
+// events of its type. They are sent after the transaction has committed. If the tenant
+// has no such endpoint, or the transaction is silent, Emit stores nothing.
 func Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, t webhook.Type, data []byte) error {
 	if tx.Silent {
 		return nil
 	}
 	added, err := tx.Inserted(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at)
-		SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`,
+		SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_subscription s WHERE s.tenant = ?1 AND `+Wants("s", "?3")+`)`,
 		string(tenant), id, string(t), string(data), int64(tx.Now))
 	if err != nil || !added {
 		return err
 	}
 	return tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+DeliveryColumns+`)
-		SELECT ?1, url, ?2, 'waiting', 0, 0, ?3, ?3 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL`,
-		string(tenant), id, int64(tx.Now))
+		SELECT ?1, s.url, ?2, 'waiting', 0, 0, ?3, ?3 FROM webhook_subscription s WHERE s.tenant = ?1 AND `+Wants("s", "?4"),
+		string(tenant), id, int64(tx.Now), string(t))
 }
 
 // DeliveryColumns are the columns of a new delivery.
@@ -45,42 +53,82 @@ func EmitTo(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, t webhook.
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
-var subscriptionColumns = store.Selection[webhook.Subscription]{
-	store.Col(`url`, func(s *webhook.Subscription) any { return &s.Endpoint }),
-	store.Col(`name`, func(s *webhook.Subscription) any { return &s.Name }),
-	store.Col(`created_at`, func(s *webhook.Subscription) any { return &s.Created }),
-	store.Col(`coalesce(failing_since, 0)`, func(s *webhook.Subscription) any { return &s.FailingSince }),
-	store.Col(`coalesce(disabled_at, 0)`, func(s *webhook.Subscription) any { return &s.Disabled }),
+// subscriptionRow is a subscription as stored: with its types as JSON.
+type subscriptionRow struct {
+	webhook.Subscription
+	types string
+}
+
+// subscription returns the stored subscription.
+func (r subscriptionRow) subscription() (webhook.Subscription, error) {
+	if r.types == "[]" {
+		return r.Subscription, nil
+	}
+	if err := json.Unmarshal([]byte(r.types), &r.Types); err != nil {
+		return r.Subscription, fmt.Errorf("store: types of a webhook subscription: %w", err)
+	}
+	return r.Subscription, nil
+}
+
+var subscriptionColumns = store.Selection[subscriptionRow]{
+	store.Col(`url`, func(s *subscriptionRow) any { return &s.Endpoint }),
+	store.Col(`name`, func(s *subscriptionRow) any { return &s.Name }),
+	store.Col(`types`, func(s *subscriptionRow) any { return &s.types }),
+	store.Col(`created_at`, func(s *subscriptionRow) any { return &s.Created }),
+	store.Col(`coalesce(failing_since, 0)`, func(s *subscriptionRow) any { return &s.FailingSince }),
+	store.Col(`coalesce(disabled_at, 0)`, func(s *subscriptionRow) any { return &s.Disabled }),
 }
 
 // Subscriptions returns a tenant's subscriptions, oldest first.
-func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]webhook.Subscription, error) {
+func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) (all []webhook.Subscription, err error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
-	return subscriptionColumns.All(rows, err, "webhook subscriptions")
+	stored, err := subscriptionColumns.All(rows, err, "webhook subscriptions")
+	for _, row := range stored {
+		s, err := row.subscription()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, err
 }
 
 // Subscription returns the subscription of an endpoint; ok is false if it has none.
 func Subscription(ctx context.Context, r store.Reads, queue webhook.Queue) (s webhook.Subscription, ok bool, err error) {
+	var row subscriptionRow
 	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
-		WHERE tenant = ? AND url = ?`, string(queue.Tenant), string(queue.Endpoint)), "webhook subscription", &s)
-	return s, ok, err
+		WHERE tenant = ? AND url = ?`, string(queue.Tenant), string(queue.Endpoint)), "webhook subscription", &row)
+	if err != nil || !ok {
+		return s, false, err
+	}
+	s, err = row.subscription()
+	return s, true, err
 }
 
 // InsertSubscription adds a subscription with its sealed secret. It returns false if
 // the endpoint has one already.
-func InsertSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue, name, secret string) (bool, error) {
-	return tx.Inserted(ctx, "webhook subscription", `INSERT INTO webhook_subscription (tenant, url, name, secret, created_at)
-		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, url) DO NOTHING`,
-		string(queue.Tenant), string(queue.Endpoint), name, secret, int64(tx.Now))
+func InsertSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue, name string, types []webhook.Type, secret string) (bool, error) {
+	return tx.Inserted(ctx, "webhook subscription", `INSERT INTO webhook_subscription (tenant, url, name, types, secret, created_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, url) DO NOTHING`,
+		string(queue.Tenant), string(queue.Endpoint), name, typeList(types), secret, int64(tx.Now))
 }
 
-// EnableSubscription enables a disabled endpoint, and renames its subscription unless
-// name is empty.
-func EnableSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue, name string) error {
+// typeList returns types as a JSON array.
+func typeList(types []webhook.Type) string {
+	texts := make([]string, len(types))
+	for i, t := range types {
+		texts[i] = string(t)
+	}
+	return store.TextList(texts)
+}
+
+// EnableSubscription enables a disabled endpoint, renames its subscription unless name is
+// empty, and changes its types unless they are nil.
+func EnableSubscription(ctx context.Context, tx *store.Tx, queue webhook.Queue, name string, types []webhook.Type) error {
 	return tx.Exec(ctx, "renew webhook subscription", `UPDATE webhook_subscription
-		SET name = CASE ?1 WHEN '' THEN name ELSE ?1 END, disabled_at = NULL WHERE tenant = ?2 AND url = ?3`,
-		name, string(queue.Tenant), string(queue.Endpoint))
+		SET name = CASE ?1 WHEN '' THEN name ELSE ?1 END, types = CASE ?4 WHEN 1 THEN ?5 ELSE types END, disabled_at = NULL WHERE tenant = ?2 AND url = ?3`,
+		name, string(queue.Tenant), string(queue.Endpoint), store.BoolInt(types != nil), typeList(types))
 }
 
 // DeleteSubscription deletes a subscription with its deliveries. It returns false if
