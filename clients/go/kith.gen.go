@@ -4,9 +4,12 @@ package kith
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"time"
+
+	"github.com/oapi-codegen/runtime"
 )
 
 // Defines values for AnalyticsKind.
@@ -155,6 +158,13 @@ const (
 	ModerationInputActionREFERRERDENIED   ModerationInputAction = "REFERRER_DENIED"
 )
 
+// Defines values for PipelineSettingsInputOtherEvents.
+const (
+	PipelineSettingsInputOtherEventsIgnore      PipelineSettingsInputOtherEvents = "ignore"
+	PipelineSettingsInputOtherEventsLessThannil PipelineSettingsInputOtherEvents = "<nil>"
+	PipelineSettingsInputOtherEventsLog         PipelineSettingsInputOtherEvents = "log"
+)
+
 // Defines values for ProgramSide.
 const (
 	ProgramSideReferred ProgramSide = "referred"
@@ -236,6 +246,22 @@ const (
 	SubscriptionStatusFREE      SubscriptionStatus = "FREE"
 	SubscriptionStatusPAID      SubscriptionStatus = "PAID"
 	SubscriptionStatusTRIAL     SubscriptionStatus = "TRIAL"
+)
+
+// Defines values for WebhookEventType.
+const (
+	WebhookEventTypeCouponCreated                  WebhookEventType = "coupon.created"
+	WebhookEventTypeExportCompleted                WebhookEventType = "export.completed"
+	WebhookEventTypeExportCreated                  WebhookEventType = "export.created"
+	WebhookEventTypeJobCompleted                   WebhookEventType = "job.completed"
+	WebhookEventTypeReferralAutomoderationComplete WebhookEventType = "referral.automoderation.complete"
+	WebhookEventTypeReferralConverted              WebhookEventType = "referral.converted"
+	WebhookEventTypeReferralEnded                  WebhookEventType = "referral.ended"
+	WebhookEventTypeReferralStarted                WebhookEventType = "referral.started"
+	WebhookEventTypeRewardCreated                  WebhookEventType = "reward.created"
+	WebhookEventTypeRewardReversed                 WebhookEventType = "reward.reversed"
+	WebhookEventTypeUserCreated                    WebhookEventType = "user.created"
+	WebhookEventTypeUserRewardBalanceChanged       WebhookEventType = "user.reward.balance.changed"
 )
 
 // APIKey defines model for APIKey.
@@ -1218,6 +1244,144 @@ type Participant struct {
 // PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
 type PaymentProviderId = string
 
+// PipelineMessage A message; one that is no object is reported as failed.
+type PipelineMessage = interface{}
+
+// PipelineMessages A message in the form of Segment's specification, an array of messages, or an object with such an array as `batch`. Keys that the schema does not name are allowed.
+//
+// Example: {"event":"Order Completed","messageId":"7a1b2c3d-0000-4000-8000-000000000001","properties":{"currency":"USD","order_id":"1001","revenue":80},"timestamp":"2026-03-01T09:00:00.000Z","type":"track","userId":"bob"}
+type PipelineMessages struct {
+	union json.RawMessage
+}
+
+// PipelineMessages0 defines model for PipelineMessages.0.
+type PipelineMessages0 map[string]interface{}
+
+// PipelineMessages1 defines model for PipelineMessages.1.
+type PipelineMessages1 = []PipelineMessage
+
+// PipelinePath Place of a value: 1 to 5 names of keys, separated by dots.
+//
+// Example: context.groupId
+type PipelinePath = string
+
+// PipelinePaths The first place with a value counts.
+type PipelinePaths = []PipelinePath
+
+// PipelineProblem defines model for PipelineProblem.
+type PipelineProblem struct {
+	// ApiErrorCode Of a failed message: its kind of error.
+	ApiErrorCode *string `json:"apiErrorCode,omitempty"`
+
+	// Field Place of the value. Null: the whole message.
+	Field *string `json:"field"`
+
+	// Index Position of the message in the call, from 0.
+	Index int32 `json:"index"`
+
+	// Message The rule.
+	Message   string  `json:"message"`
+	MessageId *string `json:"messageId"`
+
+	// Remedy The way out.
+	Remedy string `json:"remedy"`
+
+	// Type Type of the message.
+	Type *string `json:"type"`
+}
+
+// PipelineReport defines model for PipelineReport.
+type PipelineReport struct {
+	// Duplicates How many were processed before, by their message id.
+	Duplicates int32 `json:"duplicates"`
+
+	// Failed The messages that were refused. Sent again, they are refused again.
+	Failed []PipelineProblem `json:"failed"`
+
+	// Ignored The messages without an effect.
+	Ignored []PipelineProblem `json:"ignored"`
+
+	// Omitted The values of processed messages that were left out.
+	Omitted []PipelineProblem `json:"omitted"`
+
+	// Processed How many had an effect that was stored.
+	Processed int32 `json:"processed"`
+
+	// Received How many messages the call had.
+	Received int32 `json:"received"`
+}
+
+// PipelineSecret defines model for PipelineSecret.
+type PipelineSecret struct {
+	// DatePreviousExpires Until when the secret before is valid. Null: there is none.
+	DatePreviousExpires *int64 `json:"datePreviousExpires"`
+
+	// Secret The shared secret of Segment's webhook destination.
+	Secret string `json:"secret"`
+}
+
+// PipelineSettings defines model for PipelineSettings.
+type PipelineSettings struct {
+	// AccountId The first place with a value counts.
+	AccountId     PipelinePaths   `json:"accountId"`
+	AccountStatus *PipelineStatus `json:"accountStatus"`
+
+	// CreateUsers Whether a `track` of an unknown user creates the user.
+	CreateUsers bool `json:"createUsers"`
+
+	// CustomFields Places of custom fields.
+	CustomFields map[string]string `json:"customFields"`
+
+	// Events Keys of events by their names.
+	Events map[string]string `json:"events"`
+
+	// Fields Places of the fields of events.
+	Fields map[string]PipelinePaths `json:"fields"`
+
+	// OtherEvents Whether other events are logged: `log` or `ignore`.
+	OtherEvents string `json:"otherEvents"`
+
+	// ReferralCode The first place with a value counts.
+	ReferralCode PipelinePaths `json:"referralCode"`
+}
+
+// PipelineSettingsInput How messages of a pipeline are read. A key that is left out, or null, gets its default.
+type PipelineSettingsInput struct {
+	// AccountId Places of the account's id in a message. Default: none. Without a value there, the id of the account is that of the user. A `group` has an effect only if there is a place.
+	AccountId     []PipelinePath  `json:"accountId,omitempty"`
+	AccountStatus *PipelineStatus `json:"accountStatus,omitempty"`
+
+	// CreateUsers Whether a `track` of an unknown user creates the user. Default: true.
+	CreateUsers *bool `json:"createUsers,omitempty"`
+
+	// CustomFields Place in `traits` of custom fields of the user, by name. Default: none.
+	CustomFields map[string]*PipelinePath `json:"customFields,omitempty"`
+
+	// Events The key under which an event is logged, by the name of the event. Empty: the event is ignored. Default: `Order Completed` is `purchase`, `Order Refunded` is `refund`.
+	Events map[string]*string `json:"events,omitempty"`
+
+	// Fields Places in `properties` of the fields of events, by name. Default: `order_id`, `revenue` (or `total`), `currency`, `coupon` and `referral_code` (or `coupon`). The other properties keep their names.
+	Fields map[string]*[]PipelinePath `json:"fields,omitempty"`
+
+	// OtherEvents Whether other events are logged under their own names. Default: log.
+	OtherEvents *PipelineSettingsInputOtherEvents `json:"otherEvents,omitempty"`
+
+	// ReferralCode Places in `traits` of the code of a referrer. Default: `referral_code`, `referralCode`.
+	ReferralCode []PipelinePath `json:"referralCode,omitempty"`
+}
+
+// PipelineSettingsInputOtherEvents Whether other events are logged under their own names. Default: log.
+type PipelineSettingsInputOtherEvents string
+
+// PipelineStatus How a `group` sets the status of its account: the place in `traits`, and the status by its values. `PAID` is refused while a payment gateway is connected.
+type PipelineStatus struct {
+	// Trait Place of a value: 1 to 5 names of keys, separated by dots.
+	//
+	// Example: context.groupId
+	Trait  PipelinePath                  `json:"trait"`
+	Values map[string]SubscriptionStatus `json:"values"`
+}
+
 // Program defines model for Program.
 type Program struct {
 	// DateCreated Time in epoch milliseconds.
@@ -2008,6 +2172,32 @@ type UserPage struct {
 	Users      []User `json:"users"`
 }
 
+// WebhookEvent An event as it is sent to endpoints.
+type WebhookEvent struct {
+	// Created Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	Created Date `json:"created"`
+
+	// Data What the event is about; its keys depend on the type.
+	Data map[string]interface{} `json:"data"`
+
+	// Id Id of the event, the same at each attempt.
+	Id string `json:"id"`
+
+	// Live False for a test tenant.
+	Live bool `json:"live"`
+
+	// TenantAlias Alias of the tenant.
+	TenantAlias string `json:"tenantAlias"`
+
+	// Type Type of an event that is sent to endpoints.
+	Type WebhookEventType `json:"type"`
+}
+
+// WebhookEventType Type of an event that is sent to endpoints.
+type WebhookEventType string
+
 // WebhookSubscription defines model for WebhookSubscription.
 type WebhookSubscription struct {
 	// DateCreated Time in epoch milliseconds.
@@ -2024,6 +2214,9 @@ type WebhookSubscription struct {
 	// EndpointUrl The URL that events are sent to.
 	EndpointUrl string `json:"endpointUrl"`
 
+	// EventTypes The types of the events that are sent. Empty: all types.
+	EventTypes []WebhookEventType `json:"eventTypes"`
+
 	// Name Your name of the subscription.
 	Name string `json:"name"`
 
@@ -2037,6 +2230,9 @@ type WebhookSubscription struct {
 type WebhookSubscriptionInput struct {
 	// EndpointUrl Absolute https URL without credentials and fragment, on a public host. Test tenants may use http and any host.
 	EndpointUrl string `json:"endpointUrl"`
+
+	// EventTypes The types of the events to send. Empty: all types. Left out: those of the existing subscription, or all.
+	EventTypes []WebhookEventType `json:"eventTypes,omitempty"`
 
 	// Name Your name of the subscription.
 	Name *string `json:"name,omitempty"`
@@ -2186,6 +2382,12 @@ type ListExportsParams struct {
 
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// ReceivePipelineParams defines parameters for ReceivePipeline.
+type ReceivePipelineParams struct {
+	// XSignature The signature of Segment's webhook destination: the HMAC-SHA1 of the body with the shared secret, in hexadecimal digits. Needed without `Authorization`.
+	XSignature *string `json:"X-Signature,omitempty"`
 }
 
 // DeleteAccountParams defines parameters for DeleteAccount.
@@ -2350,6 +2552,12 @@ type ListRewardBalancesParams struct {
 	RewardTypeFilter *RewardType `form:"rewardTypeFilter,omitempty" json:"rewardTypeFilter,omitempty"`
 }
 
+// ListSampleEventsParams defines parameters for ListSampleEvents.
+type ListSampleEventsParams struct {
+	// Type Type of the event. Empty: one event of each type.
+	Type *WebhookEventType `form:"type,omitempty" json:"type,omitempty"`
+}
+
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
 	// State Only deliveries in this state.
@@ -2435,6 +2643,68 @@ type ListWidgetsParams struct {
 
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// AsPipelineMessages0 returns the union data inside the PipelineMessages as a PipelineMessages0
+func (t PipelineMessages) AsPipelineMessages0() (PipelineMessages0, error) {
+	var body PipelineMessages0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPipelineMessages0 overwrites any union data inside the PipelineMessages as the provided PipelineMessages0
+func (t *PipelineMessages) FromPipelineMessages0(v PipelineMessages0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePipelineMessages0 performs a merge with any union data inside the PipelineMessages, using the provided PipelineMessages0
+func (t *PipelineMessages) MergePipelineMessages0(v PipelineMessages0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPipelineMessages1 returns the union data inside the PipelineMessages as a PipelineMessages1
+func (t PipelineMessages) AsPipelineMessages1() (PipelineMessages1, error) {
+	var body PipelineMessages1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPipelineMessages1 overwrites any union data inside the PipelineMessages as the provided PipelineMessages1
+func (t *PipelineMessages) FromPipelineMessages1(v PipelineMessages1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergePipelineMessages1 performs a merge with any union data inside the PipelineMessages, using the provided PipelineMessages1
+func (t *PipelineMessages) MergePipelineMessages1(v PipelineMessages1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t PipelineMessages) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *PipelineMessages) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
 }
 
 // GetKeySet Read the signing keys
@@ -2841,6 +3111,55 @@ func (c *Client) RunGraphql(ctx context.Context, body GraphQLRequest) (GraphQLAn
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/graphql",
 		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// ReceivePipeline Receive messages of Segment or RudderStack
+func (c *Client) ReceivePipeline(ctx context.Context, params ReceivePipelineParams, body PipelineMessages) (PipelineReport, error) {
+	var answer PipelineReport
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/integration/segment",
+		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// DeletePipelineSecret Remove the secret of the pipeline
+func (c *Client) DeletePipelineSecret(ctx context.Context) error {
+	return c.call(ctx, request{
+		method: "DELETE", path: "/api/v1/{tenant}/integration/segment/secret",
+		repeatable: true,
+	}, nil)
+}
+
+// RotatePipelineSecret Make the secret of the pipeline
+func (c *Client) RotatePipelineSecret(ctx context.Context, body KeyRotationInput) (PipelineSecret, error) {
+	var answer PipelineSecret
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/integration/segment/secret",
+		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// GetPipelineSettings Read how messages of the pipeline are read
+func (c *Client) GetPipelineSettings(ctx context.Context) (PipelineSettings, error) {
+	var answer PipelineSettings
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/integration/segment/settings",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// UpdatePipelineSettings Change how messages of the pipeline are read
+func (c *Client) UpdatePipelineSettings(ctx context.Context, body PipelineSettingsInput) (PipelineSettings, error) {
+	var answer PipelineSettings
+	err := c.call(ctx, request{
+		method: "PUT", path: "/api/v1/{tenant}/integration/segment/settings",
+		body:       body,
+		repeatable: true,
 	}, &answer)
 	return answer, err
 }
@@ -3254,6 +3573,19 @@ func (c *Client) CreateSubscription(ctx context.Context, body WebhookSubscriptio
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription",
 		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// ListSampleEvents Read sample events
+func (c *Client) ListSampleEvents(ctx context.Context, params ListSampleEventsParams) ([]WebhookEvent, error) {
+	query := url.Values{}
+	addQuery(query, "type", params.Type)
+	var answer []WebhookEvent
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/subscription/sample",
+		query:      query,
+		repeatable: true,
 	}, &answer)
 	return answer, err
 }
