@@ -83,6 +83,6 @@ func (r *Rules) track(s *state.State, m pipeline.Message, createUsers bool, shar
 			return err
 		}
 	}
-	_, err := r.LogEvents(s, event.Call{Account: who.Account, User: who.User, Key: m.Key, Events: []event.Event{m.Event}})
+	_, err := r.LogEvents(s, event.Call{Account: who.Account, User: who.User, Key: m.Key, Trusted: true, Events: []event.Event{m.Event}})
 	return err
 }

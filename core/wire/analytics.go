@@ -34,3 +34,75 @@ func appendCount(b []byte, c analytics.Count) []byte {
 // Empty returns the body of a response without content, for clients that parse every
 // body.
 func Empty() []byte { return []byte("{}") }
+
+// Series returns the response to GET /analytics/series: {interval, from, until, points}.
+func Series(s analytics.Series) []byte {
+	w := writer{}
+	w.open()
+	w.text("interval", string(s.Interval))
+	w.number("from", int64(s.From))
+	w.number("until", int64(s.Until))
+	w.key("points")
+	w.b = list(w.b, len(s.Points), func(b []byte, i int) []byte { return appendPoint(b, s.Points[i], s.VisitsOnly) })
+	w.close()
+	return w.b
+}
+
+// appendPoint appends a point. visitsOnly is true if its referrals and rewards are
+// unknown, which is null.
+func appendPoint(b []byte, p analytics.Point, visitsOnly bool) []byte {
+	w := writer{b: b}
+	w.open()
+	w.number("start", int64(p.Start))
+	w.number("visits", p.Visits)
+	w.number("botVisits", p.BotVisits)
+	if visitsOnly {
+		w.raw("joined", "null")
+		w.raw("converted", "null")
+		w.raw("rewardCost", "null")
+	} else {
+		w.number("joined", p.Joined)
+		w.number("converted", p.Converted)
+		w.key("rewardCost")
+		w.b = list(w.b, len(p.Rewards), func(b []byte, i int) []byte { return appendCost(b, p.Rewards[i]) })
+	}
+	w.close()
+	return w.b
+}
+
+func appendCost(b []byte, c analytics.Cost) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("unit", c.Unit)
+	w.textOrNull("currency", c.Currency)
+	w.number("amount", c.Amount)
+	w.close()
+	return w.b
+}
+
+// TopReferrers returns the response to GET /analytics/referrers: {from, until,
+// referrers}.
+func TopReferrers(all []analytics.Referrer, p analytics.Period) []byte {
+	w := writer{}
+	w.open()
+	w.number("from", int64(p.From))
+	w.number("until", int64(p.Until))
+	w.key("referrers")
+	w.b = list(w.b, len(all), func(b []byte, i int) []byte { return appendReferrer(b, all[i]) })
+	w.close()
+	return w.b
+}
+
+func appendReferrer(b []byte, f analytics.Referrer) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("accountId", string(f.Account))
+	w.text("userId", string(f.User))
+	w.text("firstName", f.FirstName)
+	w.text("lastName", f.LastName)
+	w.number("visits", f.Visits)
+	w.number("joined", f.Joined)
+	w.number("converted", f.Converted)
+	w.close()
+	return w.b
+}

@@ -2,9 +2,41 @@
 // wazero, and the tools for operators.
 package main
 
-import "os"
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+)
 
 // version is set by the linker.
 var version = "unknown"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// addProcessor increases GOMAXPROCS by 1 in a process whose component uses a database
+// file: for up to 10 ms, Go's scheduler counts a goroutine that waits for a flush of the
+// disk as running. On two processors the component accepted 20 % more event calls. A
+// backend alone does not do this: its identifications were 5 % slower, and its imports,
+// in which one goroutine does most of the work, 20 % faster. GOMAXPROCS in the
+// environment overrides it.
+func addProcessor(database string) {
+	if strings.HasPrefix(database, "file:") && os.Getenv("GOMAXPROCS") == "" {
+		addProcessorOnce()
+	}
+}
+
+var addProcessorOnce = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
+
+// memoryLimit is the memory, in bytes, at which Go collects garbage more often. Without
+// it there may be as much garbage as live memory, and under attack both grow.
+const memoryLimit = 200 << 20
+
+// limitMemory sets the memory limit of a process that runs this many parts, such as edge
+// and backend. GOMEMLIMIT in the environment overrides it.
+func limitMemory(parts int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(parts * memoryLimit)
+	}
+}
