@@ -663,7 +663,7 @@ func TestImport_DrawsFromTheReport(t *testing.T) {
 	for i, row := range report {
 		value := "valueToRedeem"
 		if i > 0 {
-			value = row[len(row)-1]
+			value = row[slices.Index(report[0], "availableValue")]
 		}
 		text.WriteString(strings.Join(append(row, value), ",") + "\n")
 	}

@@ -9,14 +9,16 @@ import (
 	"kith/core/reward"
 )
 
-// balance is the sums of rewards of one type and unit.
+// balance is the sums of rewards of one type, unit and currency.
 type balance struct {
 	sum reward.Balance
 
 	Type, Unit                                                                                             string
+	Currency                                                                                               *word
 	Count                                                                                                  long
 	AvailableValue                                                                                         decimal
 	TotalPendingCredit, TotalAssignedCredit, TotalRedeemedCredit, TotalExpiredCredit, TotalCancelledCredit long
+	TotalReversedCredit, TotalOwedCredit                                                                   long
 	TotalDiscountPercent, ReferredDiscountPercent, ReferrerDiscountPercent                                 decimal
 	TotalFuelTankCodes                                                                                     long
 }
@@ -25,7 +27,8 @@ func newBalance(b reward.Balance) *balance {
 	return &balance{
 		sum: b, Type: string(b.Kind), Unit: b.Unit, Count: long(b.Count), AvailableValue: amount(b.Available(), b.Unit),
 		TotalPendingCredit: long(b.Pending), TotalAssignedCredit: long(b.Assigned), TotalRedeemedCredit: long(b.Redeemed),
-		TotalExpiredCredit: long(b.Expired), TotalCancelledCredit: long(b.Cancelled),
+		TotalExpiredCredit: long(b.Expired), TotalCancelledCredit: long(b.Cancelled), TotalReversedCredit: long(b.Reversed),
+		TotalOwedCredit: long(b.Debt), Currency: textOrNull(word(b.Currency)),
 		TotalDiscountPercent:    decimal((b.Referred + b.Referrer).String()),
 		ReferredDiscountPercent: decimal(b.Referred.String()), ReferrerDiscountPercent: decimal(b.Referrer.String()),
 		TotalFuelTankCodes: long(b.Codes),

@@ -368,7 +368,11 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 				func(w *reward.Reward) { w.Expires = now },
 				func(w *reward.Reward) { w.Expires, w.Sums.Redeemed = now+1, 30 },
 				func(w *reward.Reward) { w.Cancelled, w.Sums.Cancelled = now, 100 },
-				func(w *reward.Reward) { w.Offer.Unit = "POINT" },
+				func(w *reward.Reward) { w.Offer.Unit, w.Offer.Currency = "POINT", "USD" },
+				func(w *reward.Reward) { w.Offer.Unit, w.Offer.Currency = "POINT", "EUR" },
+				func(w *reward.Reward) { w.Offer.Currency = "USD" },
+				// A debt.
+				func(w *reward.Reward) { w.Order, w.Sums = "o-1", reward.Sums{Redeemed: 100, Reversed: 100} },
 			} {
 				w := reward.Reward{
 					ID: strconv.Itoa(i), Account: "a", User: "u", Source: reward.Manual, Created: now, Given: now,
@@ -379,8 +383,10 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 			}
 			return nil
 		})
-		require.Equal(t, [][]string{{"u", "a", "CREDIT", "170", "CENTS"}, {"u", "a", "CREDIT", "100", "POINT"}},
-			b.exported(t, job.RewardBalance, job.Params{At: now}))
+		require.Equal(t, [][]string{
+			{"u", "a", "", "", "", "CREDIT", "170", "CENTS", ""}, {"u", "a", "", "", "", "CREDIT", "100", "POINT", "EUR"},
+			{"u", "a", "", "", "", "CREDIT", "100", "POINT", "USD"},
+		}, b.exported(t, job.UserRewardBalance, job.Params{At: now}))
 	})
 }
 
@@ -419,10 +425,10 @@ func TestExportPage_Cells(t *testing.T) {
 				{"ann", "ann-inc", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12", "%"},
 			},
 			job.UserRewardBalance: {
-				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12", "%"},
+				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS", ""}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12", "%", ""},
 			},
 			job.RedeemableRewardBalance: {
-				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500"}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12"},
+				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500", ""}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12", ""},
 			},
 			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`}},
 		} {

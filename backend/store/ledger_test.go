@@ -197,7 +197,7 @@ func (b bundle) agreesWithCore(t *testing.T, rewards []reward.Reward, at core.Ti
 		sums               reward.Sums
 	}
 	want, got := map[reward.Status]sums{}, map[reward.Status]sums{}
-	var available, owned int64
+	var available int64
 	due := map[string]bool{}
 	for _, r := range rewards {
 		g := want[r.Status(at)]
@@ -222,8 +222,8 @@ func (b bundle) agreesWithCore(t *testing.T, rewards []reward.Reward, at core.Ti
 	}
 	require.Equal(t, want, got, at-now)
 	require.Equal(t, available, reward.Balances(groups)[0].Available(), at-now)
-	require.NoError(t, b.raw(t).QueryRowContext(t.Context(), rewarddb.OwnerBalance, string(b.tenant), int64(at), "a", "u", "CENTS").Scan(&owned))
-	require.Equal(t, available, owned, at-now)
+	money := b.owned(t, at)
+	require.Equal(t, []reward.Money{{Currency: "USD", Available: available}}, money, at-now)
 	require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
 		all, err := rewarddb.ListDue(t.Context(), tx, 100_000)
 		for _, d := range all {
@@ -238,6 +238,15 @@ func (b bundle) agreesWithCore(t *testing.T, rewards []reward.Reward, at core.Ti
 		return err
 	}))
 	return debts
+}
+
+// owned returns what the user "u" of the account "a" can redeem.
+func (b bundle) owned(t *testing.T, at core.Time) []reward.Money {
+	t.Helper()
+	rows, err := b.db.QueryContext(t.Context(), rewarddb.OwnerBalance, string(b.tenant), int64(at), "a", "u", "CENTS")
+	money, err := rewarddb.MoneyColumns.All(rows, err, "money")
+	require.NoError(t, err)
+	return money
 }
 
 // walkOrder applies a random action to the reward of an order.
@@ -324,12 +333,12 @@ func TestDrawable(t *testing.T) {
 			{Account: "a", User: "unknown", Unit: "CENTS", Amount: 1},
 			{Account: "a", User: "u", Unit: "POINT", Amount: 1},
 		}
-		var got []rewarddb.Drawable
+		var got []reward.Drawable
 		b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 			got, err = rewarddb.DrawableBy(ctx, tx, b.tenant, draws)
 			return err
 		})
-		ids := func(d rewarddb.Drawable) (ids []string) {
+		ids := func(d reward.Drawable) (ids []string) {
 			require.True(t, slices.IsSortedFunc(d.Credits, reward.Sooner))
 			for _, r := range d.Credits {
 				ids = append(ids, r.ID)
@@ -344,8 +353,52 @@ func TestDrawable(t *testing.T) {
 		require.Equal(t, []string{"r4", "r2"}, ids(got[2]))
 		require.Equal(t, int64(5000), got[2].Available)
 		require.Equal(t, []string{"r3"}, ids(got[3]))
-		require.Equal(t, rewarddb.Drawable{}, got[4])
-		require.Equal(t, rewarddb.Drawable{}, got[5])
+		require.Equal(t, reward.Drawable{}, got[4])
+		require.Equal(t, reward.Drawable{}, got[5])
+	})
+}
+
+// A draw of one currency uses credit in it and credit without one. A draw that names
+// none gets the currencies of its credit.
+func TestDrawable_Currencies(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		in := func(account core.AccountID, currency string, expires core.Time) reward.Grant {
+			g := aGrant()
+			g.Account, g.Offer.Currency, g.Expires = account, currency, now+expires
+			return g
+		}
+		b.grant(t, "r", in("a", "USD", 1), in("a", "EUR", 2), in("a", "", 3), in("b", "USD", 1), in("b", "", 2), in("c", "", 1))
+		want := []struct {
+			draw       reward.Draw
+			available  int64
+			currencies [2]string
+			ids        string
+		}{
+			{reward.Draw{Account: "a"}, 3000, [2]string{"EUR", "USD"}, "r0 r1 r2"},
+			{reward.Draw{Account: "a", Currency: "USD"}, 2000, [2]string{"USD", "USD"}, "r0 r2"},
+			{reward.Draw{Account: "a", Currency: "EUR"}, 2000, [2]string{"EUR", "EUR"}, "r1 r2"},
+			{reward.Draw{Account: "a", Currency: "GBP"}, 1000, [2]string{}, "r2"},
+			{reward.Draw{Account: "b"}, 2000, [2]string{"USD", "USD"}, "r3 r4"},
+			{reward.Draw{Account: "b", Currency: "EUR"}, 1000, [2]string{}, "r4"},
+			{reward.Draw{Account: "c"}, 1000, [2]string{}, "r5"},
+		}
+		for _, w := range want {
+			w.draw.Unit, w.draw.Amount = "CENTS", 9999
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				got, err := rewarddb.DrawableBy(ctx, tx, b.tenant, []reward.Draw{{Account: "nobody", Unit: "CENTS"}, w.draw})
+				require.NoError(t, err)
+				require.Empty(t, got[0])
+				var ids []string
+				for _, r := range got[1].Credits {
+					ids = append(ids, r.ID)
+				}
+				require.Equal(t, w.ids, strings.Join(ids, " "), "%+v", w.draw)
+				require.Equal(t, w.available, got[1].Available, "%+v", w.draw)
+				require.Equal(t, w.currencies, got[1].Currencies, "%+v", w.draw)
+				return nil
+			})
+		}
+		require.Equal(t, []reward.Money{{Currency: "", Available: 1000}, {Currency: "EUR", Available: 1000}, {Currency: "USD", Available: 1000}}, b.owned(t, now))
 	})
 }
 

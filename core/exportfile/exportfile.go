@@ -83,7 +83,7 @@ var files = map[job.Type][]column{
 		dates("dateReferralStarted", "dateConverted", "dateReferralPaid", "dateReferralEnded", "dateModerated")),
 	job.RewardBalance: join(ids("userId", "accountId", "type"), numbers("amount"), ids("unit")),
 	job.UserRewardBalance: join(ids("id", "accountId"), texts("email", "firstName", "lastName"),
-		ids("type"), numbers("amount"), ids("unit")),
+		ids("type"), numbers("amount"), ids("unit", "currency")),
 	job.UserReferral: join(ids("id", "accountId"), texts("email", "firstName", "lastName"), dates("dateCreated"),
 		ids("referralId", "programId", "referralCodeUsed", "referrerUser", "referrerAccount"),
 		dates("dateReferralStarted", "dateConverted", "dateReferralEnded")),
@@ -96,7 +96,7 @@ var files = map[job.Type][]column{
 	// The result file of an import lists its successful rows (clients 3.4.1).
 	job.ImportDelete:            ids("accountId", "id"),
 	job.ImportRedeem:            join(ids("accountId", "id", "unit"), numbers("valueRedeemed", "availableValue")),
-	job.RedeemableRewardBalance: join(userColumns("user."), ids("type", "unit"), numbers("availableValue")),
+	job.RedeemableRewardBalance: join(userColumns("user."), ids("type", "unit"), numbers("availableValue"), ids("currency")),
 }
 
 // columnsOf returns the columns of a file. The result file of an import of users or

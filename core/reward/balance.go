@@ -2,14 +2,15 @@ package reward
 
 import "kith/core"
 
-// Group is the sum of rewards with the same kind, unit, source, program and status.
+// Group is the sum of rewards with the same kind, unit, source, program, status and
+// currency.
 type Group struct {
 	Kind    Kind
 	Unit    string
 	Source  Source
 	Program core.ProgramKey
 	Status  Status
-	// Currency is the currency of all its rewards; empty if they differ.
+	// Currency may be empty.
 	Currency string
 	Count    int64
 	// Value and Sums are the totals of its rewards.
@@ -22,12 +23,14 @@ type Group struct {
 // left returns the total that is left of the rewards without a debt.
 func (g Group) left() int64 { return g.Value - g.Sums.Total() + g.Debt }
 
-// Balance is the sum of rewards of one kind and unit (clients 1.3.20).
+// Balance is the sum of rewards of one kind, unit and currency (clients 1.3.20).
 type Balance struct {
 	Kind Kind
 	Unit string
-	// Currency is the currency of all its rewards; empty if they differ.
+	// Currency is the currency of all its rewards; empty if some have none.
 	Currency string
+	// Several is true if there are balances of this kind and unit in other currencies.
+	Several bool
 	// Count is the number of rewards of any status.
 	Count int64
 	// Assigned is the total that was given and has neither expired nor been cancelled
@@ -53,18 +56,32 @@ type Balance struct {
 // larger than the credit.
 func (b Balance) Available() int64 { return b.Assigned - b.Redeemed - b.Settled }
 
-// Balances returns the sums of groups by kind and unit, in the order of their first
-// occurrence.
+// Balances returns the sums of groups by kind, unit and currency, in the order of their
+// first occurrence. Rewards without a currency are a balance of their own only if those
+// of their kind and unit have several currencies.
 func Balances(groups []Group) []Balance {
-	var balances []Balance
-	at := map[[2]string]int{}
+	type key struct {
+		kind           Kind
+		unit, currency string
+	}
+	currencies := map[key][]string{}
 	for _, g := range groups {
-		key := [2]string{string(g.Kind), g.Unit}
-		i, known := at[key]
+		k := key{kind: g.Kind, unit: g.Unit}
+		currencies[k] = append(currencies[k], g.Currency)
+	}
+	var balances []Balance
+	at := map[key]int{}
+	for _, g := range groups {
+		k := key{kind: g.Kind, unit: g.Unit}
+		apart := several(currencies[k])
+		if apart {
+			k.currency = g.Currency
+		}
+		i, known := at[k]
 		if !known {
 			i = len(balances)
-			at[key] = i
-			balances = append(balances, Balance{Kind: g.Kind, Unit: g.Unit, Currency: g.Currency})
+			at[k] = i
+			balances = append(balances, Balance{Kind: g.Kind, Unit: g.Unit, Currency: g.Currency, Several: apart})
 		} else if balances[i].Currency != g.Currency {
 			balances[i].Currency = ""
 		}

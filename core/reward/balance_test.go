@@ -48,12 +48,17 @@ func TestBalances_ByKindAndUnit(t *testing.T) {
 		{Kind: FuelTank, Unit: "CENTS", Currency: "EUR", Status: StatusRedeemed, Count: 1, Value: 7, Sums: Sums{Redeemed: 7}},
 		{Kind: FuelTank, Unit: "CENTS", Status: StatusPending, Count: 1, Value: 7},
 		{Kind: Credit, Unit: "CENTS", Currency: "USD", Status: StatusPending, Count: 1, Value: 4},
+		{Kind: Credit, Unit: "SHARES", Currency: "USD", Status: StatusAvailable, Count: 1, Value: 4},
+		{Kind: Credit, Unit: "SHARES", Status: StatusAvailable, Count: 1, Value: 5},
 	})
 	want := []Balance{
 		{Kind: Credit, Unit: "CENTS", Currency: "USD", Count: 3, Assigned: 10, Redeemed: 3, Pending: 4},
 		{Kind: PercentDiscount, Unit: "%", Count: 4, Assigned: 1550, Expired: 700, Referred: 1000, Referrer: 550},
 		{Kind: Credit, Unit: "POINT", Count: 1, Assigned: 5},
-		{Kind: FuelTank, Unit: "CENTS", Count: 4, Assigned: 14, Redeemed: 7, Pending: 7, Codes: 3},
+		{Kind: FuelTank, Unit: "CENTS", Currency: "USD", Several: true, Count: 2, Assigned: 7, Codes: 2},
+		{Kind: FuelTank, Unit: "CENTS", Currency: "EUR", Several: true, Count: 1, Assigned: 7, Redeemed: 7, Codes: 1},
+		{Kind: FuelTank, Unit: "CENTS", Several: true, Count: 1, Pending: 7},
+		{Kind: Credit, Unit: "SHARES", Count: 2, Assigned: 9},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%+v", got)

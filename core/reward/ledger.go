@@ -150,6 +150,8 @@ func checkAmount(amount, available int64, unit string) error {
 	switch {
 	case amount <= 0:
 		return core.Invalid("amount", "must be 1 or more")
+	case available < 0:
+		return core.Invalid("amount", "nothing is available: "+strconv.FormatInt(-available, 10)+" "+unit+" of refunded orders are owed")
 	case amount > available:
 		return core.Invalid("amount", "is more than the "+strconv.FormatInt(available, 10)+" "+unit+" that are available")
 	}

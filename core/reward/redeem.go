@@ -2,6 +2,7 @@ package reward
 
 import (
 	"cmp"
+	"slices"
 
 	"kith/core"
 )
@@ -17,8 +18,11 @@ type Draw struct {
 	// account.
 	User core.UserID
 	// Unit selects the rewards with this unit.
-	Unit   string
-	Amount int64
+	Unit string
+	// Currency selects the rewards with this currency and those without one. It may be
+	// empty unless the rewards have several.
+	Currency string
+	Amount   int64
 	// Key is the idempotency key, which is refused again for 24 hours; empty for
 	// none.
 	Key core.IdempotencyKey
@@ -53,10 +57,36 @@ func (d Draw) Of(r Reward, now core.Time) (Reward, Entry, error) {
 		return r, Entry{}, core.Invalid("id", "the reward is a "+string(r.Offer.Kind)+"; only CREDIT can be redeemed")
 	case r.Offer.Unit != d.Unit:
 		return r, Entry{}, core.Invalid("unit", "the reward is in "+r.Offer.Unit)
+	case d.Currency != "" && r.Offer.Currency != "" && r.Offer.Currency != d.Currency:
+		return r, Entry{}, core.Invalid("currency", "the reward is in "+r.Offer.Currency)
 	}
 	r, entry, err := r.Redeem(d.Amount, now)
 	entry.Key = d.Key
 	return r, entry, err
+}
+
+// Drawable is the credit that a draw may use.
+type Drawable struct {
+	// Credits are the credits to use, in order (see Sooner): only as many as the draw
+	// needs, or all if they do not suffice.
+	Credits []Reward
+	// Available is the sum of all credits that the draw may use, in their unit.
+	Available int64
+	// Currencies are the first and the last of the currencies of these credits, sorted;
+	// empty if none has one.
+	Currencies [2]string
+}
+
+// CheckCurrency returns an error if the draw must choose between currencies.
+func (d Draw) CheckCurrency(currencies [2]string) error {
+	if d.Currency != "" || currencies[0] == currencies[1] {
+		return nil
+	}
+	who := "user"
+	if d.User == "" {
+		who = "account"
+	}
+	return core.Invalid("currency", "must be given: this "+who+" has credit in "+currencies[0]+" and "+currencies[1])
 }
 
 // KeyUsed returns the error for a draw whose key was used within KeyLife.
@@ -70,16 +100,19 @@ func KeyUsed() *core.Error {
 // KeyLife is how long the key of a draw is remembered (spec 8.4).
 const KeyLife = core.Day
 
-// Spread redeems the draw from credits, which must be available, of the draw's unit,
-// sorted by Sooner, and enough for the draw. available is the total of all such
-// credits. The error is about "amount" if the draw is more than available or not
-// positive. Spread returns the changed credits and their entries.
-func (d Draw) Spread(credits []Reward, available int64, now core.Time) (changed []Reward, entries []Entry, err error) {
-	if err := checkAmount(d.Amount, available, d.Unit); err != nil {
+// Spread redeems the draw from credits, which must be available, of the draw's unit and
+// currency, sorted by Sooner, and enough for the draw. The error is about "amount" if
+// the draw is more than available or not positive, and about "currency" if it must be
+// given. Spread returns the changed credits and their entries.
+func (d Draw) Spread(from Drawable, now core.Time) (changed []Reward, entries []Entry, err error) {
+	if err := d.CheckCurrency(from.Currencies); err != nil {
+		return nil, nil, err
+	}
+	if err := checkAmount(d.Amount, from.Available, d.Unit); err != nil {
 		return nil, nil, err
 	}
 	rest := d.Amount
-	for _, credit := range credits {
+	for _, credit := range from.Credits {
 		if rest == 0 {
 			break
 		}
@@ -104,9 +137,65 @@ type Owner struct {
 	Unit    string
 }
 
+// Owner returns the owner of the reward.
+func (r Reward) Owner() Owner { return Owner{Account: r.Account, User: r.User, Unit: r.Offer.Unit} }
+
+// Purse has what an owner can redeem of each currency; a currency may be empty.
+type Purse []Money
+
+// Money is an amount of a currency.
+type Money struct {
+	Currency  string
+	Available int64
+}
+
+// Add returns a purse with the amount of a currency changed.
+func (p Purse) Add(currency string, change int64) Purse {
+	p = slices.Clone(p)
+	i := slices.IndexFunc(p, func(m Money) bool { return m.Currency == currency })
+	if i < 0 {
+		return append(p, Money{currency, change})
+	}
+	p[i].Available += change
+	return p
+}
+
+// Of returns the amount of a currency. If the owner has only one currency, an amount
+// without a currency counts as one in it, and the returned currency is empty.
+func (p Purse) Of(currency string) Money {
+	var total int64
+	var currencies []string
+	for _, m := range p {
+		total += m.Available
+		currencies = append(currencies, m.Currency)
+	}
+	if !several(currencies) {
+		return Money{Available: total}
+	}
+	i := slices.Index(currencies, currency)
+	if i < 0 {
+		return Money{Currency: currency}
+	}
+	return p[i]
+}
+
+// several reports whether a list has more than one currency.
+func several(currencies []string) bool {
+	first := ""
+	for _, c := range currencies {
+		if c != "" && first != "" && c != first {
+			return true
+		}
+		first = cmp.Or(first, c)
+	}
+	return false
+}
+
 // Change is a changed balance of an owner.
 type Change struct {
 	Owner
+	// Currency is set only if the owner has several.
+	Currency  string
 	Available int64
 	// Version increases with every change.
 	Version int64

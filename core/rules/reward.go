@@ -150,7 +150,11 @@ func (r *Rules) Record(s *state.State, steps []Step) {
 }
 
 func (r *Rules) emitSteps(s *state.State, steps []Step) {
-	var owners []reward.Owner
+	type changed struct {
+		reward.Owner
+		currency string
+	}
+	var all []changed
 	for _, step := range steps {
 		after := step.After
 		if after.GivenSince(step.Before) {
@@ -159,15 +163,21 @@ func (r *Rules) emitSteps(s *state.State, steps []Step) {
 		if !after.HasBalance() {
 			continue
 		}
-		owner := reward.Owner{Account: after.Account, User: after.User, Unit: after.Offer.Unit}
-		s.AddBalance(owner, after.Available(s.Now)-step.Before.Available(s.Now))
-		if step.Before.Recorded() != after.Recorded() && !slices.Contains(owners, owner) {
-			owners = append(owners, owner)
+		one := changed{after.Owner(), after.Offer.Currency}
+		s.AddBalance(one.Owner, one.currency, after.Available(s.Now)-step.Before.Available(s.Now))
+		if step.Before.Recorded() != after.Recorded() && !slices.Contains(all, one) {
+			all = append(all, one)
 		}
 	}
-	for _, owner := range owners {
-		available, _ := s.Balances.Get(owner)
-		change := reward.Change{Owner: owner, Available: available, Version: s.LedgerEnd()}
+	var reported []changed
+	for _, one := range all {
+		purse, _ := s.Balances.Get(one.Owner)
+		money := purse.Of(one.currency)
+		if one.currency = money.Currency; slices.Contains(reported, one) {
+			continue
+		}
+		reported = append(reported, one)
+		change := reward.Change{Owner: one.Owner, Currency: money.Currency, Available: money.Available, Version: s.LedgerEnd()}
 		r.emit(s, webhook.RewardBalanceChanged, func() []byte { return wire.RewardBalanceChanged(change) })
 	}
 }

@@ -72,7 +72,7 @@ func (d fixture) loadNone() {
 		d.EventKeys.LoadNone(key)
 	}
 	for _, key := range d.Balances.Wanted() {
-		d.Balances.Load(key, 0)
+		d.Balances.Load(key, nil)
 	}
 }
 
@@ -115,8 +115,8 @@ func TestRules_FromCodeToReward(t *testing.T) {
 	if !ok || r.State != referral.Converted || r.ReferrerReward == nil || r.ReferrerReward.Offer.Amount != 1000 {
 		t.Fatalf("the referral did not convert: %+v", r)
 	}
-	if balance, _ := d.Balances.Get(reward.Owner{Account: "anna", User: "u", Unit: "CENTS"}); balance != 1000 {
-		t.Errorf("the balance is %d", balance)
+	if balance, _ := d.Balances.Get(reward.Owner{Account: "anna", User: "u", Unit: "CENTS"}); balance.Of("").Available != 1000 {
+		t.Errorf("the balance is %d", balance.Of("").Available)
 	}
 	var types []webhook.Type
 	for _, e := range d.Events.Take() {

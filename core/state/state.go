@@ -58,7 +58,7 @@ type State struct {
 	// Tanks has the next codes of fuel tanks.
 	Tanks Table[TankKey, Tank]
 	// Balances are the amounts that owners can redeem; see AddBalance.
-	Balances Table[reward.Owner, int64]
+	Balances Table[reward.Owner, reward.Purse]
 	// Plans are the plans of programs that convert by events; a program that never did
 	// has none.
 	Plans Table[core.ProgramKey, conversion.Plans]
@@ -401,11 +401,11 @@ func (s *State) PutReward(w reward.Reward) {
 	s.Referrals.Put(r.ID, r)
 }
 
-// AddBalance adds change, which may be negative, to the amount that an owner can
-// redeem.
-func (s *State) AddBalance(owner reward.Owner, change int64) {
-	available, _ := s.Balances.Get(owner)
-	s.Balances.Put(owner, available+change)
+// AddBalance adds change, which may be negative, to the amount of a currency that an
+// owner can redeem.
+func (s *State) AddBalance(owner reward.Owner, currency string, change int64) {
+	purse, _ := s.Balances.Get(owner)
+	s.Balances.Put(owner, purse.Add(currency, change))
 }
 
 // LedgerEnd returns the position of the last entry of the ledger.

@@ -324,6 +324,8 @@ type Draw struct {
 	Account core.AccountID
 	User    core.UserID
 	Unit    string
+	// Currency may be empty.
+	Currency string
 	// Amount is 0 for a row that is to be skipped.
 	Amount int64
 }
@@ -338,6 +340,8 @@ func ParseDraw(row Row) (Draw, error) {
 		switch key {
 		case "unit":
 			return setParsed(r, key, v, &d.Unit, anyText)
+		case "currency":
+			return setParsed(r, key, v, &d.Currency, optionalCurrency)
 		case "valueToRedeem":
 			if v.Type() == fastjson.TypeNumber {
 				value, _ = plainDecimal(string(v.MarshalTo(nil)), maxDecimal)
@@ -374,6 +378,14 @@ func wholePart(s string) (int64, error) {
 		return 0, nil
 	}
 	return strconv.ParseInt(whole, 10, 64)
+}
+
+// optionalCurrency parses a currency that may be empty, as in the report.
+func optionalCurrency(field, s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return parseCurrency(field, s)
 }
 
 func badDraw() error {

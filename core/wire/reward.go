@@ -229,6 +229,8 @@ func parseDraw(body []byte, bulk bool) (reward.Draw, error) {
 			return take(func(n **int64, key string, v *fastjson.Value) bool { return r.integer(n, key, v, 1) }, &d.Amount, key, v)
 		case key == "unit":
 			return word(r, key, v, &d.Unit, parseUnit)
+		case key == "currency":
+			return word(r, key, v, &d.Currency, parseCurrency)
 		case key == "idempotencyKey":
 			return word(r, key, v, &d.Key, core.ParseIdempotencyKey)
 		case bulk && key == "accountId":
@@ -280,6 +282,9 @@ func appendBalance(b []byte, balance reward.Balance) []byte {
 	w.open()
 	w.text("type", string(balance.Kind))
 	w.text("unit", balance.Unit)
+	if balance.Several {
+		w.textOrNull("currency", balance.Currency)
+	}
 	w.number("count", balance.Count)
 	switch balance.Kind {
 	case reward.Credit:
@@ -288,6 +293,11 @@ func appendBalance(b []byte, balance reward.Balance) []byte {
 		w.number("totalRedeemedCredit", balance.Redeemed)
 		w.number("totalExpiredCredit", balance.Expired)
 		w.number("totalCancelledCredit", balance.Cancelled)
+		if balance.Reversed != 0 || balance.Settled != 0 || balance.Debt != 0 {
+			w.number("totalReversedCredit", balance.Reversed)
+			w.number("totalOwedCredit", balance.Debt)
+			w.number("availableCredit", balance.Available())
+		}
 	case reward.PercentDiscount:
 		w.raw("totalDiscountPercent", (balance.Referred + balance.Referrer).String())
 		w.raw("referredDiscountPercent", balance.Referred.String())
@@ -309,6 +319,9 @@ func RewardBalanceChanged(c reward.Change) []byte {
 	w.text("userId", string(c.User))
 	w.text("accountId", string(c.Account))
 	w.text("unit", c.Unit)
+	if c.Currency != "" {
+		w.text("currency", c.Currency)
+	}
 	w.raw("availableValue", inUnit(c.Available, c.Unit))
 	w.number("resourceVersion", c.Version)
 	w.close()

@@ -271,26 +271,22 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 	if used = min(used, available); err != nil || used == 0 {
 		return 0, err
 	}
-	drawn, err := b.billing.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
+	drawn, err := b.billing.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Currency: b.read.Currency, Amount: used}})
 	if err == nil {
 		err = drawn[0].Refused
 	}
 	return used, err
 }
 
-// credit returns the account's credit in the subscription's currency. It is 0 if the
-// account has credit in another currency too, because a draw cannot choose between them.
+// credit returns the account's credit in the subscription's currency or without a
+// currency, or 0 if more is owed for refunded orders.
 func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, error) {
-	found, err := rewarddb.DrawableBy(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: reward.MaxValue}})
-	if err != nil {
+	d := reward.Draw{Account: account, Unit: reward.UnitCents, Currency: b.read.Currency, Amount: 1}
+	found, err := rewarddb.DrawableBy(ctx, b.tx, b.tenant, []reward.Draw{d})
+	if err != nil || d.CheckCurrency(found[0].Currencies) != nil {
 		return 0, err
 	}
-	for _, c := range found[0].Credits {
-		if c.Offer.Currency != "" && c.Offer.Currency != b.read.Currency {
-			return 0, nil
-		}
-	}
-	return found[0].Available, nil
+	return max(0, found[0].Available), nil
 }
 
 // reverse cancels the unused rewards of a referral whose first charge was charged back

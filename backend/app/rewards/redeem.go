@@ -119,20 +119,20 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 }
 
 // loadBalances loads the balances that the draws change, if a webhook reports them.
-func loadBalances(ctx context.Context, u *unit.Unit, from []rewarddb.Drawable) error {
+func loadBalances(ctx context.Context, u *unit.Unit, from []reward.Drawable) error {
 	if !u.Listens() {
 		return nil
 	}
 	for _, d := range from {
 		for _, credit := range d.Credits {
-			u.Balances.Want(reward.Owner{Account: credit.Account, User: credit.User, Unit: credit.Offer.Unit})
+			u.Balances.Want(credit.Owner())
 		}
 	}
 	return u.Load(ctx)
 }
 
 // redeem decides one draw.
-func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from rewarddb.Drawable) error {
+func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from reward.Drawable) error {
 	if d.Key != "" {
 		if used, _ := s.RedeemKeys.Get(d.Key); used {
 			return reward.KeyUsed()
@@ -148,21 +148,21 @@ func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from rewarddb.Drawa
 
 // drawable returns the credit that each draw may use. For a draw of one reward it
 // returns that reward, of any kind; drawOne checks it.
-func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]rewarddb.Drawable, error) {
+func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]reward.Drawable, error) {
 	if draws[0].Reward == "" {
 		return rewarddb.DrawableBy(ctx, tx, tenant, draws)
 	}
 	r, err := rewarddb.WithoutRedemptions(ctx, tx.Reads, tenant, draws[0].Reward)
 	if base.IsNotFound(err) {
-		return make([]rewarddb.Drawable, 1), nil
+		return make([]reward.Drawable, 1), nil
 	}
-	return []rewarddb.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
+	return []reward.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
 }
 
 // drawOne returns the changes that one draw makes to the rewards that it uses.
-func drawOne(d reward.Draw, from rewarddb.Drawable, now core.Time) ([]rules.Step, error) {
+func drawOne(d reward.Draw, from reward.Drawable, now core.Time) ([]rules.Step, error) {
 	if d.Reward == "" {
-		after, entries, err := d.Spread(from.Credits, from.Available, now)
+		after, entries, err := d.Spread(from, now)
 		var steps []rules.Step
 		for i := range after {
 			steps = append(steps, rules.Step{Before: from.Credits[i], After: after[i], Entries: entries[i : i+1]})

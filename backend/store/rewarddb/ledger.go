@@ -99,30 +99,26 @@ var lastRedemptions = `SELECT ` + redemptionColumns.SQL() + ` FROM reward r
 		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
 
-// Drawable is the credit that a draw may use.
-type Drawable struct {
-	// Credits are the credits to use, in order (see reward.Sooner): only as many as
-	// the draw needs, or all if they do not suffice.
-	Credits []reward.Reward
-	// Available is the sum of all credits that the draw may use, in their unit.
-	Available int64
-}
-
-// drawn is a credit that a draw may use, and the sum of all of them.
+// drawn is a credit that a draw may use, the sum of all of them, and the first and the
+// last of their currencies.
 type drawn struct {
-	draw      int
-	available int64
+	draw        int
+	available   int64
+	first, last string
 	reward.Reward
 }
 
 var drawnColumns = store.Selection[drawn]{
 	store.Col(`draw`, func(d *drawn) any { return &d.draw }),
 	store.Col(`total`, func(d *drawn) any { return &d.available }),
+	store.Col(`first`, func(d *drawn) any { return &d.first }),
+	store.Col(`last`, func(d *drawn) any { return &d.last }),
 }.With(store.Nested(Columns, func(d *drawn) *reward.Reward { return &d.Reward }))
 
 // DrawableBy returns, for each draw, the credit that it may use at the time of the
-// transaction. No two draws of a call may use the same credit.
-func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawable, error) {
+// transaction. No two draws of a call may use the same credit. If a draw names no
+// currency and its credit has several, Available is their sum, which means nothing.
+func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]reward.Drawable, error) {
 	list, err := json.Marshal(draws)
 	if err != nil {
 		return nil, err
@@ -136,35 +132,45 @@ func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draw
 	if err != nil {
 		return nil, err
 	}
-	of := make([]Drawable, len(draws))
+	of := make([]reward.Drawable, len(draws))
 	for _, one := range found {
 		d := &of[one.draw]
-		d.Credits, d.Available = append(d.Credits, one.Reward), one.available
+		d.Credits, d.Available, d.Currencies = append(d.Credits, one.Reward), one.available, [2]string{one.first, one.last}
 	}
 	return of, nil
 }
 
 var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Account' AS account, value ->> 'User' AS user,
-			value ->> 'Unit' AS unit, value ->> 'Amount' AS amount
+			value ->> 'Unit' AS unit, value ->> 'Currency' AS currency, value ->> 'Amount' AS amount
 		FROM json_each(?3)),
-	credit AS (SELECT given.draw, given.amount, r.id AS credit, ` + LeftOf("r") + ` AS rest,
+	credit AS (SELECT given.draw, given.amount, r.id AS credit, r.currency AS money, ` + LeftOf("r") + ` AS rest,
 			coalesce(r.expires_at, 9223372036854775807) AS ends, r.given_at AS began
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
-			AND r.unit = given.unit AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE')
+			AND r.unit = given.unit AND (given.currency = '' OR r.currency IN ('', given.currency))
+			AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE')
 	SELECT ` + drawnColumns.SQL() + `
 	FROM (SELECT credit.*, sum(rest) OVER (PARTITION BY draw) AS total,
+			coalesce(min(nullif(money, '')) OVER (PARTITION BY draw), '') AS first,
+			coalesce(max(nullif(money, '')) OVER (PARTITION BY draw), '') AS last,
 			sum(rest) OVER (PARTITION BY draw ORDER BY ends, began, credit ROWS UNBOUNDED PRECEDING) AS upto
 		FROM credit)
 	CROSS JOIN reward ON tenant = ?1 AND id = credit
 	WHERE upto - rest < amount ORDER BY draw, upto`
 
-// OwnerBalance is a statement that sums what an owner can use: credits, or discounts
-// if the unit is %. Its parameters are the tenant, a time, the account, the user and
-// the unit.
-var OwnerBalance = `SELECT coalesce(sum(` + AvailableOf("r", "?2") + `), 0) FROM reward r
+// MoneyColumns are the columns of OwnerBalance.
+var MoneyColumns = store.Selection[reward.Money]{
+	store.Col(`r.currency`, func(m *reward.Money) any { return &m.Currency }),
+	store.Col(`sum(`+AvailableOf("r", "?2")+`)`, func(m *reward.Money) any { return &m.Available }),
+}
+
+// OwnerBalance is a statement that sums what an owner can use of each currency:
+// credits, or discounts if the unit is %. Its parameters are the tenant, a time, the
+// account, the user and the unit.
+var OwnerBalance = `SELECT ` + MoneyColumns.SQL() + ` FROM reward r
 	WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
-		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT')`
+		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT')
+	GROUP BY r.currency ORDER BY r.currency`
 
 // Due is a reward of a tenant whose date has passed.
 type Due struct {

@@ -52,7 +52,7 @@ var ownedGroupColumns = store.Selection[ownedGroup]{
 func GroupsByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.SQL()+`
 		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
-		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7`, string(tenant), int64(now), store.Identities(users))
+		GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8`, string(tenant), int64(now), store.Identities(users))
 	all, err := ownedGroupColumns.All(rows, err, "reward groups of users")
 	groups := map[referral.Identity][]reward.Group{}
 	for _, o := range all {
@@ -295,7 +295,7 @@ var PutNew = &store.Put{
 		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled, reversed, settled, refunded`),
 }
 
-// groupColumns sum the rewards r of a group at the time ?2. The first five are the
+// groupColumns sum the rewards r of a group at the time ?2. The first six are the
 // columns to group by.
 var groupColumns = store.Selection[reward.Group]{
 	store.Col(`r.kind`, func(g *reward.Group) any { return &g.Kind }),
@@ -303,7 +303,7 @@ var groupColumns = store.Selection[reward.Group]{
 	store.Col(`r.source`, func(g *reward.Group) any { return &g.Source }),
 	store.Col(`coalesce(r.program, '')`, func(g *reward.Group) any { return &g.Program }),
 	store.Col(rewardStatus+` AS status`, func(g *reward.Group) any { return &g.Status }),
-	store.Col(`CASE WHEN min(r.currency) = max(r.currency) THEN min(r.currency) ELSE '' END`, func(g *reward.Group) any { return &g.Currency }),
+	store.Col(`r.currency`, func(g *reward.Group) any { return &g.Currency }),
 	store.Col(`count(*)`, func(g *reward.Group) any { return &g.Count }),
 	store.Col(`sum(r.value)`, func(g *reward.Group) any { return &g.Value }),
 	store.Col(`sum(r.redeemed)`, func(g *reward.Group) any { return &g.Sums.Redeemed }),
@@ -315,11 +315,11 @@ var groupColumns = store.Selection[reward.Group]{
 }
 
 // Groups returns the sums of an account's rewards at a time, by kind, unit, source,
-// program and status. A user or kind that is not empty narrows them.
+// program, status and currency. A user or kind that is not empty narrows them.
 func Groups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.SQL()+`
 		FROM reward r
 		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
-		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`, string(tenant), int64(now), string(account), string(user), string(kind))
+		GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6`, string(tenant), int64(now), string(account), string(user), string(kind))
 	return groupColumns.All(rows, err, "reward groups")
 }

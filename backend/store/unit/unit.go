@@ -446,9 +446,14 @@ func (u *Unit) loadEarned() (all []query) {
 
 func (u *Unit) loadBalances() (all []query) {
 	for _, owner := range u.Balances.Wanted() {
+		var purse reward.Purse
+		u.Balances.Load(owner, purse)
 		all = append(all, query{rewarddb.OwnerBalance,
 			[]any{string(u.Tenant), int64(u.Now), string(owner.Account), string(owner.User), owner.Unit},
-			reading(scanOne[int64], func(available int64) { u.Balances.Load(owner, available) })})
+			bySelection(rewarddb.MoneyColumns, func(m reward.Money) {
+				purse = append(purse, m)
+				u.Balances.Load(owner, purse)
+			})})
 	}
 	return all
 }
