@@ -278,6 +278,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"reward", `id='x', referral_id=null, reversed=-1`, "CHECK constraint failed: reversed >= 0"},
 	{"reward", `id='x', referral_id=null, order_key='o', reversed=11`, "CHECK constraint failed: expired + cancelled + reversed <= value"},
 	{"reward", `id='x', referral_id=null, order_key='o', expired=4, cancelled=4, reversed=3, expires_at=1, cancelled_at=1`, "CHECK constraint failed: expired + cancelled + reversed <= value"},
+	{"reward", `id='x', referral_id=null, unsettled=2`, "CHECK constraint failed: unsettled IN (0, 1)"},
 	{"reward", `id='x', referral_id=null, refunded=11`, "CHECK constraint failed: refunded BETWEEN 0 AND value"},
 	{"reward", `id='x', referral_id=null, refunded=-1`, "CHECK constraint failed: refunded BETWEEN 0 AND value"},
 	{"reward", `id='x', referral_id=null, settled=1, kind='PCT_DISCOUNT', unit='%'`, "CHECK constraint failed: settled = 0 OR kind = 'CREDIT'"},

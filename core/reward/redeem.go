@@ -51,7 +51,9 @@ func lastDay(r Reward) core.Time {
 }
 
 // Of redeems the draw from one reward, which must be a credit in the draw's unit.
-func (d Draw) Of(r Reward, now core.Time) (Reward, Entry, error) {
+// available is what its owner can redeem, which is less than is left of it if the owner
+// has debts.
+func (d Draw) Of(r Reward, available int64, now core.Time) (Reward, Entry, error) {
 	switch {
 	case r.Offer.Kind != Credit:
 		return r, Entry{}, core.Invalid("id", "the reward is a "+string(r.Offer.Kind)+"; only CREDIT can be redeemed")
@@ -60,9 +62,15 @@ func (d Draw) Of(r Reward, now core.Time) (Reward, Entry, error) {
 	case d.Currency != "" && r.Offer.Currency != "" && r.Offer.Currency != d.Currency:
 		return r, Entry{}, core.Invalid("currency", "the reward is in "+r.Offer.Currency)
 	}
-	r, entry, err := r.Redeem(d.Amount, now)
+	after, entry, err := r.Redeem(d.Amount, now)
+	if err == nil && d.Amount > available {
+		err = checkAmount(d.Amount, available, d.Unit)
+	}
+	if err != nil {
+		return r, Entry{}, err
+	}
 	entry.Key = d.Key
-	return r, entry, err
+	return after, entry, nil
 }
 
 // Drawable is the credit that a draw may use.
@@ -70,7 +78,8 @@ type Drawable struct {
 	// Credits are the credits to use, in order (see Sooner): only as many as the draw
 	// needs, or all if they do not suffice.
 	Credits []Reward
-	// Available is the sum of all credits that the draw may use, in their unit.
+	// Available is the sum of all credits that the draw may use, in their unit, less
+	// the debts of their owners.
 	Available int64
 	// Currencies are the first and the last of the currencies of these credits, sorted;
 	// empty if none has one.

@@ -111,12 +111,12 @@ func TestDraw_Currency(t *testing.T) {
 	g := credit(10)
 	for currency, ok := range map[string]bool{"": true, "EUR": false, "USD": true} {
 		g.Offer.Currency = "USD"
-		_, _, err := Draw{Unit: "POINT", Currency: currency, Amount: 4}.Of(begin(t, g), now)
+		_, _, err := Draw{Unit: "POINT", Currency: currency, Amount: 4}.Of(begin(t, g), 100, now)
 		if ok != (err == nil) {
 			t.Errorf("%q: %v", currency, err)
 		}
 		g.Offer.Currency = ""
-		if _, _, err := (Draw{Unit: "POINT", Currency: currency, Amount: 4}).Of(begin(t, g), now); err != nil {
+		if _, _, err := (Draw{Unit: "POINT", Currency: currency, Amount: 4}).Of(begin(t, g), 100, now); err != nil {
 			t.Errorf("%q of a reward without one: %v", currency, err)
 		}
 	}
@@ -152,13 +152,19 @@ func TestPurse(t *testing.T) {
 
 func TestDraw_Of(t *testing.T) {
 	r := begin(t, credit(10))
-	after, entry, err := Draw{Unit: "POINT", Amount: 4, Key: "key-of-it"}.Of(r, now)
+	after, entry, err := Draw{Unit: "POINT", Amount: 4, Key: "key-of-it"}.Of(r, 100, now)
 	if err != nil || after.Left() != 6 || entry.Key != "key-of-it" {
 		t.Errorf("%+v, %+v, %v", after, entry, err)
 	}
-	_, _, err = Draw{Unit: "CENTS", Amount: 4}.Of(r, now)
+	for _, available := range []int64{3, -3} {
+		same, entry, err := Draw{Unit: "POINT", Amount: 4}.Of(r, available, now)
+		if refused(t, "amount", err); same.Left() != 10 || !entry.None() {
+			t.Errorf("more than the owner has: %+v, %+v", same, entry)
+		}
+	}
+	_, _, err = Draw{Unit: "CENTS", Amount: 4}.Of(r, 100, now)
 	refused(t, "unit", err)
 	r.Offer.Kind = FuelTank
-	_, _, err = Draw{Unit: "POINT", Amount: 4}.Of(r, now)
+	_, _, err = Draw{Unit: "POINT", Amount: 4}.Of(r, 100, now)
 	refused(t, "id", err)
 }

@@ -248,6 +248,9 @@ type Reward struct {
 	// Refunded is the amount that refunds of its order take back, as requested: 0 to
 	// its value. Sums.Reversed is what they took.
 	Refunded int64
+	// Unsettled is true if a settlement of its owner's debts is to be continued,
+	// because it stopped at MaxSettled.
+	Unsettled bool
 	// Sums are the sums of its ledger entries.
 	Sums Sums
 	// Redemptions are its redemptions, latest first, at most MaxRedemptions.

@@ -119,6 +119,8 @@ func (r *Rules) Give(s *state.State, g reward.Grant) (reward.Reward, error) {
 		return w, err
 	}
 	r.Record(s, []Step{{After: w, Entries: entries}})
+	// It may have settled debts.
+	w, _ = s.Rewards.Get(w.ID)
 	return w, nil
 }
 
@@ -128,8 +130,9 @@ type Step struct {
 	Entries       []reward.Entry
 }
 
-// Record stores the changed rewards, adds their entries to the ledger, and emits an
-// event for each reward that was given and for each owner whose balance changed.
+// Record stores the changed rewards, adds their entries to the ledger, settles debts of
+// their owners, and emits an event for each reward that was given and for each owner
+// whose balance changed.
 func (r *Rules) Record(s *state.State, steps []Step) {
 	for _, step := range steps {
 		if step.Before.ID != "" && !s.Rewards.Has(step.Before.ID) {
@@ -144,9 +147,71 @@ func (r *Rules) Record(s *state.State, steps []Step) {
 			}
 		}
 	}
+	r.settleDebts(s, steps)
 	if s.Listens() {
 		r.emitSteps(s, steps)
 	}
+}
+
+// settleDebts settles debts of the owners of changed rewards, if credit became
+// available or a debt became larger. It changes no owner's balance.
+func (r *Rules) settleDebts(s *state.State, steps []Step) {
+	var keys []state.OwingKey
+	for _, step := range steps {
+		owes := step.After.Debt() > step.Before.Debt()
+		if !owes && !step.Before.Unsettled && step.After.Spendable(s.Now) <= step.Before.Spendable(s.Now) {
+			continue
+		}
+		if owes {
+			s.SetIndebted()
+		}
+		if key := state.OwingOf(step.After); s.Indebted() && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		r.settleOwing(s, key)
+	}
+}
+
+// settleOwing settles the debts of an owner, at most reward.MaxSettled at once. A
+// worker settles the others.
+func (r *Rules) settleOwing(s *state.State, key state.OwingKey) {
+	debts, more := owing(s, key, nil)
+	if !slices.ContainsFunc(debts, func(w reward.Reward) bool { return w.Debt() > 0 }) && !more {
+		return
+	}
+	key.Credits = true
+	all, moreCredits := owing(s, key, debts)
+	changed, entries := reward.SettleDebts(all, s.Now)
+	for _, w := range changed {
+		s.PutReward(w)
+	}
+	for _, entry := range entries {
+		entry.ID = r.NewID(s.Now)
+		s.Ledger.Add(entry)
+	}
+	for _, w := range all {
+		w, _ = s.Rewards.Get(w.ID)
+		more, moreCredits = more || w.Debt() > 0, moreCredits || w.Spendable(s.Now) > 0
+	}
+	if more && moreCredits && len(all) > 0 {
+		w, _ := s.Rewards.Get(all[0].ID)
+		w.Unsettled = true
+		s.PutReward(w)
+	}
+}
+
+// owing appends the rewards of a key that the list does not have, and reports whether
+// the key has more.
+func owing(s *state.State, key state.OwingKey, list []reward.Reward) ([]reward.Reward, bool) {
+	found, _ := s.Owing.Get(key)
+	for _, id := range found.Rewards {
+		if w, _ := s.Rewards.Get(id); !slices.ContainsFunc(list, func(other reward.Reward) bool { return other.ID == id }) {
+			list = append(list, w)
+		}
+	}
+	return list, found.More
 }
 
 func (r *Rules) emitSteps(s *state.State, steps []Step) {
@@ -158,13 +223,18 @@ func (r *Rules) emitSteps(s *state.State, steps []Step) {
 	for _, step := range steps {
 		after := step.After
 		if after.GivenSince(step.Before) {
-			r.emit(s, webhook.RewardCreated, func() []byte { return wire.Reward(after) })
+			settled, _ := s.Rewards.Get(after.ID)
+			r.emit(s, webhook.RewardCreated, func() []byte { return wire.Reward(settled) })
 		}
 		if !after.HasBalance() {
 			continue
 		}
 		one := changed{after.Owner(), after.Offer.Currency}
-		s.AddBalance(one.Owner, one.currency, after.Available(s.Now)-step.Before.Available(s.Now))
+		s.AddBalance(one.Owner, one.currency, after.Available(s.Now))
+		if step.Before.ID != "" {
+			// A correction may change the currency.
+			s.AddBalance(one.Owner, step.Before.Offer.Currency, -step.Before.Available(s.Now))
+		}
 		if step.Before.Recorded() != after.Recorded() && !slices.Contains(all, one) {
 			all = append(all, one)
 		}

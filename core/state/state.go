@@ -59,6 +59,8 @@ type State struct {
 	Tanks Table[TankKey, Tank]
 	// Balances are the amounts that owners can redeem; see AddBalance.
 	Balances Table[reward.Owner, reward.Purse]
+	// Owing has the debts of owners, and the credit that can settle them.
+	Owing Table[OwingKey, Owing]
 	// Plans are the plans of programs that convert by events; a program that never did
 	// has none.
 	Plans Table[core.ProgramKey, conversion.Plans]
@@ -105,6 +107,8 @@ type Facts struct {
 	// subscribed to webhooks, and Untracking if there are deleted users who must not
 	// be tracked again.
 	Connected, Listens, Untracking bool
+	// Indebted is true if a reward of the tenant is a debt.
+	Indebted bool
 	// LastLedger is the position of the last entry of the ledger.
 	LastLedger int64
 }
@@ -138,6 +142,25 @@ type EarnedKey struct {
 	Program core.ProgramKey
 	Who     referral.Identity
 	Since   core.Time
+}
+
+// OwingKey identifies the debts of an owner in one currency, or if Credits is true, the
+// credit that can settle them.
+type OwingKey struct {
+	reward.Owner
+	Currency string
+	Credits  bool
+}
+
+// OwingOf returns the key of the debts of a reward's owner in its currency.
+func OwingOf(w reward.Reward) OwingKey { return OwingKey{Owner: w.Owner(), Currency: w.Offer.Currency} }
+
+// Owing has the ids of up to reward.MaxSettled debts or credits, those that are settled
+// first, and of all rewards of the owner that were changed since. More is true if there
+// are more.
+type Owing struct {
+	Rewards []string
+	More    bool
 }
 
 // TankKey identifies the fuel tank of a side of a program.
@@ -184,7 +207,7 @@ type collection interface {
 func (s *State) collections() []collection {
 	return []collection{
 		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys, &s.RedeemKeys,
-		&s.Rewards, &s.Plans, &s.Orders, &s.Histories, &s.Sequences, &s.Tanks, &s.Earned, &s.Balances, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
+		&s.Rewards, &s.Plans, &s.Orders, &s.Histories, &s.Sequences, &s.Tanks, &s.Earned, &s.Balances, &s.Owing, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
 		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.Replays, &s.Billing, &s.TiedCustomers, &s.Facts,
 	}
 }
@@ -211,6 +234,19 @@ func (s *State) Drop() {
 
 // Connected reports whether the tenant has a payment gateway.
 func (s *State) Connected() bool { return s.Facts.Get().Connected }
+
+// Indebted reports whether a reward of the tenant is a debt.
+func (s *State) Indebted() bool { return s.Facts.Get().Indebted }
+
+// SetIndebted records that a reward became a debt.
+func (s *State) SetIndebted() {
+	facts := s.Facts.Get()
+	if facts.Indebted || s.Facts.Wanted() {
+		return
+	}
+	facts.Indebted = true
+	s.Facts.Load(facts)
+}
 
 // Listens reports whether the calls send webhooks.
 func (s *State) Listens() bool { return !s.Silent && s.Facts.Get().Listens }
@@ -387,9 +423,10 @@ func (s *State) PutReferral(r referral.Referral) {
 	s.Referrals.Put(r.ID, r)
 }
 
-// PutReward adds or changes a reward, also within its referral.
+// PutReward adds or changes a reward, also within its referral and its owner's credit.
 func (s *State) PutReward(w reward.Reward) {
 	s.Rewards.Put(w.ID, w)
+	s.addOwing(OwingOf(w), w.ID)
 	if w.Referral == "" || !s.Referrals.Has(w.Referral) {
 		return
 	}
@@ -399,6 +436,19 @@ func (s *State) PutReward(w reward.Reward) {
 	}
 	r.Attach(w)
 	s.Referrals.Put(r.ID, r)
+}
+
+// addOwing adds a reward to the loaded debts and credits of its owner.
+func (s *State) addOwing(key OwingKey, id string) {
+	for _, key.Credits = range []bool{false, true} {
+		if !s.Owing.Has(key) {
+			continue
+		}
+		if owing, _ := s.Owing.Get(key); !slices.Contains(owing.Rewards, id) {
+			owing.Rewards = append(slices.Clip(owing.Rewards), id)
+			s.Owing.Put(key, owing)
+		}
+	}
 }
 
 // AddBalance adds change, which may be negative, to the amount of a currency that an

@@ -152,11 +152,11 @@ func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.T
 	if draws[0].Reward == "" {
 		return rewarddb.DrawableBy(ctx, tx, tenant, draws)
 	}
-	r, err := rewarddb.WithoutRedemptions(ctx, tx.Reads, tenant, draws[0].Reward)
+	one, err := rewarddb.OneDrawable(ctx, tx.Reads, tenant, draws[0].Reward, tx.Now)
 	if base.IsNotFound(err) {
 		return make([]reward.Drawable, 1), nil
 	}
-	return []reward.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
+	return []reward.Drawable{one}, err
 }
 
 // drawOne returns the changes that one draw makes to the rewards that it uses.
@@ -172,7 +172,7 @@ func drawOne(d reward.Draw, from reward.Drawable, now core.Time) ([]rules.Step, 
 	if len(from.Credits) == 0 {
 		return nil, rewarddb.UnknownReward()
 	}
-	after, entry, err := d.Of(from.Credits[0], now)
+	after, entry, err := d.Of(from.Credits[0], from.Available, now)
 	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
 }
 

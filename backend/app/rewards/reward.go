@@ -103,6 +103,11 @@ func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id strin
 			if !known {
 				return rewarddb.UnknownReward()
 			}
+			if given, entry := before.Give(s.Now); !entry.None() && s.Indebted() {
+				// It settles debts first, so that no more is redeemed than is available.
+				rs.Rules().Record(s, []rules.Step{{Before: before, After: given, Entries: []reward.Entry{entry}}})
+				before, _ = s.Rewards.Get(id)
+			}
 			after, entry, err := change(before, s.Now)
 			if err == nil {
 				rs.Rules().Record(s, []rules.Step{{Before: before, After: after, Entries: []reward.Entry{entry}}})
@@ -122,8 +127,8 @@ func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id strin
 // larger number would block other writers for longer.
 const settleBatch = 200
 
-// Settle records in the ledger that rewards have begun or expired by their dates. It
-// settles one batch, and returns the number of rewards in it: call it again until it
+// Settle records in the ledger that rewards have begun or expired by their dates, and
+// continues settlements of debts. It settles one batch, and returns the number of rewards in it: call it again until it
 // returns 0.
 func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 	// A read comes first, so that an idle database needs no write lock.
@@ -139,6 +144,7 @@ func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 		steps := map[core.TenantAlias][]rules.Step{}
 		for _, d := range due {
 			after, entry := d.Settle(tx.Now)
+			after.Unsettled = false
 			steps[d.Tenant] = append(steps[d.Tenant], rules.Step{Before: d.Reward, After: after, Entries: []reward.Entry{entry}})
 		}
 		for tenant, steps := range steps {

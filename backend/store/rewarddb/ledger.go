@@ -27,7 +27,7 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 		states[i] = [...]any{
 			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
 			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
-			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled), r.Offer.Currency,
+			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled), r.Offer.Currency, store.BoolInt(r.Unsettled),
 		}
 	}
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
@@ -43,12 +43,13 @@ const appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action,
 const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
 			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
 			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied, value ->> 10 AS value,
-			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at, value ->> 15 AS currency
+			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at, value ->> 15 AS currency,
+			value ->> 16 AS unsettled
 		FROM json_each(?2))
 	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
 		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
 		denied = given.denied, value = given.value, reversed = given.reversed, settled = given.settled, refunded = given.refunded,
-		scheduled_at = given.scheduled_at, currency = given.currency
+		scheduled_at = given.scheduled_at, currency = given.currency, unsettled = given.unsettled
 	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
 // execList runs a statement with two arguments: the tenant, and the list as JSON.
@@ -108,9 +109,16 @@ type drawn struct {
 	reward.Reward
 }
 
+// owed sums the debts of the owners of a draw: those in the currency of the draw, or of
+// its only credit, and those without a currency; all if its credit has none.
+const owed = `SELECT coalesce(-sum(d.value - d.redeemed - d.expired - d.cancelled - d.reversed - d.settled), 0)
+	FROM reward d WHERE d.tenant = ?1 AND d.account_id = draw_account AND (draw_user = '' OR d.user_id = draw_user)
+		AND d.unit = draw_unit AND d.currency IN ('', coalesce(nullif(draw_currency, ''), nullif(first, ''), d.currency))
+		AND d.value < d.redeemed + d.expired + d.cancelled + d.reversed + d.settled`
+
 var drawnColumns = store.Selection[drawn]{
 	store.Col(`draw`, func(d *drawn) any { return &d.draw }),
-	store.Col(`total`, func(d *drawn) any { return &d.available }),
+	store.Col(`total - (`+owed+`)`, func(d *drawn) any { return &d.available }),
 	store.Col(`first`, func(d *drawn) any { return &d.first }),
 	store.Col(`last`, func(d *drawn) any { return &d.last }),
 }.With(store.Nested(Columns, func(d *drawn) *reward.Reward { return &d.Reward }))
@@ -143,7 +151,8 @@ func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draw
 var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Account' AS account, value ->> 'User' AS user,
 			value ->> 'Unit' AS unit, value ->> 'Currency' AS currency, value ->> 'Amount' AS amount
 		FROM json_each(?3)),
-	credit AS (SELECT given.draw, given.amount, r.id AS credit, r.currency AS money, ` + LeftOf("r") + ` AS rest,
+	credit AS (SELECT given.draw, given.amount, given.account AS draw_account, given.user AS draw_user,
+			given.unit AS draw_unit, given.currency AS draw_currency, r.id AS credit, r.currency AS money, ` + LeftOf("r") + ` AS rest,
 			coalesce(r.expires_at, 9223372036854775807) AS ends, r.given_at AS began
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
@@ -172,7 +181,46 @@ var OwnerBalance = `SELECT ` + MoneyColumns.SQL() + ` FROM reward r
 		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT')
 	GROUP BY r.currency ORDER BY r.currency`
 
-// Due is a reward of a tenant whose date has passed.
+// OneDrawable returns a reward, of any kind, and what a draw may use of it at a time.
+// An unknown reward is a not-found error.
+func OneDrawable(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, now core.Time) (reward.Drawable, error) {
+	var one drawn
+	ok, err := oneDrawableColumns.One(r.QueryRowContext(ctx, `SELECT `+oneDrawableColumns.SQL()+` FROM reward WHERE reward.tenant = ?1 AND reward.id = ?3`,
+		string(tenant), int64(now), id), "reward", &one)
+	if err == nil && !ok {
+		err = UnknownReward()
+	}
+	settleValue(&one.Reward)
+	return reward.Drawable{Credits: []reward.Reward{one.Reward}, Available: min(one.available, one.Available(now))}, err
+}
+
+// oneDrawableColumns select a reward and what its owner can redeem, which is counted
+// only if the owner has debts: it is more than the reward has, or the debts would have
+// been settled.
+var oneDrawableColumns = store.Selection[drawn]{
+	store.Col(`iif(EXISTS (SELECT 1 FROM reward d WHERE d.tenant = ?1 AND d.account_id = reward.account_id AND d.user_id = reward.user_id
+			AND d.unit = reward.unit AND d.currency = reward.currency AND d.value < `+takenOf("d")+`),
+		(SELECT sum(`+AvailableOf("r", "?2")+`) FROM reward r WHERE r.tenant = ?1 AND r.account_id = reward.account_id AND r.user_id = reward.user_id
+			AND r.unit = reward.unit AND r.currency = reward.currency AND r.kind = 'CREDIT'), 9223372036854775807)`, func(d *drawn) any { return &d.available }),
+}.With(store.Nested(Columns, func(d *drawn) *reward.Reward { return &d.Reward }))
+
+// Debts and Spendable select the debts of an owner in one currency, oldest first, and
+// the credit that can settle them, in the order of reward.Sooner. Their parameters are
+// the tenant, a time, the account, the user, the unit, the currency and the most rows.
+var (
+	Debts = `SELECT ` + Columns.SQL() + ` FROM reward r WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
+			AND r.currency = ?6 AND r.kind = 'CREDIT' AND r.value < ` + takenOf("r") + ` AND r.created_at <= ?2
+		ORDER BY r.created_at, r.id LIMIT ?7`
+	Spendable = `SELECT ` + Columns.SQL() + ` FROM reward r WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
+			AND r.currency = ?6 AND r.kind = 'CREDIT' AND r.pending = 0 AND ` + rewardStatus + ` = 'AVAILABLE'
+		ORDER BY coalesce(r.expires_at, 9223372036854775807), r.given_at, r.id LIMIT ?7`
+)
+
+// AnyDebt is an expression that reports whether the tenant ?1 has a debt.
+var AnyDebt = `EXISTS (SELECT 1 FROM reward r WHERE r.tenant = ?1 AND r.value < ` + takenOf("r") + `)`
+
+// Due is a reward of a tenant whose date has passed, or whose owner's debts are to be
+// settled further.
 type Due struct {
 	Tenant core.TenantAlias
 	reward.Reward
@@ -183,22 +231,25 @@ var dueColumns = store.Selection[Due]{
 }.With(store.Nested(Columns, func(d *Due) *reward.Reward { return &d.Reward }))
 
 // toGive and toExpire select the rewards whose date of giving or of expiry has passed
-// at the time ?, and whose ledger does not have it yet.
+// at the time ?, and whose ledger does not have it yet. toSettle selects those by which
+// a settlement of debts is continued.
 var (
 	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
 	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
+	toSettle = ` FROM reward r WHERE r.unsettled = 1 AND r.created_at <= ? AND ` + store.TenantExists("r")
 )
 
 // AnyDue reports whether ListDue has any reward.
 func AnyDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "rewards due", `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now))
+	return store.One[bool](ctx, r, "rewards due", `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)
+		OR EXISTS (SELECT 1`+toSettle+`)`, int64(now), int64(now), int64(now))
 }
 
 // ListDue returns up to limit rewards of all tenants whose date has passed and whose
 // ledger does not have it yet: those to be given, earliest first, or without
-// such rewards, those that have expired.
+// such rewards, those that have expired, or those of owners with debts to settle.
 func ListDue(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
-	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
+	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`, toSettle} {
 		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.SQL()+from+` LIMIT ?`, int64(tx.Now), limit)
 		due, err := store.Collect(rows, err, "due rewards", func(rows *sql.Rows, one *Due) error {
 			err := dueColumns.Scan(rows, one)

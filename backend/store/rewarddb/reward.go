@@ -97,6 +97,7 @@ var Columns = store.Selection[reward.Reward]{
 	store.Col(`reversed`, func(r *reward.Reward) any { return &r.Sums.Reversed }),
 	store.Col(`settled`, func(r *reward.Reward) any { return &r.Sums.Settled }),
 	store.Col(`refunded`, func(r *reward.Reward) any { return &r.Refunded }),
+	store.Col(`unsettled`, func(r *reward.Reward) any { return &r.Unsettled }),
 }
 
 // settleValue moves the value of a percentage discount from Amount to Percent.
@@ -188,12 +189,16 @@ func rewardsWhere(f reward.Filter) (where string, args []any) {
 
 // ByID returns a reward by its id with its redemptions, or a not-found error.
 func ByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (reward.Reward, error) {
-	w, err := WithoutRedemptions(ctx, r, tenant, id)
-	if err != nil {
-		return w, err
+	one := make([]reward.Reward, 1)
+	ok, err := Columns.One(r.QueryRowContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE tenant = ? AND id = ?`,
+		string(tenant), id), "reward", &one[0])
+	if err == nil && !ok {
+		err = UnknownReward()
 	}
-	one := []reward.Reward{w}
-	err = attachRedemptions(ctx, r, tenant, one)
+	settleValue(&one[0])
+	if err == nil {
+		err = attachRedemptions(ctx, r, tenant, one)
+	}
 	return one[0], err
 }
 
@@ -207,18 +212,6 @@ func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []st
 		byID[w.ID] = w
 	}
 	return byID, err
-}
-
-// WithoutRedemptions is like ByID but does not read the redemptions, which no decision
-// needs.
-func WithoutRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
-	ok, err := Columns.One(r.QueryRowContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE tenant = ? AND id = ?`,
-		string(tenant), id), "reward", &w)
-	if err == nil && !ok {
-		return w, UnknownReward()
-	}
-	settleValue(&w)
-	return w, err
 }
 
 // UnknownReward returns the not-found error of an id that no reward of the tenant has.
@@ -286,13 +279,14 @@ func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.Integer(r.Sums.Reversed)
 	t.Integer(r.Sums.Settled)
 	t.Integer(r.Refunded)
+	t.Boolean(r.Unsettled)
 }
 
 // PutNew adds rewards. AppendRow adds its rows. A reward that exists is an error.
 var PutNew = &store.Put{
 	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, order_key, source, kind,
 		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
-		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled, reversed, settled, refunded`),
+		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled, reversed, settled, refunded, unsettled`),
 }
 
 // groupColumns sum the rewards r of a group at the time ?2. The first six are the

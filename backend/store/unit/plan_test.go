@@ -90,6 +90,7 @@ func TestReads_FindByIndex(t *testing.T) {
 		},
 		func() error { _, err := rewarddb.Groups(ctx, r, "t", 1, "a", "u", reward.Credit); return err },
 		func() error { _, err := rewarddb.AnyDue(ctx, r, 1); return err },
+		func() error { _, err := rewarddb.OneDrawable(ctx, r, "t", "r", 1); require.Error(t, err); return nil },
 		func() error { _, err := rewarddb.DrawableBy(ctx, tx, "t", []reward.Draw{{Account: "a"}}); return err },
 		func() error { return queries(ctx, tx, wantingAll(tx).wanted()) },
 		func() error { _, err := rewarddb.ListDue(ctx, tx, 1); return err },
@@ -164,6 +165,9 @@ func wantingAll(tx *store.Tx) *Unit {
 	u.Tanks.Want(state.TankKey{Program: "p", Side: referral.ReferrerSide})
 	u.Earned.Want(state.EarnedKey{Program: "p", Who: who})
 	u.Balances.Want(reward.Owner{Account: "a", User: "u", Unit: "CENTS"})
+	for _, credits := range []bool{false, true} {
+		u.Owing.Want(state.OwingKey{Owner: reward.Owner{Account: "a", User: "u", Unit: "CENTS"}, Currency: "USD", Credits: credits})
+	}
 	return u
 }
 

@@ -172,7 +172,8 @@ func (u *Unit) wanted() (all []query) {
 	all = append(all, u.loadOrders()...)
 	all = append(all, u.loadTanks()...)
 	all = append(all, u.loadEarned()...)
-	return append(all, u.loadBalances()...)
+	all = append(all, u.loadBalances()...)
+	return append(all, u.loadOwing()...)
 }
 
 func (u *Unit) loadFacts() []query {
@@ -201,6 +202,7 @@ var factColumns = store.Selection[facts]{
 	store.Col(`EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`, func(f *facts) any { return &f.Listens }),
 	store.Col(`EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`, func(f *facts) any { return &f.Untracking }),
 	store.Col(`EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?1)`, func(f *facts) any { return &f.Connected }),
+	store.Col(rewarddb.AnyDebt, func(f *facts) any { return &f.Indebted }),
 	store.Col(`(SELECT coalesce(max(seq), 0) FROM user)`, func(f *facts) any { return &f.lastSeq }),
 	store.Col(`(SELECT coalesce(max(seq), 0) FROM reward_ledger)`, func(f *facts) any { return &f.LastLedger }),
 }
@@ -453,6 +455,30 @@ func (u *Unit) loadBalances() (all []query) {
 			bySelection(rewarddb.MoneyColumns, func(m reward.Money) {
 				purse = append(purse, m)
 				u.Balances.Load(owner, purse)
+			})})
+	}
+	return all
+}
+
+// loadOwing loads the debts of owners, and the credit that can settle them, as wanted.
+func (u *Unit) loadOwing() (all []query) {
+	for _, key := range u.Owing.Wanted() {
+		text := rewarddb.Debts
+		if key.Credits {
+			text = rewarddb.Spendable
+		}
+		var owing state.Owing
+		u.Owing.Load(key, owing)
+		all = append(all, query{text,
+			[]any{string(u.Tenant), int64(u.Now), string(key.Account), string(key.User), key.Unit, key.Currency, reward.MaxSettled + 1},
+			reading(rewarddb.Scan, func(w reward.Reward) {
+				if owing.More = len(owing.Rewards) == reward.MaxSettled; !owing.More {
+					owing.Rewards = append(owing.Rewards, w.ID)
+					if row := u.Rewards.Row(w.ID); row == nil || !row.Exists {
+						u.Rewards.Load(w.ID, w)
+					}
+				}
+				u.Owing.Load(key, owing)
 			})})
 	}
 	return all
