@@ -74,6 +74,10 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		before := b.referral(t, "friend")
 		require.NotNil(t, before.ReferrerReward)
 		require.Contains(t, before.ShareLink, "ANNA10")
+		b.pass(1)
+		ordered := b.reward(t, points("anna", 5, func(g *reward.Grant) {
+			g.Referral, g.Source, g.Order, g.Scheduled = before.ID, reward.FriendSignup, "order-of-friend", b.Now()+core.Day
+		}))
 		_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Call{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 		for _, account := range []core.AccountID{"anna", "friend"} {
@@ -96,5 +100,7 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, after.Referrer, referral.Identity{Account: kept.Account, User: kept.User})
 		require.Equal(t, reward.FriendSignup, kept.Source)
+		require.Empty(t, kept.Order)
+		require.Equal(t, ordered.ID, b.stored(t, ordered.ID).Order, "the order has no meaning any more")
 	})
 }

@@ -73,7 +73,7 @@ var ownCodes = `code ON ` + ofGone("code", "account_id", "user_id")
 var ownReferrals = `referral ON ` + ofGone("referral", "referred_account_id", "referred_user_id")
 
 // userErasure are the statements that erase users from all records. Referrals and
-// rewards keep their ids and amounts, and a used idempotency key stays used.
+// rewards keep their ids and amounts, but not the ids of orders, and a used idempotency key stays used.
 var userErasure = []string{
 	goneIn("UPDATE OR REPLACE", "decision", `code = hit.mask, inputs = json_set(inputs, '$.codeOwnerAccount', null, '$.codeOwnerUser', null)`,
 		ownCodes+` CROSS JOIN decision t ON t.tenant = ?1 AND t.code = code.code`),
@@ -100,6 +100,9 @@ var userErasure = []string{
 		SELECT v.rowid FROM ` + gone + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code)`,
 	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
 		`referral t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
+	// The order of an erased user gets the id of its reward, which means nothing.
+	goneIn("UPDATE", "reward", `order_key = reward.id`, `referral f ON `+ofGone("f", "referred_account_id", "referred_user_id")+`
+		CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = f.id AND t.order_key <> ''`),
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
 	goneIn("UPDATE", "reward", `user_id = hit.who`, `reward t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("event"),
