@@ -107,7 +107,7 @@ func (b bundle) orders(t testing.TB, account string) (lines []string) {
 	if ref == nil {
 		return nil
 	}
-	page, _, err := b.Orders.List(t.Context(), b.tenant, ref.ID, 1000, 0)
+	page, _, err := b.Orders.List(t.Context(), b.tenant, ref.ID, 10_000, 0)
 	require.NoError(t, err)
 	for _, o := range page {
 		line := o.Order.Key + ":"
@@ -390,5 +390,29 @@ func TestOrders_Race(t *testing.T) {
 		}
 		b.process(t)
 		require.EqualValues(t, callersAtOnce/2*60, b.balance(t, "anna"))
+	})
+}
+
+// The limits of a program also hold for the orders that a later transaction decides, since
+// one transaction decides only so many.
+func TestOrders_LimitsOfManyOrders(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		const orders, perCall, total = 1300, 100, 50
+		b.shop(t, func(p *referral.Program) { p.Limits = referral.Limits{Total: total} })
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		// The latest order arrives first, so that all others are decided when the first one
+		// has come.
+		for from := orders - perCall; from >= 0; from -= perCall {
+			var events []string
+			for n := from; n < from+perCall; n++ {
+				events = append(events, orderJSON("purchase", fmt.Sprintf("o-%04d", n), "10", start+core.Time(n)))
+			}
+			require.NoError(t, b.log(t, "friend", "", strings.Join(events, ",")))
+			b.process(t)
+		}
+		require.EqualValues(t, total*100, b.balance(t, "anna"))
+		lines := b.orders(t, "friend")
+		require.Equal(t, "o-0049: 50, 100, all-orders-rewarded", lines[total-1])
+		require.Equal(t, "o-0050: 51, limit-of-rewards, all-orders-rewarded", lines[total])
 	})
 }

@@ -36,7 +36,7 @@ func (u *Unit) loadPlans() (all []query) {
 	return all
 }
 
-// loadOrders loads the orders, histories and sequences that are wanted.
+// loadOrders loads the orders and histories that are wanted.
 func (u *Unit) loadOrders() (all []query) {
 	if keys := absent(&u.Orders); len(keys) > 0 {
 		var given store.Tuples
@@ -56,21 +56,29 @@ func (u *Unit) loadOrders() (all []query) {
 				u.Histories.Load(key, events)
 			})})
 	}
+	return all
+}
+
+// loadSequences loads the sequences that are wanted. How many rewards before it a
+// sequence has depends on the limits in the plans: if they are not loaded yet, they are
+// requested, and the sequence stays wanted until the next load.
+func (u *Unit) loadSequences() (all []query) {
 	for _, p := range u.Sequences.Wanted() {
-		all = append(all, u.loadSequence(p)...)
+		if plans := u.Plans.Row(p.Program); plans != nil {
+			all = append(all, u.loadSequence(p, plans.Now)...)
+		} else {
+			u.Plans.Want(p.Program)
+		}
 	}
 	return all
 }
 
 // loadSequence returns the statements that load one step of a replay.
-func (u *Unit) loadSequence(p state.Replay) []query {
+func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 	var s state.Sequence
 	args := orderdb.Args(u.Tenant, p)
-	last, total, inPeriod := int64(0), int64(0), int64(0)
-	if plans := u.Plans.Row(p.Program); plans != nil {
-		last = plans.Now.Tiers()
-		total, inPeriod = plans.Now.Limits()
-	}
+	last := plans.Tiers()
+	total, inPeriod := plans.Limits()
 	u.Sequences.Load(p, s)
 	return []query{
 		{orderdb.SelectCounts, append(slices.Clone(args), last, total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {

@@ -168,6 +168,8 @@ func (u *Unit) wanted() (all []query) {
 	all = append(all, u.loadRedeemKeys()...)
 	all = append(all, u.loadCustomers()...)
 	all = append(all, u.loadRewards()...)
+	// Before loadPlans, which marks all wanted plans as loaded.
+	all = append(all, u.loadSequences()...)
 	all = append(all, u.loadPlans()...)
 	all = append(all, u.loadOrders()...)
 	all = append(all, u.loadTanks()...)
