@@ -140,6 +140,23 @@ func (b bundle) orders(t testing.TB, account string) (lines []string) {
 	return lines
 }
 
+// conversions returns how many conversions the referrer had up to each order of an
+// account's referral, the earliest order first.
+func (b bundle) conversions(t testing.TB, account string) (numbers []int64) {
+	t.Helper()
+	ref := b.referral(t, account)
+	if ref == nil {
+		return nil
+	}
+	page, _, err := b.Orders.List(t.Context(), b.tenant, ref.ID, 10_000, 0)
+	require.NoError(t, err)
+	for _, o := range page {
+		numbers = append(numbers, o.Conversion)
+	}
+	slices.Reverse(numbers)
+	return numbers
+}
+
 // balance returns the sum that the ledger has of the rewards of an account, by unit.
 func (b bundle) balance(t testing.TB, account string) int64 {
 	t.Helper()
@@ -284,6 +301,23 @@ func TestOrders_FuelTank(t *testing.T) {
 	require.Equal(t, []string{"o-0: 1, 1000, 1000", "o-1: 2, 1000, all-orders-rewarded", "o-2: 3, 1000, all-orders-rewarded"}, b.orders(t, "friend"))
 }
 
+// Each order has the number of conversions that the referrer had up to it, also if the
+// program has no tiers.
+func TestOrders_NumberOfConversions(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	for _, friend := range []string{"c", "a", "b", "a", "c"} {
+		b.identify(t, friend, claim(referral.SourceInit, "ANNA10"))
+		b.pass(1)
+		b.purchase(t, friend, fmt.Sprint("o-", b.Now()), "10")
+		b.process(t)
+	}
+	require.Equal(t, []int64{2, 3}, b.conversions(t, "a"))
+	require.Equal(t, []int64{3}, b.conversions(t, "b"))
+	require.Equal(t, []int64{1, 3}, b.conversions(t, "c"))
+}
+
 // A program that converts by PAID has tiers by the number of conversions too.
 func TestConvert_Tiers(t *testing.T) {
 	t.Parallel()
@@ -351,7 +385,8 @@ func TestOrders_EveryOrderOfArrivalEndsAlike(t *testing.T) {
 				one.process(t)
 				got := []string{fmt.Sprint("balance ", one.balance(t, "anna"))}
 				for i := range 4 {
-					got = append(got, fmt.Sprint("friend", i, ": ", strings.Join(one.orders(t, fmt.Sprint("friend", i)), "; ")))
+					friend := fmt.Sprint("friend", i)
+					got = append(got, fmt.Sprint(friend, ": ", strings.Join(one.orders(t, friend), "; "), one.conversions(t, friend)))
 				}
 				if arrival == 0 {
 					want = got

@@ -55,18 +55,6 @@ func (ps Plans) At(t core.Time) Plan {
 	return at
 }
 
-// Tiers reports whether any plan has tiers, and the number of the last one.
-func (ps Plans) Tiers() (last int64) {
-	for _, p := range ps {
-		for _, e := range p.Earnings {
-			for _, t := range e.Tiers {
-				last = max(last, t.From)
-			}
-		}
-	}
-	return last
-}
-
 // Limits returns the largest limits of the plans: how many rewards of a referrer a
 // replay has to know.
 func (ps Plans) Limits() (total, inPeriod int64) {
@@ -117,7 +105,7 @@ const (
 // orders before it come to.
 type Chunk struct {
 	// Conversions and Rewards are the numbers of conversions and of rewards of the
-	// referrer before the chunk. They may stop at the last tier and the largest limit.
+	// referrer before the chunk. Rewards may stop at the largest limit.
 	Conversions, Rewards int64
 	// Recent has the times of the last of these rewards in ascending order, at least
 	// as many as the largest limit for a period.

@@ -107,16 +107,17 @@ func ScanEntry(rows *sql.Rows, e *Entry) (err error) {
 // Counts are the numbers of conversions and rewards of a referrer before a sequence.
 type Counts struct{ Conversions, Rewards int64 }
 
-// CountColumns are the columns of SelectCounts.
+// CountColumns are the columns of SelectCounts. The last conversion before the sequence
+// has the number of conversions; rewards have no number.
 var CountColumns = store.Selection[Counts]{
+	store.Col(`coalesce((SELECT n.conversion FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
+		AND n.number = 1 AND `+before+` ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT 1), 0)`, func(c *Counts) any { return &c.Conversions }),
 	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
-		AND n.number = 1 AND `+before+` LIMIT ?8))`, func(c *Counts) any { return &c.Conversions }),
-	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
-		AND n.referrer_gives = 1 AND `+before+` LIMIT ?9))`, func(c *Counts) any { return &c.Rewards }),
+		AND n.referrer_gives = 1 AND `+before+` LIMIT ?8))`, func(c *Counts) any { return &c.Rewards }),
 }
 
-// SelectCounts counts what a referrer had before a sequence. Its parameters are those of
-// Args, and the most conversions and rewards to count.
+// SelectCounts selects what a referrer had before a sequence. Its parameters are those of
+// Args, and the most rewards to count.
 var SelectCounts = `SELECT ` + CountColumns.SQL()
 
 // SelectRecent selects the times of a referrer's last rewards before a sequence, latest

@@ -77,11 +77,10 @@ func (u *Unit) loadSequences() (all []query) {
 func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 	var s state.Sequence
 	args := orderdb.Args(u.Tenant, p)
-	last := plans.Tiers()
 	total, inPeriod := plans.Limits()
 	u.Sequences.Load(p, s)
 	return []query{
-		{orderdb.SelectCounts, append(slices.Clone(args), last, total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
+		{orderdb.SelectCounts, append(slices.Clone(args), total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
 			s.Conversions, s.Rewards = c.Conversions, c.Rewards
 			u.Sequences.Load(p, s)
 		})},
