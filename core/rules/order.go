@@ -22,11 +22,41 @@ type OrderEvent struct {
 	event.Event
 }
 
-// WantOrder requests the rows that ApplyOrder needs first.
+// WantOrder requests the rows that ApplyOrder needs first, WantPlaced those that it needs
+// then, and WantHistory those that it needs last.
 func (r *Rules) WantOrder(s *state.State, e OrderEvent) {
 	s.Facts.Want()
 	s.Accounts.Want(e.Account)
 	s.Referred.Want(e.Account)
+}
+
+// WantPlaced requests the plans, the order and the history of a referred account.
+func (r *Rules) WantPlaced(s *state.State, e OrderEvent) {
+	ref, ok := s.ReferralOf(e.Account)
+	if !ok {
+		return
+	}
+	s.Plans.Want(ref.Program)
+	s.Orders.Want(orderKey(ref, e.Event))
+	if ref.Attributed == 0 {
+		s.Histories.Want(state.HistoryKey{Account: e.Account, Program: ref.Program})
+	}
+}
+
+// WantHistory requests the orders of a loaded history.
+func (r *Rules) WantHistory(s *state.State, e OrderEvent) {
+	ref, ok := s.ReferralOf(e.Account)
+	if !ok || ref.Attributed != 0 {
+		return
+	}
+	history, _ := s.Histories.Get(state.HistoryKey{Account: e.Account, Program: ref.Program})
+	for _, one := range history {
+		s.Orders.Want(orderKey(ref, one))
+	}
+}
+
+func orderKey(ref referral.Referral, e event.Event) state.OrderKey {
+	return state.OrderKey{Referral: ref.ID, Order: wire.OrderEvent(e, nil).OrderKey()}
 }
 
 // ApplyOrder applies an event to the orders of the account's referral. If the event
@@ -173,8 +203,8 @@ func MergeReplays(all []state.Replay) (merged []state.Replay) {
 	})
 }
 
-// WantReplay requests the rows that a step of a replay needs first, and WantReplayed
-// those that it needs then.
+// WantReplay requests the rows that a step of a replay needs first, WantReplayed those
+// that it needs then, and WantConverted those that it needs last.
 func (r *Rules) WantReplay(s *state.State, p state.Replay) {
 	s.Facts.Want()
 	s.Plans.Want(p.Program)
@@ -190,6 +220,18 @@ func (r *Rules) WantReplayed(s *state.State, p state.Replay) {
 			if side.Reward != "" {
 				s.Rewards.Want(side.Reward)
 			}
+		}
+	}
+}
+
+// WantConverted requests the accounts and users of loaded referrals that may convert.
+func (r *Rules) WantConverted(s *state.State, p state.Replay) {
+	sequence, _ := s.Sequences.Get(p)
+	for _, o := range sequence.Stored {
+		if ref, _ := s.Referrals.Get(o.Referral); ref.State == referral.InProgress {
+			s.Accounts.Want(ref.Referred.Account)
+			s.Users.Want(state.Who(ref.Referred))
+			s.Users.Want(state.Who(ref.Referrer))
 		}
 	}
 }

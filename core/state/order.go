@@ -40,9 +40,11 @@ type Replay struct {
 	// Moderated is the referral whose orders are not decided again, but whose rewards
 	// follow its moderation; empty to decide all orders.
 	Moderated string
+	// Limit is the most orders of the next step, at most ReplayChunk.
+	Limit int
 }
 
-// ReplayChunk is the most orders that one step of a replay decides.
+// ReplayChunk is the most orders that any step of a replay decides.
 const ReplayChunk = 100
 
 // Sequence is the loaded part of a Replay, and what the orders before it come to.

@@ -25,14 +25,18 @@ import (
 // Orders applies the events of referred accounts to their orders.
 type Orders struct{ *base.Base }
 
-// batch is the number of events that one transaction applies at most, and steps the
-// number of steps of replays: other writers wait for the transaction.
+// batch is the number of events that one transaction applies at most, or of waiting
+// replays that it continues: other writers wait for the transaction.
+//
+// A transaction that applies events decides as many orders as it applies events, which is
+// enough if they are the latest. The others wait until no event does, since a later event
+// may make them be decided again. Then a transaction decides up to maxDecided orders.
 const (
-	batch = 100
-	steps = 10
+	batch      = 100
+	maxDecided = 400
 )
 
-// Apply applies one batch of queued events, or else one waiting replay. It returns false
+// Apply applies one batch of queued events, or else continues waiting replays. It returns false
 // if there was nothing to do: call it again until then. Each event is applied exactly
 // once, even if the process is killed. Events that a rule refuses are logged.
 func (os *Orders) Apply(ctx context.Context, log *slog.Logger) (more bool, err error) {
@@ -47,10 +51,10 @@ func (os *Orders) Apply(ctx context.Context, log *slog.Logger) (more bool, err e
 			return err
 		}
 		if taken == 0 {
-			return a.applyReplay(ctx, tx)
+			return a.applyReplays(ctx, tx)
 		}
 		for _, tenant := range tenantsOf(events) {
-			if err := a.applyEvents(ctx, tx, tenant, events); err != nil {
+			if err := a.applyEvents(ctx, tx, tenant, events, taken); err != nil {
 				return err
 			}
 		}
@@ -78,16 +82,18 @@ func tenantsOf(events []orderdb.Pending) (all []core.TenantAlias) {
 }
 
 // applyEvents applies the events of a tenant in their order, and then replays what they
-// changed.
-func (a apply) applyEvents(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, events []orderdb.Pending) error {
+// changed, up to most orders.
+func (a apply) applyEvents(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, events []orderdb.Pending, most int) error {
 	u, r := a.Unit(tx, tenant), a.Rules()
-	for _, e := range events {
-		if e.Tenant == tenant {
-			r.WantOrder(u.State, e.OrderEvent)
+	for _, want := range []func(*state.State, rules.OrderEvent){r.WantOrder, r.WantPlaced, r.WantHistory} {
+		for _, e := range events {
+			if e.Tenant == tenant {
+				want(u.State, e.OrderEvent)
+			}
 		}
-	}
-	if err := u.Load(ctx); err != nil {
-		return err
+		if err := u.Load(ctx); err != nil {
+			return err
+		}
 	}
 	var replays []state.Replay
 	for _, e := range events {
@@ -104,7 +110,7 @@ func (a apply) applyEvents(ctx context.Context, tx *store.Tx, tenant core.Tenant
 		}
 		replays = append(replays, found...)
 	}
-	return a.replay(ctx, tx, u, rules.MergeReplays(replays))
+	return a.replay(ctx, tx, u, rules.MergeReplays(replays), most)
 }
 
 // skip logs an error of a rule, which would be the same at the next attempt, and returns
@@ -118,51 +124,25 @@ func (a apply) skip(err error, what, id string) error {
 	return err
 }
 
-// applyReplay continues the oldest waiting replay.
-func (a apply) applyReplay(ctx context.Context, tx *store.Tx) error {
-	tenant, p, ok, err := orderdb.TakeReplay(ctx, tx)
-	if err != nil || !ok {
+// applyReplays continues the oldest waiting replays of one tenant.
+func (a apply) applyReplays(ctx context.Context, tx *store.Tx) error {
+	tenant, replays, err := orderdb.TakeReplays(ctx, tx, batch)
+	if err != nil || len(replays) == 0 {
 		return err
 	}
-	return a.replay(ctx, tx, a.Unit(tx, tenant), []state.Replay{p})
+	return a.replay(ctx, tx, a.Unit(tx, tenant), replays, maxDecided)
 }
 
-// replay decides orders again, and stores for later what exceeds the transaction.
-func (a apply) replay(ctx context.Context, tx *store.Tx, u *unit.Unit, all []state.Replay) error {
-	r := a.Rules()
-	for left := steps; len(all) > 0 && left > 0; {
+// replay decides up to left orders again, and stores the rest for later.
+func (a apply) replay(ctx context.Context, tx *store.Tx, u *unit.Unit, all []state.Replay, left int) error {
+	for len(all) > 0 && left > 0 {
 		now := all[:min(len(all), left)]
-		left -= len(now)
-		// Each is of another referrer or program, or of single orders, so that they can be
-		// loaded together.
-		for _, p := range now {
-			r.WantReplay(u.State, p)
-		}
-		if err := u.Load(ctx); err != nil {
+		rests, decided, err := a.step(ctx, u, now, min(left/len(now), state.ReplayChunk))
+		if err != nil {
 			return err
 		}
-		for _, p := range now {
-			r.WantReplayed(u.State, p)
-		}
-		if err := u.Load(ctx); err != nil {
-			return err
-		}
-		rests := append([]state.Replay(nil), all[len(now):]...)
-		for _, p := range now {
-			var rest state.Replay
-			var more bool
-			err := u.Decide(ctx, func(s *state.State) (err error) {
-				rest, more, err = r.ReplayOrders(s, p)
-				return err
-			})
-			if err := a.skip(err, "referrer", string(p.Referrer.User)); err != nil {
-				return err
-			}
-			if more && err == nil {
-				rests = append(rests, rest)
-			}
-		}
-		all = rests
+		left -= max(decided, 1)
+		all = append(all[len(now):], rests...)
 	}
 	for _, p := range all {
 		if err := orderdb.PutReplay(ctx, tx, u.Tenant, p); err != nil {
@@ -170,6 +150,41 @@ func (a apply) replay(ctx context.Context, tx *store.Tx, u *unit.Unit, all []sta
 		}
 	}
 	return u.Save(ctx)
+}
+
+// step runs one step of each of several replays: of at most limit orders each. Each replay
+// is of another referrer or program, or of single orders, so that they can be loaded
+// together. It returns their rests, and how many orders it decided.
+func (a apply) step(ctx context.Context, u *unit.Unit, now []state.Replay, limit int) (rests []state.Replay, decided int, err error) {
+	r := a.Rules()
+	for i := range now {
+		now[i].Limit = limit
+	}
+	for _, want := range []func(*state.State, state.Replay){r.WantReplay, r.WantReplayed, r.WantConverted} {
+		for _, p := range now {
+			want(u.State, p)
+		}
+		if err := u.Load(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, p := range now {
+		var rest state.Replay
+		var more bool
+		err := u.Decide(ctx, func(s *state.State) (err error) {
+			rest, more, err = r.ReplayOrders(s, p)
+			return err
+		})
+		if more && err == nil {
+			rests = append(rests, rest)
+		}
+		if err := a.skip(err, "referrer", string(p.Referrer.User)); err != nil {
+			return nil, 0, err
+		}
+		sequence, _ := u.Sequences.Get(p)
+		decided += len(sequence.Stored)
+	}
+	return rests, decided, nil
 }
 
 // List returns a page of the orders of a referral with their rewards, the latest first,

@@ -89,4 +89,4 @@ var HistoryColumns = store.Selection[event.Event]{
 // SelectHistory selects the first events of an account that its programs name. Its
 // parameters are the tenant, the account and the limit.
 var SelectHistory = `SELECT ` + HistoryColumns.SQL() + ` FROM event e WHERE e.tenant = ?1 AND e.account_id = ?2 AND e.trusted = 1
-	AND ` + named(`e.tenant`, `e.key`) + ` ORDER BY e.received_at, e.id LIMIT ?3`
+	AND ` + named(`e.tenant`, `e.key`) + ` ORDER BY e.received_at, e.id LIMIT ?3 + 0`

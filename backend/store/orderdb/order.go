@@ -60,49 +60,47 @@ func ScanOrder(rows *sql.Rows, o *state.Order) (err error) {
 	return err
 }
 
-// Entry is an order of a sequence, with the data of its referral.
-type Entry struct {
-	Order state.Order
-	Entry conversion.Entry
-}
-
-type entryRow struct {
-	orderRow
-	entry conversion.Entry
-}
-
 // before is the condition that an order n is before the beginning of the sequence.
 const before = `(n.placed_at, n.referral_id, n.order_key) < (?5, ?6, ?7)`
 
-var entryColumns = store.Nested(orderColumns, func(e *entryRow) *orderRow { return &e.orderRow }).With(store.Selection[entryRow]{
-	store.Col(`coalesce(r.attributed_at, r.started_at)`, func(e *entryRow) any { return &e.entry.Since }),
-	store.Col(`(SELECT f.event_id FROM referral_order f WHERE f.tenant = o.tenant AND f.referral_id = o.referral_id AND f.event_id IS NOT NULL
-		ORDER BY f.placed_at, f.order_key LIMIT 1)`, func(e *entryRow) any { return &e.entry.First }),
-	store.Col(`(SELECT count(*) FROM referral_order n WHERE n.tenant = o.tenant AND n.referral_id = o.referral_id AND n.event_id IS NOT NULL
-		AND n.number > 0 AND `+before+`)`, func(e *entryRow) any { return &e.entry.Number }),
-	store.Col(`(SELECT coalesce(min(n.placed_at), 0) FROM referral_order n WHERE n.tenant = o.tenant AND n.referral_id = o.referral_id AND n.event_id IS NOT NULL
-		AND n.number > 0 AND `+before+`)`, func(e *entryRow) any { return &e.entry.Converted }),
-})
-
-// SelectEntries selects the orders of a referrer in a program from a position on. Its
-// parameters are those of Args, then the last position, the referral or an empty text for all, and the limit.
-var SelectEntries = `SELECT ` + entryColumns.SQL() + ` FROM referral_order o
-	JOIN referral r ON r.tenant = o.tenant AND r.id = o.referral_id
-	WHERE o.tenant = ?1 AND o.program = ?2 AND o.referrer_account_id = ?3 AND o.referrer_user_id = ?4 AND o.event_id IS NOT NULL AND (o.placed_at, o.referral_id, o.order_key) >= (?5, ?6, ?7)
+// step selects the orders o of one step of a replay, except its columns.
+const step = ` FROM referral_order o
+	WHERE o.tenant = ?1 AND o.program = ?2 AND o.referrer_account_id = ?3 AND o.referrer_user_id = ?4 AND o.event_id IS NOT NULL
+		AND (o.placed_at, o.referral_id, o.order_key) >= (?5, ?6, ?7)
 		AND (?8 = 0 OR (o.placed_at, o.referral_id, o.order_key) <= (?8, ?9, ?10)) AND (?11 = '' OR o.referral_id = ?11)
-	ORDER BY o.placed_at, o.referral_id, o.order_key LIMIT ?12`
+	ORDER BY o.placed_at, o.referral_id, o.order_key LIMIT ?12 + 0`
 
-// ScanEntry reads a row of SelectEntries.
-func ScanEntry(rows *sql.Rows, e *Entry) (err error) {
-	var row entryRow
-	if err = entryColumns.Scan(rows, &row); err != nil {
-		return err
-	}
-	e.Order, err = row.order()
-	e.Entry = row.entry
-	e.Entry.Order = e.Order.Order
-	return err
+// SelectStep selects the orders of a referrer in a program from a position on, which
+// ScanOrder reads. Its parameters are those of Args, then the last position, the referral
+// or an empty text for all, and the limit.
+var SelectStep = SelectOrders + step
+
+// Progress is how far a referral had come before a sequence. First is the event that
+// placed its first order.
+type Progress struct {
+	Referral, First          string
+	Since, Converted, Number int64
 }
+
+// earlier selects the orders n of the referral r that count before the beginning of the
+// sequence, except the columns and the order.
+const earlier = ` FROM referral_order n WHERE n.tenant = r.tenant AND n.referral_id = r.id AND n.event_id IS NOT NULL AND n.number > 0
+	AND n.placed_at <= ?5 AND ` + before
+
+// ProgressColumns are the columns of SelectProgress.
+var ProgressColumns = store.Selection[Progress]{
+	store.Col(`r.id`, func(p *Progress) any { return &p.Referral }),
+	store.Col(`coalesce(r.attributed_at, r.started_at)`, func(p *Progress) any { return &p.Since }),
+	store.Col(`(SELECT n.event_id FROM referral_order n WHERE n.tenant = r.tenant AND n.referral_id = r.id AND n.event_id IS NOT NULL
+		ORDER BY n.placed_at, n.order_key LIMIT 1)`, func(p *Progress) any { return &p.First }),
+	store.Col(`coalesce((SELECT n.number`+earlier+` ORDER BY n.placed_at DESC, n.order_key DESC LIMIT 1), 0)`, func(p *Progress) any { return &p.Number }),
+	store.Col(`coalesce((SELECT n.placed_at`+earlier+` ORDER BY n.placed_at, n.order_key LIMIT 1), 0)`, func(p *Progress) any { return &p.Converted }),
+}
+
+// SelectProgress selects how far the referrals of SelectStep had come before it. It has
+// the same parameters.
+var SelectProgress = `SELECT ` + ProgressColumns.SQL() + ` FROM (SELECT DISTINCT referral_id FROM (SELECT o.referral_id` + step + `)) given
+	CROSS JOIN referral r ON r.tenant = ?1 AND r.id = given.referral_id`
 
 // Counts are the numbers of conversions and rewards of a referrer before a sequence.
 type Counts struct{ Conversions, Rewards int64 }
@@ -113,7 +111,7 @@ var CountColumns = store.Selection[Counts]{
 	store.Col(`coalesce((SELECT n.conversion FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
 		AND n.number = 1 AND `+before+` ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT 1), 0)`, func(c *Counts) any { return &c.Conversions }),
 	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
-		AND n.referrer_gives = 1 AND `+before+` LIMIT ?8))`, func(c *Counts) any { return &c.Rewards }),
+		AND n.referrer_gives = 1 AND `+before+` LIMIT ?8 + 0))`, func(c *Counts) any { return &c.Rewards }),
 }
 
 // SelectCounts selects what a referrer had before a sequence. Its parameters are those of
@@ -124,7 +122,7 @@ var SelectCounts = `SELECT ` + CountColumns.SQL()
 // first. Its parameters are those of Args, and the limit.
 var SelectRecent = `SELECT n.placed_at FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
 		AND n.referrer_gives = 1 AND ` + before + `
-	ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT ?8`
+	ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT ?8 + 0`
 
 // Args returns the first parameters of the statements of a sequence.
 func Args(tenant core.TenantAlias, p state.Replay) []any {
@@ -190,11 +188,17 @@ var replayColumns = store.Selection[replayRow]{
 	store.Col(`moderated`, func(p *replayRow) any { return &p.Moderated }),
 }
 
-// TakeReplay removes a waiting replay and returns it; ok is false if there is none.
-func TakeReplay(ctx context.Context, tx *store.Tx) (tenant core.TenantAlias, p state.Replay, ok bool, err error) {
-	var row replayRow
-	ok, err = replayColumns.One(tx.QueryRowContext(ctx, `DELETE FROM order_replay WHERE rowid = (SELECT min(rowid) FROM order_replay) RETURNING `+replayColumns.SQL()), "take replay", &row)
-	return row.tenant, row.Replay, ok, err
+// TakeReplays removes up to limit waiting replays of the tenant whose replay has waited
+// longest, and returns them.
+func TakeReplays(ctx context.Context, tx *store.Tx, limit int) (tenant core.TenantAlias, all []state.Replay, err error) {
+	rows, err := tx.QueryContext(ctx, `DELETE FROM order_replay WHERE rowid IN (SELECT rowid FROM order_replay
+		WHERE tenant = (SELECT tenant FROM order_replay ORDER BY rowid LIMIT 1) ORDER BY rowid LIMIT ?) RETURNING `+replayColumns.SQL(), limit)
+	found, err := replayColumns.All(rows, err, "take replays")
+	for _, row := range found {
+		tenant = row.tenant
+		all = append(all, row.Replay)
+	}
+	return tenant, all, err
 }
 
 // PutReplay stores a replay to the end for later. If one of the same referrer,

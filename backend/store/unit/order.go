@@ -78,6 +78,8 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 	var s state.Sequence
 	args := orderdb.Args(u.Tenant, p)
 	total, inPeriod := plans.Limits()
+	step := append(slices.Clone(args), int64(p.Until.At), p.Until.Referral, p.Until.Order, p.Moderated, p.Limit+1)
+	progress := map[string]orderdb.Progress{}
 	u.Sequences.Load(p, s)
 	return []query{
 		{orderdb.SelectCounts, append(slices.Clone(args), total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
@@ -88,11 +90,17 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 			s.Recent = slices.Insert(s.Recent, 0, at)
 			u.Sequences.Load(p, s)
 		})},
-		{orderdb.SelectEntries, append(slices.Clone(args), int64(p.Until.At), p.Until.Referral, p.Until.Order, p.Moderated, state.ReplayChunk+1), reading(orderdb.ScanEntry, func(e orderdb.Entry) {
-			if len(s.Stored) == state.ReplayChunk {
-				s.More, s.Next = true, e.Order.Position()
+		// The progress comes first, since it is copied to each order of its referral.
+		{orderdb.SelectProgress, step, bySelection(orderdb.ProgressColumns, func(p orderdb.Progress) { progress[p.Referral] = p })},
+		{orderdb.SelectStep, step, reading(orderdb.ScanOrder, func(o state.Order) {
+			if len(s.Stored) == p.Limit {
+				s.More, s.Next = true, o.Position()
 			} else {
-				s.Orders, s.Stored = append(s.Orders, e.Entry), append(s.Stored, e.Order)
+				of := progress[o.Referral]
+				s.Stored = append(s.Stored, o)
+				s.Orders = append(s.Orders, conversion.Entry{
+					Order: o.Order, Since: core.Time(of.Since), First: of.First, Number: of.Number, Converted: core.Time(of.Converted),
+				})
 			}
 			u.Sequences.Load(p, s)
 		})},
