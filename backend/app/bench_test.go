@@ -1,13 +1,16 @@
 package app_test
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"testing"
+	"time"
 
 	"kith/backend/store"
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/webhookdb"
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -27,11 +30,14 @@ func baseline(b *testing.B, in bundle) {
 	}
 }
 
+// ends are the two kinds of databases.
+var ends = []struct {
+	name string
+	open func(testing.TB) *store.Primary
+}{{"file", openFile}, {"server", openServer}}
+
 func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
-	for _, end := range []struct {
-		name string
-		open func(testing.TB) *store.Primary
-	}{{"file", openFile}, {"server", openServer}} {
+	for _, end := range ends {
 		b.Run(end.name+"/baseline", func(b *testing.B) { baseline(b, bundleOn(b, end.open(b))) })
 		b.Run(end.name, func(b *testing.B) { bench(b, bundleOn(b, end.open(b))) })
 	}
@@ -180,4 +186,75 @@ func BenchmarkBalances(b *testing.B) {
 			}
 		})
 	})
+}
+
+// orderShapes are ways in which 2,000 events are distributed over the orders of referrers.
+var orderShapes = []struct {
+	name string
+	// referrers is the number of referrers, and friends that of each one's friends.
+	referrers, friends int
+	// shuffled is true if the events arrive in another order than that of their times.
+	shuffled bool
+	// key returns the key of the nth event, and order the number of its order.
+	key   func(n int) string
+	order func(n int) int
+}{
+	{"other events", 1, 1, false, func(int) string { return "browse" }, itself},
+	{"orders of 500 referrers", 500, 1, false, purchases, itself},
+	{"orders of one referrer", 1, 500, false, purchases, itself},
+	{"late orders of one referrer", 1, 500, true, purchases, itself},
+	{"orders of one friend", 1, 1, false, purchases, itself},
+	{"late orders of one friend", 1, 1, true, purchases, itself},
+	{"orders and then refunds of one referrer", 1, 500, false, func(n int) string { return []string{"purchase", "refund"}[n*2/orderEvents] }, func(n int) int { return n % (orderEvents / 2) }},
+}
+
+func purchases(int) string { return "purchase" }
+func itself(n int) int     { return n }
+
+const orderEvents = 2000
+
+// BenchmarkOrders processes events that place orders or take them back, and for comparison
+// events that no program names. The tiers and limits of the program make each order depend
+// on those before it.
+func BenchmarkOrders(b *testing.B) {
+	for _, end := range ends {
+		for _, shape := range orderShapes {
+			b.Run(end.name+"/"+shape.name, func(b *testing.B) {
+				db, took := end.open(b), time.Duration(0)
+				for range b.N {
+					in := bundleOn(b, db)
+					in.shop(b, func(p *referral.Program) {
+						p.ReferrerTerms.Tiers = []conversion.Tier{{From: 5, OfRevenue: 1500}}
+						p.Limits = referral.Limits{InPeriod: 100, Period: core.Day}
+					})
+					for i := range shape.referrers {
+						code := core.ReferralCode("CODE" + strconv.Itoa(i))
+						in.owner(b, "referrer"+strconv.Itoa(i), code)
+						for j := range shape.friends {
+							in.identify(b, "friend"+strconv.Itoa(i*shape.friends+j), claim(referral.SourceInit, code))
+						}
+					}
+					at := make([]int, orderEvents)
+					for n := range at {
+						at[n] = n
+					}
+					if shape.shuffled {
+						rand.New(rand.NewPCG(1, 2)).Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
+					}
+					for _, n := range at {
+						order := shape.order(n)
+						if err := in.log(b, "friend"+strconv.Itoa(order%(shape.referrers*shape.friends)), "",
+							orderJSON(shape.key(n), "order-"+strconv.Itoa(order), "80.00", start+core.Time(n)*core.Second)); err != nil {
+							b.Fatal(err)
+						}
+					}
+					begin := time.Now()
+					in.process(b)
+					took += time.Since(begin)
+				}
+				b.ReportMetric(float64(orderEvents*b.N)/took.Seconds(), "events/s")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
 }

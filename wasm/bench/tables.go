@@ -96,6 +96,7 @@ var sections = []section{
 			{of: `AppendIntake_ManyAtOnce/(file)`, work: "store an event call, 32 callers per core, on a file", unit: perCall, against: "AppendIntake_ManyAtOnce/$1/baseline", as: unflushed},
 			{of: `AppendIntake_ManyAtOnce/(server)`, work: "store an event call, 32 callers per core, on a server", unit: perCall, against: "AppendIntake_ManyAtOnce/$1/baseline", as: "transaction of one row, one caller"},
 			{of: `ProcessIntake/(file|server)`, work: "process stored events in batches of 500, on a $1", unit: "rows/s"},
+			{of: `Orders/(file|server)/(.*orders.*)`, work: "process events and decide $2, on a $1", unit: "events/s", against: "Orders/$1/other_events", as: "events that no program names"},
 		},
 	},
 	{
