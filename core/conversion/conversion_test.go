@@ -73,7 +73,7 @@ func TestParseCondition(t *testing.T) {
 	for text, want := range map[string]string{
 		"revenue>=50": "revenue >= 50", " currency =  USD ": "currency = USD", "plan in (pro,team)": "plan in (pro, team)",
 		"plan not in (free)": "plan not in (free)", `city = "Paris, France"`: `city = "Paris, France"`, "a.b != x y": "a.b != x y",
-		"inner in (a)": "inner in (a)", "revenue < 1e3": "revenue < 1e3",
+		"inner in (a)": "inner in (a)", "revenue < 1e3": "revenue < 1e3", `sign = "=<"`: `sign = "=<"`,
 	} {
 		c, err := ParseCondition("at", text)
 		if err != nil || c.String() != want {
@@ -85,7 +85,7 @@ func TestParseCondition(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "revenue", "revenue >=", ">= 5", "revenue >= many", "plan in pro", "plan in ()", "plan in (a,)", "plan in (a", "a = b, c",
+		"", "revenue", "revenue >=", ">= 5", "revenue >= many", "plan in pro", "plan in ()", "plan in (a,)", "plan in (a", "a = b, c", "plan == pro", "revenue => 5", "plan in (!a)",
 		`a = "b`, "plan inside (a)", "a in (b) c", strings.Repeat("x", 65) + " = 1", "a = " + strings.Repeat("x", 500),
 	} {
 		if c, err := ParseCondition("at", text); err == nil {

@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -17,6 +18,9 @@ const (
 	MaxInPeriod  = 1000
 	centsDefault = "USD"
 )
+
+// onlyOnce is why terms about several orders are refused without an event that converts.
+const onlyOnce = "needs conversion.event: an account becomes PAID for the first time only once; set the event or leave it out"
 
 // Earning is what one side of a program earns for an order.
 type Earning struct {
@@ -66,14 +70,20 @@ func (e Earning) Check(at string, byEvent bool) error {
 		return core.Invalid(at+".percentOfRevenue", "must be left out for rewards of type "+string(o.Kind)+"; only CREDIT and INTEGRATION have an amount")
 	case o.OfRevenue != 0 && !byEvent:
 		return core.Invalid(at+".percentOfRevenue", "needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event")
-	case o.OfRevenue == 0 && (t.Min != 0 || t.Max != 0):
-		return core.Invalid(at+".minimum", "must be left out without percentOfRevenue, as must maximum")
+	case o.OfRevenue != 0 && o.InUnit() != reward.UnitCents:
+		return core.Invalid(at+".unit", "must be CENTS with percentOfRevenue, or be left out: a share of the revenue is money")
+	case o.OfRevenue == 0 && t.Min != 0:
+		return core.Invalid(at+".minimum", "must be left out without percentOfRevenue: a fixed value has no minimum")
+	case o.OfRevenue == 0 && t.Max != 0:
+		return core.Invalid(at+".maximum", "must be left out without percentOfRevenue: a fixed value has no maximum")
 	case t.Min < 0 || t.Min > reward.MaxValue:
 		return core.Invalid(at+".minimum", "must be 1 to 1000000000000, or be left out")
 	case t.Max < 0 || t.Max > reward.MaxValue || t.Max != 0 && t.Max < t.Min:
 		return core.Invalid(at+".maximum", "must not be less than the minimum, and at most 1000000000000, or be left out")
-	case (t.Orders != 0 || t.Months != 0) && !byEvent:
-		return core.Invalid(at+".orders", "needs conversion.event, as months does: an account becomes PAID for the first time only once")
+	case t.Orders != 0 && !byEvent:
+		return core.Invalid(at+".orders", onlyOnce)
+	case t.Months != 0 && !byEvent:
+		return core.Invalid(at+".months", onlyOnce)
 	case t.Orders < 0 || t.Orders > maxOrders:
 		return core.Invalid(at+".orders", "must be 1 to 1000000, or null for all orders")
 	case t.Months < 0 || t.Months > maxMonths:
@@ -87,25 +97,37 @@ func (e Earning) Check(at string, byEvent bool) error {
 }
 
 func (e Earning) checkTiers(at string) error {
-	last := int64(1)
+	last, field := int64(1), e.ValueField()
 	for i, tier := range e.Tiers {
 		at := at + ".tiers[" + strconv.Itoa(i) + "]"
 		switch {
 		case tier.From <= last || tier.From > maxTierFrom:
 			return core.Invalid(at+".from", "must be 2 to 1000 and more than in the tier before")
-		case (tier.OfRevenue != 0) != (e.Offer.OfRevenue != 0):
-			return core.Invalid(at+".percentOfRevenue", "must be set if it is set for the reward, and must be left out otherwise")
-		case tier.OfRevenue < 0 || tier.OfRevenue > reward.MaxPercent:
-			return core.Invalid(at+".percentOfRevenue", "must be more than 0 and at most 100")
+		case e.Offer.OfRevenue != 0 && (tier.OfRevenue <= 0 || tier.OfRevenue > reward.MaxPercent):
+			return core.Invalid(at+"."+field, "must be more than 0 and at most 100")
+		case e.Offer.OfRevenue == 0 && tier.OfRevenue != 0:
+			return core.Invalid(at+".percentOfRevenue", "must be left out: the reward has "+field)
 		}
-		if tier.OfRevenue == 0 {
-			if err := e.Offer.With(tier.Value).Check(); err != nil {
-				return core.Invalid(at, "must have a value that a reward of this type may have: "+err.Error())
-			}
+		var refused *core.Error
+		if err := e.Offer.With(tier.Value).Check(); e.Offer.OfRevenue == 0 && errors.As(err, &refused) {
+			return core.Invalid(at+"."+field, refused.Message)
 		}
 		last = tier.From
 	}
 	return nil
+}
+
+// ValueField returns the name in the API of the value that tiers replace.
+func (e Earning) ValueField() string {
+	switch {
+	case e.Offer.OfRevenue != 0:
+		return "percentOfRevenue"
+	case e.Offer.Kind == reward.PercentDiscount:
+		return "discountPercent"
+	case e.Offer.Kind == reward.Integration:
+		return "valueInCents"
+	}
+	return "credit"
 }
 
 // At returns the offer at the referrer's n-th conversion, which counts from 1.

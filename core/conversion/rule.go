@@ -70,7 +70,7 @@ func (r Rule) Check() error {
 	case len(r.Reversal) > maxKey || strings.TrimSpace(r.Reversal) != r.Reversal:
 		return core.Invalid("conversion.reversalEvent", "must be 1 to 128 bytes without blanks around it, such as refund")
 	case r.ByEvent() && r.Reversal == r.Event:
-		return core.Invalid("conversion.reversalEvent", "must differ from conversion.event")
+		return core.Invalid("conversion.reversalEvent", "must differ from conversion.event; name another event, the default is refund")
 	case len(r.Conditions) > MaxConditions:
 		return core.Invalid("conversion.conditions", "must not have more than 20 elements")
 	case r.Within < 0 || r.Within > maxWithin:
@@ -105,7 +105,7 @@ type Condition struct {
 
 // ParseCondition parses a condition such as `revenue >= 50`, `currency = USD` or
 // `plan in (pro, team)`. A value with a comma, a parenthesis or blanks around it is in
-// double quotes. An error is about field.
+// double quotes, as is one that begins with =, <, > or !. An error is about field.
 func ParseCondition(field, s string) (c Condition, err error) {
 	const form = ` must be a condition such as "revenue >= 50", "currency = USD" or "plan in (pro, team)"`
 	bad := core.Invalid(field, form[1:])
@@ -162,16 +162,20 @@ func (c Condition) checkNumbers(field string) error {
 		return nil
 	}
 	if _, ok := ParseDecimal(c.Values[0]); !ok {
-		return core.Invalid(field, "must compare with a number: "+string(c.Operator)+" is for numbers")
+		return core.Invalid(field, "must compare with a number: "+string(c.Operator)+" is for numbers, as in revenue "+string(c.Operator)+" 50")
 	}
 	return nil
 }
+
+// operators are the characters with which operators other than In and NotIn begin.
+const operators = "=<>!"
 
 func isName(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_' || b == '-' || b == '.'
 }
 
-// cutValue cuts a value, quoted or not, from the beginning of s.
+// cutValue cuts a value, quoted or not, from the beginning of s. A value that begins
+// like an operator is in quotes, so that "plan == pro" is not read as a text "= pro".
 func cutValue(s string) (value, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, `"`) {
@@ -183,7 +187,7 @@ func cutValue(s string) (value, rest string, ok bool) {
 		end = len(s)
 	}
 	value = strings.TrimSpace(s[:end])
-	return value, s[end:], value != ""
+	return value, s[end:], value != "" && !strings.ContainsAny(value[:1], operators)
 }
 
 // String returns the condition in the form that ParseCondition reads.
@@ -199,7 +203,7 @@ func (c Condition) String() string {
 }
 
 func quoted(value string) string {
-	if value == "" || value != strings.TrimSpace(value) || strings.ContainsAny(value, ",()") {
+	if value == "" || value != strings.TrimSpace(value) || strings.ContainsAny(value, ",()") || strings.ContainsAny(value[:1], operators) {
 		return `"` + value + `"`
 	}
 	return value

@@ -200,7 +200,7 @@ func (p Program) checkEarning(at string, e conversion.Earning) error {
 // checkPeriod checks a limit that a late event makes the rules count again.
 func (p Program) checkPeriod() error {
 	if p.Conversion.ByEvent() && p.Limits.InPeriod > conversion.MaxInPeriod {
-		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000 with conversion.event")
+		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000 with conversion.event; 0 means no limit")
 	}
 	return nil
 }

@@ -410,8 +410,8 @@ type offerParser struct {
 	terms conversion.Terms
 	// tank is the type of a fuel tank.
 	tank reward.Kind
-	// keys are the keys that were given.
-	keys []string
+	// keys are the keys that were given, and tierKeys those of the values of the tiers.
+	keys, tierKeys []string
 }
 
 func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
@@ -448,17 +448,17 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 	case "orders":
 		// Null means all orders.
 		o.terms.Orders = 0
-		var n *int64
-		if r.integer(&n, key, v, 1); n != nil {
-			o.terms.Orders = *n
+		ok := r.count(&o.terms.Orders, key, v)
+		if r.err == nil && o.terms.Orders == 0 && v.Type() != fastjson.TypeNull {
+			return r.fail(core.Invalid(r.path(key), "must be 1 to 1000000, or null for all orders"))
 		}
-		return true
+		return ok
 	case "months":
 		return r.count(&o.terms.Months, key, v)
 	case "tiers":
 		return r.items(key, v, conversion.MaxTiers, func(i int, v *fastjson.Value) error {
-			tier, err := parseTier(element(r.path(key), i), v)
-			o.terms.Tiers = append(o.terms.Tiers, tier)
+			tier, value, err := parseTier(element(r.path(key), i), v)
+			o.terms.Tiers, o.tierKeys = append(o.terms.Tiers, tier), append(o.tierKeys, value)
 			return err
 		})
 	case "expiryDuration":
@@ -472,13 +472,13 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 }
 
 // parseTier parses a tier: from, and one of credit, valueInCents, discountPercent and
-// percentOfRevenue. Which of them is allowed depends on the reward; see
-// conversion.Earning.Check.
-func parseTier(at string, v *fastjson.Value) (t conversion.Tier, err error) {
+// percentOfRevenue, whose key it returns.
+func parseTier(at string, v *fastjson.Value) (t conversion.Tier, value string, err error) {
 	given := 0
 	err = fields(v, at, func(r *reader, key string, v *fastjson.Value) bool {
 		if key != "from" {
 			given++
+			value = key
 		}
 		switch key {
 		case "from":
@@ -498,7 +498,7 @@ func parseTier(at string, v *fastjson.Value) (t conversion.Tier, err error) {
 	if err == nil && given != 1 {
 		err = core.Invalid(at, "must have from and the value from there on: credit, valueInCents, discountPercent or percentOfRevenue")
 	}
-	return t, err
+	return t, value, err
 }
 
 // offer returns the offer. at is its path in the body, for errors.
@@ -511,8 +511,17 @@ func (o *offerParser) offer(at string) (reward.Offer, error) {
 			return reward.Offer{}, core.Invalid(at+"."+key, "must be left out for rewards of type "+string(o.o.Kind))
 		}
 	}
+	if slices.Contains(o.keys, "percentOfRevenue") && o.o.OfRevenue == 0 {
+		return reward.Offer{}, core.Invalid(at+".percentOfRevenue", "must be more than 0 and at most 100; leave it out for a fixed value")
+	}
 	if err := o.fuelTank(at); err != nil {
 		return reward.Offer{}, err
+	}
+	want := conversion.Earning{Offer: o.o}.ValueField()
+	for i, key := range o.tierKeys {
+		if key != want && o.o.Kind != reward.FuelTank {
+			return reward.Offer{}, core.Invalid(element(at+".tiers", i)+"."+key, "must be left out: tiers of this reward have "+want)
+		}
 	}
 	if usual := (reward.Offer{Kind: o.o.Kind}); o.o.Unit == usual.InUnit() {
 		o.o.Unit = ""
@@ -606,15 +615,13 @@ func appendTier(b []byte, o reward.Offer, t conversion.Tier) []byte {
 	w := writer{b: b}
 	w.open()
 	w.number("from", t.From)
-	switch {
+	switch field := (conversion.Earning{Offer: o}).ValueField(); {
 	case t.OfRevenue != 0:
-		w.raw("percentOfRevenue", t.OfRevenue.String())
+		w.raw(field, t.OfRevenue.String())
 	case o.Kind == reward.PercentDiscount:
-		w.raw("discountPercent", reward.BasisPoints(t.Value).String())
-	case o.Kind == reward.Integration:
-		w.number("valueInCents", t.Value)
+		w.raw(field, reward.BasisPoints(t.Value).String())
 	default:
-		w.number("credit", t.Value)
+		w.number(field, t.Value)
 	}
 	w.close()
 	return w.b
