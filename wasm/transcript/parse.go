@@ -18,6 +18,8 @@ type exchange struct {
 	title   string
 	line    int // of the title, from 1
 	advance time.Duration
+	// until is a text for which the request is repeated; empty to send it once.
+	until   string
 	request []line
 	// response is the expected answer; its source is lines[from:to]. If it is missing,
 	// the range is empty, at its place.
@@ -120,6 +122,13 @@ func (x *exchange) read(i int, l, via string) (next string, err error) {
 		}
 		x.advance, err = time.ParseDuration(strings.TrimPrefix(l, "advance: "))
 		return "", err
+	case strings.HasPrefix(l, "until: "):
+		if len(x.request) > 0 {
+			return "", fmt.Errorf("until must be before the request")
+		}
+		if x.until = strings.TrimSpace(strings.TrimPrefix(l, "until: ")); x.until == "" {
+			return "", fmt.Errorf("until needs a text")
+		}
 	case l != "" && !strings.HasPrefix(l, "#"):
 		return "", fmt.Errorf("%q is neither request, answer, directive nor comment", l)
 	}

@@ -55,6 +55,8 @@
 //
 //	# …             a comment (not inside an answer)
 //	advance: 24h    moves the target's clock before the request is sent
+//	until: TEXT     repeats the request until the answer contains the text, for up to
+//	                20 seconds: a worker of the target works after the answer
 //	via: edge       the next line applies only to targets of this name
 //
 // Anything else is an error. With the flag -update, the answers in the file are replaced by
@@ -64,6 +66,7 @@
 package transcript
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -93,6 +96,8 @@ type Target struct {
 	// Check checks the headers of every answer, including those that stories leave out.
 	// By default they are not checked.
 	Check func(http.Header) error
+	// Timeout is how long a request with until is repeated. The default is 20 seconds.
+	Timeout time.Duration
 }
 
 // Run plays every story of a folder as a subtest, each on a new target, so that a story
@@ -165,7 +170,7 @@ func (x *exchange) play(target Target, known captures, update bool) error {
 		}
 		target.Advance(x.advance)
 	}
-	got, err := send(target, x.request, known)
+	got, err := x.send(target, known)
 	if err != nil {
 		return err
 	}
@@ -173,6 +178,24 @@ func (x *exchange) play(target Target, known captures, update bool) error {
 		x.response = rewrite(x.response, got, target.Name, known)
 	}
 	return match(forTarget(x.response, target.Name), got, known)
+}
+
+// retryEvery is the time between repetitions of a request with until.
+const retryEvery = 20 * time.Millisecond
+
+// send sends the request and returns the answer. With until, it repeats the request, and
+// returns the last answer.
+func (x *exchange) send(target Target, known captures) (got []string, err error) {
+	timeout := cmp.Or(target.Timeout, 20*time.Second)
+	for start := time.Now(); ; time.Sleep(retryEvery) {
+		got, err = send(target, x.request, known)
+		if err != nil || strings.Contains(strings.Join(got, "\n"), x.until) {
+			return got, err
+		}
+		if time.Since(start) > timeout {
+			return got, fmt.Errorf("no answer contained %q within %v; the last is\n%s", x.until, timeout, strings.Join(got, "\n"))
+		}
+	}
 }
 
 var client = &http.Client{

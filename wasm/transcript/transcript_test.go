@@ -34,6 +34,11 @@ func serve(t *testing.T, name string) Target {
 		io.Copy(w, r.Body)
 		fmt.Fprintln(w)
 	})
+	jobs := 0
+	mux.HandleFunc("GET /path/base/job", func(w http.ResponseWriter, r *http.Request) {
+		jobs++
+		fmt.Fprintf(w, "%d of 3", jobs)
+	})
 	mux.HandleFunc("GET /path/base/clock", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, clock)
 	})
@@ -109,6 +114,19 @@ func TestPlay_AdvanceNeedsAClock(t *testing.T) {
 	require.ErrorContains(t, s.play(target, false), "1: x: this target cannot advance its clock")
 }
 
+func TestPlay_UntilRepeatsTheRequest(t *testing.T) {
+	const story = "=== job\nuntil: 3 of\n> GET /base/job\n\n< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< 3 of 3\n"
+	after, err := play(t, story, false)
+	require.NoError(t, err)
+	require.Equal(t, story, after)
+
+	s, err := parse("=== job\nuntil: never\n> GET /base/job\n")
+	require.NoError(t, err)
+	target := serve(t, "backend")
+	target.Timeout = time.Millisecond
+	require.ErrorContains(t, s.play(target, false), `1: job: no answer contained "never" within 1ms; the last is`)
+}
+
 func TestParse_NamesTheLine(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":                   {"", "1: no exchange"},
@@ -121,6 +139,8 @@ func TestParse_NamesTheLine(t *testing.T) {
 		"stray text":              {"=== x\n> GET /\noops\n", `3: "oops" is neither`},
 		"bad duration":            {"=== x\nadvance: soon\n> GET /\n", "2: time: invalid duration"},
 		"advance after request":   {"=== x\n> GET /\nadvance: 1h\n", "3: advance must be before"},
+		"until after request":     {"=== x\n> GET /\nuntil: a\n", "3: until must be before"},
+		"until nothing":           {"=== x\nuntil:  \n> GET /\n", "2: until needs a text"},
 		"via followed by nothing": {"=== x\n> GET /\nvia: edge\n\n< 200 OK\n", "4: via is not followed"},
 	} {
 		t.Run(name, func(t *testing.T) {
