@@ -17,6 +17,7 @@ import (
 	"kith/core/analytics"
 	"kith/core/auth"
 	"kith/core/billing"
+	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/job"
 	"kith/core/link"
@@ -54,6 +55,8 @@ func TestOpenAPI_LimitsAreThoseOfCore(t *testing.T) {
 		"RewardInput/properties/assignedCredit/maximum":          reward.MaxValue,
 		"RewardInput/properties/valueInCents/maximum":            reward.MaxValue,
 		"OfferInput/properties/credit/maximum":                   reward.MaxValue,
+		"OfferInput/properties/tiers/maxItems":                   conversion.MaxTiers,
+		"ConversionRule/properties/conditions/maxItems":          conversion.MaxConditions,
 		"GatewayConnectionInput/properties/furtherKeys/maxItems": billing.MaxKeys - 1,
 		"StoredWidgetInput/properties/template/maxLength":        widget.MaxTemplate,
 		"../parameters/limitParameter/schema/maximum":            maxLimit,
@@ -102,6 +105,15 @@ func TestOpenAPI_PatternsAreThoseOfCore(t *testing.T) {
 		for _, text := range texts {
 			assert.Equal(t, valid(text) == nil, schema.Validate(text) == nil, "%s of %q: %v", name, text, valid(text))
 		}
+	}
+}
+
+// The document lists the reasons for which an order or a side of it earns nothing.
+func TestOpenAPI_ListsEveryReason(t *testing.T) {
+	t.Parallel()
+	text, _ := served(t).at(t, "components/schemas/OrderReason/properties/code/description").(string)
+	for _, reason := range conversion.Reasons() {
+		assert.Regexp(t, "[ ]"+string(reason)+"[,.]", text)
 	}
 }
 
@@ -181,6 +193,7 @@ func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
 		"ExportFieldsInput":        exportParams(`{"fields":%s}`),
 		"KeyInput":                 func(b []byte) error { _, err := wire.ParseNewKey(b); return err },
 		"KeyRotationInput":         func(b []byte) error { _, err := wire.ParseOverlap(b); return err },
+		"TrialInput":               func(b []byte) error { _, err := wire.ParseTrial(b); return err },
 		"Nothing":                  wire.ParseNothing,
 	} {
 		schema, ok := d.at(t, "components/schemas/"+name).(map[string]any)
@@ -198,7 +211,7 @@ func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
 
 // verbs matches operation ids, which begin with one of these verbs.
 var verbs = regexp.MustCompile(`^(answer|apply|block|cancel|connect|count|create|delete|disconnect|download|fill|follow|get|invite|list|log|` +
-	`moderate|open|query|receive|redeem|register|render|replay|revoke|rotate|run|sync|test|unblock|update|upload|upsert)[A-Z][A-Za-z]+$`)
+	`moderate|open|query|receive|redeem|register|render|replay|revoke|rotate|run|sync|test|try|unblock|update|upload|upsert)[A-Z][A-Za-z]+$`)
 
 // Operation ids begin with a verb, and no two names are equal: client generators turn
 // schemas into types and operations into methods.

@@ -48,7 +48,8 @@ func TestOpenAPI_ExamplesAreAStory(t *testing.T) {
 		},
 	}
 	for _, x := range all {
-		if x.Story == exampleStory {
+		// An exchange whose title has a space prepares the next one.
+		if x.Story == exampleStory && !strings.Contains(x.Title, " ") {
 			examples[x.Title] = example(t, x)
 		}
 	}

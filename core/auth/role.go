@@ -65,7 +65,7 @@ const (
 // permitted lists the operations of the roles read, events and import, in addition to
 // the reads that Permits allows. An operation that is not listed needs the role all.
 var permitted = map[Role][]Operation{
-	RoleRead: {anyQL, ReadExports},
+	RoleRead: {anyQL, ReadExports, "POST /programs/{program}/try"},
 	RoleEvents: {
 		anyQL, anyQLByGet,
 		LogEvents, LogEventsQL, "Mutation.logUserEvents",

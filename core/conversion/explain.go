@@ -93,7 +93,7 @@ func (p Plan) explainSide(e Entry, d Decision, side Side, name string) (steps []
 	o, offered := earned.Offer, p.Earnings[side].At(d.Conversion)
 	text := name + " earns " + pretty(o.Value(), o)
 	if offered.OfRevenue != 0 {
-		text += ": " + offered.OfRevenue.String() + " % of " + reward.Pretty(e.Revenue, reward.UnitCents, e.Currency, reward.UnitFormatted)
+		text += ": " + offered.OfRevenue.String() + "% of " + reward.Pretty(e.Revenue, reward.UnitCents, e.Currency, reward.UnitFormatted)
 		if exact := portion(e.Revenue, int64(offered.OfRevenue), int64(reward.MaxPercent)); exact < o.Amount {
 			text += ", raised to the minimum"
 		} else if exact > o.Amount {
@@ -106,9 +106,20 @@ func (p Plan) explainSide(e Entry, d Decision, side Side, name string) (steps []
 	steps = []Step{{true, text + "."}}
 	if o.GivenAfter > 0 {
 		at := time.UnixMilli(int64(e.At + o.GivenAfter)).UTC().Format("2006-01-02 15:04 MST")
-		steps = append(steps, Step{true, "It is pending for " + core.FormatDuration(o.GivenAfter) + " and can be redeemed from " + at + " on."})
+		steps = append(steps, Step{true, "It is pending for " + duration(o.GivenAfter) + " and can be redeemed from " + at + " on."})
 	}
 	return steps
+}
+
+// duration returns a duration for people: in days if it is a whole number of days.
+func duration(d core.Time) string {
+	switch {
+	case d == core.Day:
+		return "1 day"
+	case d%core.Day == 0:
+		return strconv.FormatInt(int64(d/core.Day), 10) + " days"
+	}
+	return core.FormatDuration(d)
 }
 
 // tier returns the first conversion of the tier that applies to the n-th, or 0.

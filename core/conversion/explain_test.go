@@ -37,16 +37,16 @@ func TestPlan_Try(t *testing.T) {
 			"+The event purchase converts referrals of this program.",
 			"+The condition revenue >= 50 holds: revenue is 80.",
 			"+It is the referral's 1st order that counts, so it converts the referral: the referrer's 1st conversion.",
-			"+The referrer earns $8.00: 10 % of $80.00.",
-			"+It is pending for P30D and can be redeemed from 2023-12-14 22:13 UTC on.",
+			"+The referrer earns $8.00: 10% of $80.00.",
+			"+It is pending for 30 days and can be redeemed from 2023-12-14 22:13 UTC on.",
 			"+The friend earns 10%.",
 		}},
 		{"a tier and the maximum", shop, Trial{Event: purchase("80"), Since: since, Conversions: 4, Rewards: 4}, []string{
 			"+The event purchase converts referrals of this program.",
 			"+The condition revenue >= 50 holds: revenue is 80.",
 			"+It is the referral's 1st order that counts, so it converts the referral: the referrer's 5th conversion.",
-			"+The referrer earns $10.00: 15 % of $80.00, reduced to the maximum, by the tier from 5 conversions on.",
-			"+It is pending for P30D and can be redeemed from 2023-12-14 22:13 UTC on.",
+			"+The referrer earns $10.00: 15% of $80.00, reduced to the maximum, by the tier from 5 conversions on.",
+			"+It is pending for 30 days and can be redeemed from 2023-12-14 22:13 UTC on.",
 			"+The friend earns 10%.",
 		}},
 		{"a failed condition", shop, Trial{Event: purchase("49.99"), Since: since}, []string{
@@ -89,10 +89,7 @@ func TestPlan_Try(t *testing.T) {
 
 // Each reason has a sentence, because support staff read it.
 func TestReason_Sentence(t *testing.T) {
-	for _, r := range []Reason{
-		ReasonOtherTrigger, ReasonCondition, ReasonNegative, ReasonTooLarge, ReasonBefore, ReasonTooLate, ReasonNotFirst, ReasonNoOffer,
-		ReasonOrders, ReasonMonths, ReasonNoRevenue, ReasonCurrency, ReasonTooSmall, ReasonTotal, ReasonPeriod,
-	} {
+	for _, r := range Reasons() {
 		if s := r.Sentence(); s == string(r) || s == "" {
 			t.Errorf("%s has no sentence", r)
 		}

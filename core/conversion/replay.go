@@ -101,6 +101,14 @@ const (
 	ReasonPeriod Reason = "limit-of-rewards-in-period"
 )
 
+// Reasons returns all reasons.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonOtherTrigger, ReasonCondition, ReasonNegative, ReasonTooLarge, ReasonBefore, ReasonTooLate, ReasonNotFirst, ReasonNoOffer,
+		ReasonOrders, ReasonMonths, ReasonNoRevenue, ReasonCurrency, ReasonTooSmall, ReasonTotal, ReasonPeriod,
+	}
+}
+
 // Chunk is a part of the sequence of a referrer's orders in a program, and what the
 // orders before it come to.
 type Chunk struct {

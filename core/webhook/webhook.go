@@ -43,7 +43,8 @@ const (
 	CouponCreated Type = "coupon.created"
 	// RewardCreated is sent when a reward is given.
 	RewardCreated Type = "reward.created"
-	// RewardReversed is sent when refunds change how much of a reward they take back.
+	// RewardReversed is sent when refunds change how much of a reward they take back
+	// (clients 6.5.14).
 	RewardReversed Type = "reward.reversed"
 	// RewardBalanceChanged is sent when the amount that a user can redeem changes.
 	RewardBalanceChanged Type = "user.reward.balance.changed"

@@ -347,12 +347,21 @@ func (w *writer) offerMembers(o reward.Offer) {
 			w.number("monthsDiscountIsValid", max(1, int64(o.ValidFor/(30*core.Day))))
 		}
 	case reward.Credit:
-		w.number("credit", o.Amount)
+		w.amount("credit", o)
 		w.textOrNull("currency", o.Currency)
 	case reward.Integration:
-		w.number("valueInCents", o.Amount)
+		w.amount("valueInCents", o)
 		w.settings("rewardDetails", o.Settings)
 	}
+}
+
+// amount writes the amount of an offer, or the percentage of the revenue that it is.
+func (w *writer) amount(name string, o reward.Offer) {
+	if o.OfRevenue != 0 {
+		w.raw("percentOfRevenue", o.OfRevenue.String())
+		return
+	}
+	w.number(name, o.Amount)
 }
 
 // settings writes a JSON object, or null if it is empty.
