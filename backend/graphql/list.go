@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"kith/core"
-	"kith/core/referral"
 )
 
 // list is a page of a list in an answer.
@@ -45,19 +44,19 @@ func keyedList[F, S, N any](
 	return newList(nodes(c, page), total), nil
 }
 
-// listsOf returns a list for each of several users from the page of each. It creates the
+// listsOf returns a list for each of several users or referrals from the page of each. It creates the
 // nodes of all lists together, so that they share their loaders.
-func listsOf[S, N any](users []referral.Identity, pageOf func(referral.Identity) (page []S, total int), nodes func([]S) []N) map[referral.Identity]*list[N] {
+func listsOf[K comparable, S, N any](owners []K, pageOf func(K) (page []S, total int), nodes func([]S) []N) map[K]*list[N] {
 	var all []S
-	for _, identity := range users {
-		page, _ := pageOf(identity)
+	for _, owner := range owners {
+		page, _ := pageOf(owner)
 		all = append(all, page...)
 	}
 	rest := nodes(all)
-	lists := make(map[referral.Identity]*list[N], len(users))
-	for _, identity := range users {
-		page, total := pageOf(identity)
-		lists[identity] = newList(rest[:len(page)], total)
+	lists := make(map[K]*list[N], len(owners))
+	for _, owner := range owners {
+		page, total := pageOf(owner)
+		lists[owner] = newList(rest[:len(page)], total)
 		rest = rest[len(page):]
 	}
 	return lists

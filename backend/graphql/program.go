@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -18,6 +19,7 @@ type programNode struct {
 	Status      string
 	Rewards     []*programReward
 	Sharing     *programSharing
+	Conversion  *programConversion
 	DateCreated *date
 }
 
@@ -27,13 +29,11 @@ func newProgram(p referral.Program) *programNode {
 		Sharing: &programSharing{redirectURL{
 			URL: p.LandingURL, FallbackURL: p.LandingURL, CookieExpiryDuration: word(core.FormatDuration(p.CookieLife)),
 		}},
+		Conversion: newConversion(p.Conversion),
 	}
-	for _, side := range []struct {
-		key   string
-		offer reward.Offer
-	}{{"referrer", p.Referrer}, {"referred", p.Referred}} {
-		if !side.offer.None() {
-			out.Rewards = append(out.Rewards, newProgramReward(side.key, side.offer))
+	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
+		if earning := p.Earning(side); !earning.Offer.None() {
+			out.Rewards = append(out.Rewards, newProgramReward(string(side), earning))
 		}
 	}
 	return out
@@ -69,14 +69,28 @@ type programReward struct {
 	Amount                            decimal
 	Currency                          *word
 	ValidityDuration, PendingDuration *word
+
+	PercentOfRevenue                 *decimal
+	Minimum, Maximum, Orders, Months *long
+	Tiers                            []rewardTier
 }
 
-func newProgramReward(key string, o reward.Offer) *programReward {
-	return &programReward{
+func newProgramReward(key string, e conversion.Earning) *programReward {
+	o := e.Offer
+	value, unit := shown(o)
+	out := &programReward{
 		offer: o, Key: key, Name: textOrNull(o.Name), Description: textOrNull(o.Description),
-		RewardType: string(o.Kind), Unit: o.InUnit(), Amount: amount(o.Value(), o.InUnit()), Currency: textOrNull(word(o.Currency)),
+		RewardType: string(o.Kind), Unit: unit, Amount: amount(value, unit), Currency: textOrNull(word(o.Currency)),
 		ValidityDuration: durationOrNull(o.ValidFor), PendingDuration: durationOrNull(o.GivenAfter),
+		Minimum: countOrNull(e.Min), Maximum: countOrNull(e.Max), Orders: countOrNull(e.Orders), Months: countOrNull(e.Months), Tiers: []rewardTier{},
 	}
+	if o.OfRevenue != 0 {
+		out.PercentOfRevenue = pointer(amount(value, unit))
+	}
+	for _, tier := range e.Tiers {
+		out.Tiers = append(out.Tiers, newTier(e.At(tier.From), tier.From))
+	}
+	return out
 }
 
 func durationOrNull(d core.Time) *word {
@@ -88,7 +102,8 @@ func durationOrNull(d core.Time) *word {
 
 // PrettyValue returns the amount, formatted for people.
 func (r *programReward) PrettyValue(args prettyArguments) (*string, error) {
-	return args.pretty(r.offer.Value(), r.Unit, r.offer.Currency)
+	value, unit := shown(r.offer)
+	return args.pretty(value, unit, r.offer.Currency)
 }
 
 // Program returns a program by its id, or null. It needs the API key.

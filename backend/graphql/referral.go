@@ -33,8 +33,11 @@ type referralNode struct {
 // fraudFlag is a fraud signal of a referral.
 type fraudFlag struct{ Type, Message string }
 
-// referralFieldLoaders loads the users of the referrals of one list.
-type referralFieldLoaders struct{ referrers, referred userLoader }
+// referralFieldLoaders loads the users and orders of the referrals of one list.
+type referralFieldLoaders struct {
+	referrers, referred userLoader
+	orders              loader[string, *list[*orderNode]]
+}
 
 // newReferrals returns the nodes of the referrals of one list, which share their loaders.
 func newReferrals(c *call, all []referral.Referral) []*referralNode {
@@ -49,6 +52,7 @@ func newReferrals(c *call, all []referral.Referral) []*referralNode {
 		referrals[i].loaders = loaders
 		loaders.referrers.add(stored.Referrer)
 		loaders.referred.add(stored.Referred)
+		loaders.orders.add(stored.ID)
 		rewards = append(rewards, stored.ReferrerReward, stored.ReferredReward)
 	}
 	nodes := newRewards(c, rewards)

@@ -193,28 +193,40 @@ func (os *Orders) List(ctx context.Context, tenant core.TenantAlias, referral st
 	if found, err := referraldb.ByID(ctx, os.DB.Reads, tenant, referral); err != nil || found == nil {
 		return nil, 0, cmp.Or(err, error(core.NotFound("there is no such referral")))
 	}
-	stored, total, err := orderdb.List(ctx, os.DB.Reads, tenant, referral, limit, offset)
+	pages, err := os.Lists(ctx, tenant, []string{referral}, limit, offset)
+	return pages[referral].Page, pages[referral].Total, err
+}
+
+// Lists returns, for each of several referrals, a page of its orders; see List.
+func (os *Orders) Lists(ctx context.Context, tenant core.TenantAlias, referrals []string, limit, offset int) (map[string]store.PageOf[wire.Order], error) {
+	stored, err := orderdb.Lists(ctx, os.DB.Reads, tenant, referrals, limit, offset)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	var ids []string
-	for _, o := range stored {
-		for _, side := range o.Sides {
-			ids = append(ids, side.Reward)
-		}
-	}
-	rewards, err := rewarddb.ByIDs(ctx, os.DB.Reads, tenant, ids)
-	page, now := make([]wire.Order, len(stored)), os.Now()
-	for i, o := range stored {
-		page[i] = wire.Order{Order: o.Order, Outcome: o.Outcome}
-		for side, paid := range o.Sides {
-			if w, ok := rewards[paid.Reward]; ok {
-				w = w.AsOf(now)
-				page[i].Rewards[side] = &w
+	for _, page := range stored {
+		for _, o := range page.Page {
+			for _, side := range o.Sides {
+				ids = append(ids, side.Reward)
 			}
 		}
 	}
-	return page, total, err
+	rewards, err := rewarddb.ByIDs(ctx, os.DB.Reads, tenant, ids)
+	pages, now := make(map[string]store.PageOf[wire.Order], len(stored)), os.Now()
+	for referral, from := range stored {
+		page := store.PageOf[wire.Order]{Page: make([]wire.Order, len(from.Page)), Total: from.Total}
+		for i, o := range from.Page {
+			page.Page[i] = wire.Order{Order: o.Order, Outcome: o.Outcome}
+			for side, paid := range o.Sides {
+				if w, ok := rewards[paid.Reward]; ok {
+					w = w.AsOf(now)
+					page.Page[i].Rewards[side] = &w
+				}
+			}
+		}
+		pages[referral] = page
+	}
+	return pages, err
 }
 
 // Try returns what an event would cause in a program now, and why, without storing it.

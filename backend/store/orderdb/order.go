@@ -159,16 +159,36 @@ func AppendRow(t *store.Tuples, o state.Order) {
 	t.TextOrNull(o.Sides[conversion.Referred].Reward)
 }
 
-// List returns a page of the orders of a referral, latest first, and their number.
-func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, limit, offset int) (page []state.Order, total int, err error) {
-	total, err = store.One[int](ctx, r, "count orders", `SELECT count(*) FROM referral_order WHERE tenant = ? AND referral_id = ?`, string(tenant), id)
+// total is the number of orders of a referral.
+type total struct {
+	referral string
+	n        int
+}
+
+// Lists returns, for each of several referrals, a page of its orders, latest first.
+func Lists(ctx context.Context, r store.Reads, tenant core.TenantAlias, referrals []string, limit, offset int) (map[string]store.PageOf[state.Order], error) {
+	given, _ := json.Marshal(referrals) // texts: never fails
+	rows, err := r.QueryContext(ctx, `SELECT given.value, (SELECT count(*) FROM referral_order o WHERE o.tenant = ? AND o.referral_id = given.value)
+		FROM json_each(?) given`, string(tenant), string(given))
+	totals, err := store.Collect(rows, err, "totals of orders", func(rows *sql.Rows, t *total) error { return rows.Scan(&t.referral, &t.n) })
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	rows, err := r.QueryContext(ctx, SelectOrders+` FROM referral_order o WHERE o.tenant = ? AND o.referral_id = ?
-		ORDER BY o.placed_at DESC, o.order_key DESC LIMIT ? OFFSET ?`, string(tenant), id, limit, offset)
-	page, err = store.Collect(rows, err, "orders", ScanOrder)
-	return page, total, err
+	rows, err = r.QueryContext(ctx, SelectOrders+` FROM json_each(?) given JOIN referral_order o ON o.tenant = ? AND o.referral_id = given.value
+			AND o.order_key IN (SELECT n.order_key FROM referral_order n WHERE n.tenant = ? AND n.referral_id = given.value
+				ORDER BY n.placed_at DESC, n.order_key DESC LIMIT ? OFFSET ?)
+		ORDER BY o.placed_at DESC, o.order_key DESC`, string(given), string(tenant), string(tenant), limit, offset)
+	found, err := store.Collect(rows, err, "orders", ScanOrder)
+	pages := make(map[string]store.PageOf[state.Order], len(totals))
+	for _, t := range totals {
+		pages[t.referral] = store.PageOf[state.Order]{Total: t.n}
+	}
+	for _, o := range found {
+		page := pages[o.Referral]
+		page.Page = append(page.Page, o)
+		pages[o.Referral] = page
+	}
+	return pages, err
 }
 
 // replayRow is a waiting replay of a tenant.
