@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"kith/core/reward"
 )
 
 // maxDecimal is the most bytes of the text of a Decimal.
@@ -94,7 +96,7 @@ func (d Decimal) magnitude(o Decimal) int {
 // Minor returns the absolute value in minor units of a currency, rounded half to even.
 // ok is false above limit.
 func (d Decimal) Minor(currency string, limit int64) (minor int64, ok bool) {
-	power := d.exponent + MinorDigits(currency)
+	power := d.exponent + reward.MinorDigits(currency)
 	kept := len(d.digits) + power
 	switch {
 	case kept < 0 || d.digits == "":
@@ -113,18 +115,6 @@ func (d Decimal) Minor(currency string, limit int64) (minor int64, ok bool) {
 		minor++
 	}
 	return minor, minor <= limit
-}
-
-// MinorDigits returns the number of decimals of a currency (ISO 4217): 2 for USD, 0 for
-// JPY, 3 for KWD. A currency that is not listed has 2.
-func MinorDigits(currency string) int {
-	switch currency {
-	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
-		return 0
-	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
-		return 3
-	}
-	return 2
 }
 
 // portion returns value * part / whole, rounded half to even. No argument is negative,

@@ -27,7 +27,8 @@ var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "CAD": "C
 
 // Pretty formats a value for people, in English. The value is in basis points if the
 // unit is UnitPercent, in minor units if the unit is UnitCents with a currency or
-// names a currency, as in CASH/USD, and a plain number otherwise.
+// names a currency, as in CASH/USD, and a plain number otherwise. Minor units have the
+// decimals of their currency; see MinorDigits.
 //
 // Spec silent: the names of the formats are published, but not their rules
 // (clients 1.11.13).
@@ -43,7 +44,7 @@ func Pretty(value int64, unit, currency string, f Format) string {
 			value /= 10
 		}
 	case unit == UnitCents && currency != "":
-		fraction = 2
+		fraction = MinorDigits(currency)
 	}
 	if f == IntegerFormatted || f == IntegerUnformatted {
 		value, fraction = rounded(value, fraction), 0

@@ -1,0 +1,15 @@
+package reward
+
+// MinorDigits returns the number of decimals of a currency (ISO 4217): 2 for USD, 0 for
+// JPY, 3 for KWD. A currency that is not listed has 2.
+func MinorDigits(currency string) int {
+	switch currency {
+	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
+		return 0
+	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
+		return 3
+	case "CLF", "UYW":
+		return 4
+	}
+	return 2
+}
