@@ -19,7 +19,7 @@ import (
 // aboutATenant are commands about an existing tenant, acme.
 var aboutATenant = []string{
 	"tenant show acme", "tenant set acme --discount-id x", "tenant erase acme --yes", "tenant export acme FILE", "tenant origin list acme",
-	"tenant sftp-key list acme", "user export --tenant acme --account anna --user anna FILE", "token --tenant acme --account anna --user anna", "program list --tenant acme", "widget list --tenant acme",
+	"tenant sftp-key list acme", "user export --tenant acme --account anna --user anna FILE", "token --tenant acme --account anna --user anna", "program list --tenant acme", "program try --tenant acme --event purchase classic", "program orders --tenant acme anna", "widget list --tenant acme",
 	"webhook list --tenant acme", "webhook rotate-key", "gateway show --tenant acme", "backup FILE",
 }
 

@@ -25,6 +25,8 @@ type programCommand struct {
 	Create programCreateCommand `cmd:"" help:"Create a program. Users get a code in it at their next identification."`
 	Update programUpdateCommand `cmd:"" help:"Change settings of a program. Settings that are not given stay as they are."`
 	Delete programDeleteCommand `cmd:"" help:"Delete a program that has neither codes nor referrals."`
+	Try    programTryCommand    `cmd:"" help:"Explain what an event would cause in a program, and why."`
+	Orders programOrdersCommand `cmd:"" help:"Print the orders of a referred account: what each earned, or why it earned nothing."`
 	Fill   programFillCommand   `cmd:"" help:"Load codes into the fuel tank of a program: codes that are given out as rewards."`
 }
 
@@ -53,10 +55,24 @@ type programFlags struct {
 	AllowHost  []string       `help:"Host that the parameter rsLandingPage may name, besides that of the landing page. May be repeated; 'none' removes all." placeholder:"HOST"`
 	CookieLife *time.Duration `help:"Lifetime of the attribution cookie. Default: 720h." placeholder:"DURATION"`
 
-	ReferrerReward     *string `help:"What the referrer earns: 'none', a percentage such as '10%', or an amount such as '10.00 USD' or '2 months'. A code from a fuel tank is 'FUELTANK 10%', a reward given by another system 'INTEGRATION 25.00 USD'. Default: none." placeholder:"REWARD"`
-	ReferrerExpiryDays *int64  `help:"Days after which the referrer's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
-	ReferredReward     *string `help:"What the referred user earns, in the same form. If it is a percentage, code look-ups show it. Default: none." placeholder:"REWARD"`
-	ReferredExpiryDays *int64  `help:"Days after which the referred user's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
+	ReferrerReward     *string  `help:"What the referrer earns: 'none', a percentage such as '10%', an amount such as '10.00 USD' or '2 months', or a percentage of each order such as '10% of revenue'. A code from a fuel tank is 'FUELTANK 10%', a reward given by another system 'INTEGRATION 25.00 USD'. Default: none." placeholder:"REWARD"`
+	ReferrerExpiryDays *int64   `help:"Days after which the referrer's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
+	ReferrerMin        *string  `help:"Least amount of a percentage of the revenue, such as '1.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
+	ReferrerMax        *string  `help:"Highest amount of a percentage of the revenue, such as '50.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
+	ReferrerTier       []string `sep:"none" help:"Another value from a number of conversions of the referrer on, such as '5=15%'. May be repeated; 'none' removes all." placeholder:"N=REWARD"`
+	ReferrerOrders     *string  `help:"How many orders of a referral earn the referrer's reward: a number, or 'all'. Default: 1." placeholder:"N"`
+	ReferrerMonths     *int64   `help:"How many months after the first order further orders earn the referrer's reward; 0 is no limit. Default: 0." placeholder:"MONTHS"`
+	ReferrerDelayDays  *int64   `help:"Days before the referrer's reward can be redeemed, such as a return window of 30; 0 is none. Default: 0." placeholder:"DAYS"`
+	ReferredReward     *string  `help:"What the referred user earns, in the same form. If it is a percentage, code look-ups show it. Default: none." placeholder:"REWARD"`
+	ReferredExpiryDays *int64   `help:"Days after which the referred user's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
+	ReferredMin        *string  `help:"Least amount of a percentage of the revenue, such as '1.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
+	ReferredMax        *string  `help:"Highest amount of a percentage of the revenue, such as '50.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
+	ReferredTier       []string `sep:"none" help:"Another value from a number of conversions of the referrer on, such as '5=15%'. May be repeated; 'none' removes all." placeholder:"N=REWARD"`
+	ReferredOrders     *string  `help:"How many orders of a referral earn the referred user's reward: a number, or 'all'. Default: 1." placeholder:"N"`
+	ReferredMonths     *int64   `help:"How many months after the first order further orders earn the referred user's reward; 0 is no limit. Default: 0." placeholder:"MONTHS"`
+	ReferredDelayDays  *int64   `help:"Days before the referred user's reward can be redeemed, such as a return window of 30; 0 is none. Default: 0." placeholder:"DAYS"`
+
+	conversionFlags
 
 	MaxRewards         *int64         `help:"Most rewards of one referrer in total; 0 is no limit. Default: 0." placeholder:"N"`
 	MaxRewardsInPeriod *int64         `help:"Most rewards of one referrer within --period; 0 is no limit. Default: 0." placeholder:"N"`
@@ -252,6 +268,7 @@ func tankText(t reward.Tank) string {
 
 // apply sets the given settings of a program.
 func (f *programFlags) apply(p *referral.Program) error {
+	before := *p
 	setIfGiven(&p.Name, f.Name)
 	if len(f.AllowHost) > 0 {
 		p.AllowedHosts = f.AllowHost
@@ -273,13 +290,30 @@ func (f *programFlags) apply(p *referral.Program) error {
 		parse(&p.Limits.Discount, "max-discount", f.MaxDiscount, parsePercent),
 		parse(&p.Fraud.Handling, "fraud", f.Fraud, parseHandling),
 		f.signals(&p.Fraud),
+		f.conversionFlags.apply(&p.Conversion),
 	)
 	if err == nil {
 		err = f.invitations(p)
 	}
+	if err != nil {
+		return err
+	}
 	setDays(&p.Referrer.ValidFor, f.ReferrerExpiryDays)
 	setDays(&p.Referred.ValidFor, f.ReferredExpiryDays)
+	referrer, referred := f.terms()
+	err = errors.Join(referrer.apply(&p.Referrer, &p.ReferrerTerms), referred.apply(&p.Referred, &p.ReferredTerms))
+	setOrders(p, before, referrer, referred)
+	p.SetDefaults()
 	return err
+}
+
+// terms returns the flags of the terms of both rewards.
+func (f *programFlags) terms() (referrer, referred termFlags) {
+	return termFlags{
+			side: "referrer", min: f.ReferrerMin, max: f.ReferrerMax, tiers: f.ReferrerTier, orders: f.ReferrerOrders, months: f.ReferrerMonths, delay: f.ReferrerDelayDays,
+		}, termFlags{
+			side: "referred", min: f.ReferredMin, max: f.ReferredMax, tiers: f.ReferredTier, orders: f.ReferredOrders, months: f.ReferredMonths, delay: f.ReferredDelayDays,
+		}
 }
 
 func (f *programFlags) signals(p *referral.FraudPolicy) error {
@@ -367,12 +401,16 @@ func setDays(into *core.Time, given *int64) {
 	}
 }
 
-// setOffer replaces an offer, but keeps its delay and its validity.
+// setOffer replaces an offer, but keeps its delay and its validity, and the currency of
+// the minimum and maximum of a percentage of the revenue.
 func setOffer(into *reward.Offer, flag string, given *string) error {
 	before := *into
 	err := parse(into, flag, given, parseOffer)
 	if given != nil && !into.None() {
 		into.ValidFor, into.GivenAfter = before.ValidFor, before.GivenAfter
+		if into.OfRevenue != 0 && before.OfRevenue != 0 {
+			into.Currency = before.Currency
+		}
 	}
 	return err
 }
@@ -389,8 +427,12 @@ func parse[T any](into *T, flag string, given *string, read func(flag, text stri
 	return err
 }
 
+// ofRevenue ends a reward that is a percentage of an order.
+const ofRevenue = " of revenue"
+
 // parseOffer parses a reward: "none", "10%", "10.00 USD" or "2 months", the last three
-// optionally after FUELTANK or INTEGRATION.
+// optionally after FUELTANK or INTEGRATION; or "10% of revenue", optionally after
+// INTEGRATION.
 func parseOffer(flag, text string) (reward.Offer, error) {
 	text = strings.TrimSpace(text)
 	if text == "none" {
@@ -405,14 +447,18 @@ func parseOffer(flag, text string) (reward.Offer, error) {
 	switch {
 	case strings.HasSuffix(text, "%"):
 		return percentOffer(offer, flag, text)
-	case money && parseMinorUnits(&offer.Amount, amount):
+	case strings.HasSuffix(text, "%"+ofRevenue):
+		percent, err := parsePercent(flag, strings.TrimSuffix(text, ofRevenue))
+		offer.OfRevenue = percent
+		return offer, err
+	case money && parseMinorUnits(&offer.Amount, amount, unit):
 		offer.Currency = unit
 		return offer, nil
 	case !money && unit != "" && unit == strings.TrimSpace(unit) && parseWhole(&offer.Amount, amount):
 		offer.Unit = unit
 		return offer, nil
 	}
-	return reward.Offer{}, core.Invalid(flag, "must be 'none', a percentage such as '10%', or an amount such as '10.00 USD' or '2 months'")
+	return reward.Offer{}, core.Invalid(flag, "must be 'none', a percentage such as '10%', an amount such as '10.00 USD' or '2 months', or '10% of revenue'")
 }
 
 func percentOffer(offer reward.Offer, flag, text string) (reward.Offer, error) {
@@ -432,13 +478,14 @@ func parseHandling(flag, text string) (referral.Handling, error) {
 	return referral.ParseHandling(flag, strings.ToUpper(text))
 }
 
-// parseMinorUnits parses an amount with no or two decimals.
-func parseMinorUnits(into *int64, s string) bool {
+// parseMinorUnits parses an amount with no decimals, or all of its currency.
+func parseMinorUnits(into *int64, s, currency string) bool {
+	digits := reward.MinorDigits(currency)
 	whole, cents, pointed := strings.Cut(s, ".")
 	if !pointed {
-		cents = "00"
+		cents = strings.Repeat("0", digits)
 	}
-	return whole != "" && len(cents) == 2 && parseWhole(into, whole+cents)
+	return whole != "" && len(cents) == digits && (!pointed || digits > 0) && parseWhole(into, whole+cents)
 }
 
 func parseWhole(into *int64, s string) bool {
@@ -453,23 +500,29 @@ func asFlag(err error) error {
 	if !errors.As(err, &known) {
 		return err
 	}
+	longest := ""
+	flagged := *known
+	if part, ok := strings.CutPrefix(known.Field, "invitations."); ok {
+		tag, part, _ := strings.Cut(part, ".")
+		flagged.Field, flagged.Message = "invitation-"+part, tag+" "+known.Message
+		return &flagged
+	}
 	for field, flag := range map[string]string{
 		"id": "key", "name": "name", "sharing.url": "landing-url", "sharing.allowedHosts": "allow-host", "sharing.cookieExpiryDuration": "cookie-life",
 		"rewards.referrer": "referrer-reward", "rewards.referred": "referred-reward", "limits.rewards": "max-rewards",
 		"limits.rewardsInPeriod": "max-rewards-in-period", "limits.period": "period", "limits.discountPercent": "max-discount",
 		"invitations": "invitation-message", "fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",
+		"conversion.event": "convert-event", "conversion.reversalEvent": "reversal-event", "conversion.conditions": "condition",
+		"conversion.withinDuration": "within", "conversion.firstEvent": "first-event",
+		"rewards.referrer.minimum": "referrer-min", "rewards.referrer.maximum": "referrer-max", "rewards.referrer.tiers": "referrer-tier",
+		"rewards.referrer.orders": "referrer-orders", "rewards.referrer.months": "referrer-months", "rewards.referrer.scheduleDuration": "referrer-delay-days",
+		"rewards.referred.minimum": "referred-min", "rewards.referred.maximum": "referred-max", "rewards.referred.tiers": "referred-tier",
+		"rewards.referred.orders": "referred-orders", "rewards.referred.months": "referred-months", "rewards.referred.scheduleDuration": "referred-delay-days",
 	} {
-		if part, ok := strings.CutPrefix(known.Field, "invitations."); ok {
-			tag, part, _ := strings.Cut(part, ".")
-			flagged := *known
-			flagged.Field, flagged.Message = "invitation-"+part, tag+" "+known.Message
-			return &flagged
-		}
-		if rest, ok := strings.CutPrefix(known.Field, field); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			flagged := *known
-			flagged.Field = flag
-			return &flagged
+		rest, ok := strings.CutPrefix(known.Field, field)
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(field) > len(longest) {
+			longest, flagged.Field = field, flag
 		}
 	}
-	return err
+	return &flagged
 }

@@ -23,8 +23,12 @@ func showProgram(out io.Writer, p referral.Program) error {
 	line("landing page", p.LandingURL)
 	line("further hosts", cmp.Or(strings.Join(p.AllowedHosts, ", "), "none"))
 	line("cookie life", durationText(p.CookieLife))
-	line("referrer earns", offerText(p.Referrer))
-	line("referred earns", offerText(p.Referred))
+	if p.Conversion.ByEvent() {
+		line("converted by", conversionText(p.Conversion))
+		line("taken back by", "the event "+p.Conversion.Reversal)
+	}
+	line("referrer earns", earningText(p.Earning(referral.ReferrerSide), p.Conversion.ByEvent()))
+	line("referred earns", earningText(p.Earning(referral.ReferredSide), p.Conversion.ByEvent()))
 	line("most rewards", limitText(p.Limits.Total, ""))
 	line("most rewards in a period", limitText(p.Limits.InPeriod, " in "+durationText(p.Limits.Period)))
 	line("most discount", percentLimit(p.Limits.Discount))
@@ -43,12 +47,14 @@ func offerText(o reward.Offer) string {
 	switch {
 	case o.None():
 		return "none"
+	case o.OfRevenue != 0:
+		text = o.OfRevenue.String() + "%" + ofRevenue
 	case o.Kind == reward.PercentDiscount:
 		text = o.Percent.String() + "%"
 	case o.InUnit() == reward.UnitPercent:
 		text = reward.BasisPoints(o.Amount).String() + "%"
 	case o.InUnit() == reward.UnitCents:
-		text = fmt.Sprintf("%d.%02d %s", o.Amount/100, o.Amount%100, o.Currency)
+		text = reward.Pretty(o.Amount, reward.UnitCents, o.Currency, reward.NumberUnformatted) + " " + o.Currency
 	default:
 		text = fmt.Sprintf("%d %s", o.Amount, o.Unit)
 	}
