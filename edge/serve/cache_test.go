@@ -27,7 +27,7 @@ func TestItems_ReadsWhatListWrote(t *testing.T) {
 func TestCodeTexts(t *testing.T) {
 	code := wire.CodeInfo{
 		Code: "ANNA10", DiscountID: "d", Program: "classic", Created: 7, FirstName: "Anna", LastName: "Arnold",
-		Offer: reward.Offer{Kind: "PCT_DISCOUNT", Percent: 1000, Amount: 5, Unit: "%", Currency: "USD", Settings: `{"a":1}`, ValidFor: 9},
+		Offer: reward.Offer{Kind: "PCT_DISCOUNT", Percent: 1000, Amount: 5, Unit: "%", Currency: "USD", Settings: `{"a":1}`, ValidFor: 9, OfRevenue: 500},
 	}
 	texts := codeTexts(code)
 	if len(texts) != codeTextCount {

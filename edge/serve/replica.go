@@ -145,7 +145,7 @@ func texts(values []abi.Value) []string {
 
 const codeStatement = `SELECT coalesce((` + auth.Keys + `), ''), u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
 		coalesce(o.kind, ''), coalesce(o.percent, 0), coalesce(o.amount, 0), coalesce(o.unit, ''), coalesce(o.currency, ''),
-		coalesce(o.settings, ''), coalesce(o.valid_for, 0)
+		coalesce(o.settings, ''), coalesce(o.valid_for, 0), coalesce(o.of_revenue, 0)
 	FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
 	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
@@ -174,7 +174,7 @@ func (r *request) findCode(tenant core.TenantAlias, code core.ReferralCode) (fou
 		Offer: reward.Offer{
 			Kind: reward.Kind(v[8].String()), Percent: reward.BasisPoints(v[9].Int64()),
 			Amount: v[10].Int64(), Unit: v[11].String(), Currency: v[12].String(),
-			Settings: v[13].String(), ValidFor: core.Time(v[14].Int64()),
+			Settings: v[13].String(), ValidFor: core.Time(v[14].Int64()), OfRevenue: reward.BasisPoints(v[15].Int64()),
 		},
 	}}, true
 }
@@ -200,7 +200,7 @@ func (r *request) findOpenCode(tenant core.TenantAlias, code core.ReferralCode) 
 }
 
 // codeTextCount is the number of texts that codeTexts returns.
-const codeTextCount = 10
+const codeTextCount = 11
 
 // codeTexts returns the texts of a code that may be cached, for codeOf.
 func codeTexts(c wire.CodeInfo) []string {
@@ -208,6 +208,7 @@ func codeTexts(c wire.CodeInfo) []string {
 	return []string{
 		c.DiscountID, string(c.Program), number(int64(c.Created)), string(c.Offer.Kind), number(int64(c.Offer.Percent)),
 		number(c.Offer.Amount), c.Offer.Unit, c.Offer.Currency, c.Offer.Settings, number(int64(c.Offer.ValidFor)),
+		number(int64(c.Offer.OfRevenue)),
 	}
 }
 
@@ -217,7 +218,7 @@ func codeOf(v []string, code core.ReferralCode) wire.CodeInfo {
 		Code: code, DiscountID: v[0], Program: core.ProgramKey(v[1]), Created: core.Time(number(v[2])),
 		Offer: reward.Offer{
 			Kind: reward.Kind(v[3]), Percent: reward.BasisPoints(number(v[4])), Amount: number(v[5]), Unit: v[6], Currency: v[7],
-			Settings: v[8], ValidFor: core.Time(number(v[9])),
+			Settings: v[8], ValidFor: core.Time(number(v[9])), OfRevenue: reward.BasisPoints(number(v[10])),
 		},
 	}
 }
