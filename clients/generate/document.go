@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -69,6 +70,7 @@ func newDocument(served []byte) (*document, error) {
 	}
 	slices.SortFunc(d.operations, func(a, b operation) int { return strings.Compare(a.name, b.name) })
 	schemas := d.root["components"].(object)["schemas"].(object)
+	maps.DeleteFunc(schemas, func(_ string, schema any) bool { return schema.(object)["oneOf"] != nil })
 	schemas["Error"].(object)["x-go-name"] = "ErrorBody" // the Go client has an own Error
 	d.root["components"] = object{"schemas": schemas}
 	delete(d.root, "security")
@@ -86,7 +88,7 @@ func (d *document) write(file string) error {
 
 // reduce changes an operation to what clients need, and adds it to the operations. It
 // returns false for one that clients do not have: one that answers a redirect or a file,
-// or that takes a file or a form.
+// or that takes a file, a form, or messages of a pipeline, which have several forms.
 func (d *document) reduce(method, path string, o object) bool {
 	status, response := d.success(o)
 	if response == nil {
@@ -99,7 +101,7 @@ func (d *document) reduce(method, path string, o object) bool {
 	}
 	if request := d.resolved(o["requestBody"]); request != nil {
 		schema := jsonSchema(request)
-		if schema == nil {
+		if schema == nil || d.resolved(schema)["oneOf"] != nil {
 			return false
 		}
 		if op.body = !d.empty(schema); op.body {

@@ -4,12 +4,15 @@ package kith
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"time"
+)
 
-	"github.com/oapi-codegen/runtime"
+// Defines values for AnalyticsInterval.
+const (
+	AnalyticsIntervalDay  AnalyticsInterval = "day"
+	AnalyticsIntervalWeek AnalyticsInterval = "week"
 )
 
 // Defines values for AnalyticsKind.
@@ -198,6 +201,13 @@ const (
 	ReferralStateInProgress ReferralState = "in-progress"
 )
 
+// Defines values for ReferrerRank.
+const (
+	ReferrerRankConverted ReferrerRank = "converted"
+	ReferrerRankJoined    ReferrerRank = "joined"
+	ReferrerRankVisits    ReferrerRank = "visits"
+)
+
 // Defines values for RewardSource.
 const (
 	RewardSourceACQUISITION  RewardSource = "ACQUISITION"
@@ -382,6 +392,9 @@ type AnalyticsCount struct {
 	UserId *MaybeText `json:"userId"`
 }
 
+// AnalyticsInterval defines model for AnalyticsInterval.
+type AnalyticsInterval string
+
 // AnalyticsKind defines model for AnalyticsKind.
 type AnalyticsKind string
 
@@ -394,6 +407,38 @@ type AnalyticsPage struct {
 
 	// TotalCount Number of items in all pages.
 	TotalCount int64 `json:"totalCount"`
+}
+
+// AnalyticsPoint defines model for AnalyticsPoint.
+type AnalyticsPoint struct {
+	// BotVisits Share links that bots, prefetches and HEAD requests followed.
+	BotVisits int64 `json:"botVisits"`
+
+	// Converted Referrals that converted. Null with `engagementMedium`.
+	Converted *int64 `json:"converted"`
+
+	// Joined Referrals that started. Null with `engagementMedium`.
+	Joined *int64 `json:"joined"`
+
+	// RewardCost What the rewards cost that were created in this interval, without what was cancelled since. Rewards in percent are left out. Null with `engagementMedium`.
+	RewardCost []RewardCost `json:"rewardCost"`
+
+	// Start Start of the day, or of the Monday of the week, in UTC, in epoch milliseconds.
+	Start int64 `json:"start"`
+
+	// Visits Share links that people followed.
+	Visits int64 `json:"visits"`
+}
+
+// AnalyticsSeries defines model for AnalyticsSeries.
+type AnalyticsSeries struct {
+	// From Start of the first point, in epoch milliseconds.
+	From     int64             `json:"from"`
+	Interval AnalyticsInterval `json:"interval"`
+	Points   []AnalyticsPoint  `json:"points"`
+
+	// Until End of the last point, in epoch milliseconds.
+	Until int64 `json:"until"`
 }
 
 // Attribution defines model for Attribution.
@@ -424,7 +469,7 @@ type Attribution struct {
 	// Rule The rule that decided.
 	Rule string `json:"rule"`
 
-	// Source Where the code came from, such as cookie.
+	// Source Where the code came from, such as cookie, or fields.referral_code of an event.
 	Source string `json:"source"`
 
 	// Times How often the same decision was made.
@@ -455,6 +500,9 @@ type BulkRedemptionInput struct {
 
 	// Amount Amount in the unit.
 	Amount int64 `json:"amount"`
+
+	// Currency Currency of the credit. Required if there is credit in several; credit without a currency is used too.
+	Currency *string `json:"currency,omitempty"`
 
 	// IdempotencyKey Makes the call happen at most once in 24 hours: 8 to 64 letters, digits, `.`, `_` and `-`. With the API key, keys belong to the tenant; without it, to the user.
 	IdempotencyKey *IdempotencyKey `json:"idempotencyKey,omitempty"`
@@ -507,6 +555,26 @@ type ConsentPolicy struct {
 // ConsentPolicyConsent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.
 type ConsentPolicyConsent string
 
+// ConversionRule Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported.
+type ConversionRule struct {
+	// Conditions Conditions on fields of the event; all must hold. Each is FIELD OPERATOR VALUE. The operators are =, !=, <, <=, >, >=, in and not in; the last two have values in parentheses. Texts are compared without regard to case, numbers by value. A condition on a missing field fails. A value with a comma, a parenthesis or blanks around it is in double quotes.
+	Conditions []string `json:"conditions,omitempty"`
+
+	// Event Key of the event that converts and places an order, such as purchase. Its fields order_id, revenue and currency describe the order.
+	//
+	// Example: purchase
+	Event *string `json:"event,omitempty"`
+
+	// FirstEvent Whether the order that converts must be the first event of this key that the account ever had. Default: false.
+	FirstEvent *bool `json:"firstEvent,omitempty"`
+
+	// ReversalEvent Key of the event that takes back the order of the same order_id: in full, or by its field revenue. Default: refund.
+	ReversalEvent *string `json:"reversalEvent,omitempty"`
+
+	// WithinDuration Longest time from the attribution to the first order, up to P3650D. Default: no limit.
+	WithinDuration *string `json:"withinDuration,omitempty"`
+}
+
 // CountedShareMedium defines model for CountedShareMedium.
 type CountedShareMedium string
 
@@ -553,7 +621,7 @@ type Delivery struct {
 	Id    string        `json:"id"`
 	State DeliveryState `json:"state"`
 
-	// Type Type of the event.
+	// Type Type of the event, such as user.created, reward.created or reward.reversed.
 	//
 	// Example: user.created
 	Type string `json:"type"`
@@ -702,7 +770,7 @@ type EventInput struct {
 	// DateTriggered When it happened, in epoch milliseconds. Default: now.
 	DateTriggered *int64 `json:"dateTriggered,omitempty"`
 
-	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes.
+	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes. Programs that convert by an event read order_id, revenue, currency, referral_code, and the fields that their conditions name.
 	Fields map[string]interface{} `json:"fields,omitempty"`
 
 	// Key Name of the event, such as purchase.
@@ -1157,6 +1225,9 @@ type Offer struct {
 	// MonthsDiscountIsValid PCT_DISCOUNT only. Months, if limited.
 	MonthsDiscountIsValid *int64 `json:"monthsDiscountIsValid,omitempty"`
 
+	// PercentOfRevenue In place of credit or valueInCents: the percentage of an order's revenue that is the amount.
+	PercentOfRevenue *float64 `json:"percentOfRevenue,omitempty"`
+
 	// RewardDetails FUELTANK and INTEGRATION only. Details.
 	RewardDetails map[string]interface{} `json:"rewardDetails,omitempty"`
 	Type          RewardType             `json:"type"`
@@ -1194,12 +1265,30 @@ type OfferInput struct {
 	// IntegrationSettings INTEGRATION only. Up to 4096 bytes.
 	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
 
+	// Maximum Highest amount of a percentage, in minor units of the currency. Orders in other currencies earn nothing. Default: none.
+	Maximum *int64 `json:"maximum,omitempty"`
+
+	// Minimum Least amount of a percentage, in minor units of the currency. Orders in other currencies earn nothing. Default: none.
+	Minimum *int64 `json:"minimum,omitempty"`
+
+	// Months How many calendar months after the first order further orders earn the reward. Default: no limit. Needs conversion.event.
+	Months *int64 `json:"months,omitempty"`
+
 	// Name Name of the reward.
 	Name *string `json:"name,omitempty"`
 
-	// ScheduleDuration How long the reward waits before it is given.
-	ScheduleDuration *string    `json:"scheduleDuration,omitempty"`
-	Type             RewardType `json:"type"`
+	// Orders How many orders of a referral earn the reward. Null: all. Default: 1. Needs conversion.event.
+	Orders *int64 `json:"orders,omitempty"`
+
+	// PercentOfRevenue CREDIT and INTEGRATION only, in place of credit and valueInCents: the percentage of the order's revenue that is the amount, in the order's currency, with at most two decimals. It is rounded half to even in minor units, such as cents. Needs conversion.event.
+	PercentOfRevenue *float64 `json:"percentOfRevenue,omitempty"`
+
+	// ScheduleDuration How long the reward waits before it is given, such as a return window. It counts from the order or the conversion.
+	ScheduleDuration *string `json:"scheduleDuration,omitempty"`
+
+	// Tiers Other values from a number of conversions of the referrer on, in ascending order. Not for FUELTANK. Default: none.
+	Tiers []RewardTier `json:"tiers,omitempty"`
+	Type  RewardType   `json:"type"`
 
 	// Unit Unit of the reward. Default: CENTS, or % for PCT_DISCOUNT.
 	Unit *string `json:"unit,omitempty"`
@@ -1224,6 +1313,82 @@ type OpenUser struct {
 	ReferralCode string `json:"referralCode"`
 }
 
+// Order An order of a referred account: the event that placed it and its refunds.
+type Order struct {
+	// Conversion Number of conversions of the referrer up to the order, which decides the tier. Null: it does not count.
+	Conversion *int64 `json:"conversion"`
+
+	// Counts Whether it converts its referral, or comes after the order that did.
+	Counts bool `json:"counts"`
+
+	// Currency The field currency. Default: that of the program's rewards.
+	Currency *string `json:"currency"`
+
+	// DateOrdered Time in epoch milliseconds. Null: not yet, or unknown.
+	DateOrdered *MaybeDate `json:"dateOrdered"`
+
+	// Detail The condition that failed, and the value of its field.
+	Detail *string `json:"detail"`
+
+	// EventId Id of the event that placed it. Of several, the earliest counts. Null: only refunds have come.
+	EventId *string `json:"eventId"`
+
+	// Number Its number among the orders of the referral that count. 1 converts. Null: it does not count.
+	Number *int64 `json:"number"`
+
+	// OrderId The field order_id of its events, or the id of an event without this field.
+	OrderId string `json:"orderId"`
+
+	// Reason Why it does not count. Null: it counts.
+	Reason *OrderReason `json:"reason"`
+
+	// Refunded Whether the whole order was refunded.
+	Refunded bool `json:"refunded"`
+
+	// RefundedInCents What was refunded of the revenue, in minor units of the currency.
+	RefundedInCents int64 `json:"refundedInCents"`
+
+	// RevenueInCents The field revenue in minor units of the currency. Null: none.
+	RevenueInCents *int64       `json:"revenueInCents"`
+	Rewards        OrderRewards `json:"rewards"`
+}
+
+// OrderPage defines model for OrderPage.
+type OrderPage struct {
+	// Count Number of items in this page.
+	Count  int64   `json:"count"`
+	Orders []Order `json:"orders"`
+
+	// TotalCount Number of items in all pages.
+	TotalCount int64 `json:"totalCount"`
+}
+
+// OrderReason defines model for OrderReason.
+type OrderReason struct {
+	// Code Of an order: other-trigger, condition-failed, revenue-negative, revenue-too-large, before-attribution, too-long-after-attribution, not-first-event. Of a side: no-reward-for-this-side, all-orders-rewarded, months-over, no-revenue, other-currency, less-than-one-minor-unit, limit-of-rewards, limit-of-rewards-in-period. New codes may be added.
+	//
+	// Example: condition-failed
+	Code string `json:"code"`
+
+	// Message The reason as a sentence for people.
+	Message string `json:"message"`
+}
+
+// OrderReward defines model for OrderReward.
+type OrderReward struct {
+	// Reason Why this side earns nothing. Null: it earns the reward.
+	Reason *OrderReason `json:"reason"`
+
+	// Reward The reward for the order. If there is a reason, its value is 0. Null: none was given.
+	Reward *Reward `json:"reward"`
+}
+
+// OrderRewards defines model for OrderRewards.
+type OrderRewards struct {
+	Referred OrderReward `json:"referred"`
+	Referrer OrderReward `json:"referrer"`
+}
+
 // Participant defines model for Participant.
 type Participant struct {
 	// AccountId Id of the account.
@@ -1244,22 +1409,6 @@ type Participant struct {
 // PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
 type PaymentProviderId = string
 
-// PipelineMessage A message; one that is no object is reported as failed.
-type PipelineMessage = interface{}
-
-// PipelineMessages A message in the form of Segment's specification, an array of messages, or an object with such an array as `batch`. Keys that the schema does not name are allowed.
-//
-// Example: {"event":"Order Completed","messageId":"7a1b2c3d-0000-4000-8000-000000000001","properties":{"currency":"USD","order_id":"1001","revenue":80},"timestamp":"2026-03-01T09:00:00.000Z","type":"track","userId":"bob"}
-type PipelineMessages struct {
-	union json.RawMessage
-}
-
-// PipelineMessages0 defines model for PipelineMessages.0.
-type PipelineMessages0 map[string]interface{}
-
-// PipelineMessages1 defines model for PipelineMessages.1.
-type PipelineMessages1 = []PipelineMessage
-
 // PipelinePath Place of a value: 1 to 5 names of keys, separated by dots.
 //
 // Example: context.groupId
@@ -1267,49 +1416,6 @@ type PipelinePath = string
 
 // PipelinePaths The first place with a value counts.
 type PipelinePaths = []PipelinePath
-
-// PipelineProblem defines model for PipelineProblem.
-type PipelineProblem struct {
-	// ApiErrorCode Of a failed message: its kind of error.
-	ApiErrorCode *string `json:"apiErrorCode,omitempty"`
-
-	// Field Place of the value. Null: the whole message.
-	Field *string `json:"field"`
-
-	// Index Position of the message in the call, from 0.
-	Index int32 `json:"index"`
-
-	// Message The rule.
-	Message   string  `json:"message"`
-	MessageId *string `json:"messageId"`
-
-	// Remedy The way out.
-	Remedy string `json:"remedy"`
-
-	// Type Type of the message.
-	Type *string `json:"type"`
-}
-
-// PipelineReport defines model for PipelineReport.
-type PipelineReport struct {
-	// Duplicates How many were processed before, by their message id.
-	Duplicates int32 `json:"duplicates"`
-
-	// Failed The messages that were refused. Sent again, they are refused again.
-	Failed []PipelineProblem `json:"failed"`
-
-	// Ignored The messages without an effect.
-	Ignored []PipelineProblem `json:"ignored"`
-
-	// Omitted The values of processed messages that were left out.
-	Omitted []PipelineProblem `json:"omitted"`
-
-	// Processed How many had an effect that was stored.
-	Processed int32 `json:"processed"`
-
-	// Received How many messages the call had.
-	Received int32 `json:"received"`
-}
 
 // PipelineSecret defines model for PipelineSecret.
 type PipelineSecret struct {
@@ -1384,6 +1490,9 @@ type PipelineStatus struct {
 
 // Program defines model for Program.
 type Program struct {
+	// Conversion Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported.
+	Conversion *ConversionRule `json:"conversion,omitempty"`
+
 	// DateCreated Time in epoch milliseconds.
 	//
 	// Example: 1772355600000
@@ -1412,7 +1521,8 @@ type Program struct {
 
 // ProgramInput defines model for ProgramInput.
 type ProgramInput struct {
-	Fraud *FraudPolicy `json:"fraud,omitempty"`
+	Conversion *ConversionRule `json:"conversion,omitempty"`
+	Fraud      *FraudPolicy    `json:"fraud,omitempty"`
 
 	// Id Id of the program. Required for `createProgram`.
 	Id          *string        `json:"id,omitempty"`
@@ -1464,11 +1574,29 @@ type ProgramOffer struct {
 
 	// IntegrationSettings INTEGRATION only. Your settings.
 	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
-	Name                *string                `json:"name,omitempty"`
 
-	// ScheduleDuration How long the reward waits before it is given.
-	ScheduleDuration *string    `json:"scheduleDuration,omitempty"`
-	Type             RewardType `json:"type"`
+	// Maximum Highest amount of a percentage, in minor units of the currency.
+	Maximum *int64 `json:"maximum,omitempty"`
+
+	// Minimum Least amount of a percentage, in minor units of the currency.
+	Minimum *int64 `json:"minimum,omitempty"`
+
+	// Months How many months after the first order further orders earn the reward. Null: no limit. Missing if no event converts.
+	Months *int64  `json:"months,omitempty"`
+	Name   *string `json:"name,omitempty"`
+
+	// Orders How many orders of a referral earn the reward. Null: all. Missing if no event converts.
+	Orders *int64 `json:"orders,omitempty"`
+
+	// PercentOfRevenue CREDIT and INTEGRATION only, in place of credit and valueInCents. Percentage of the order's revenue.
+	PercentOfRevenue *float64 `json:"percentOfRevenue,omitempty"`
+
+	// ScheduleDuration How long the reward waits before it is given, such as a return window. It counts from the order or the conversion.
+	ScheduleDuration *string `json:"scheduleDuration,omitempty"`
+
+	// Tiers Values from a number of conversions of the referrer on. Missing if there are none and no event converts.
+	Tiers []RewardTier `json:"tiers,omitempty"`
+	Type  RewardType   `json:"type"`
 
 	// Unit Unit of the reward.
 	Unit string `json:"unit"`
@@ -1580,6 +1708,9 @@ type RedemptionInput struct {
 	// Amount Amount in the unit.
 	Amount int64 `json:"amount"`
 
+	// Currency Currency of the credit. Must be the reward's.
+	Currency *string `json:"currency,omitempty"`
+
 	// IdempotencyKey Makes the call happen at most once in 24 hours: 8 to 64 letters, digits, `.`, `_` and `-`. With the API key, keys belong to the tenant; without it, to the user.
 	IdempotencyKey *IdempotencyKey `json:"idempotencyKey,omitempty"`
 
@@ -1637,14 +1768,14 @@ type Referral struct {
 	ShareLinkUsed            *MaybeText  `json:"shareLinkUsed"`
 	ShareMedium              *MaybeText  `json:"shareMedium"`
 
-	// State in-progress until the account pays, then converted.
+	// State in-progress until the account pays or the event of the program comes, then converted.
 	State ReferralState `json:"state"`
 }
 
 // ReferralModerationStatus PENDING while a side waits for a moderation.
 type ReferralModerationStatus string
 
-// ReferralState in-progress until the account pays, then converted.
+// ReferralState in-progress until the account pays or the event of the program comes, then converted.
 type ReferralState string
 
 // ReferralCode Referral code. Upper and lower case are the same.
@@ -1692,6 +1823,9 @@ type ReferredByInput struct {
 	// IsConverted True reports the account as PAID.
 	IsConverted *bool `json:"isConverted,omitempty"`
 }
+
+// ReferrerRank defines model for ReferrerRank.
+type ReferrerRank string
 
 // RenderedWidget defines model for RenderedWidget.
 type RenderedWidget struct {
@@ -1809,8 +1943,14 @@ type Reward struct {
 
 // RewardBalance Keys that only one type has name this type.
 type RewardBalance struct {
+	// AvailableCredit CREDIT only. Credit that can be redeemed. Negative if more is owed.
+	AvailableCredit *int64 `json:"availableCredit,omitempty"`
+
 	// Count Number of rewards of any status.
 	Count int64 `json:"count"`
+
+	// Currency Currency of the sums. Missing unless the rewards of the type and unit have several; null for those without one.
+	Currency *string `json:"currency,omitempty"`
 
 	// ReferredDiscountPercent PCT_DISCOUNT only. Part of it for being referred.
 	ReferredDiscountPercent *float64 `json:"referredDiscountPercent,omitempty"`
@@ -1833,17 +1973,33 @@ type RewardBalance struct {
 	// TotalFuelTankCodes FUELTANK only. Number of codes.
 	TotalFuelTankCodes *int64 `json:"totalFuelTankCodes,omitempty"`
 
+	// TotalOwedCredit CREDIT only. Credit that is owed because refunds took it back after it was redeemed. The next rewards settle it.
+	TotalOwedCredit *int64 `json:"totalOwedCredit,omitempty"`
+
 	// TotalPendingCredit CREDIT only. Credit that is not available yet.
 	TotalPendingCredit *int64 `json:"totalPendingCredit,omitempty"`
 
 	// TotalRedeemedCredit CREDIT only. Redeemed credit.
 	TotalRedeemedCredit *int64 `json:"totalRedeemedCredit,omitempty"`
 
+	// TotalReversedCredit CREDIT only. Credit that refunds took back. Missing, as the two that follow, if no refund or debt was involved.
+	TotalReversedCredit *int64 `json:"totalReversedCredit,omitempty"`
+
 	// TotalValueInCents INTEGRATION only. Sum of the values in cents.
 	TotalValueInCents *int64     `json:"totalValueInCents,omitempty"`
 	Type              RewardType `json:"type"`
 
 	// Unit Unit of the sums.
+	Unit string `json:"unit"`
+}
+
+// RewardCost defines model for RewardCost.
+type RewardCost struct {
+	// Amount Sum, in `unit`.
+	Amount   int64      `json:"amount"`
+	Currency *MaybeText `json:"currency"`
+
+	// Unit Unit of the amount, such as CENTS.
 	Unit string `json:"unit"`
 }
 
@@ -1896,6 +2052,24 @@ type RewardInput struct {
 
 // RewardSource defines model for RewardSource.
 type RewardSource string
+
+// RewardTier The value of a reward from a number of conversions on. It has from, and the same one of the other keys as the reward.
+type RewardTier struct {
+	// Credit CREDIT only. Amount in the unit.
+	Credit *int64 `json:"credit,omitempty"`
+
+	// DiscountPercent PCT_DISCOUNT only. Percentage with at most two decimals.
+	DiscountPercent *float64 `json:"discountPercent,omitempty"`
+
+	// From The first conversion of the referrer for which the value counts.
+	From int64 `json:"from"`
+
+	// PercentOfRevenue Percentage of the order's revenue with at most two decimals.
+	PercentOfRevenue *float64 `json:"percentOfRevenue,omitempty"`
+
+	// ValueInCents INTEGRATION only. Value in cents.
+	ValueInCents *int64 `json:"valueInCents,omitempty"`
+}
 
 // RewardType defines model for RewardType.
 type RewardType string
@@ -2012,6 +2186,78 @@ type SubscriptionStatus string
 //
 // Example: demo
 type TenantAlias = string
+
+// TopReferrer defines model for TopReferrer.
+type TopReferrer struct {
+	AccountId string `json:"accountId"`
+
+	// Converted Referrals that converted.
+	Converted int64  `json:"converted"`
+	FirstName string `json:"firstName"`
+
+	// Joined Referrals that started.
+	Joined   int64  `json:"joined"`
+	LastName string `json:"lastName"`
+	UserId   string `json:"userId"`
+
+	// Visits Visits by people who permit the attribution cookie.
+	Visits int64 `json:"visits"`
+}
+
+// TopReferrers defines model for TopReferrers.
+type TopReferrers struct {
+	// From Start of the period, in epoch milliseconds.
+	From      int64         `json:"from"`
+	Referrers []TopReferrer `json:"referrers"`
+
+	// Until End of the period, in epoch milliseconds.
+	Until int64 `json:"until"`
+}
+
+// Trial defines model for Trial.
+type Trial struct {
+	// Converts Whether it would convert the referral.
+	Converts bool `json:"converts"`
+
+	// Counts Whether the event would place an order that counts.
+	Counts  bool           `json:"counts"`
+	Reason  *OrderReason   `json:"reason"`
+	Rewards ProgramRewards `json:"rewards"`
+
+	// Steps Why, step by step.
+	Steps []TrialStep `json:"steps"`
+}
+
+// TrialInput An event, and either the account that it is of or assumptions about its referral.
+type TrialInput struct {
+	// AccountId A referred account. Its orders and its referrer's rewards count; the other keys must be left out.
+	AccountId *string `json:"accountId,omitempty"`
+
+	// Conversions How many conversions the referrer had before, for tiers. Default: 0.
+	Conversions *int64 `json:"conversions,omitempty"`
+
+	// DateAttributed When the account was referred, in epoch milliseconds. Default: the time of the event.
+	DateAttributed *int64 `json:"dateAttributed,omitempty"`
+
+	// EarlierEvent Whether the account had such an event before, for conversion.firstEvent. Default: false.
+	EarlierEvent *bool      `json:"earlierEvent,omitempty"`
+	Event        EventInput `json:"event"`
+
+	// Orders How many orders the referral had before. Default: 0.
+	Orders *int64 `json:"orders,omitempty"`
+
+	// Rewards How many rewards the referrer had before, for limits.rewards. Default: 0.
+	Rewards *int64 `json:"rewards,omitempty"`
+}
+
+// TrialStep defines model for TrialStep.
+type TrialStep struct {
+	// Passed Whether the step lets the event earn something.
+	Passed bool `json:"passed"`
+
+	// Text A sentence for people.
+	Text string `json:"text"`
+}
 
 // User A user. It has all keys, or those that the parameter `fields` names.
 type User struct {
@@ -2363,6 +2609,48 @@ type ListAnalyticsParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// ListTopReferrersParams defines parameters for ListTopReferrers.
+type ListTopReferrersParams struct {
+	// By What the list is ordered by. Default: converted.
+	By *ReferrerRank `form:"by,omitempty" json:"by,omitempty"`
+
+	// From Start, included; the interval that it is in counts as a whole. At most 400 intervals before `until`. Default: 30 days, or 13 weeks, before the end.
+	From *Date `form:"from,omitempty" json:"from,omitempty"`
+
+	// Until End, not included; the interval before it counts as a whole. Default: now.
+	Until *Date `form:"until,omitempty" json:"until,omitempty"`
+
+	// ProgramId Only this program.
+	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+
+	// Limit Highest number of users in the answer. Default: 10.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// GetAnalyticsSeriesParams defines parameters for GetAnalyticsSeries.
+type GetAnalyticsSeriesParams struct {
+	// Interval Length of a point. Default: day.
+	Interval *AnalyticsInterval `form:"interval,omitempty" json:"interval,omitempty"`
+
+	// From Start, included; the interval that it is in counts as a whole. At most 400 intervals before `until`. Default: 30 days, or 13 weeks, before the end.
+	From *Date `form:"from,omitempty" json:"from,omitempty"`
+
+	// Until End, not included; the interval before it counts as a whole. Default: now.
+	Until *Date `form:"until,omitempty" json:"until,omitempty"`
+
+	// ProgramId Only this program.
+	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+
+	// Code Only this code.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// ShareMedium Only this share medium.
+	ShareMedium *CountedShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
+
+	// EngagementMedium Only this engagement medium.
+	EngagementMedium *EngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
+}
+
 // ListAttributionsParams defines parameters for ListAttributions.
 type ListAttributionsParams struct {
 	// AccountId Only this account.
@@ -2382,12 +2670,6 @@ type ListExportsParams struct {
 
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
-}
-
-// ReceivePipelineParams defines parameters for ReceivePipeline.
-type ReceivePipelineParams struct {
-	// XSignature The signature of Segment's webhook destination: the HMAC-SHA1 of the body with the shared secret, in hexadecimal digits. Needed without `Authorization`.
-	XSignature *string `json:"X-Signature,omitempty"`
 }
 
 // DeleteAccountParams defines parameters for DeleteAccount.
@@ -2522,6 +2804,15 @@ type ListReferralsParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// ListOrdersParams defines parameters for ListOrders.
+type ListOrdersParams struct {
+	// Limit Highest number of items in the answer.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset Number of items to skip.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // ListRewardsParams defines parameters for ListRewards.
 type ListRewardsParams struct {
 	// AccountId Only this account.
@@ -2643,68 +2934,6 @@ type ListWidgetsParams struct {
 
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
-}
-
-// AsPipelineMessages0 returns the union data inside the PipelineMessages as a PipelineMessages0
-func (t PipelineMessages) AsPipelineMessages0() (PipelineMessages0, error) {
-	var body PipelineMessages0
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromPipelineMessages0 overwrites any union data inside the PipelineMessages as the provided PipelineMessages0
-func (t *PipelineMessages) FromPipelineMessages0(v PipelineMessages0) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergePipelineMessages0 performs a merge with any union data inside the PipelineMessages, using the provided PipelineMessages0
-func (t *PipelineMessages) MergePipelineMessages0(v PipelineMessages0) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsPipelineMessages1 returns the union data inside the PipelineMessages as a PipelineMessages1
-func (t PipelineMessages) AsPipelineMessages1() (PipelineMessages1, error) {
-	var body PipelineMessages1
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromPipelineMessages1 overwrites any union data inside the PipelineMessages as the provided PipelineMessages1
-func (t *PipelineMessages) FromPipelineMessages1(v PipelineMessages1) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergePipelineMessages1 performs a merge with any union data inside the PipelineMessages, using the provided PipelineMessages1
-func (t *PipelineMessages) MergePipelineMessages1(v PipelineMessages1) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-func (t PipelineMessages) MarshalJSON() ([]byte, error) {
-	b, err := t.union.MarshalJSON()
-	return b, err
-}
-
-func (t *PipelineMessages) UnmarshalJSON(b []byte) error {
-	err := t.union.UnmarshalJSON(b)
-	return err
 }
 
 // GetKeySet Read the signing keys
@@ -2933,6 +3162,42 @@ func (c *Client) ListAnalytics(ctx context.Context, params ListAnalyticsParams) 
 	return answer, err
 }
 
+// ListTopReferrers List the top referrers
+func (c *Client) ListTopReferrers(ctx context.Context, params ListTopReferrersParams) (TopReferrers, error) {
+	query := url.Values{}
+	addQuery(query, "by", params.By)
+	addQuery(query, "from", params.From)
+	addQuery(query, "until", params.Until)
+	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "limit", params.Limit)
+	var answer TopReferrers
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/analytics/referrers",
+		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// GetAnalyticsSeries Count visits, referrals and rewards over time
+func (c *Client) GetAnalyticsSeries(ctx context.Context, params GetAnalyticsSeriesParams) (AnalyticsSeries, error) {
+	query := url.Values{}
+	addQuery(query, "interval", params.Interval)
+	addQuery(query, "from", params.From)
+	addQuery(query, "until", params.Until)
+	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "code", params.Code)
+	addQuery(query, "shareMedium", params.ShareMedium)
+	addQuery(query, "engagementMedium", params.EngagementMedium)
+	var answer AnalyticsSeries
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/analytics/series",
+		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
 // ListAttributions Explain attributions
 func (c *Client) ListAttributions(ctx context.Context, params ListAttributionsParams) (AttributionPage, error) {
 	query := url.Values{}
@@ -3110,16 +3375,6 @@ func (c *Client) RunGraphql(ctx context.Context, body GraphQLRequest) (GraphQLAn
 	var answer GraphQLAnswer
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/graphql",
-		body: body,
-	}, &answer)
-	return answer, err
-}
-
-// ReceivePipeline Receive messages of Segment or RudderStack
-func (c *Client) ReceivePipeline(ctx context.Context, params ReceivePipelineParams, body PipelineMessages) (PipelineReport, error) {
-	var answer PipelineReport
-	err := c.call(ctx, request{
-		method: "POST", path: "/api/v1/{tenant}/integration/segment",
 		body: body,
 	}, &answer)
 	return answer, err
@@ -3451,6 +3706,17 @@ func (c *Client) FillFuelTank(ctx context.Context, program ProgramKey, side Prog
 	return answer, err
 }
 
+// TryProgram Try an event in a program
+func (c *Client) TryProgram(ctx context.Context, program ProgramKey, body TrialInput) (Trial, error) {
+	var answer Trial
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/programs/{program}/try",
+		params: []string{"program", string(program)},
+		body:   body,
+	}, &answer)
+	return answer, err
+}
+
 // ListReferrals List referrals
 func (c *Client) ListReferrals(ctx context.Context, params ListReferralsParams) (ReferralPage, error) {
 	query := url.Values{}
@@ -3488,6 +3754,21 @@ func (c *Client) GetReferral(ctx context.Context, id string) (Referral, error) {
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/referrals/{id}",
 		params:     []string{"id", string(id)},
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ListOrders List the orders of a referral
+func (c *Client) ListOrders(ctx context.Context, id string, params ListOrdersParams) (OrderPage, error) {
+	query := url.Values{}
+	addQuery(query, "limit", params.Limit)
+	addQuery(query, "offset", params.Offset)
+	var answer OrderPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/referrals/{id}/orders",
+		params:     []string{"id", string(id)},
+		query:      query,
 		repeatable: true,
 	}, &answer)
 	return answer, err

@@ -24,14 +24,14 @@ type OrderEvent struct {
 
 // WantOrder requests the rows that ApplyOrder needs first, WantPlaced those that it needs
 // then, and WantHistory those that it needs last.
-func (r *Rules) WantOrder(s *state.State, e OrderEvent) {
+func WantOrder(s *state.State, e OrderEvent) {
 	s.Facts.Want()
 	s.Accounts.Want(e.Account)
 	s.Referred.Want(e.Account)
 }
 
 // WantPlaced requests the plans, the order and the history of a referred account.
-func (r *Rules) WantPlaced(s *state.State, e OrderEvent) {
+func WantPlaced(s *state.State, e OrderEvent) {
 	ref, ok := s.ReferralOf(e.Account)
 	if !ok {
 		return
@@ -44,7 +44,7 @@ func (r *Rules) WantPlaced(s *state.State, e OrderEvent) {
 }
 
 // WantHistory requests the orders of a loaded history.
-func (r *Rules) WantHistory(s *state.State, e OrderEvent) {
+func WantHistory(s *state.State, e OrderEvent) {
 	ref, ok := s.ReferralOf(e.Account)
 	if !ok || ref.Attributed != 0 {
 		return
@@ -205,14 +205,14 @@ func MergeReplays(all []state.Replay) (merged []state.Replay) {
 
 // WantReplay requests the rows that a step of a replay needs first, WantReplayed those
 // that it needs then, and WantConverted those that it needs last.
-func (r *Rules) WantReplay(s *state.State, p state.Replay) {
+func WantReplay(s *state.State, p state.Replay) {
 	s.Facts.Want()
 	s.Plans.Want(p.Program)
 	s.Sequences.Want(p)
 }
 
 // WantReplayed requests the referrals and rewards of a loaded sequence.
-func (r *Rules) WantReplayed(s *state.State, p state.Replay) {
+func WantReplayed(s *state.State, p state.Replay) {
 	sequence, _ := s.Sequences.Get(p)
 	for _, o := range sequence.Stored {
 		s.Referrals.Want(o.Referral)
@@ -225,7 +225,7 @@ func (r *Rules) WantReplayed(s *state.State, p state.Replay) {
 }
 
 // WantConverted requests the accounts and users of loaded referrals that may convert.
-func (r *Rules) WantConverted(s *state.State, p state.Replay) {
+func WantConverted(s *state.State, p state.Replay) {
 	sequence, _ := s.Sequences.Get(p)
 	for _, o := range sequence.Stored {
 		if ref, _ := s.Referrals.Get(o.Referral); ref.State == referral.InProgress {

@@ -85,7 +85,7 @@ func tenantsOf(events []orderdb.Pending) (all []core.TenantAlias) {
 // changed, up to most orders.
 func (a apply) applyEvents(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, events []orderdb.Pending, most int) error {
 	u, r := a.Unit(tx, tenant), a.Rules()
-	for _, want := range []func(*state.State, rules.OrderEvent){r.WantOrder, r.WantPlaced, r.WantHistory} {
+	for _, want := range []func(*state.State, rules.OrderEvent){rules.WantOrder, rules.WantPlaced, rules.WantHistory} {
 		for _, e := range events {
 			if e.Tenant == tenant {
 				want(u.State, e.OrderEvent)
@@ -160,7 +160,7 @@ func (a apply) step(ctx context.Context, u *unit.Unit, now []state.Replay, limit
 	for i := range now {
 		now[i].Limit = limit
 	}
-	for _, want := range []func(*state.State, state.Replay){r.WantReplay, r.WantReplayed, r.WantConverted} {
+	for _, want := range []func(*state.State, state.Replay){rules.WantReplay, rules.WantReplayed, rules.WantConverted} {
 		for _, p := range now {
 			want(u.State, p)
 		}
