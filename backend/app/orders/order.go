@@ -30,10 +30,12 @@ type Orders struct{ *base.Base }
 //
 // A transaction that applies events decides as many orders as it applies events, which is
 // enough if they are the latest. The others wait until no event does, since a later event
-// may make them be decided again. Then a transaction decides up to maxDecided orders.
+// may make them be decided again. Then a transaction decides up to decidedOnFile or
+// decidedOnServer orders: on a server, larger transactions are much cheaper.
 const (
-	batch      = 100
-	maxDecided = 400
+	batch           = 100
+	decidedOnFile   = 200
+	decidedOnServer = 400
 )
 
 // Apply applies one batch of queued events, or else continues waiting replays. It returns false
@@ -130,7 +132,11 @@ func (a apply) applyReplays(ctx context.Context, tx *store.Tx) error {
 	if err != nil || len(replays) == 0 {
 		return err
 	}
-	return a.replay(ctx, tx, a.Unit(tx, tenant), replays, maxDecided)
+	most := decidedOnServer
+	if tx.Embedded {
+		most = decidedOnFile
+	}
+	return a.replay(ctx, tx, a.Unit(tx, tenant), replays, most)
 }
 
 // replay decides up to left orders again, and stores the rest for later.
