@@ -19,9 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/jobs"
+	"kith/backend/store/programdb"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/auth"
+	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/job"
 	"kith/core/pipeline"
@@ -107,6 +109,10 @@ func TestAPIDocument_LimitsAreThoseOfTheCode(t *testing.T) {
 		"segments of a user":                           fmt.Sprint(referral.MaxSegments),
 		"users of an account":                          fmt.Sprint(referral.MaxUsers),
 		"programs of a tenant":                         fmt.Sprint(referral.MaxPrograms),
+		"conditions of a program":                      fmt.Sprintf("%d of %d bytes, %d values in a list", conversion.MaxConditions, conversion.MaxCondition, conversion.MaxValues),
+		"tiers of a reward":                            fmt.Sprint(conversion.MaxTiers),
+		"partial refunds of an order":                  fmt.Sprint(conversion.MaxRefunds),
+		"versions of a program that are kept":          fmt.Sprint(programdb.MaxVersions),
 		"codes of a fuel tank":                         fmt.Sprintf("%d, %d in a call", reward.MaxTank, reward.MaxTankCodes),
 		"one reward":                                   fmt.Sprintf("%d units", reward.MaxValue),
 		"referrals of a moderation":                    fmt.Sprint(referral.MaxModerations),

@@ -18,8 +18,8 @@ import (
 // Limits of rules.
 const (
 	MaxConditions = 20
-	maxCondition  = 500 // bytes of the text of a condition
-	maxValues     = 50
+	MaxCondition  = 500 // bytes of the text of a condition
+	MaxValues     = 50
 	maxField      = 64
 	maxKey        = 128 // as event.MaxKey
 	maxWithin     = 3650 * core.Day
@@ -109,7 +109,7 @@ type Condition struct {
 func ParseCondition(field, s string) (c Condition, err error) {
 	const form = ` must be a condition such as "revenue >= 50", "currency = USD" or "plan in (pro, team)"`
 	bad := core.Invalid(field, form[1:])
-	if len(s) > maxCondition {
+	if len(s) > MaxCondition {
 		return c, core.Invalid(field, "must not be longer than 500 bytes")
 	}
 	s = strings.TrimSpace(s)
@@ -151,7 +151,7 @@ func ParseCondition(field, s string) (c Condition, err error) {
 			return c, bad
 		}
 	}
-	if len(c.Values) > maxValues {
+	if len(c.Values) > MaxValues {
 		return c, core.Invalid(field, "must not have more than 50 values")
 	}
 	return c, nil

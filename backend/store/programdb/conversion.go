@@ -55,8 +55,8 @@ func scanConversion(text string, p *referral.Program) error {
 	return nil
 }
 
-// maxVersions is the most versions of a program that are kept, the latest.
-const maxVersions = 200
+// MaxVersions is the most versions of a program that are kept, the latest.
+const MaxVersions = 200
 
 // putVersion records a program that converts by events, or has done so before, as it is
 // from now on. before is the stored program; the zero Program for a new one.
@@ -78,7 +78,7 @@ func putVersion(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p, b
 	}
 	return tx.Exec(ctx, "forget program versions", `DELETE FROM program_version WHERE tenant = ?1 AND program = ?2 AND since < (
 		SELECT min(since) FROM (SELECT since FROM program_version WHERE tenant = ?1 AND program = ?2 ORDER BY since DESC LIMIT ?3))`,
-		string(tenant), string(p.Key), maxVersions)
+		string(tenant), string(p.Key), MaxVersions)
 }
 
 func insertVersion(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program, since core.Time, or string) error {
