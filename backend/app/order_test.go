@@ -17,6 +17,7 @@ import (
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/webhook"
 	"kith/core/wire"
 )
 
@@ -209,6 +210,35 @@ func TestOrders_AttributeByEvent(t *testing.T) {
 		require.Empty(t, b.orders(t, "anna"))
 		require.Equal(t, []string{"fields.referral_code ANNA10: self-referral-account"}, b.rules(t, "anna"))
 		require.Nil(t, b.referral(t, "bert"))
+	})
+}
+
+// Each step of an order is sent to the webhooks of the tenant (clients 6.5).
+func TestOrders_Webhooks(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		b.shop(t)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		queue := b.subscribe(t, hook)
+		counts := func() map[webhook.Type]int {
+			n := map[webhook.Type]int{}
+			for _, one := range b.sent(t, queue) {
+				n[one]++
+			}
+			delete(n, webhook.RewardBalanceChanged)
+			return n
+		}
+		b.purchase(t, "friend", "o", "80")
+		b.process(t)
+		require.Equal(t, map[webhook.Type]int{webhook.ReferralConverted: 1, webhook.RewardCreated: 2}, counts())
+		b.refund(t, "friend", "o", "20")
+		b.process(t)
+		require.Equal(t, map[webhook.Type]int{webhook.ReferralConverted: 1, webhook.RewardCreated: 2, webhook.RewardReversed: 2}, counts())
+		// What is refunded already changes nothing.
+		b.refund(t, "friend", "o", "60")
+		b.process(t)
+		b.refund(t, "friend", "o", "1")
+		b.process(t)
+		require.Equal(t, map[webhook.Type]int{webhook.ReferralConverted: 1, webhook.RewardCreated: 2, webhook.RewardReversed: 4}, counts())
 	})
 }
 
