@@ -15,12 +15,6 @@ const (
 	AnalyticsIntervalWeek AnalyticsInterval = "week"
 )
 
-// Defines values for AnalyticsInterval.
-const (
-	AnalyticsIntervalDay  AnalyticsInterval = "day"
-	AnalyticsIntervalWeek AnalyticsInterval = "week"
-)
-
 // Defines values for AnalyticsKind.
 const (
 	AnalyticsKindLoaded  AnalyticsKind = "loaded"
