@@ -144,7 +144,7 @@ packages: bin/.client ## the client packages, ready to publish, in bin/clients; 
 	@go run ./clients/pack -module $(GO_MODULE) -version v$(CLIENT_VERSION) -out bin/clients/goproxy
 	@echo "bin/clients: kith-client-$(CLIENT_VERSION).tgz, goproxy/$(GO_MODULE)@v$(CLIENT_VERSION)"
 
-soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; and attacks for a minute, during which share links are answered in time
+soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; orders with kills and imports; and attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 	@go test -count=1 -v -timeout 0 -run '^TestSiege$$' ./wasm/e2e -args -siege=60s
 

@@ -31,6 +31,10 @@ type store struct {
 	backends []*process
 	// synced waits until all nodes have the same data.
 	synced func()
+
+	mu sync.Mutex
+	// refusal is the last answer to a call that was sent again.
+	refusal string
 }
 
 // storeGrounds are the set-ups on which the tests of orders run.
@@ -366,6 +370,9 @@ func (s *store) send(tenant string, c orderCall) error {
 		case time.Now().After(end):
 			return fmt.Errorf("%s was not answered: %d %s %w", c.key, a.status, a.body, err)
 		}
+		s.mu.Lock()
+		s.refusal = fmt.Sprintf("%s %s: %d %s %v", time.Now().Format(time.TimeOnly), c.key, a.status, a.body, err)
+		s.mu.Unlock()
 	}
 }
 
@@ -408,7 +415,7 @@ func (s *store) killOne(t *testing.T, r *rand.Rand) (busy bool) {
 func TestSoak_OrdersAreDecidedOnce(t *testing.T) {
 	calls, kills := 240, 10
 	if long() {
-		calls, kills = 4000, 60
+		calls, kills = 2000, 40
 	} else {
 		t.Parallel()
 	}
@@ -433,10 +440,20 @@ func TestSoak_OrdersAreDecidedOnce(t *testing.T) {
 			result := make(chan error, 1)
 			go func() { result <- s.sendAll(killed, 8, sent, &done) }()
 			busy := 0
+			t.Cleanup(func() {
+				if t.Failed() {
+					for _, p := range append(s.edges, s.backends...) {
+						text := p.output.String()
+						t.Log(p.command.Args[1:], text[max(0, len(text)-2000):])
+					}
+				}
+			})
 			for n := range kills {
 				await(t, func() error {
 					if got := int(done.Load()); got < len(sent)*n/kills {
-						return fmt.Errorf("%d calls were answered", got)
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						return fmt.Errorf("%d calls were answered at %s; last refusal: %s", got, time.Now().Format(time.TimeOnly), s.refusal)
 					}
 					return nil
 				})
