@@ -124,6 +124,8 @@ func fillRest(t *testing.T, url string) {
 		`INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount, currency, state, key_number, refund_id, problem, created_at)
 			VALUES ('demo', 'b1', 'bob', 's1', 500, 'USD', 'waiting', 1, '', '', 1)`,
 		`INSERT INTO fuel_due (tenant, program, key, referral_id, created_at) VALUES ('demo', 'classic', 'referrer', 'r', 1)`,
+		`INSERT INTO order_event (tenant, event_id) VALUES ('demo', 'e')`,
+		`INSERT INTO order_replay (tenant, program, account_id, user_id, placed_at, referral_id, order_key, moderated) VALUES ('demo', 'classic', 'anna', 'anna', 1, '', '', '')`,
 		`INSERT INTO webhook_subscription (tenant, url, name, secret, created_at) VALUES ('demo', 'https://x.example/', '', 's', 1)`,
 		`INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES ('demo', 'e1', 'test', '{"a":"\u0000"}', 1)`,
 		`INSERT INTO webhook_delivery (tenant, url, event_id, state, attempt, tries, due_at, created_at) VALUES ('demo', 'https://x.example/', 'e1', 'waiting', 1, 1, 9000000000000, 1)`,
