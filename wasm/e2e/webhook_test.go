@@ -341,7 +341,7 @@ func TestCLI_Webhook(t *testing.T) {
 	})
 	require.Equal(t, "127.0.0.1/32\n", s.webhook(t, "allow"))
 	require.Equal(t, "subscribed already; the secret is unchanged\n", s.webhook(t, "add", url, "--name", "Shop"))
-	require.Equal(t, url+"  working  Shop\n", s.webhook(t, "list"))
+	require.Equal(t, url+"  working  all events  Shop\n", s.webhook(t, "list"))
 	require.Equal(t, "SECRET\n", masked(s.webhook(t, "secret", url)))
 	require.Empty(t, s.webhook(t, "test", url))
 	require.Equal(t, "ID  TIME  test  waiting\n    next       TIME\n1 of 1\n", masked(s.webhook(t, "deliveries", url)))
@@ -360,7 +360,7 @@ func TestCLI_Webhook(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, "ID  TIME  test  waiting\n    attempt 1  TIME  N ms  500 \"no\\n\\x1b[2J\"\n    next       TIME\n1 of 1\n", masked(shown))
-	require.Equal(t, url+"  failing since TIME  Shop\n", masked(s.webhook(t, "list")))
+	require.Equal(t, url+"  failing since TIME  all events  Shop\n", masked(s.webhook(t, "list")))
 
 	id, _, _ := strings.Cut(shown, " ")
 	require.Empty(t, s.webhook(t, "replay", url, "--event", id))

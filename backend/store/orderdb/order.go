@@ -165,12 +165,17 @@ type total struct {
 	n        int
 }
 
+// totalColumns are the columns of the total of the referral given, of the tenant ?1.
+var totalColumns = store.Selection[total]{
+	store.Col(`given.value`, func(t *total) any { return &t.referral }),
+	store.Col(`(SELECT count(*) FROM referral_order o WHERE o.tenant = ?1 AND o.referral_id = given.value)`, func(t *total) any { return &t.n }),
+}
+
 // Lists returns, for each of several referrals, a page of its orders, latest first.
 func Lists(ctx context.Context, r store.Reads, tenant core.TenantAlias, referrals []string, limit, offset int) (map[string]store.PageOf[state.Order], error) {
 	given, _ := json.Marshal(referrals) // texts: never fails
-	rows, err := r.QueryContext(ctx, `SELECT given.value, (SELECT count(*) FROM referral_order o WHERE o.tenant = ? AND o.referral_id = given.value)
-		FROM json_each(?) given`, string(tenant), string(given))
-	totals, err := store.Collect(rows, err, "totals of orders", func(rows *sql.Rows, t *total) error { return rows.Scan(&t.referral, &t.n) })
+	rows, err := r.QueryContext(ctx, `SELECT `+totalColumns.SQL()+` FROM json_each(?2) given`, string(tenant), string(given))
+	totals, err := totalColumns.All(rows, err, "totals of orders")
 	if err != nil {
 		return nil, err
 	}
