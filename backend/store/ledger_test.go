@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -247,10 +248,14 @@ func (b bundle) agreesWithCore(t *testing.T, rewards []reward.Reward, at core.Ti
 	money := b.owned(t, at)
 	require.Equal(t, []reward.Money{{Currency: "USD", Available: available}}, money, at-now)
 	require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
+		// A server may make the transaction run again.
+		due := maps.Clone(due)
 		all, err := rewarddb.ListDue(t.Context(), tx, 100_000)
 		for _, d := range all {
-			require.True(t, d.Tenant != b.tenant || due[d.ID], d.ID)
-			delete(due, d.ID)
+			if d.Tenant == b.tenant {
+				require.True(t, due[d.ID], d.ID)
+				delete(due, d.ID)
+			}
 		}
 		// Those to be given come first, without those that have expired.
 		for id := range due {
