@@ -51,7 +51,7 @@ var ownedGroupColumns = store.Selection[ownedGroup]{
 // time; see Groups.
 func GroupsByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.SQL()+`
-		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
+		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1 AND `+earned+`
 		GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8`, string(tenant), int64(now), store.Identities(users))
 	all, err := ownedGroupColumns.All(rows, err, "reward groups of users")
 	groups := map[referral.Identity][]reward.Group{}
@@ -308,12 +308,16 @@ var groupColumns = store.Selection[reward.Group]{
 	store.Col(`sum(max(0, -(`+LeftOf("r")+`)))`, func(g *reward.Group) any { return &g.Debt }),
 }
 
+// earned is the condition that a reward r is more than the trace of one that its order
+// does not earn any more: whether there is such a trace depends on when events arrived.
+const earned = `(r.value > 0 OR r.redeemed <> 0 OR r.settled <> 0 OR r.order_key = '')`
+
 // Groups returns the sums of an account's rewards at a time, by kind, unit, source,
 // program, status and currency. A user or kind that is not empty narrows them.
 func Groups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.SQL()+`
 		FROM reward r
-		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
+		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5) AND `+earned+`
 		GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6`, string(tenant), int64(now), string(account), string(user), string(kind))
 	return groupColumns.All(rows, err, "reward groups")
 }
