@@ -51,7 +51,7 @@ var (
 	// component.
 	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
 
-	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/conversion", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/pipeline", "kith/core/text", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
+	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/conversion", "kith/core/link", "kith/core/origin", "kith/core/people", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/pipeline", "kith/core/text", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
 	parsers = []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/valyala/fastjson/..."}
 
 	prometheus = []string{
@@ -106,6 +106,7 @@ var importRules = []importRule{
 	{pkg: "kith/core/conversion", std: append([]string{"math/bits"}, pure...), kith: rules, why: purity},
 	{pkg: "kith/core/link", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/origin", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/people", std: append([]string{"crypto/sha1", "encoding/base32", "encoding/binary"}, pure...), kith: rules, why: purity},
 	{pkg: "kith/core/referral", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/event", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/reward", std: pure, kith: rules, why: purity},

@@ -1,0 +1,135 @@
+package people
+
+import (
+	"slices"
+
+	"kith/core"
+)
+
+// AuditLife is how long entries of the audit log are kept.
+const AuditLife = 400 * core.Day
+
+const (
+	// MaxAuditPage is the most entries of a page of the audit log.
+	MaxAuditPage = 100
+	// MaxAuditExport is the most entries of an export of the audit log.
+	MaxAuditExport = 10_000
+	// MaxAuditValue is the most bytes of Before and After each.
+	MaxAuditValue = 16 << 10
+)
+
+// Action is what an entry of the audit log records. Names are "subject.verb" and never
+// change.
+type Action string
+
+// The actions of people.
+const (
+	MemberInvited     Action = "member.invited"
+	InvitationRevoked Action = "invitation.revoked"
+	MemberJoined      Action = "member.joined"
+	MemberRoleChanged Action = "member.role_changed"
+	MemberRemoved     Action = "member.removed"
+	PersonSignedIn    Action = "person.signed_in"
+	PasswordChanged   Action = "person.password_changed"
+	PasswordReset     Action = "person.password_reset"
+	ResetLinkMade     Action = "person.reset_link_made"
+	TOTPEnabled       Action = "person.totp_enabled"
+	TOTPDisabled      Action = "person.totp_disabled"
+	RecoveryCodeUsed  Action = "person.recovery_code_used"
+	RecoveryRenewed   Action = "person.recovery_codes_renewed"
+	SessionRevoked    Action = "session.revoked"
+	AuditExported     Action = "audit.exported"
+)
+
+// actionTexts describe the actions in the audit log.
+var actionTexts = []struct {
+	action Action
+	text   string
+}{
+	{MemberInvited, "invited a member"},
+	{InvitationRevoked, "revoked an invitation"},
+	{MemberJoined, "joined"},
+	{MemberRoleChanged, "changed a role"},
+	{MemberRemoved, "removed a member"},
+	{PersonSignedIn, "signed in"},
+	{PasswordChanged, "changed the password"},
+	{PasswordReset, "set a new password by a reset link"},
+	{ResetLinkMade, "made a link to reset a password"},
+	{TOTPEnabled, "turned two-step sign-in on"},
+	{TOTPDisabled, "turned two-step sign-in off"},
+	{RecoveryCodeUsed, "used a recovery code"},
+	{RecoveryRenewed, "made new recovery codes"},
+	{SessionRevoked, "ended a session"},
+	{AuditExported, "exported the audit log"},
+}
+
+// Actions lists every action.
+func Actions() []Action {
+	all := make([]Action, len(actionTexts))
+	for i, a := range actionTexts {
+		all[i] = a.action
+	}
+	return all
+}
+
+// Describe returns an action as words that follow the name of the actor.
+func (a Action) Describe() string {
+	for _, known := range actionTexts {
+		if known.action == a {
+			return known.text
+		}
+	}
+	return string(a)
+}
+
+// Entry is one change in the audit log of a tenant.
+type Entry struct {
+	// Seq is the number of the entry. Later entries of a database have higher numbers.
+	Seq int64
+	At  core.Time
+	// Actor is the person who made the change, by address. It is "command line" for the
+	// operator and "API key NAME" for a caller of the API. From is the IP address.
+	Person PersonID
+	Actor  string
+	From   string
+	Action Action
+	// Subject is what was changed: the address of a member, the key of a program.
+	Subject string
+	// Before and After are JSON objects without secrets, or empty.
+	Before, After string
+	// Account and User are the user that the entry is about, if it is about one, so that
+	// an export and an erasure of that user find it.
+	Account core.AccountID
+	User    core.UserID
+}
+
+// Operator is the actor of changes by the command line.
+const Operator = "command line"
+
+// AuditFilter selects entries. The zero value selects all.
+type AuditFilter struct {
+	// Actor and Subject are compared without regard to case, and may be a part of the
+	// text.
+	Actor, Subject string
+	Action         Action
+	Span           core.Span
+	// Before is the Seq of the last entry of the page before; zero: the first page.
+	Before int64
+}
+
+const tooLong = "must be at most 254 bytes; shorten it"
+
+// Check returns an error about the field of a filter that can select nothing.
+func (f AuditFilter) Check() error {
+	switch {
+	case f.Action != "" && !slices.Contains(Actions(), f.Action):
+		return core.Invalid("action", "is not an action of the audit log; choose one of the list")
+	case len(f.Actor) > maxEmail:
+		return core.Invalid("actor", tooLong)
+	case len(f.Subject) > maxEmail:
+		return core.Invalid("subject", tooLong)
+	case f.Span.Before != 0 && f.Span.From >= f.Span.Before:
+		return core.Invalid("to", "must not be before the first day; exchange the two days")
+	}
+	return nil
+}

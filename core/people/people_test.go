@@ -1,0 +1,272 @@
+package people
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/core"
+)
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// The table of roles, written a second time: o is owner, m manager, s support, v viewer.
+func TestPermits_EachRoleAndOperation(t *testing.T) {
+	want := map[Operation]string{
+		ReadPrograms: "omsv", ReadReferrals: "omsv",
+		Moderate: "oms", WriteUsers: "oms",
+		WritePrograms: "om", EraseUsers: "om", RunImports: "om", RunExports: "om",
+		ReadIntegrations: "om", WriteIntegrations: "om", ReadMembers: "om", ReadAudit: "om",
+		WriteMembers: "o", WriteKeys: "o",
+	}
+	if len(want) != len(Operations()) {
+		t.Errorf("the test has %d operations, the table %d", len(want), len(Operations()))
+	}
+	for _, op := range Operations() {
+		for _, role := range Roles() {
+			permits := strings.Contains(want[op], string(role[0]))
+			if role.Permits(op) != permits {
+				t.Errorf("%s, %s: got %v", role, op, !permits)
+			}
+			if err := (Caller{Role: role}).Require(op); (err == nil) != permits {
+				t.Errorf("%s, %s: %v", role, op, err)
+			}
+		}
+		if Role("").Permits(op) || Role("admin").Permits(op) {
+			t.Errorf("%s: permitted without a role", op)
+		}
+	}
+	if Owner.Permits("fly") {
+		t.Error("an operation that is not in the table is permitted")
+	}
+}
+
+func TestRequire_NamesTheRolesThatMay(t *testing.T) {
+	for role, want := range map[Role]string{
+		Viewer: "your role is viewer, which does not permit to change programs; ask a member with the role owner or manager",
+		"":     "you are not a member of this tenant, which does not permit to change programs; ask a member with the role owner or manager",
+	} {
+		err := (Caller{Role: role}).Require(WritePrograms)
+		var known *core.Error
+		if !errors.As(err, &known) || known.Code != core.CodeForbidden || known.Message != want {
+			t.Errorf("%q: %v", role, err)
+		}
+	}
+}
+
+func TestRoles_ParseAndDescribe(t *testing.T) {
+	for _, role := range Roles() {
+		if got, err := ParseRole("role", string(role)); got != role || err != nil || role.Describe() == "" {
+			t.Errorf("%s: %s, %v", role, got, err)
+		}
+	}
+	if _, err := ParseRole("role", "Owner"); message(err) != "role: must be one of owner, manager, support, viewer" {
+		t.Error(err)
+	}
+}
+
+func TestHome(t *testing.T) {
+	for tenant, want := range map[core.TenantAlias]core.TenantAlias{"demo": "demo", "test_demo": "demo", "test_": "", "testdemo": "testdemo"} {
+		if got := Home(tenant); got != want {
+			t.Errorf("%s: %s", tenant, got)
+		}
+	}
+}
+
+func TestParseEmail(t *testing.T) {
+	for in, want := range map[string]string{
+		"Ann@Example.COM": "ann@example.com", " a@b ": "a@b", "a+b@x.example": "a+b@x.example", "ä@ü.example": "ä@ü.example",
+		"": "", "a": "", "@b": "", "a@": "", "a@b@c": "", "a b@c": "", "a@b\n": "a@b", "a\x00@b": "", "<a@b>": "", "a@b,c@d": "",
+		"\xff@b": "", strings.Repeat("a", 253) + "@b": "",
+	} {
+		got, err := ParseEmail("email", in)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
+func TestParseName(t *testing.T) {
+	for in, ok := range map[string]bool{"": true, " Ann Ähre ": true, "a\nb": false, "a\x7f": false, "\xff": false, strings.Repeat("a", 201): false} {
+		if got, err := ParseName("name", in); (err == nil) != ok || ok && got != strings.TrimSpace(in) {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
+func TestCheckPassword(t *testing.T) {
+	const email = "christine@example.com"
+	for password, want := range map[string]string{
+		"correct horse battery":      "",
+		"läuft nur mit ümläuten":     "",
+		"christine likes long words": "",
+		"elevenchars":                "password: must have at least 12 characters; a few words together are easy to remember",
+		"äöüäöüäöüäö":                "password: must have at least 12 characters; a few words together are easy to remember",
+		strings.Repeat("abcdé", 90):  "password: must have at most 512 bytes; shorten it",
+		"aaaabbbbccccdddd":           "password: repeats the same few characters; use more different ones",
+		"Christine@Example.com":      "password: is your mail address; choose something else",
+		"my christine@example.com!":  "password: is your mail address; choose something else",
+		"christine-christine":        "password: is your mail address; choose something else",
+		"password1234":               "password: is among the passwords that attackers try first; choose something else",
+		"Qwertyuiop123!":             "password: is among the passwords that attackers try first; choose something else",
+		"1234567890!?":               "password: is among the passwords that attackers try first; choose something else",
+		"\xff\xff correct horse":     "password: is not valid text; type it again",
+	} {
+		if got := message(CheckPassword("password", password, email)); got != want {
+			t.Errorf("%q: %q", password, got)
+		}
+	}
+}
+
+func TestSession_Valid(t *testing.T) {
+	const made = core.Time(1_700_000_000_000)
+	for _, c := range []struct {
+		name  string
+		s     Session
+		at    core.Time
+		valid bool
+	}{
+		{"at once", Session{Stage: SignedIn, Created: made, Seen: made}, made, true},
+		{"the last moment of idling", Session{Stage: SignedIn, Created: made, Seen: made}, made + SessionIdle - 1, true},
+		{"idle", Session{Stage: SignedIn, Created: made, Seen: made}, made + SessionIdle, false},
+		{"in use until its end", Session{Stage: SignedIn, Created: made, Seen: made + SessionLife - 1}, made + SessionLife - 1, true},
+		{"in use beyond its end", Session{Stage: SignedIn, Created: made, Seen: made + SessionLife - 1}, made + SessionLife, false},
+		{"waits for a code", Session{Stage: SecondFactor, Created: made, Seen: made}, made + SecondFactorLife - 1, true},
+		{"waited too long for a code", Session{Stage: SecondFactor, Created: made, Seen: made + SecondFactorLife}, made + SecondFactorLife, false},
+	} {
+		if c.s.Valid(c.at) != c.valid {
+			t.Errorf("%s: %v", c.name, !c.valid)
+		}
+	}
+	s := Session{Seen: made, Confirmed: made}
+	if s.Stale(made+SeenStep-1) || !s.Stale(made+SeenStep) {
+		t.Error("stale")
+	}
+	if !s.IsConfirmed(made+ConfirmLife-1) || s.IsConfirmed(made+ConfirmLife) {
+		t.Error("confirmed")
+	}
+}
+
+// rfcSecret is the secret of the test vectors.
+func rfcSecret() (secret TOTP) {
+	copy(secret[:], "12345678901234567890")
+	return secret
+}
+
+// The test vectors of RFC 4226, appendix D, and RFC 6238, appendix B, of whose 8 digits
+// the last 6 are compared.
+func TestTOTP_Vectors(t *testing.T) {
+	for counter, want := range []string{"755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"} {
+		if got := rfcSecret().Code(int64(counter)); got != want {
+			t.Errorf("counter %d: %s", counter, got)
+		}
+	}
+	for at, want := range map[core.Time]string{
+		59: "94287082", 1111111109: "07081804", 1111111111: "14050471", 1234567890: "89005924", 2000000000: "69279037", 20000000000: "65353130",
+	} {
+		if _, ok := rfcSecret().Verify(want[2:], at*core.Second, 0); !ok {
+			t.Errorf("time %d: refused", at)
+		}
+	}
+}
+
+func TestTOTP_Verify(t *testing.T) {
+	const now, step = 1_700_000_000 * core.Second, int64(1_700_000_000 / 30)
+	secret := rfcSecret()
+	for _, c := range []struct {
+		name, code string
+		last, want int64
+	}{
+		{"current", secret.Code(step), 0, step},
+		{"previous", secret.Code(step - 1), 0, step - 1},
+		{"next", secret.Code(step + 1), 0, step + 1},
+		{"with a space", secret.Code(step)[:3] + " " + secret.Code(step)[3:], 0, step},
+		{"too old", secret.Code(step - 2), 0, 0},
+		{"too new", secret.Code(step + 2), 0, 0},
+		{"used", secret.Code(step), step, 0},
+		{"before one that was used", secret.Code(step - 1), step, 0},
+		{"after one that was used", secret.Code(step + 1), step, step + 1},
+		{"empty", "", 0, 0},
+		{"longer", secret.Code(step) + "0", 0, 0},
+	} {
+		got, ok := secret.Verify(c.code, now, c.last)
+		if got != c.want || ok != (c.want != 0) {
+			t.Errorf("%s: %d, %v", c.name, got, ok)
+		}
+	}
+}
+
+func TestTOTP_Text(t *testing.T) {
+	if got := rfcSecret().String(); got != "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" {
+		t.Error(got)
+	}
+	if got, ok := ParseTOTP(rfcSecret().String()); got != rfcSecret() || !ok {
+		t.Error(got, ok)
+	}
+	for _, wrong := range []string{"", "GEZDGNBV", "1", rfcSecret().String() + "GEZDGNBV"} {
+		if _, ok := ParseTOTP(wrong); ok {
+			t.Errorf("%q is parsed", wrong)
+		}
+	}
+	parsed, err := url.Parse(rfcSecret().URI("Kith portal", "a+b@x.example"))
+	if err != nil || parsed.Path != "/Kith portal:a+b@x.example" || parsed.Query().Get("secret") != rfcSecret().String() || parsed.Query().Get("issuer") != "Kith portal" {
+		t.Error(parsed, err)
+	}
+}
+
+func TestRecoveryCode(t *testing.T) {
+	var entropy [RecoverySize]byte
+	for i := range entropy {
+		entropy[i] = byte(i * 37)
+	}
+	code := RecoveryCode(entropy)
+	if len(code) != 19 || code[4] != '-' || code[9] != '-' || code[14] != '-' {
+		t.Error(code)
+	}
+	plain := strings.ReplaceAll(code, "-", "")
+	for in, want := range map[string]string{
+		code: plain, strings.ToLower(code): plain, " " + strings.ReplaceAll(code, "-", " "): plain,
+		"": "", code[1:]: "", "0" + code[1:]: "", code + "2": "", "123456": "",
+	} {
+		if got := PlainRecoveryCode(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+func TestActions_AreDescribed(t *testing.T) {
+	all := Actions()
+	for i, a := range all {
+		if subject, verb, ok := strings.Cut(string(a), "."); !ok || subject == "" || verb == "" || a.Describe() == string(a) || slices.Contains(all[:i], a) {
+			t.Errorf("%s: %q", a, a.Describe())
+		}
+	}
+	if Action("x.y").Describe() != "x.y" {
+		t.Error("an action of a later version is described by its name")
+	}
+}
+
+func TestAuditFilter_Check(t *testing.T) {
+	for _, c := range []struct {
+		f    AuditFilter
+		want string
+	}{
+		{AuditFilter{}, ""},
+		{AuditFilter{Actor: "ann", Action: MemberInvited, Span: core.Span{From: 1, Before: 2}, Before: 7}, ""},
+		{AuditFilter{Action: "fly.away"}, "action: is not an action of the audit log; choose one of the list"},
+		{AuditFilter{Span: core.Span{From: 2, Before: 2}}, "to: must not be before the first day; exchange the two days"},
+		{AuditFilter{Subject: strings.Repeat("a", 255)}, "subject: must be at most 254 bytes; shorten it"},
+		{AuditFilter{Actor: strings.Repeat("a", 255)}, "actor: must be at most 254 bytes; shorten it"},
+	} {
+		if got := message(c.f.Check()); got != c.want {
+			t.Errorf("%+v: %q", c.f, got)
+		}
+	}
+}
