@@ -79,7 +79,7 @@ var (
 	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
 
 	// stores are the packages with the SQL of the backend, by subject.
-	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/orderdb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
+	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/orderdb", "kith/backend/store/peopledb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
 		"kith/backend/store/rewarddb", "kith/backend/store/secretdb", "kith/backend/store/tabledb", "kith/backend/store/tenantdb", "kith/backend/store/unit", "kith/backend/store/userdb", "kith/backend/store/webhookdb"}
 
 	// buckets is the S3 client, and its dependencies.
@@ -151,6 +151,8 @@ var importRules = []importRule{
 		tests: sqlTest, why: "it has the SQL of orders"},
 	{pkg: "kith/backend/store/jobdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/rewarddb"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of jobs and files"},
+	{pkg: "kith/backend/store/peopledb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+		tests: sqlTest, why: "it has the SQL of the portal's people"},
 	{pkg: "kith/backend/store/programdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of programs"},
 	{pkg: "kith/backend/store/referraldb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/rewarddb", "kith/backend/store/userdb"}, modules: storeModules,

@@ -41,6 +41,7 @@ var secrets = map[string][]string{
 	"api_key":              {"hash", "sealed"},
 	"webhook_subscription": {"secret", "old_secret"},
 	"gateway_key":          {"private_key"},
+	"invitation":           {"hash"},
 }
 
 // Write archives the database as of one point in time, while other processes continue

@@ -131,6 +131,14 @@ func fillRest(t *testing.T, url string) {
 		`INSERT INTO webhook_delivery (tenant, url, event_id, state, attempt, tries, due_at, created_at) VALUES ('demo', 'https://x.example/', 'e1', 'waiting', 1, 1, 9000000000000, 1)`,
 		`INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES ('demo', 'https://x.example/', 'e1', 1, 1, 1, 500, '', 'oh')`,
 		`INSERT INTO sftp_key (tenant, fingerprint, type, note, created_at) VALUES ('demo', 'SHA256:x', 'ssh-ed25519', '', 1)`,
+		`INSERT INTO person (id, email, name, password, password_at, totp, totp_on, created_at) VALUES ('p1', 'ann@example.com', 'Ann', '$argon2id$x', 1, 'sealed', 1, 1)`,
+		`INSERT INTO person_recovery (person, hash) VALUES ('p1', 'h1')`,
+		`INSERT INTO person_session (hash, id, person, stage, created_at, seen_at, confirmed_at, ip, agent) VALUES ('h2', 's1', 'p1', 'in', 1, 1, 1, '', '')`,
+		`INSERT INTO person_reset (person, hash, expires_at) VALUES ('p1', 'h3', 9000000000000)`,
+		`INSERT INTO membership (tenant, person, role, created_at) VALUES ('demo', 'p1', 'owner', 1)`,
+		`INSERT INTO invitation (tenant, id, hash, email, role, invited_by, created_at, expires_at) VALUES ('demo', 'i1', 'h4', 'ben@example.com', 'viewer', 'ann@example.com', 1, 9000000000000)`,
+		`INSERT INTO audit_entry (tenant, at, person, actor, ip, action, subject, was, became, account_id, user_id)
+			VALUES ('demo', 1, 'p1', 'ann@example.com', '192.0.2.1', 'member.invited', 'ben@example.com', '', '{"role":"viewer"}', '', '')`,
 		`INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries) VALUES ('demo', 'c', 'ANNA10', '', 0)`,
 		`INSERT INTO webhook_allowed (tenant, prefix) VALUES ('test_demo', '127.0.0.0/8')`,
 		// Text that JSON cannot represent, and text that it escapes.

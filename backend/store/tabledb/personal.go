@@ -26,7 +26,7 @@ const (
 // results of imports are files of the tenant, and do_not_track has keyed hashes.
 var personal = map[string]string{
 	"account": `tenant = ?1 AND id = ?2`, "user": `tenant = ?1 AND account_id = ?2 AND id = ?3`,
-	"analytics": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "reward": ofUser,
+	"analytics": ofUser, "audit_entry": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "reward": ofUser,
 	"referral": ofReferrals, "fuel_due": `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`,
 	"referral_order": `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`,
 	"order_replay":   ofUser, "order_event": `tenant = ?1 AND event_id IN (SELECT id FROM event WHERE ` + ofUser + `)`,
@@ -37,7 +37,7 @@ var personal = map[string]string{
 	"webhook_event":  ofEvents,
 
 	"api_key": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
-	"intake_cursor": "", "job": "", "job_part": "", "master_key": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "schema_version": "", "secure_mode": "",
+	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "schema_version": "", "secure_mode": "",
 	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "visit_batch": "", "webhook_allowed": "", "webhook_attempt": "",
 	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "",
 }

@@ -107,6 +107,7 @@ var userErasure = []string{
 	goneIn("UPDATE", "reward", `user_id = hit.who`, `reward t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("event"),
 	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
+	goneIn("UPDATE", "audit_entry", `subject = '', was = '', became = '', user_id = hit.who`, `audit_entry t ON t.user_id <> '' AND `+ofGone("t", "account_id", "user_id")),
 	goneFrom("code"),
 	`DELETE FROM user WHERE +tenant = ?1 AND seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
 }

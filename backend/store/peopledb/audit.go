@@ -1,0 +1,81 @@
+package peopledb
+
+import (
+	"context"
+	"strings"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/people"
+)
+
+var entryColumns = store.Selection[people.Entry]{
+	store.Col(`seq`, func(e *people.Entry) any { return &e.Seq }),
+	store.Col(`at`, func(e *people.Entry) any { return &e.At }),
+	store.Col(`person`, func(e *people.Entry) any { return &e.Person }),
+	store.Col(`actor`, func(e *people.Entry) any { return &e.Actor }),
+	store.Col(`ip`, func(e *people.Entry) any { return &e.From }),
+	store.Col(`action`, func(e *people.Entry) any { return &e.Action }),
+	store.Col(`subject`, func(e *people.Entry) any { return &e.Subject }),
+	store.Col(`was`, func(e *people.Entry) any { return &e.Before }),
+	store.Col(`became`, func(e *people.Entry) any { return &e.After }),
+	store.Col(`account_id`, func(e *people.Entry) any { return &e.Account }),
+	store.Col(`user_id`, func(e *people.Entry) any { return &e.User }),
+}
+
+// Audit adds an entry to the audit log of a tenant, at the time of the transaction.
+func Audit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, e people.Entry) error {
+	return tx.Exec(ctx, "audit", `INSERT INTO audit_entry (tenant, at, person, actor, ip, action, subject, was, became, account_id, user_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, string(tenant), int64(tx.Now), string(e.Person), e.Actor, e.From, string(e.Action), e.Subject,
+		e.Before, e.After, string(e.Account), string(e.User))
+}
+
+// AuditPerson adds an entry about a person to the audit logs of all tenants of the person.
+func AuditPerson(ctx context.Context, tx *store.Tx, id people.PersonID, e people.Entry) error {
+	all, err := Memberships(ctx, tx.Reads, id)
+	for _, m := range all {
+		if err == nil {
+			err = Audit(ctx, tx, m.Tenant, e)
+		}
+	}
+	return err
+}
+
+// Entries returns up to limit entries of the audit log of a tenant, newest first.
+func Entries(ctx context.Context, r store.Reads, tenant core.TenantAlias, f people.AuditFilter, limit int) ([]people.Entry, error) {
+	query, args := entriesOf(f)
+	args[0], args[len(args)-1] = string(tenant), limit
+	rows, err := r.QueryContext(ctx, query, args...)
+	return entryColumns.All(rows, err, "audit log")
+}
+
+// entriesOf returns the statement that selects a page of entries, and its arguments. The
+// first argument is the tenant, the last the limit; both are to be set.
+func entriesOf(f people.AuditFilter) (query string, args []any) {
+	var w store.Where
+	if f.Before != 0 {
+		w.Require(`seq < ?`, f.Before)
+	}
+	if f.Action != "" {
+		w.Require(`action = ?`, string(f.Action))
+	}
+	contains := func(column, part string) {
+		if part != "" {
+			w.Require(`lower(`+column+`) LIKE ? ESCAPE '\'`, `%`+escaped.Replace(strings.ToLower(part))+`%`)
+		}
+	}
+	contains(`actor`, f.Actor)
+	contains(`subject`, f.Subject)
+	w.Span(`at`, f.Span)
+	return `SELECT ` + entryColumns.SQL() + ` FROM audit_entry WHERE tenant = ? AND ` + w.SQL() + `
+		ORDER BY seq DESC LIMIT ?`, append(w.ArgsFor(""), 0)
+}
+
+// escaped escapes the wildcards of LIKE.
+var escaped = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// DeleteOldEntries removes up to limit entries that are older than a time.
+func DeleteOldEntries(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
+	return tx.Count(ctx, "delete old audit entries", `DELETE FROM audit_entry WHERE seq IN (SELECT seq FROM audit_entry WHERE at < ? ORDER BY at LIMIT ?)`,
+		int64(before), limit)
+}

@@ -1,0 +1,152 @@
+package peopledb
+
+import (
+	"context"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/people"
+)
+
+// Member is a person with a role in a tenant.
+type Member struct {
+	Person people.PersonID
+	Email  string
+	Name   string
+	Role   people.Role
+	// TOTP is true if the person signs in with two steps.
+	TOTP bool
+	// Joined is when the person became a member, SignedIn when the person last signed in;
+	// zero is never.
+	Joined, SignedIn core.Time
+}
+
+var memberColumns = store.Selection[Member]{
+	store.Col(`p.id`, func(m *Member) any { return &m.Person }),
+	store.Col(`p.email`, func(m *Member) any { return &m.Email }),
+	store.Col(`p.name`, func(m *Member) any { return &m.Name }),
+	store.Col(`m.role`, func(m *Member) any { return &m.Role }),
+	store.Col(`p.totp_on`, func(m *Member) any { return &m.TOTP }),
+	store.Col(`m.created_at`, func(m *Member) any { return &m.Joined }),
+	store.Col(`coalesce(p.signed_in_at, 0)`, func(m *Member) any { return &m.SignedIn }),
+}
+
+// Members returns the members of a tenant by address. The tenant is a people.Home.
+func Members(ctx context.Context, r store.Reads, home core.TenantAlias) ([]Member, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+memberColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
+		WHERE m.tenant = ? ORDER BY p.email LIMIT ?`, string(home), people.MaxMembers)
+	return memberColumns.All(rows, err, "members")
+}
+
+// FindMember returns one member of a tenant; ok is false if the person is none.
+func FindMember(ctx context.Context, r store.Reads, home core.TenantAlias, id people.PersonID) (m Member, ok bool, err error) {
+	ok, err = memberColumns.One(r.QueryRowContext(ctx, `SELECT `+memberColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
+		WHERE m.tenant = ? AND m.person = ?`, string(home), string(id)), "member", &m)
+	return m, ok, err
+}
+
+// CountMembers returns how many members a tenant has, and how many of them are owners.
+// Rows of people who do not exist do not count.
+func CountMembers(ctx context.Context, r store.Reads, home core.TenantAlias) (members, owners int, err error) {
+	var n counts
+	_, err = countColumns.One(r.QueryRowContext(ctx, `SELECT `+countColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
+		WHERE m.tenant = ?`, string(home)), "count members", &n)
+	return n.members, n.owners, err
+}
+
+type counts struct{ members, owners int }
+
+var countColumns = store.Selection[counts]{
+	store.Col(`count(*)`, func(n *counts) any { return &n.members }),
+	store.Col(`coalesce(sum(m.role = 'owner'), 0)`, func(n *counts) any { return &n.owners }),
+}
+
+// PutMember gives a person a role in a tenant.
+func PutMember(ctx context.Context, tx *store.Tx, home core.TenantAlias, id people.PersonID, role people.Role) error {
+	return tx.Exec(ctx, "put member", `INSERT INTO membership (tenant, person, role, created_at) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT (tenant, person) DO UPDATE SET role = ?3`, string(home), string(id), string(role), int64(tx.Now))
+}
+
+// DeleteMember ends the membership of a person in a tenant.
+func DeleteMember(ctx context.Context, tx *store.Tx, home core.TenantAlias, id people.PersonID) error {
+	return tx.Exec(ctx, "delete member", `DELETE FROM membership WHERE tenant = ? AND person = ?`, string(home), string(id))
+}
+
+// Membership is a tenant of a person.
+type Membership struct {
+	Tenant core.TenantAlias
+	Role   people.Role
+	// Test is true if the tenant has a test tenant.
+	Test bool
+}
+
+var membershipColumns = store.Selection[Membership]{
+	store.Col(`m.tenant`, func(m *Membership) any { return &m.Tenant }),
+	store.Col(`m.role`, func(m *Membership) any { return &m.Role }),
+	store.Col(`EXISTS (SELECT 1 FROM tenant x WHERE x.alias = 'test_' || m.tenant)`, func(m *Membership) any { return &m.Test }),
+}
+
+// Memberships returns the tenants of a person in alphabetical order.
+func Memberships(ctx context.Context, r store.Reads, id people.PersonID) ([]Membership, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+membershipColumns.SQL()+` FROM membership m
+		WHERE m.person = ? AND `+store.TenantExists("m")+` ORDER BY m.tenant LIMIT ?`, string(id), people.MaxTenants)
+	return membershipColumns.All(rows, err, "memberships")
+}
+
+// Invitation is an open invitation to a tenant.
+type Invitation struct {
+	Tenant core.TenantAlias
+	ID     string
+	Email  string
+	Role   people.Role
+	// By is who invited, as the audit log names them.
+	By               string
+	Created, Expires core.Time
+}
+
+var invitationColumns = store.Selection[Invitation]{
+	store.Col(`i.tenant`, func(i *Invitation) any { return &i.Tenant }),
+	store.Col(`i.id`, func(i *Invitation) any { return &i.ID }),
+	store.Col(`i.email`, func(i *Invitation) any { return &i.Email }),
+	store.Col(`i.role`, func(i *Invitation) any { return &i.Role }),
+	store.Col(`i.invited_by`, func(i *Invitation) any { return &i.By }),
+	store.Col(`i.created_at`, func(i *Invitation) any { return &i.Created }),
+	store.Col(`i.expires_at`, func(i *Invitation) any { return &i.Expires }),
+}
+
+// Invitations returns the invitations of a tenant that have not expired, by address.
+func Invitations(ctx context.Context, r store.Reads, home core.TenantAlias, now core.Time) ([]Invitation, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+invitationColumns.SQL()+` FROM invitation i
+		WHERE i.tenant = ? AND i.expires_at > ? ORDER BY i.email LIMIT ?`, string(home), int64(now), people.MaxInvitations)
+	return invitationColumns.All(rows, err, "invitations")
+}
+
+// FindInvitation returns the invitation whose link has a hash and has not expired; ok is
+// false if there is none.
+func FindInvitation(ctx context.Context, r store.Reads, hash string, now core.Time) (i Invitation, ok bool, err error) {
+	ok, err = invitationColumns.One(r.QueryRowContext(ctx, `SELECT `+invitationColumns.SQL()+` FROM invitation i
+		WHERE i.hash = ? AND i.expires_at > ? AND `+store.TenantExists("i"), hash, int64(now)), "invitation", &i)
+	return i, ok, err
+}
+
+// PutInvitation stores an invitation. It replaces an earlier one of the same address.
+func PutInvitation(ctx context.Context, tx *store.Tx, hash string, i Invitation) error {
+	return tx.Exec(ctx, "put invitation", `INSERT INTO invitation (tenant, id, hash, email, role, invited_by, created_at, expires_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+		ON CONFLICT (tenant, email) DO UPDATE SET id = ?2, hash = ?3, role = ?5, invited_by = ?6, created_at = ?7, expires_at = ?8`,
+		string(i.Tenant), i.ID, hash, i.Email, string(i.Role), i.By, int64(i.Created), int64(i.Expires))
+}
+
+// TakeInvitation removes an invitation of a tenant and returns it; ok is false if there is
+// none.
+func TakeInvitation(ctx context.Context, tx *store.Tx, home core.TenantAlias, id string) (i Invitation, ok bool, err error) {
+	ok, err = invitationColumns.One(tx.QueryRowContext(ctx, `DELETE FROM invitation AS i WHERE i.tenant = ? AND i.id = ? RETURNING `+invitationColumns.SQL(),
+		string(home), id), "take invitation", &i)
+	return i, ok, err
+}
+
+// DeleteOldInvitations removes up to limit invitations that expired before a time.
+func DeleteOldInvitations(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
+	return tx.Count(ctx, "delete expired invitations", `DELETE FROM invitation WHERE (tenant, id) IN (
+		SELECT tenant, id FROM invitation WHERE expires_at < ? LIMIT ?)`, int64(before), limit)
+}
