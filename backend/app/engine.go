@@ -8,6 +8,7 @@ import (
 	"kith/backend/app/callers"
 	"kith/backend/app/events"
 	"kith/backend/app/jobs"
+	"kith/backend/app/members"
 	"kith/backend/app/orders"
 	"kith/backend/app/payments"
 	"kith/backend/app/pipelines"
@@ -33,6 +34,13 @@ type Engine struct {
 	SFTPKeys  tenants.SFTPKeys
 	Origins   tenants.Origins
 	MasterKey tenants.MasterKey
+
+	// The people who work in the portal.
+	SignIns  members.SignIns
+	Profiles members.Profiles
+	Members  members.Members
+	Resets   members.Resets
+	Audits   members.Audits
 
 	// Users, and their referrals.
 	Identification users.Identification
@@ -75,6 +83,7 @@ func New(shared base.Base) *Engine {
 	b := &shared
 	e := &Engine{Base: b}
 	e.addCallers(b)
+	e.addPeople(b)
 	e.addUsers(b)
 	e.addRewards(b)
 	e.addJobs(b)
@@ -87,6 +96,14 @@ func (e *Engine) addCallers(b *base.Base) {
 	e.APIKeys.Base, e.SFTPKeys.Base, e.Origins.Base, e.MasterKey.Base = b, b, b, b
 	e.Tenants = tenants.Tenants{Base: b, APIKeys: &e.APIKeys}
 	e.Callers.Base, e.Callers.APIKeys = b, &e.APIKeys
+}
+
+func (e *Engine) addPeople(b *base.Base) {
+	e.SignIns = members.SignIns{Base: b, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now)}
+	e.Profiles = members.Profiles{Base: b, SignIns: &e.SignIns}
+	e.Members = members.Members{Base: b, SignIns: &e.SignIns}
+	e.Resets = members.Resets{Base: b, SignIns: &e.SignIns}
+	e.Audits.Base = b
 }
 
 func (e *Engine) addUsers(b *base.Base) {

@@ -101,3 +101,13 @@ func (l *Limiter) advance() float64 {
 	}
 	return float64(now%60_000) / 60_000
 }
+
+// Network returns the network of an address as text, or "" for an address that is not
+// public.
+func Network(a netip.Addr) string {
+	of, counted := network(a)
+	if !counted {
+		return ""
+	}
+	return of.String()
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/backend/app/events"
+	"kith/backend/app/members"
 	"kith/backend/app/statistics"
 	"kith/backend/app/webhooks"
 )
@@ -14,16 +15,18 @@ import (
 // forgetEvery is how often records that have become too old are removed.
 const forgetEvery = time.Hour
 
-// NewForget returns the worker that removes webhook deliveries, and records of event
-// calls and of batches of visits, that are older than their retention time.
-func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, log *slog.Logger) *Worker {
+// NewForget returns the worker that removes webhook deliveries, records of event calls and
+// of batches of visits, sign-ins and entries of the audit log that are older than their
+// retention time.
+func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, audits *members.Audits, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
 		deliveries, err := d.Forget(ctx)
 		calls, callsErr := ev.ForgetCalls(ctx)
 		batches, batchesErr := a.ForgetBatches(ctx)
-		if deliveries+calls+batches > 0 {
-			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches)
+		portal, portalErr := audits.Forget(ctx)
+		if deliveries+calls+batches+portal > 0 {
+			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal)
 		}
-		return errors.Join(err, callsErr, batchesErr)
+		return errors.Join(err, callsErr, batchesErr, portalErr)
 	})
 }

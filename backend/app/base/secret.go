@@ -53,5 +53,8 @@ func GatewayPlace(tenant core.TenantAlias, public string) string {
 // PipelinePlace returns the place of the sealed secrets of a tenant's pipeline.
 func PipelinePlace(tenant core.TenantAlias) string { return "tenant/" + string(tenant) + "/pipeline" }
 
+// TOTPPlace returns the place of the sealed secret of a person's authenticator app.
+func TOTPPlace(person string) string { return "person/" + person + "/totp" }
+
 // SigningKeyPlace returns the place of the sealed private half of a webhook signing key.
 func SigningKeyPlace(id string) string { return "webhook/key/" + id }

@@ -30,6 +30,7 @@ var secretKinds = []struct {
 	{secretdb.PipelineSecrets, pipelinePlace},
 	{secretdb.OldPipelineSecrets, pipelinePlace},
 	{secretdb.SigningSecrets, func(s secretdb.Secret) string { return base.SigningKeyPlace(s.Name) }},
+	{secretdb.TOTPSecrets, func(s secretdb.Secret) string { return base.TOTPPlace(s.Name) }},
 }
 
 func pipelinePlace(s secretdb.Secret) string { return base.PipelinePlace(s.Tenant) }

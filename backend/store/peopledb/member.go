@@ -105,13 +105,13 @@ type Invitation struct {
 }
 
 var invitationColumns = store.Selection[Invitation]{
-	store.Col(`i.tenant`, func(i *Invitation) any { return &i.Tenant }),
-	store.Col(`i.id`, func(i *Invitation) any { return &i.ID }),
-	store.Col(`i.email`, func(i *Invitation) any { return &i.Email }),
-	store.Col(`i.role`, func(i *Invitation) any { return &i.Role }),
-	store.Col(`i.invited_by`, func(i *Invitation) any { return &i.By }),
-	store.Col(`i.created_at`, func(i *Invitation) any { return &i.Created }),
-	store.Col(`i.expires_at`, func(i *Invitation) any { return &i.Expires }),
+	store.Col(`tenant`, func(i *Invitation) any { return &i.Tenant }),
+	store.Col(`id`, func(i *Invitation) any { return &i.ID }),
+	store.Col(`email`, func(i *Invitation) any { return &i.Email }),
+	store.Col(`role`, func(i *Invitation) any { return &i.Role }),
+	store.Col(`invited_by`, func(i *Invitation) any { return &i.By }),
+	store.Col(`created_at`, func(i *Invitation) any { return &i.Created }),
+	store.Col(`expires_at`, func(i *Invitation) any { return &i.Expires }),
 }
 
 // Invitations returns the invitations of a tenant that have not expired, by address.
@@ -140,7 +140,7 @@ func PutInvitation(ctx context.Context, tx *store.Tx, hash string, i Invitation)
 // TakeInvitation removes an invitation of a tenant and returns it; ok is false if there is
 // none.
 func TakeInvitation(ctx context.Context, tx *store.Tx, home core.TenantAlias, id string) (i Invitation, ok bool, err error) {
-	ok, err = invitationColumns.One(tx.QueryRowContext(ctx, `DELETE FROM invitation AS i WHERE i.tenant = ? AND i.id = ? RETURNING `+invitationColumns.SQL(),
+	ok, err = invitationColumns.One(tx.QueryRowContext(ctx, `DELETE FROM invitation WHERE tenant = ? AND id = ? RETURNING `+invitationColumns.SQL(),
 		string(home), id), "take invitation", &i)
 	return i, ok, err
 }

@@ -128,6 +128,10 @@ var (
 		"webhook signing keys", `SELECT '' AS tenant, id AS name, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
 		`UPDATE webhook_key SET sealed = ?4 WHERE ?1 = '' AND id = ?2 AND sealed = ?3`,
 	}
+	TOTPSecrets = Kind{
+		"authenticator apps", `SELECT '' AS tenant, id AS name, totp AS sealed FROM person WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
+		`UPDATE person SET totp = ?4 WHERE ?1 = '' AND id = ?2 AND totp = ?3`,
+	}
 )
 
 // List returns up to limit secrets of a kind, of all tenants, in the order of tenant and

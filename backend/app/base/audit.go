@@ -1,0 +1,55 @@
+package base
+
+import (
+	"context"
+	"encoding/json"
+
+	"kith/backend/store"
+	"kith/backend/store/peopledb"
+	"kith/core"
+	"kith/core/people"
+)
+
+// Change is what a member changed, for the audit log.
+type Change struct {
+	Action people.Action
+	// Subject names what was changed, such as the key of a program.
+	Subject string
+	// Before and After become JSON objects. Nil is left out. They must have no secrets.
+	Before, After map[string]any
+	// Account and User are the user that the change is about, if it is about one.
+	Account core.AccountID
+	User    core.UserID
+}
+
+// Audit adds a change that a member made to the audit log of the member's tenant. It
+// belongs to the transaction that makes the change.
+func Audit(ctx context.Context, tx *store.Tx, c people.Caller, change Change) error {
+	e, err := change.Entry(c.Person, c.Email, c.From)
+	if err != nil {
+		return err
+	}
+	return peopledb.Audit(ctx, tx, c.Tenant, e)
+}
+
+// Entry returns a change as an entry of the audit log, made by a person from an address.
+func (c Change) Entry(person people.PersonID, actor, from string) (e people.Entry, err error) {
+	e = people.Entry{Person: person, Actor: actor, From: from, Action: c.Action, Subject: c.Subject, Account: c.Account, User: c.User}
+	if e.Before, err = auditValue(c.Before); err == nil {
+		e.After, err = auditValue(c.After)
+	}
+	return e, err
+}
+
+// auditValue returns a value as JSON. One that is larger than people.MaxAuditValue is
+// replaced by its size.
+func auditValue(v map[string]any) (string, error) {
+	if v == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(v)
+	if err == nil && len(text) > people.MaxAuditValue {
+		text, err = json.Marshal(map[string]any{"omittedBytes": len(text)})
+	}
+	return string(text), err
+}

@@ -1,0 +1,108 @@
+// Package members has the use cases of the people who work in the portal: they sign in,
+// manage their own profile, invite and remove members of a tenant, and read the audit log.
+// Each use case that acts in a tenant takes a people.Caller and requires an operation of
+// the caller's role.
+package members
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/netip"
+	"time"
+
+	"kith/backend/app/base"
+	"kith/backend/guess"
+	"kith/core"
+	"kith/core/people"
+)
+
+// Visitor is the sender of a request.
+type Visitor struct {
+	// Address is the visitor's IP address; the zero Addr if it is unknown.
+	Address netip.Addr
+	// Agent is the name that the browser gives itself.
+	Agent string
+}
+
+// from returns the visitor's address as it is stored.
+func (v Visitor) from() string {
+	if !v.Address.IsValid() {
+		return ""
+	}
+	return v.Address.Unmap().WithZone("").String()
+}
+
+// maxAgent limits the stored name of a browser, in bytes.
+const maxAgent = 200
+
+func (v Visitor) agent() string {
+	return string([]rune(v.Agent[:min(len(v.Agent), maxAgent)]))
+}
+
+const (
+	// failuresHere and failuresAnywhere are how many wrong passwords or codes a person's
+	// address may get within failureWindow, from one network and from all. An attacker
+	// elsewhere cannot lock a person out with few attempts.
+	failuresHere, failuresAnywhere = 10, 100
+	failureWindow                  = 15 * time.Minute
+	// failuresOfNetwork is how many wrong passwords or codes a network may send in a
+	// minute, for all addresses together.
+	failuresOfNetwork = 30
+)
+
+// Limits bounds wrong passwords and codes in this process.
+type Limits struct {
+	networks       *guess.Limiter
+	here, anywhere *guess.Names
+}
+
+// NewLimits returns limits without any failure.
+func NewLimits(now func() core.Time) *Limits {
+	clock := func() time.Time { return time.UnixMilli(int64(now())) }
+	return &Limits{
+		networks: guess.New(failuresOfNetwork, clock),
+		here:     guess.NewNames(failuresHere, failureWindow, clock), anywhere: guess.NewNames(failuresAnywhere, failureWindow, clock),
+	}
+}
+
+// here is the name under which failures on a person's address from one network count.
+func here(v Visitor, email string) string { return guess.Network(v.Address) + " " + email }
+
+// admit returns an error if a visitor may not try a password or code of the person with
+// an address now. It does not depend on whether there is such a person.
+func (l *Limits) admit(v Visitor, email string) error {
+	if l.networks.Exhausted(v.Address) || l.here.Exhausted(here(v, email)) || l.anywhere.Exhausted(email) {
+		return &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait 15 minutes, or ask for a link to reset the password"}
+	}
+	return nil
+}
+
+func (l *Limits) fail(v Visitor, email string) {
+	l.networks.Count(v.Address, 1)
+	l.here.Fail(here(v, email))
+	l.anywhere.Fail(email)
+}
+
+func (l *Limits) succeed(v Visitor, email string) {
+	l.here.Succeed(here(v, email))
+	l.anywhere.Succeed(email)
+}
+
+// makeToken returns a new secret of 256 random bits, for a cookie or a link.
+func makeToken(b *base.Base) string {
+	var raw [32]byte
+	b.Entropy(raw[:])
+	return base64.RawURLEncoding.EncodeToString(raw[:])
+}
+
+// tokenHash returns the hash under which a token is stored.
+func tokenHash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// OperatorOf returns the operator, who uses the command line, as a caller in a tenant.
+func OperatorOf(tenant core.TenantAlias) people.Caller {
+	return people.Caller{Email: people.Operator, Tenant: tenant, Role: people.Owner}
+}

@@ -1,0 +1,326 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/backend/store/peopledb"
+	"kith/backend/store/tenantdb"
+	"kith/core"
+	"kith/core/people"
+)
+
+// Members manages who is a member of a tenant. A live tenant and its test tenant have the
+// same members; changes are in the audit log of the live tenant.
+type Members struct {
+	*base.Base
+	SignIns *SignIns
+}
+
+// List returns the members and the open invitations of the caller's tenant.
+func (ms *Members) List(ctx context.Context, c people.Caller) (members []peopledb.Member, open []peopledb.Invitation, err error) {
+	if err := c.Require(people.ReadMembers); err != nil {
+		return nil, nil, err
+	}
+	home := people.Home(c.Tenant)
+	if members, err = peopledb.Members(ctx, ms.DB.Reads, home); err != nil {
+		return nil, nil, err
+	}
+	open, err = peopledb.Invitations(ctx, ms.DB.Reads, home, ms.Now())
+	return members, open, err
+}
+
+// atHome returns the caller in the tenant that has the members.
+func atHome(c people.Caller) people.Caller {
+	c.Tenant = people.Home(c.Tenant)
+	return c
+}
+
+// Invite makes a link with which the person with an address joins the caller's tenant, and
+// returns the token of the link, which cannot be read again. An earlier invitation of the
+// same address is replaced.
+func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role string) (i peopledb.Invitation, token string, err error) {
+	if err := c.Require(people.WriteMembers); err != nil {
+		return i, "", err
+	}
+	c = atHome(c)
+	email, err = people.ParseEmail("email", email)
+	as, roleErr := people.ParseRole("role", role)
+	if err := errors.Join(err, roleErr); err != nil {
+		return i, "", err
+	}
+	token = makeToken(ms.Base)
+	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		if _, err := tenantdb.Find(ctx, tx.Reads, c.Tenant); err != nil {
+			return err
+		}
+		if p, ok, err := peopledb.FindByEmail(ctx, tx.Reads, email); err != nil {
+			return err
+		} else if ok {
+			if _, ok, err := peopledb.FindMember(ctx, tx.Reads, c.Tenant, p.ID); err != nil || ok {
+				return or(err, &core.Error{Code: core.CodeConflict, Field: "email", Message: "is a member already; change the role of " + email + " instead"})
+			}
+		}
+		open, err := peopledb.Invitations(ctx, tx.Reads, c.Tenant, tx.Now)
+		if err != nil {
+			return err
+		}
+		if len(open) >= people.MaxInvitations {
+			return core.Invalid("email", "cannot be invited: a tenant has at most "+strconv.Itoa(people.MaxInvitations)+" open invitations; revoke one first")
+		}
+		i = peopledb.Invitation{Tenant: c.Tenant, ID: ms.IDAt(tx.Now), Email: email, Role: as, By: c.Email, Created: tx.Now, Expires: tx.Now + people.InvitationLife}
+		if err := peopledb.PutInvitation(ctx, tx, tokenHash(token), i); err != nil {
+			return err
+		}
+		return base.Audit(ctx, tx, c, base.Change{Action: people.MemberInvited, Subject: email, After: map[string]any{"role": as}})
+	})
+	return i, token, err
+}
+
+// RevokeInvitation makes the link of an invitation invalid.
+func (ms *Members) RevokeInvitation(ctx context.Context, c people.Caller, id string) error {
+	if err := c.Require(people.WriteMembers); err != nil {
+		return err
+	}
+	c = atHome(c)
+	return ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		i, ok, err := peopledb.TakeInvitation(ctx, tx, c.Tenant, id)
+		if err != nil || !ok {
+			return or(err, core.NotFound("the invitation was accepted or revoked already"))
+		}
+		return base.Audit(ctx, tx, c, base.Change{Action: people.InvitationRevoked, Subject: i.Email, Before: map[string]any{"role": i.Role}})
+	})
+}
+
+// Invited is an invitation as its recipient sees it.
+type Invited struct {
+	peopledb.Invitation
+	// Known is true if the person has a password already, and joins by signing in.
+	Known bool
+}
+
+// FindInvitation returns the invitation of a link.
+func (ms *Members) FindInvitation(ctx context.Context, token string) (i Invited, err error) {
+	found, ok, err := peopledb.FindInvitation(ctx, ms.DB.Reads, tokenHash(token), ms.Now())
+	if err != nil || !ok {
+		return i, or(err, usedInvitation())
+	}
+	i.Invitation = found
+	_, i.Known, err = peopledb.FindByEmail(ctx, ms.DB.Reads, found.Email)
+	return i, err
+}
+
+func usedInvitation() error {
+	return core.NotFound("the invitation was used, revoked or has expired; ask an owner for another one")
+}
+
+// Accept creates the person whom a link invited, with a name and a password, and begins a
+// session.
+func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password string) (session string, err error) {
+	i, err := ms.FindInvitation(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	name, err = people.ParseName("name", name)
+	if err := errors.Join(err, people.CheckPassword("password", password, i.Email)); err != nil {
+		return "", err
+	}
+	hash, err := ms.SignIns.Passwords.hash(ctx, password)
+	if err != nil {
+		return "", err
+	}
+	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		p := peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: i.Email, Name: name, Password: hash}
+		added, err := peopledb.Insert(ctx, tx, p)
+		if err != nil || !added {
+			return or(err, &core.Error{Code: core.CodeConflict, Field: "password", Message: "cannot be set: you have one already; sign in with it, then open the invitation again"})
+		}
+		if err := ms.join(ctx, tx, v, p, token); err != nil {
+			return err
+		}
+		session, err = ms.SignIns.begin(ctx, tx, v, p, people.SignedIn)
+		return err
+	})
+	return session, err
+}
+
+// AcceptAs makes the person of a session a member of the tenant of a link.
+func (ms *Members) AcceptAs(ctx context.Context, v Visitor, s Seat, token string) (tenant core.TenantAlias, err error) {
+	i, err := ms.FindInvitation(ctx, token)
+	if err != nil {
+		return "", err
+	}
+	if !s.SignedIn() {
+		return "", expired()
+	}
+	if i.Email != s.Person.Email {
+		return "", &core.Error{Code: core.CodeForbidden, Message: "the invitation is for " + i.Email + ", and you are signed in as " + s.Person.Email + "; sign out first"}
+	}
+	return i.Tenant, ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error { return ms.join(ctx, tx, v, s.Person, token) })
+}
+
+// join uses an invitation up and makes a person a member of its tenant.
+func (ms *Members) join(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, token string) error {
+	i, ok, err := peopledb.FindInvitation(ctx, tx.Reads, tokenHash(token), tx.Now)
+	if err != nil || !ok {
+		return or(err, usedInvitation())
+	}
+	if _, _, err := peopledb.TakeInvitation(ctx, tx, i.Tenant, i.ID); err != nil {
+		return err
+	}
+	if err := ms.checkRoom(ctx, tx, i.Tenant, p.ID); err != nil {
+		return err
+	}
+	if err := peopledb.PutMember(ctx, tx, i.Tenant, p.ID, i.Role); err != nil {
+		return err
+	}
+	c := people.Caller{Person: p.ID, Email: p.Email, Tenant: i.Tenant, Role: i.Role, From: v.from()}
+	return base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: p.Email, After: map[string]any{"role": i.Role, "invitedBy": i.By}})
+}
+
+// checkRoom returns an error if a tenant or a person has too many memberships for one
+// more.
+func (ms *Members) checkRoom(ctx context.Context, tx *store.Tx, home core.TenantAlias, id people.PersonID) error {
+	n, _, err := peopledb.CountMembers(ctx, tx.Reads, home)
+	if err != nil {
+		return err
+	}
+	of, err := peopledb.Memberships(ctx, tx.Reads, id)
+	switch {
+	case err != nil:
+		return err
+	case n >= people.MaxMembers:
+		return core.Invalid("email", "cannot be added: a tenant has at most "+strconv.Itoa(people.MaxMembers)+" members; remove one first")
+	case len(of) >= people.MaxTenants:
+		return core.Invalid("email", "cannot be added: a person is a member of at most "+strconv.Itoa(people.MaxTenants)+" tenants; ask an owner of another one to remove you")
+	}
+	return nil
+}
+
+// Create adds a person with a password and makes them a member of the caller's tenant,
+// without an invitation. It returns false if a person with this address exists; then
+// nothing is changed. `kith dev` makes its first owner so.
+func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, password string, role people.Role) (created bool, err error) {
+	if err := c.Require(people.WriteMembers); err != nil {
+		return false, err
+	}
+	c = atHome(c)
+	if email, err = people.ParseEmail("email", email); err != nil {
+		return false, err
+	}
+	if _, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email); err != nil || ok {
+		return false, err
+	}
+	if err := people.CheckPassword("password", password, email); err != nil {
+		return false, err
+	}
+	hash, err := ms.SignIns.Passwords.hash(ctx, password)
+	if err != nil {
+		return false, err
+	}
+	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		p := peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: email, Name: name, Password: hash}
+		if created, err = peopledb.Insert(ctx, tx, p); err != nil || !created {
+			return err
+		}
+		if err := peopledb.PutMember(ctx, tx, c.Tenant, p.ID, role); err != nil {
+			return err
+		}
+		return base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: email, After: map[string]any{"role": role}})
+	})
+	return created, err
+}
+
+// ChangeRole gives a member of the caller's tenant another role. The last owner stays one.
+func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.PersonID, role string) error {
+	if err := c.Require(people.WriteMembers); err != nil {
+		return err
+	}
+	as, err := people.ParseRole("role", role)
+	if err != nil {
+		return err
+	}
+	c = atHome(c)
+	return ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		m, err := ms.member(ctx, tx, c, id)
+		if err != nil || m.Role == as {
+			return err
+		}
+		if err := ms.keepsOwner(ctx, tx, c, m); err != nil {
+			return err
+		}
+		if err := peopledb.PutMember(ctx, tx, c.Tenant, id, as); err != nil {
+			return err
+		}
+		return base.Audit(ctx, tx, c, base.Change{
+			Action: people.MemberRoleChanged, Subject: m.Email, Before: map[string]any{"role": m.Role}, After: map[string]any{"role": as},
+		})
+	})
+}
+
+// Remove ends the membership of a person in the caller's tenant. The last owner stays. A
+// person who is a member of no other tenant is deleted.
+func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.PersonID) error {
+	if err := c.Require(people.WriteMembers); err != nil {
+		return err
+	}
+	c = atHome(c)
+	return ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		m, err := ms.member(ctx, tx, c, id)
+		if err != nil {
+			return err
+		}
+		if err := ms.keepsOwner(ctx, tx, c, m); err != nil {
+			return err
+		}
+		if err := peopledb.DeleteMember(ctx, tx, c.Tenant, id); err != nil {
+			return err
+		}
+		if _, err := peopledb.DeleteLonely(ctx, tx, id); err != nil {
+			return err
+		}
+		return base.Audit(ctx, tx, c, base.Change{Action: people.MemberRemoved, Subject: m.Email, Before: map[string]any{"role": m.Role}})
+	})
+}
+
+func (ms *Members) member(ctx context.Context, tx *store.Tx, c people.Caller, id people.PersonID) (peopledb.Member, error) {
+	m, ok, err := peopledb.FindMember(ctx, tx.Reads, c.Tenant, id)
+	if err != nil || !ok {
+		return m, or(err, core.NotFound("this person is not a member any more"))
+	}
+	return m, nil
+}
+
+// keepsOwner returns an error if a member is the last owner of the caller's tenant.
+func (ms *Members) keepsOwner(ctx context.Context, tx *store.Tx, c people.Caller, m peopledb.Member) error {
+	if m.Role != people.Owner {
+		return nil
+	}
+	_, owners, err := peopledb.CountMembers(ctx, tx.Reads, c.Tenant)
+	if err == nil && owners <= 1 {
+		err = &core.Error{Code: core.CodeConflict, Field: "role", Message: m.Email + " is the last owner; make another member an owner first"}
+	}
+	return err
+}
+
+// ByEmail returns the member of the caller's tenant with an address.
+func (ms *Members) ByEmail(ctx context.Context, c people.Caller, email string) (peopledb.Member, error) {
+	if err := c.Require(people.ReadMembers); err != nil {
+		return peopledb.Member{}, err
+	}
+	email, err := people.ParseEmail("email", email)
+	if err != nil {
+		return peopledb.Member{}, err
+	}
+	p, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email)
+	if err == nil && ok {
+		var m peopledb.Member
+		if m, ok, err = peopledb.FindMember(ctx, ms.DB.Reads, people.Home(c.Tenant), p.ID); err == nil && ok {
+			return m, nil
+		}
+	}
+	return peopledb.Member{}, or(err, core.NotFound("the tenant has no member "+email))
+}

@@ -1,0 +1,796 @@
+package members_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app/base"
+	"kith/backend/app/members"
+	"kith/backend/store"
+	"kith/backend/store/peopledb"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
+	"kith/backend/store/tenantdb"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/people"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+const (
+	start    core.Time = 1_700_000_000_000
+	password           = "correct horse battery"
+)
+
+// bundle has the use cases with a tenant that has a test tenant, and one owner.
+type bundle struct {
+	*base.Base
+	signIns  members.SignIns
+	profiles members.Profiles
+	members  members.Members
+	resets   members.Resets
+	audits   members.Audits
+	tenant   core.TenantAlias
+	clock    *atomic.Int64
+	// name makes the addresses of a test unique on the shared server.
+	name string
+}
+
+func (b *bundle) pass(d core.Time) { b.clock.Add(int64(d)) }
+
+// address returns an address of this test.
+func (b *bundle) address(local string) string { return local + "@" + b.name + ".example" }
+
+var tenantCount atomic.Int64
+
+func on(t *testing.T, db *store.Primary) *bundle {
+	t.Helper()
+	n := strconv.FormatInt(tenantCount.Add(1), 10)
+	b := &bundle{tenant: core.TenantAlias("tenant" + n), name: "t" + n, clock: new(atomic.Int64)}
+	b.clock.Store(int64(start))
+	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
+	require.NoError(t, err)
+	b.Base = &base.Base{
+		DB: db, Keys: keys,
+		Now:     func() core.Time { return core.Time(b.clock.Load()) },
+		Entropy: func(p []byte) { _, _ = rand.Read(p) },
+	}
+	b.signIns = members.SignIns{Base: b.Base, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now)}
+	b.profiles = members.Profiles{Base: b.Base, SignIns: &b.signIns}
+	b.members = members.Members{Base: b.Base, SignIns: &b.signIns}
+	b.resets = members.Resets{Base: b.Base, SignIns: &b.signIns}
+	b.audits = members.Audits{Base: b.Base}
+	b.addTenant(t, b.tenant)
+	b.addTenant(t, base.TestPrefix+b.tenant)
+	b.add(t, "owner", people.Owner)
+	return b
+}
+
+func (b *bundle) addTenant(t *testing.T, alias core.TenantAlias) {
+	t.Helper()
+	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+		added, err := tenantdb.Insert(t.Context(), tx, tenantdb.Tenant{Alias: alias, DiscountID: "d", Policy: link.Policy{Consent: link.ConsentOff}, Created: tx.Now})
+		require.True(t, added || err != nil)
+		return err
+	}))
+}
+
+// add makes a member by the command line.
+func (b *bundle) add(t *testing.T, local string, role people.Role) people.PersonID {
+	t.Helper()
+	created, err := b.members.Create(t.Context(), members.OperatorOf(b.tenant), b.address(local), local, password, role)
+	require.NoError(t, err)
+	require.True(t, created)
+	m, err := b.members.ByEmail(t.Context(), members.OperatorOf(b.tenant), b.address(local))
+	require.NoError(t, err)
+	return m.Person
+}
+
+var visitor = members.Visitor{Address: netip.MustParseAddr("198.51.100.7"), Agent: "Browser"}
+
+// signIn signs a person in who has one step.
+func (b *bundle) signIn(t *testing.T, local string) (string, members.Seat) {
+	t.Helper()
+	token, stage, err := b.signIns.SignIn(t.Context(), visitor, b.address(local), password)
+	require.NoError(t, err)
+	require.Equal(t, people.SignedIn, stage)
+	return token, b.seat(t, token)
+}
+
+func (b *bundle) seat(t *testing.T, token string) members.Seat {
+	t.Helper()
+	s, ok, err := b.signIns.Find(t.Context(), token)
+	require.NoError(t, err)
+	require.True(t, ok)
+	return s
+}
+
+// as returns a signed-in member as a caller.
+func (b *bundle) as(t *testing.T, local string, tenant core.TenantAlias) people.Caller {
+	t.Helper()
+	_, s := b.signIn(t, local)
+	c, err := b.signIns.As(t.Context(), visitor, s, tenant)
+	require.NoError(t, err)
+	return c
+}
+
+// actions returns the actions in the audit log of a tenant, oldest first, with actor and
+// subject.
+func (b *bundle) actions(t *testing.T, tenant core.TenantAlias) (all []string) {
+	t.Helper()
+	page, _, err := b.audits.Page(t.Context(), members.OperatorOf(tenant), people.AuditFilter{})
+	require.NoError(t, err)
+	for _, e := range slices.Backward(page) {
+		all = append(all, strings.ReplaceAll(e.Actor+" "+string(e.Action)+" "+e.Subject+" "+e.Before+e.After, "@"+b.name+".example", ""))
+	}
+	return all
+}
+
+var server struct {
+	sync.Once
+	db  *store.Primary
+	err error
+}
+
+// everywhere runs a test on an embedded file and on a libSQL server.
+func everywhere(t *testing.T, test func(*testing.T, *bundle)) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		test(t, onFile(t))
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		url := sqldtest.Shared(t).PrimaryURL()
+		server.Do(func() {
+			if server.db, server.err = store.Open(url, ""); server.err == nil {
+				server.db.SetTimeout(sqldtest.Deadline)
+				server.err = server.db.Migrate(context.Background(), start)
+			}
+		})
+		require.NoError(t, server.err)
+		test(t, on(t, server.db))
+	})
+}
+
+func onFile(t *testing.T) *bundle {
+	t.Helper()
+	db, err := store.Open(storetest.File(t), "")
+	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return on(t, db)
+}
+
+func requireCode(t *testing.T, code core.Code, field string, err error) {
+	t.Helper()
+	var known *core.Error
+	require.ErrorAs(t, err, &known)
+	require.Equal(t, code, known.Code, err)
+	require.Equal(t, field, known.Field, err)
+}
+
+func TestSignIn(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		token, s := b.signIn(t, "owner")
+		require.Len(t, token, 43)
+		require.Equal(t, "198.51.100.7", s.From)
+		require.Equal(t, "Browser", s.Agent)
+		require.True(t, s.SignedIn())
+		again, _ := b.signIn(t, "owner")
+		require.NotEqual(t, token, again)
+		// The database has no token.
+		_, _, ok, err := peopledb.FindSession(t.Context(), b.DB.Reads, token)
+		require.NoError(t, err)
+		require.False(t, ok)
+
+		_, ok, err = b.signIns.Find(t.Context(), token+"x")
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.NoError(t, b.signIns.SignOut(t.Context(), s))
+		_, ok, err = b.signIns.Find(t.Context(), token)
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Equal(t, []string{
+			`command line member.joined owner {"role":"owner"}`, `owner person.signed_in owner `, `owner person.signed_in owner `,
+		}, b.actions(t, b.tenant))
+	})
+}
+
+// An address that no person has costs the same work as a wrong password, and has the same
+// answer.
+func TestSignIn_DoesNotShowWhichAddressesAreKnown(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	var answers []error
+	var work []int64
+	for _, email := range []string{b.address("owner"), b.address("stranger"), "no address"} {
+		before := b.signIns.Passwords.Computed()
+		_, _, err := b.signIns.SignIn(t.Context(), visitor, email, "wrong password")
+		answers, work = append(answers, err), append(work, b.signIns.Passwords.Computed()-before)
+	}
+	require.Equal(t, []int64{1, 1, 1}, work)
+	require.Equal(t, answers[0], answers[1])
+	require.Equal(t, answers[0], answers[2])
+	requireCode(t, core.CodeUnauthenticated, "password", answers[0])
+	// The limit is the same too, and is checked before the work.
+	for _, email := range []string{b.address("owner"), b.address("stranger")} {
+		elsewhere := members.Visitor{Address: netip.MustParseAddr("203.0.113.9")}
+		var last error
+		tries := 0
+		for ; tries < 50; tries++ {
+			if _, _, last = b.signIns.SignIn(t.Context(), elsewhere, email, "wrong password"); !errors.As(last, new(*core.Error)) || strings.Contains(last.Error(), "too many") {
+				break
+			}
+		}
+		require.Equal(t, 10, tries)
+		requireCode(t, core.CodeRateLimited, "", last)
+		b.pass(2 * core.Hour)
+	}
+}
+
+func TestSignIn_LimitsWrongPasswords(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	wrong := func(v members.Visitor, email string) error {
+		_, _, err := b.signIns.SignIn(t.Context(), v, email, "wrong password")
+		return err
+	}
+	for range 10 {
+		requireCode(t, core.CodeUnauthenticated, "password", wrong(visitor, b.address("owner")))
+	}
+	before := b.signIns.Passwords.Computed()
+	_, _, err := b.signIns.SignIn(t.Context(), visitor, b.address("owner"), password)
+	requireCode(t, core.CodeRateLimited, "", err)
+	require.Equal(t, before, b.signIns.Passwords.Computed())
+	// The person can sign in from another network meanwhile.
+	home := members.Visitor{Address: netip.MustParseAddr("203.0.113.9")}
+	_, _, err = b.signIns.SignIn(t.Context(), home, b.address("owner"), password)
+	require.NoError(t, err)
+	// One network may not try many addresses.
+	for i := range 20 {
+		requireCode(t, core.CodeUnauthenticated, "password", wrong(visitor, b.address("x"+strconv.Itoa(i))))
+	}
+	requireCode(t, core.CodeRateLimited, "", wrong(visitor, b.address("y")))
+	b.pass(31 * core.Minute)
+	_, _, err = b.signIns.SignIn(t.Context(), visitor, b.address("owner"), password)
+	require.NoError(t, err)
+}
+
+func TestSession_Expires(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		token, _ := b.signIn(t, "owner")
+		for range 13 {
+			b.pass(core.Day - core.Hour)
+			b.seat(t, token) // use keeps it
+		}
+		b.pass(core.Day)
+		_, ok, err := b.signIns.Find(t.Context(), token)
+		require.NoError(t, err)
+		require.False(t, ok, "it was not used for a day")
+
+		token, _ = b.signIn(t, "owner")
+		for range 14 {
+			b.pass(core.Day - core.Minute)
+			b.seat(t, token)
+		}
+		b.pass(core.Hour)
+		_, ok, err = b.signIns.Find(t.Context(), token)
+		require.NoError(t, err)
+		require.False(t, ok, "no session is older than 14 days")
+	})
+}
+
+func TestSession_TheOldestEnds(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	var tokens []string
+	for range people.MaxSessions + 1 {
+		b.pass(core.Second)
+		token, _ := b.signIn(t, "owner")
+		tokens = append(tokens, token)
+	}
+	_, ok, err := b.signIns.Find(t.Context(), tokens[0])
+	require.NoError(t, err)
+	require.False(t, ok)
+	b.seat(t, tokens[1])
+}
+
+func (b *bundle) enableTOTP(t *testing.T, s members.Seat) (people.TOTP, []string) {
+	t.Helper()
+	secret, err := b.profiles.BeginTOTP(t.Context(), s)
+	require.NoError(t, err)
+	codes, err := b.profiles.ConfirmTOTP(t.Context(), visitor, s, b.code(secret))
+	require.NoError(t, err)
+	return secret, codes
+}
+
+// code returns the one-time code of now.
+func (b *bundle) code(secret people.TOTP) string { return secret.Code(int64(b.Now() / 30_000)) }
+
+func TestTOTP(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		other, _ := b.signIn(t, "owner")
+		token, s := b.signIn(t, "owner")
+		secret, err := b.profiles.BeginTOTP(ctx, s)
+		require.NoError(t, err)
+		pending, ok, err := b.profiles.PendingTOTP(b.seat(t, token))
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, secret, pending)
+		require.NotContains(t, b.seat(t, token).Person.TOTP, secret.String(), "the secret is sealed")
+		b.signIn(t, "owner") // one step is enough until the secret is confirmed
+		_, err = b.profiles.ConfirmTOTP(ctx, visitor, s, "000000")
+		requireCode(t, core.CodeInvalid, "code", err)
+		used := b.code(secret)
+		codes, err := b.profiles.ConfirmTOTP(ctx, visitor, s, used)
+		require.NoError(t, err)
+		require.Len(t, codes, people.RecoveryCodes)
+		_, ok, err = b.signIns.Find(ctx, other)
+		require.NoError(t, err)
+		require.False(t, ok, "other sessions end")
+
+		waiting, stage, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), password)
+		require.NoError(t, err)
+		require.Equal(t, people.SecondFactor, stage)
+		half := b.seat(t, waiting)
+		require.False(t, half.SignedIn())
+		_, err = b.signIns.As(ctx, visitor, half, b.tenant)
+		requireCode(t, core.CodeUnauthenticated, "", err)
+		_, err = b.signIns.Enter(ctx, visitor, half, used)
+		requireCode(t, core.CodeInvalid, "code", err) // a code is valid once
+		b.pass(30 * core.Second)
+		full, err := b.signIns.Enter(ctx, visitor, half, b.code(secret))
+		require.NoError(t, err)
+		require.NotEqual(t, waiting, full, "the session is replaced")
+		require.True(t, b.seat(t, full).SignedIn())
+		_, ok, err = b.signIns.Find(ctx, waiting)
+		require.NoError(t, err)
+		require.False(t, ok)
+		_, err = b.signIns.Enter(ctx, visitor, half, b.code(secret))
+		requireCode(t, core.CodeUnauthenticated, "", err)
+
+		// A recovery code works once.
+		for _, want := range []bool{true, false} {
+			waiting, _, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), password)
+			require.NoError(t, err)
+			_, err = b.signIns.Enter(ctx, visitor, b.seat(t, waiting), strings.ToLower(codes[3]))
+			require.Equal(t, want, err == nil, err)
+		}
+		left, err := b.profiles.CountRecovery(ctx, s)
+		require.NoError(t, err)
+		require.Equal(t, people.RecoveryCodes-1, left)
+
+		// Turning it off needs the password again.
+		b.pass(16 * core.Minute)
+		s = b.seat(t, full)
+		requireCode(t, core.CodeForbidden, "password", b.profiles.DisableTOTP(ctx, visitor, s))
+		_, err = b.profiles.RenewRecovery(ctx, visitor, s)
+		requireCode(t, core.CodeForbidden, "password", err)
+		requireCode(t, core.CodeInvalid, "password", b.signIns.Confirm(ctx, visitor, s, "wrong password"))
+		require.NoError(t, b.signIns.Confirm(ctx, visitor, s, password))
+		s = b.seat(t, full)
+		fresh, err := b.profiles.RenewRecovery(ctx, visitor, s)
+		require.NoError(t, err)
+		require.NotContains(t, fresh, codes[0])
+		require.NoError(t, b.profiles.DisableTOTP(ctx, visitor, s))
+		b.signIn(t, "owner")
+		require.Equal(t, []string{
+			"owner person.totp_enabled owner ", "owner person.signed_in owner ", `owner person.recovery_code_used owner {"left":9}`, "owner person.signed_in owner ",
+			"owner person.recovery_codes_renewed owner ", "owner person.totp_disabled owner ", "owner person.signed_in owner ",
+		}, b.actions(t, b.tenant)[4:])
+	})
+}
+
+// Wrong codes are limited, for one person and from one network.
+func TestTOTP_LimitsWrongCodes(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	_, s := b.signIn(t, "owner")
+	secret, _ := b.enableTOTP(t, s)
+	waiting, _, err := b.signIns.SignIn(t.Context(), visitor, b.address("owner"), password)
+	require.NoError(t, err)
+	half := b.seat(t, waiting)
+	for range 10 {
+		_, err := b.signIns.Enter(t.Context(), visitor, half, "000000")
+		requireCode(t, core.CodeInvalid, "code", err)
+	}
+	b.pass(30 * core.Second)
+	_, err = b.signIns.Enter(t.Context(), visitor, half, b.code(secret))
+	requireCode(t, core.CodeRateLimited, "", err)
+}
+
+func TestChangePassword(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		other, _ := b.signIn(t, "owner")
+		token, s := b.signIn(t, "owner")
+		const next = "another horse battery"
+		requireCode(t, core.CodeInvalid, "new", b.profiles.ChangePassword(ctx, visitor, s, password, "short"))
+		requireCode(t, core.CodeInvalid, "current", b.profiles.ChangePassword(ctx, visitor, s, "wrong password", next))
+		require.NoError(t, b.profiles.ChangePassword(ctx, visitor, s, password, next))
+		b.seat(t, token)
+		_, ok, err := b.signIns.Find(ctx, other)
+		require.NoError(t, err)
+		require.False(t, ok, "other sessions end")
+		_, _, err = b.signIns.SignIn(ctx, visitor, b.address("owner"), password)
+		requireCode(t, core.CodeUnauthenticated, "password", err)
+		_, _, err = b.signIns.SignIn(ctx, visitor, b.address("owner"), next)
+		require.NoError(t, err)
+	})
+}
+
+// Characters count, not the form in which a system sends them.
+func TestSignIn_NormalizesPasswords(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	_, err := b.members.Create(t.Context(), members.OperatorOf(b.tenant), b.address("u"), "", "über allen gipfeln", people.Viewer)
+	require.NoError(t, err)
+	_, _, err = b.signIns.SignIn(t.Context(), visitor, b.address("u"), "u\u0308ber allen gipfeln")
+	require.NoError(t, err)
+}
+
+func TestSessions_ListAndRevoke(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		b.add(t, "ben", people.Viewer)
+		_, foreign := b.signIn(t, "ben")
+		other, otherSeat := b.signIn(t, "owner")
+		b.pass(core.Second)
+		_, s := b.signIn(t, "owner")
+		all, err := b.profiles.Sessions(ctx, s)
+		require.NoError(t, err)
+		require.Equal(t, []people.Session{s.Session, otherSeat.Session}, all)
+		requireCode(t, core.CodeNotFound, "", b.profiles.RevokeSession(ctx, visitor, s, foreign.ID))
+		require.NoError(t, b.profiles.RevokeSession(ctx, visitor, s, otherSeat.ID))
+		_, ok, err := b.signIns.Find(ctx, other)
+		require.NoError(t, err)
+		require.False(t, ok)
+	})
+}
+
+func TestReset(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		token, s := b.signIn(t, "owner")
+		b.enableTOTP(t, s)
+		_, _, err := b.resets.MakeLink(ctx, b.address("stranger"), false)
+		requireCode(t, core.CodeNotFound, "", err)
+		old, _, err := b.resets.MakeLink(ctx, b.address("owner"), false)
+		require.NoError(t, err)
+		link, expires, err := b.resets.MakeLink(ctx, b.address("owner"), true)
+		require.NoError(t, err)
+		require.Equal(t, b.Now()+people.ResetLife, expires)
+		_, err = b.resets.Find(ctx, old)
+		requireCode(t, core.CodeNotFound, "", err)
+		requireCode(t, core.CodeInvalid, "password", b.resets.Reset(ctx, visitor, link, "short"))
+		const next = "another horse battery"
+		require.NoError(t, b.resets.Reset(ctx, visitor, link, next))
+		requireCode(t, core.CodeNotFound, "", b.resets.Reset(ctx, visitor, link, next))
+		_, ok, err := b.signIns.Find(ctx, token)
+		require.NoError(t, err)
+		require.False(t, ok, "all sessions end")
+		_, stage, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), next)
+		require.NoError(t, err)
+		require.Equal(t, people.SignedIn, stage, "two-step sign-in is off")
+
+		link, _, err = b.resets.MakeLink(ctx, b.address("owner"), false)
+		require.NoError(t, err)
+		b.pass(people.ResetLife)
+		_, err = b.resets.Find(ctx, link)
+		requireCode(t, core.CodeNotFound, "", err)
+		require.Equal(t, []string{
+			"command line person.reset_link_made owner ", "command line person.totp_disabled owner ", "command line person.reset_link_made owner ",
+			`owner person.password_reset owner {"endedSessions":1}`, "owner person.signed_in owner ", "command line person.reset_link_made owner ",
+		}, b.actions(t, b.tenant)[3:])
+	})
+}
+
+func TestInvite(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		owner := b.as(t, "owner", base.TestPrefix+b.tenant)
+		_, _, err := b.members.Invite(ctx, owner, "no address", "emperor")
+		require.ErrorContains(t, err, "email: is not an address")
+		require.ErrorContains(t, err, "role: must be one of")
+		_, _, err = b.members.Invite(ctx, owner, b.address("owner"), "viewer")
+		requireCode(t, core.CodeConflict, "email", err)
+		_, stale, err := b.members.Invite(ctx, owner, b.address("ben"), "viewer")
+		require.NoError(t, err)
+		i, link, err := b.members.Invite(ctx, owner, strings.ToUpper(b.address("ben")), "support")
+		require.NoError(t, err)
+		require.Equal(t, b.tenant, i.Tenant, "live and test tenant have the same members")
+		_, err = b.members.FindInvitation(ctx, stale)
+		requireCode(t, core.CodeNotFound, "", err)
+		found, err := b.members.FindInvitation(ctx, link)
+		require.NoError(t, err)
+		require.Equal(t, members.Invited{Invitation: i}, found)
+		_, err = b.members.Accept(ctx, visitor, link, "Ben", "short")
+		requireCode(t, core.CodeInvalid, "password", err)
+		token, err := b.members.Accept(ctx, visitor, link, "Ben", password)
+		require.NoError(t, err)
+		s := b.seat(t, token)
+		for _, tenant := range []core.TenantAlias{b.tenant, base.TestPrefix + b.tenant} {
+			c, err := b.signIns.As(ctx, visitor, s, tenant)
+			require.NoError(t, err)
+			require.Equal(t, people.Caller{Person: s.Person.ID, Email: b.address("ben"), Tenant: tenant, Role: people.Support, From: "198.51.100.7"}, c)
+		}
+		_, err = b.members.Accept(ctx, visitor, link, "Ben", password)
+		requireCode(t, core.CodeNotFound, "", err)
+
+		// A person with a password joins another tenant by signing in.
+		second := b.tenant + "-b"
+		b.addTenant(t, second)
+		_, err = b.signIns.As(ctx, visitor, s, second)
+		require.Equal(t, core.UnknownTenant(), err)
+		_, link, err = b.members.Invite(ctx, members.OperatorOf(second), b.address("ben"), "owner")
+		require.NoError(t, err)
+		found, err = b.members.FindInvitation(ctx, link)
+		require.NoError(t, err)
+		require.True(t, found.Known)
+		_, err = b.members.Accept(ctx, visitor, link, "Ben", "another horse battery")
+		requireCode(t, core.CodeConflict, "password", err)
+		_, stranger := b.signIn(t, "owner")
+		_, err = b.members.AcceptAs(ctx, visitor, stranger, link)
+		requireCode(t, core.CodeForbidden, "", err)
+		joined, err := b.members.AcceptAs(ctx, visitor, s, link)
+		require.NoError(t, err)
+		require.Equal(t, second, joined)
+		of, err := b.signIns.Tenants(ctx, s)
+		require.NoError(t, err)
+		require.Equal(t, []peopledb.Membership{{Tenant: b.tenant, Role: people.Support, Test: true}, {Tenant: second, Role: people.Owner}}, of)
+
+		_, link, err = b.members.Invite(ctx, owner, b.address("carl"), "viewer")
+		require.NoError(t, err)
+		_, open, err := b.members.List(ctx, owner)
+		require.NoError(t, err)
+		require.Len(t, open, 1)
+		require.NoError(t, b.members.RevokeInvitation(ctx, owner, open[0].ID))
+		requireCode(t, core.CodeNotFound, "", b.members.RevokeInvitation(ctx, owner, open[0].ID))
+		_, err = b.members.FindInvitation(ctx, link)
+		requireCode(t, core.CodeNotFound, "", err)
+		_, link, err = b.members.Invite(ctx, owner, b.address("carl"), "viewer")
+		require.NoError(t, err)
+		b.pass(people.InvitationLife)
+		_, err = b.members.FindInvitation(ctx, link)
+		requireCode(t, core.CodeNotFound, "", err)
+	})
+}
+
+// An invitation is used once, however many requests use it at the same time.
+func TestAccept_Once(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		_, link, err := b.members.Invite(t.Context(), members.OperatorOf(b.tenant), b.address("ben"), "viewer")
+		require.NoError(t, err)
+		var accepted atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if _, err := b.members.Accept(t.Context(), visitor, link, "", password); err == nil {
+					accepted.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, accepted.Load())
+	})
+}
+
+func TestMembers_TheLastOwnerStays(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		owner := b.as(t, "owner", b.tenant)
+		ben := b.add(t, "ben", people.Manager)
+		for _, err := range []error{b.members.ChangeRole(ctx, owner, owner.Person, "viewer"), b.members.Remove(ctx, owner, owner.Person)} {
+			requireCode(t, core.CodeConflict, "role", err)
+		}
+		require.NoError(t, b.members.ChangeRole(ctx, owner, ben, "owner"))
+		// Two owners who remove each other at the same time leave one.
+		others := b.as(t, "ben", b.tenant)
+		var all sync.WaitGroup
+		var failed atomic.Int64
+		for _, remove := range []func() error{
+			func() error { return b.members.Remove(ctx, owner, ben) }, func() error { return b.members.Remove(ctx, others, owner.Person) },
+		} {
+			all.Go(func() {
+				if remove() != nil {
+					failed.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 1, failed.Load())
+		list, _, err := b.members.List(ctx, members.OperatorOf(b.tenant))
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Equal(t, people.Owner, list[0].Role)
+	})
+}
+
+// A removed member has no access at once, and is deleted if no other tenant has them.
+func TestRemove(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		owner := b.as(t, "owner", b.tenant)
+		ben := b.add(t, "ben", people.Manager)
+		token, s := b.signIn(t, "ben")
+		second := b.tenant + "-b"
+		b.addTenant(t, second)
+		_, link, err := b.members.Invite(ctx, members.OperatorOf(second), b.address("ben"), "owner")
+		require.NoError(t, err)
+		_, err = b.members.AcceptAs(ctx, visitor, s, link)
+		require.NoError(t, err)
+		require.NoError(t, b.members.Remove(ctx, owner, ben))
+		requireCode(t, core.CodeNotFound, "", b.members.Remove(ctx, owner, ben))
+		_, err = b.signIns.As(ctx, visitor, b.seat(t, token), b.tenant)
+		require.Equal(t, core.UnknownTenant(), err)
+		_, err = b.signIns.As(ctx, visitor, b.seat(t, token), second)
+		require.NoError(t, err)
+
+		carl := b.add(t, "carl", people.Viewer)
+		token, _ = b.signIn(t, "carl")
+		require.NoError(t, b.members.Remove(ctx, owner, carl))
+		_, ok, err := b.signIns.Find(ctx, token)
+		require.NoError(t, err)
+		require.False(t, ok)
+		_, ok, err = peopledb.FindByEmail(ctx, b.DB.Reads, b.address("carl"))
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Contains(t, b.actions(t, b.tenant), `owner member.removed carl {"role":"viewer"}`)
+	})
+}
+
+// Each role may call each use case that the table of roles permits it, and no other one.
+func TestRoles_EachUseCase(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	ctx := t.Context()
+	victim := b.add(t, "victim", people.Viewer)
+	calls := map[string]struct {
+		op   people.Operation
+		call func(people.Caller) error
+	}{
+		"members.List": {people.ReadMembers, func(c people.Caller) error { _, _, err := b.members.List(ctx, c); return err }},
+		"members.ByEmail": {people.ReadMembers, func(c people.Caller) error {
+			_, err := b.members.ByEmail(ctx, c, b.address("victim"))
+			return err
+		}},
+		"members.Invite": {people.WriteMembers, func(c people.Caller) error {
+			_, _, err := b.members.Invite(ctx, c, b.address("new"), "viewer")
+			return err
+		}},
+		"members.RevokeInvitation": {people.WriteMembers, func(c people.Caller) error { return b.members.RevokeInvitation(ctx, c, "unknown") }},
+		"members.ChangeRole":       {people.WriteMembers, func(c people.Caller) error { return b.members.ChangeRole(ctx, c, victim, "support") }},
+		"members.Remove":           {people.WriteMembers, func(c people.Caller) error { return b.members.Remove(ctx, c, "unknown") }},
+		"members.Create": {people.WriteMembers, func(c people.Caller) error {
+			_, err := b.members.Create(ctx, c, b.address("made"), "", password, people.Viewer)
+			return err
+		}},
+		"audits.Page": {people.ReadAudit, func(c people.Caller) error { _, _, err := b.audits.Page(ctx, c, people.AuditFilter{}); return err }},
+		"audits.Export": {people.ReadAudit, func(c people.Caller) error {
+			_, err := b.audits.Export(ctx, c, people.AuditFilter{}, "csv", func(people.Entry) error { return nil })
+			return err
+		}},
+	}
+	for name, use := range calls {
+		for _, role := range append(people.Roles(), "") {
+			err := use.call(people.Caller{Person: "p", Email: "p@x.example", Tenant: b.tenant, Role: role})
+			var known *core.Error
+			refused := errors.As(err, &known) && known.Code == core.CodeForbidden
+			require.Equal(t, !role.Permits(use.op), refused, "%s, %q: %v", name, role, err)
+			if !refused && err != nil {
+				require.NotNil(t, known, "%s, %q: %v", name, role, err)
+				require.Equal(t, core.CodeNotFound, known.Code, "%s, %q: %v", name, role, err)
+			}
+		}
+	}
+}
+
+func TestAudit_FiltersAndPages(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		operator := members.OperatorOf(b.tenant)
+		require.NoError(t, b.DB.Write(ctx, b.Now(), func(tx *store.Tx) error {
+			for i := range people.MaxAuditPage + 5 {
+				tx.Now = start + core.Time(i)*core.Hour
+				c := people.Caller{Person: "p", Email: "Ann@X.example", Tenant: b.tenant, From: "192.0.2.1"}
+				err := base.Audit(ctx, tx, c, base.Change{Action: people.MemberRoleChanged, Subject: "100%_" + strconv.Itoa(i), After: map[string]any{"role": "viewer"}})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		page, next, err := b.audits.Page(ctx, operator, people.AuditFilter{})
+		require.NoError(t, err)
+		require.Len(t, page, people.MaxAuditPage)
+		require.Equal(t, "100%_104", page[0].Subject)
+		rest, last, err := b.audits.Page(ctx, operator, people.AuditFilter{Before: next})
+		require.NoError(t, err)
+		require.Zero(t, last)
+		require.Len(t, rest, 6)
+		require.Equal(t, people.Operator, rest[5].Actor)
+		for _, c := range []struct {
+			f    people.AuditFilter
+			want int
+		}{
+			{people.AuditFilter{Actor: "ANN@x"}, 100},
+			{people.AuditFilter{Actor: "command"}, 1},
+			{people.AuditFilter{Subject: "100%_5"}, 11},
+			{people.AuditFilter{Subject: "100_"}, 0},
+			{people.AuditFilter{Action: people.MemberJoined}, 1},
+			{people.AuditFilter{Span: core.Span{From: start + core.Hour, Before: start + 3*core.Hour}}, 2},
+		} {
+			page, _, err := b.audits.Page(ctx, operator, c.f)
+			require.NoError(t, err)
+			require.Len(t, page, c.want, "%+v", c.f)
+		}
+		other, _, err := b.audits.Page(ctx, members.OperatorOf(base.TestPrefix+b.tenant), people.AuditFilter{})
+		require.NoError(t, err)
+		require.Empty(t, other)
+
+		var exported []people.Entry
+		complete, err := b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann"}, "csv", func(e people.Entry) error {
+			exported = append(exported, e)
+			return nil
+		})
+		require.NoError(t, err)
+		require.True(t, complete)
+		require.Len(t, exported, people.MaxAuditPage+5)
+		require.Equal(t, people.Entry{
+			Seq: exported[0].Seq, At: start + 104*core.Hour, Person: "p", Actor: "Ann@X.example", From: "192.0.2.1", Action: people.MemberRoleChanged,
+			Subject: "100%_104", After: `{"role":"viewer"}`,
+		}, exported[0])
+	})
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	ctx := t.Context()
+	b.signIn(t, "owner")
+	_, _, err := b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("ben"), "viewer")
+	require.NoError(t, err)
+	removed, err := b.audits.Forget(ctx)
+	require.NoError(t, err)
+	require.Zero(t, removed)
+	b.pass(people.SessionLife + 1)
+	removed, err = b.audits.Forget(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, removed, "the session and the invitation")
+	b.pass(people.AuditLife)
+	removed, err = b.audits.Forget(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 3, removed, "the audit log")
+	b.signIn(t, "owner") // a member stays, however long ago the last sign-in was
+
+	lonely := b.add(t, "lonely", people.Viewer)
+	require.NoError(t, b.DB.Write(ctx, b.Now(), func(tx *store.Tx) error { return peopledb.DeleteMember(ctx, tx, b.tenant, lonely) }))
+	b.pass(31 * core.Day)
+	_, err = b.audits.Forget(ctx)
+	require.NoError(t, err)
+	_, ok, err := peopledb.Find(ctx, b.DB.Reads, lonely)
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+// Large values do not fill the audit log.
+func TestAudit_BoundsValues(t *testing.T) {
+	t.Parallel()
+	e, err := base.Change{After: map[string]any{"a": strings.Repeat("x", people.MaxAuditValue)}}.Entry("p", "a", "")
+	require.NoError(t, err)
+	require.Equal(t, `{"omittedBytes":16392}`, e.After)
+}

@@ -1,0 +1,104 @@
+package members
+
+import (
+	"context"
+	"errors"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/backend/store/peopledb"
+	"kith/core"
+	"kith/core/people"
+)
+
+// Resets lets people choose a new password by a link.
+type Resets struct {
+	*base.Base
+	SignIns *SignIns
+}
+
+// MakeLink makes a link with which the person with an address chooses a new password, and
+// returns its token and when it expires. It replaces an earlier one. The operator calls it
+// by the command line. If withoutTOTP is true, two-step sign-in is turned off, for a
+// person who has lost the phone and the recovery codes.
+func (rs *Resets) MakeLink(ctx context.Context, email string, withoutTOTP bool) (token string, expires core.Time, err error) {
+	email, err = people.ParseEmail("email", email)
+	if err != nil {
+		return "", 0, err
+	}
+	token = makeToken(rs.Base)
+	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
+		p, ok, err := peopledb.FindByEmail(ctx, tx.Reads, email)
+		if err != nil || !ok {
+			return or(err, core.NotFound("no person has the address "+email))
+		}
+		audit := func(c base.Change) error {
+			e, err := c.Entry("", people.Operator, "")
+			if err != nil {
+				return err
+			}
+			return peopledb.AuditPerson(ctx, tx, p.ID, e)
+		}
+		if withoutTOTP {
+			if err := disableTOTP(ctx, tx, p, audit); err != nil {
+				return err
+			}
+		}
+		expires = tx.Now + people.ResetLife
+		if err := peopledb.PutReset(ctx, tx, p.ID, tokenHash(token), expires); err != nil {
+			return err
+		}
+		return audit(base.Change{Action: people.ResetLinkMade, Subject: email})
+	})
+	return token, expires, err
+}
+
+// Find returns the address of the person who may choose a new password by a link.
+func (rs *Resets) Find(ctx context.Context, token string) (email string, err error) {
+	p, ok, err := peopledb.FindReset(ctx, rs.DB.Reads, tokenHash(token), rs.Now())
+	if err != nil || !ok {
+		return "", or(err, usedReset())
+	}
+	return p.Email, nil
+}
+
+func usedReset() error {
+	return core.NotFound("the link was used, replaced or has expired; ask for another one")
+}
+
+// Reset replaces the password of the person of a link, and ends all sessions of the person,
+// who then signs in as usual.
+func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) error {
+	email, err := rs.Find(ctx, token)
+	if err != nil {
+		return err
+	}
+	if err := people.CheckPassword("password", password, email); err != nil {
+		return err
+	}
+	hash, err := rs.SignIns.Passwords.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
+		p, ok, err := peopledb.FindReset(ctx, tx.Reads, tokenHash(token), tx.Now)
+		if err != nil || !ok {
+			return or(err, usedReset())
+		}
+		ended, err := setPassword(ctx, tx, p.ID, hash, "")
+		if err != nil {
+			return err
+		}
+		return auditPerson(ctx, tx, v, p, base.Change{Action: people.PasswordReset, Subject: p.Email, After: map[string]any{"endedSessions": ended}})
+	})
+	if err == nil {
+		rs.SignIns.Limits.succeed(v, email)
+	}
+	return err
+}
+
+// isInvalid reports whether an error is about what the caller sent.
+func isInvalid(err error) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == core.CodeInvalid
+}

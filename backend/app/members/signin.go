@@ -1,0 +1,247 @@
+package members
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/backend/store/peopledb"
+	"kith/backend/store/tenantdb"
+	"kith/core"
+	"kith/core/people"
+)
+
+// SignIns begins, checks and ends sessions.
+type SignIns struct {
+	*base.Base
+	Passwords *Passwords
+	Limits    *Limits
+}
+
+// Seat is a valid session and its person.
+type Seat struct {
+	people.Session
+	Person peopledb.Person
+	hash   string
+}
+
+// SignedIn reports whether the sign-in is complete.
+func (s Seat) SignedIn() bool { return s.Stage == people.SignedIn }
+
+// wrongCredentials is the answer to a wrong password, and to an address that no person has.
+func wrongCredentials() error {
+	return &core.Error{Code: core.CodeUnauthenticated, Field: "password", Message: "is wrong, or the address is; check both, or ask for a link to reset the password"}
+}
+
+// SignIn begins a session and returns its token. If the person signs in with two steps,
+// the session waits for Enter. The work is the same for each address until the password
+// was verified, so that its duration does not show which addresses are known.
+func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string) (token string, stage people.Stage, err error) {
+	email, wrong := people.ParseEmail("email", email)
+	if wrong != nil {
+		email = ""
+	}
+	if err := si.Limits.admit(v, email); err != nil {
+		return "", "", err
+	}
+	p, _, err := peopledb.FindByEmail(ctx, si.DB.Reads, email)
+	if err != nil {
+		return "", "", err
+	}
+	right, err := si.Passwords.verify(ctx, p.Password, password)
+	if err != nil {
+		return "", "", err
+	}
+	if !right {
+		si.Limits.fail(v, email)
+		return "", "", wrongCredentials()
+	}
+	stage = people.SignedIn
+	if p.TOTPOn {
+		stage = people.SecondFactor
+	}
+	err = si.DB.Write(ctx, si.Now(), func(tx *store.Tx) (err error) {
+		// The password may have changed meanwhile.
+		if now, ok, err := peopledb.Find(ctx, tx.Reads, p.ID); err != nil || !ok || now.Password != p.Password || now.TOTPOn != p.TOTPOn {
+			if err == nil {
+				err = wrongCredentials()
+			}
+			return err
+		}
+		token, err = si.begin(ctx, tx, v, p, stage)
+		return err
+	})
+	if err == nil && stage == people.SignedIn {
+		si.Limits.succeed(v, email)
+	}
+	return token, stage, err
+}
+
+// begin adds a session of a person, who has just given the password. If the sign-in is
+// complete, it is recorded.
+func (si *SignIns) begin(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, stage people.Stage) (token string, err error) {
+	token = makeToken(si.Base)
+	err = peopledb.InsertSession(ctx, tx, tokenHash(token), people.Session{
+		ID: si.IDAt(tx.Now), Person: p.ID, Stage: stage, Created: tx.Now, Seen: tx.Now, Confirmed: tx.Now, From: v.from(), Agent: v.agent(),
+	})
+	if err != nil || stage != people.SignedIn {
+		return token, err
+	}
+	if err := peopledb.RecordSignIn(ctx, tx, p.ID); err != nil {
+		return "", err
+	}
+	return token, auditPerson(ctx, tx, v, p, base.Change{Action: people.PersonSignedIn, Subject: p.Email})
+}
+
+// auditPerson adds a change that a person made to their own profile to the audit logs of
+// all their tenants.
+func auditPerson(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, c base.Change) error {
+	e, err := c.Entry(p.ID, p.Email, v.from())
+	if err != nil {
+		return err
+	}
+	return peopledb.AuditPerson(ctx, tx, p.ID, e)
+}
+
+// Enter completes a sign-in that waits for a one-time code, and returns the token of a new
+// session, which replaces the one that waited. A recovery code is accepted in place of a
+// one-time code, once.
+func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code string) (token string, err error) {
+	if waiting.Stage != people.SecondFactor {
+		return "", expired()
+	}
+	email := waiting.Person.Email
+	if err := si.Limits.admit(v, email); err != nil {
+		return "", err
+	}
+	err = si.DB.Write(ctx, si.Now(), func(tx *store.Tx) error {
+		seat, ok, err := si.find(ctx, tx.Reads, waiting.hash, tx.Now)
+		if err != nil || !ok {
+			return or(err, expired())
+		}
+		if err := useCode(ctx, tx, si.Base, v, seat.Person, code); err != nil {
+			return err
+		}
+		if err := peopledb.DeleteSession(ctx, tx, seat.hash); err != nil {
+			return err
+		}
+		token, err = si.begin(ctx, tx, v, seat.Person, people.SignedIn)
+		return err
+	})
+	switch {
+	case err == nil:
+		si.Limits.succeed(v, email)
+	case isInvalid(err):
+		si.Limits.fail(v, email)
+	}
+	return token, err
+}
+
+func expired() error {
+	return &core.Error{Code: core.CodeUnauthenticated, Message: "the sign-in has expired; sign in again"}
+}
+
+// useCode uses a one-time code or a recovery code of a person up.
+func useCode(ctx context.Context, tx *store.Tx, b *base.Base, v Visitor, p peopledb.Person, code string) error {
+	if plain := people.PlainRecoveryCode(code); plain != "" {
+		used, err := peopledb.UseRecovery(ctx, tx, p.ID, tokenHash(plain))
+		if err != nil || !used {
+			return or(err, core.Invalid("code", "is not one of your unused recovery codes; try another one"))
+		}
+		left, err := peopledb.CountRecovery(ctx, tx.Reads, p.ID)
+		if err != nil {
+			return err
+		}
+		return auditPerson(ctx, tx, v, p, base.Change{Action: people.RecoveryCodeUsed, Subject: p.Email, After: map[string]any{"left": left}})
+	}
+	secret, err := openTOTP(b, p)
+	if err != nil {
+		return err
+	}
+	step, ok := secret.Verify(code, tx.Now, p.TOTPStep)
+	if ok {
+		ok, err = peopledb.UseTOTP(ctx, tx, p.ID, step)
+	}
+	if err != nil || !ok {
+		return or(err, core.Invalid("code", "is wrong, expired or used; enter the one that the app shows now"))
+	}
+	return nil
+}
+
+// Find returns the session of a token; ok is false if there is none or it has expired. It
+// records that the session was used.
+func (si *SignIns) Find(ctx context.Context, token string) (s Seat, ok bool, err error) {
+	if token == "" {
+		return s, false, nil
+	}
+	now := si.Now()
+	s, ok, err = si.find(ctx, si.DB.Reads, tokenHash(token), now)
+	if err == nil && ok && s.SignedIn() && s.Stale(now) {
+		err = si.DB.Write(ctx, now, func(tx *store.Tx) error { return peopledb.SeeSession(ctx, tx, s.hash) })
+	}
+	return s, ok, err
+}
+
+func (si *SignIns) find(ctx context.Context, r store.Reads, hash string, now core.Time) (s Seat, ok bool, err error) {
+	s.hash = hash
+	s.Session, s.Person, ok, err = peopledb.FindSession(ctx, r, hash)
+	return s, ok && s.Valid(now), err
+}
+
+// SignOut ends a session.
+func (si *SignIns) SignOut(ctx context.Context, s Seat) error {
+	return si.DB.Write(ctx, si.Now(), func(tx *store.Tx) error { return peopledb.DeleteSession(ctx, tx, s.hash) })
+}
+
+// Confirm records that the person of a session gave the password again, for changes that
+// need it; see people.Session.IsConfirmed.
+func (si *SignIns) Confirm(ctx context.Context, v Visitor, s Seat, password string) error {
+	if err := si.checkPassword(ctx, v, s.Person, "password", password); err != nil {
+		return err
+	}
+	return si.DB.Write(ctx, si.Now(), func(tx *store.Tx) error { return peopledb.ConfirmSession(ctx, tx, s.hash) })
+}
+
+// checkPassword returns an error about field unless a person has a password. Wrong ones
+// are counted as in SignIn.
+func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Person, field, password string) error {
+	if err := si.Limits.admit(v, p.Email); err != nil {
+		return err
+	}
+	right, err := si.Passwords.verify(ctx, p.Password, password)
+	if err == nil && !right {
+		si.Limits.fail(v, p.Email)
+		err = core.Invalid(field, "is wrong; enter the password that you sign in with")
+	}
+	return err
+}
+
+// Tenants returns the tenants of the person of a session.
+func (si *SignIns) Tenants(ctx context.Context, s Seat) ([]peopledb.Membership, error) {
+	return peopledb.Memberships(ctx, si.DB.Reads, s.Person.ID)
+}
+
+// As returns the person of a session as a caller in a tenant. A tenant that the person is
+// no member of is answered as an unknown one.
+func (si *SignIns) As(ctx context.Context, v Visitor, s Seat, tenant core.TenantAlias) (people.Caller, error) {
+	if !s.SignedIn() {
+		return people.Caller{}, expired()
+	}
+	m, ok, err := peopledb.FindMember(ctx, si.DB.Reads, people.Home(tenant), s.Person.ID)
+	if err != nil || !ok {
+		return people.Caller{}, or(err, core.UnknownTenant())
+	}
+	found, err := tenantdb.FindAlias(ctx, si.DB.Reads, tenant)
+	if err != nil || found != tenant {
+		return people.Caller{}, or(err, core.UnknownTenant())
+	}
+	return people.Caller{Person: s.Person.ID, Email: s.Person.Email, Tenant: tenant, Role: m.Role, From: v.from()}, nil
+}
+
+// or returns err, or the error otherwise if err is nil.
+func or(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}

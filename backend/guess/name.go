@@ -1,0 +1,83 @@
+package guess
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// maxNames bounds the names that are counted in one window. Further names are not
+// counted: a caller must make each attempt expensive enough that no attacker gets to that
+// many.
+const maxNames = 100_000
+
+// Names bounds the failed attempts on each name, such as the address of a person who
+// signs in. It is safe for concurrent use.
+type Names struct {
+	most   int
+	window time.Duration
+	now    func() time.Time
+
+	mu sync.Mutex
+	// current counts the failures in the window number, previous those in the one before.
+	number            int64
+	current, previous map[[16]byte]int
+}
+
+// NewNames returns a limiter that allows most failed attempts on each name in any window.
+func NewNames(most int, window time.Duration, now func() time.Time) *Names {
+	return &Names{most: most, window: window, now: now, current: map[[16]byte]int{}, previous: map[[16]byte]int{}}
+}
+
+// nameKey returns the key of a name in the maps. It has the same size for each name.
+func nameKey(name string) (key [16]byte) {
+	sum := sha256.Sum256([]byte(name))
+	copy(key[:], sum[:])
+	return key
+}
+
+// Exhausted reports whether a name has no attempts left.
+func (n *Names) Exhausted(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	elapsed := n.advance()
+	key := nameKey(name)
+	// The previous window counts in proportion to the part of it that is not older than one window.
+	return n.current[key]+int(float64(n.previous[key])*(1-elapsed)) >= n.most
+}
+
+// Fail counts a failed attempt on a name.
+func (n *Names) Fail(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.advance()
+	key := nameKey(name)
+	if count, known := n.current[key]; known || len(n.current) < maxNames {
+		// The count stops at the limit, so that a name is free again after one window
+		// without attempts.
+		n.current[key] = min(count+1, n.most)
+	}
+}
+
+// Succeed forgets the failed attempts on a name.
+func (n *Names) Succeed(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.advance()
+	delete(n.current, nameKey(name))
+	delete(n.previous, nameKey(name))
+}
+
+// advance begins a new window if needed, and returns the elapsed fraction of the current
+// one.
+func (n *Names) advance() float64 {
+	now, size := n.now().UnixNano(), n.window.Nanoseconds()
+	if number := now / size; number != n.number {
+		n.previous = n.current
+		if number != n.number+1 {
+			n.previous = map[[16]byte]int{}
+		}
+		n.current, n.number = map[[16]byte]int{}, number
+	}
+	return float64(now%size) / float64(size)
+}
