@@ -89,6 +89,12 @@ func (l *Limits) succeed(v Visitor, email string) {
 	l.anywhere.Succeed(email)
 }
 
+// The paths of links into the portal. A token follows.
+const (
+	InvitationPath = "/portal/invitation/"
+	ResetPath      = "/portal/reset/"
+)
+
 // makeToken returns a new secret of 256 random bits, for a cookie or a link.
 func makeToken(b *base.Base) string {
 	var raw [32]byte

@@ -20,7 +20,7 @@ import (
 var aboutATenant = []string{
 	"tenant show acme", "tenant set acme --discount-id x", "tenant erase acme --yes", "tenant export acme FILE", "tenant origin list acme",
 	"tenant sftp-key list acme", "user export --tenant acme --account anna --user anna FILE", "token --tenant acme --account anna --user anna", "program list --tenant acme", "program try --tenant acme --event purchase classic", "program orders --tenant acme anna", "widget list --tenant acme",
-	"webhook list --tenant acme", "webhook rotate-key", "gateway show --tenant acme", "backup FILE",
+	"person list acme", "person invite acme ann@acme.example", "person reset-password ann@acme.example", "webhook list --tenant acme", "webhook rotate-key", "gateway show --tenant acme", "backup FILE",
 }
 
 // tryAll runs commands that must fail with the same error.

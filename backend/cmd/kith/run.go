@@ -35,6 +35,7 @@ type cli struct {
 	Analytics analyticsCommand `cmd:"" help:"Print visits, referrals and top referrers of a tenant."`
 	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
 	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
+	Person    personCommand    `cmd:"" help:"Manage the people who work in the portal."`
 	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
 	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), signed as a shop's server signs it."`
 

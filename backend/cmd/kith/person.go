@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"kith/backend/app"
+	"kith/backend/app/members"
+	"kith/core"
+	"kith/core/people"
+)
+
+type personCommand struct {
+	Invite        personInviteCommand `cmd:"" help:"Invite a person to the portal of a tenant, and print the link once. The link is valid for 7 days."`
+	List          personListCommand   `cmd:"" help:"List the members of a tenant, and its open invitations."`
+	Role          personRoleCommand   `cmd:"" help:"Change the role of a member. The last owner stays."`
+	Remove        personRemoveCommand `cmd:"" help:"Remove a member, or revoke an invitation. A person who is a member of no other tenant is deleted."`
+	ResetPassword personResetCommand  `cmd:"" help:"Print a link once, with which a person chooses a new password. The link is valid for 1 hour."`
+}
+
+// portalFlags say where people open the portal.
+type portalFlags struct {
+	PortalURL string `env:"KITH_PORTAL_URL" default:"http://127.0.0.1:3000" help:"Origin at which people open the portal, such as https://portal.example. Links begin with it." placeholder:"ORIGIN"`
+}
+
+// link returns a link into the portal.
+func (f portalFlags) link(path string) (string, error) {
+	if err := checkURL("portal-url", f.PortalURL); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(f.PortalURL, "/") + path, nil
+}
+
+type personInviteCommand struct {
+	databaseFlags
+	portalFlags
+	Alias string `arg:"" help:"Alias of the tenant. Its members also work in its test tenant."`
+	Email string `arg:"" help:"Address of the person."`
+	Role  string `default:"owner" enum:"owner,manager,support,viewer" help:"What the person may do: ${enum}."`
+}
+
+// Run makes the invitation and prints its link.
+func (c *personInviteCommand) Run(e *env) error {
+	if _, err := c.link(""); err != nil {
+		return err
+	}
+	return c.with(e, func(engine *app.Engine) error {
+		_, token, err := engine.Members.Invite(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Email, c.Role)
+		if err != nil {
+			return err
+		}
+		link, err := c.link(members.InvitationPath + token)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, link)
+		return err
+	})
+}
+
+type personListCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+}
+
+// Run prints one line for each member and each invitation.
+func (c *personListCommand) Run(e *env) error {
+	return c.with(e, func(engine *app.Engine) error {
+		operator := members.OperatorOf(core.TenantAlias(c.Alias))
+		if _, err := engine.Tenants.ByAlias(e.ctx, operator.Tenant); err != nil {
+			return err
+		}
+		all, open, err := engine.Members.List(e.ctx, operator)
+		if err != nil {
+			return err
+		}
+		out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+		for _, m := range all {
+			steps, seen := "one-step sign-in", "never signed in"
+			if m.TOTP {
+				steps = "two-step sign-in"
+			}
+			if m.SignedIn != 0 {
+				seen = "signed in " + clock(m.SignedIn)
+			}
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", m.Email, m.Role, steps, seen)
+		}
+		for _, i := range open {
+			fmt.Fprintf(out, "%s\t%s\tinvited by %s\tuntil %s\n", i.Email, i.Role, i.By, clock(i.Expires))
+		}
+		return out.Flush()
+	})
+}
+
+type personRoleCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+	Email string `arg:"" help:"Address of the member."`
+	Role  string `arg:"" enum:"owner,manager,support,viewer" help:"What the person may do: ${enum}."`
+}
+
+// Run changes the role.
+func (c *personRoleCommand) Run(e *env) error {
+	return c.with(e, func(engine *app.Engine) error {
+		operator := members.OperatorOf(core.TenantAlias(c.Alias))
+		m, err := engine.Members.ByEmail(e.ctx, operator, c.Email)
+		if err == nil {
+			err = engine.Members.ChangeRole(e.ctx, operator, m.Person, c.Role)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(e.out, "%s is %s of tenant %s\n", m.Email, c.Role, people.Home(operator.Tenant))
+		}
+		return err
+	})
+}
+
+type personRemoveCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+	Email string `arg:"" help:"Address of the member, or of the invited person."`
+}
+
+// Run removes the member, or revokes the invitation if there is no such member.
+func (c *personRemoveCommand) Run(e *env) error {
+	return c.with(e, func(engine *app.Engine) error {
+		operator := members.OperatorOf(core.TenantAlias(c.Alias))
+		_, open, err := engine.Members.List(e.ctx, operator)
+		if err != nil {
+			return err
+		}
+		for _, i := range open {
+			if strings.EqualFold(i.Email, strings.TrimSpace(c.Email)) {
+				if err := engine.Members.RevokeInvitation(e.ctx, operator, i.ID); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(e.out, "the invitation of %s is revoked\n", i.Email)
+				return err
+			}
+		}
+		m, err := engine.Members.ByEmail(e.ctx, operator, c.Email)
+		if err == nil {
+			err = engine.Members.Remove(e.ctx, operator, m.Person)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(e.out, "%s is no member of tenant %s any more\n", m.Email, people.Home(operator.Tenant))
+		}
+		return err
+	})
+}
+
+type personResetCommand struct {
+	databaseFlags
+	portalFlags
+	Email      string `arg:"" help:"Address of the person."`
+	TwoStepOff bool   `help:"Turn two-step sign-in off too, for a person who has lost the phone and the recovery codes."`
+}
+
+// Run makes the link and prints it.
+func (c *personResetCommand) Run(e *env) error {
+	if _, err := c.link(""); err != nil {
+		return err
+	}
+	return c.with(e, func(engine *app.Engine) error {
+		token, _, err := engine.Resets.MakeLink(e.ctx, c.Email, c.TwoStepOff)
+		if err != nil {
+			return err
+		}
+		link, err := c.link(members.ResetPath + token)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, link)
+		return err
+	})
+}

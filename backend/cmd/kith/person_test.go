@@ -1,0 +1,62 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/app/base"
+	"kith/backend/app/members"
+	"kith/backend/store"
+	"kith/core/auth"
+)
+
+// The operator invites the first owner, and manages members by the command line.
+func TestPerson(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	requireKith(t, "tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data)
+	fails := func(says string, args ...string) {
+		t.Helper()
+		out, errOut, status := runKith(t, append(args, "--data", data)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, errOut, says, args)
+		require.Empty(t, out, args)
+	}
+	fails("there is no tenant", "person", "invite", "other", "ann@acme.example")
+	fails("there is no tenant", "person", "list", "other")
+	fails("email: is not an address", "person", "invite", "acme", "ann")
+	fails("portal-url: must be an absolute http or https URL", "person", "invite", "acme", "ann@acme.example", "--portal-url", "acme")
+	require.Empty(t, requireKith(t, "person", "list", "acme", "--data", data))
+	link := requireKith(t, "person", "invite", "acme", "Ann@acme.example", "--data", data, "--portal-url", "https://portal.example/")
+	token, ok := strings.CutPrefix(strings.TrimSpace(link), "https://portal.example/portal/invitation/")
+	require.True(t, ok, link)
+
+	keys, err := auth.ParseKeyring(storyKey)
+	require.NoError(t, err)
+	db, err := store.Open("file:"+filepath.Join(data, "kith.db"), "")
+	require.NoError(t, err)
+	defer db.Close()
+	engine := app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: random})
+	_, err = engine.Members.Accept(t.Context(), members.Visitor{}, token, "Ann", "correct horse battery")
+	require.NoError(t, err)
+	requireKith(t, "person", "invite", "acme", "ben@acme.example", "--role", "viewer", "--data", data)
+	require.Regexp(t, `^ann@acme.example  owner   one-step sign-in         signed in \S+Z\nben@acme.example  viewer  invited by command line  until \S+Z\n$`, requireKith(t, "person", "list", "acme", "--data", data))
+	fails("ann@acme.example is the last owner", "person", "role", "acme", "ann@acme.example", "viewer")
+	fails("ann@acme.example is the last owner", "person", "remove", "acme", "ann@acme.example")
+	fails("the tenant has no member carl@acme.example", "person", "role", "acme", "carl@acme.example", "viewer")
+	require.Equal(t, "the invitation of ben@acme.example is revoked\n", requireKith(t, "person", "remove", "acme", "ben@acme.example", "--data", data))
+	_, err = engine.Members.Create(t.Context(), members.OperatorOf("acme"), "carl@acme.example", "", "correct horse battery", "owner")
+	require.NoError(t, err)
+	require.Equal(t, "carl@acme.example is manager of tenant acme\n", requireKith(t, "person", "role", "test_acme", "carl@acme.example", "manager", "--data", data))
+	require.Equal(t, "carl@acme.example is no member of tenant acme any more\n", requireKith(t, "person", "remove", "acme", "carl@acme.example", "--data", data))
+
+	fails("no person has the address carl@acme.example", "person", "reset-password", "carl@acme.example")
+	link = requireKith(t, "person", "reset-password", "ann@acme.example", "--data", data)
+	token, ok = strings.CutPrefix(strings.TrimSpace(link), "http://127.0.0.1:3000/portal/reset/")
+	require.True(t, ok, link)
+	require.NoError(t, engine.Resets.Reset(t.Context(), members.Visitor{}, token, "another horse battery"))
+}
