@@ -354,13 +354,18 @@ func (p *Primary) runAndCommit(ctx context.Context, conn *sql.Conn, tx *Tx, do f
 			rollback(ctx, conn)
 		}
 	}()
+	also := companionOf(ctx)
 	if err := do(tx); err != nil {
+		return err
+	}
+	if err := also.run(ctx, tx); err != nil {
 		return err
 	}
 	if err := commit(ctx, conn); err != nil {
 		return fmt.Errorf("store: commit: %w", err)
 	}
 	committed = true
+	also.commit()
 	return nil
 }
 

@@ -1,0 +1,43 @@
+package store
+
+import "context"
+
+// Companion is work that is committed together with the next transaction of a context,
+// whichever use case makes that transaction. The audit log uses it: an entry is stored if
+// and only if the change is.
+type Companion struct {
+	do        func(context.Context, *Tx) error
+	committed bool
+}
+
+type companionKey struct{}
+
+// WithCompanion returns a context whose first transaction that commits also runs do, at its
+// end. An error of do rolls the transaction back. Only one goroutine may write with the
+// context.
+func WithCompanion(ctx context.Context, do func(context.Context, *Tx) error) (context.Context, *Companion) {
+	c := &Companion{do: do}
+	return context.WithValue(ctx, companionKey{}, c), c
+}
+
+// Committed reports whether a transaction has committed the work.
+func (c *Companion) Committed() bool { return c.committed }
+
+// companionOf returns the companion of a context, or nil.
+func companionOf(ctx context.Context) *Companion {
+	c, _ := ctx.Value(companionKey{}).(*Companion)
+	return c
+}
+
+func (c *Companion) run(ctx context.Context, tx *Tx) error {
+	if c == nil || c.committed {
+		return nil
+	}
+	return c.do(ctx, tx)
+}
+
+func (c *Companion) commit() {
+	if c != nil {
+		c.committed = true
+	}
+}
