@@ -57,7 +57,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden clients packages compat bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs race guest short lint scan size golden clients packages compat bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -76,6 +76,9 @@ edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest for the tests
 
 graphiql: ## fetch the third-party files of the GraphiQL page again, from npm
 	@$(GRAPHIQL)/refresh.sh
+
+htmx: ## fetch the third-party file of the portal again, from npm
+	@backend/portal/frame/third_party/refresh.sh
 
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path

@@ -91,6 +91,8 @@ var (
 	assertions  = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
 	sqlTest     = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest", "kith/backend/store/rowtest"})
+	qrCode      = []string{"rsc.io/qr/..."}
+	pageTest    = slices.Concat(backendTest, stores, []string{"kith/backend/api", "kith/backend/portal/..."})
 	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/rowtest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
 )
 
@@ -238,6 +240,10 @@ var importRules = []importRule{
 	{pkg: "kith/backend/app/orders", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/orders"}), modules: storeModules,
 		why: "it stores calls; worker processes them"},
+	{pkg: "kith/backend/app/admin", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
+		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/..."}), modules: backendModules,
+		tests: slices.Concat(backendTest, stores, []string{"kith/backend/portal/portaltest"}),
+		why:   "it calls the use cases of the API for members"},
 	{pkg: "kith/backend/app/pipelines", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/pipelines"}), modules: storeModules,
 		why: "core decides what a message does, so it needs no other use case"},
@@ -257,6 +263,21 @@ var importRules = []importRule{
 		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein", "github.com/yuin/goldmark/..."}),
 		tests:   slices.Concat(backendTest, stores, []string{"github.com/santhosh-tekuri/jsonschema/v6", "kith/backend/api/docs"}),
 		why:     "it translates HTTP into calls of app, and limits the rate of anonymous callers"},
+	{pkg: "kith/backend/portal", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/..."}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		why: "it lists the sections of the portal"},
+	{pkg: "kith/backend/portal/frame", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		why: "it translates forms into calls of app, and what app returns into pages"},
+	{pkg: "kith/backend/portal/account", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		why: "it has pages of the portal"},
+	{pkg: "kith/backend/portal/team", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		why: "it has pages of the portal"},
+	{pkg: "kith/backend/portal/portaltest", kith: slices.Concat(stores, files, libsql, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/...", "kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/testenv"}),
+		modules: slices.Concat(storeModules, backendModules, qrCode, assertions),
+		why:     "it is a portal on a real database, for tests"},
 	{pkg: "kith/backend/api/docs", not: slices.Concat([]string{"database/sql"}, driver),
 		kith:    []string{"kith/backend/api/docs"},
 		modules: []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein", "github.com/yuin/goldmark/..."},

@@ -34,6 +34,8 @@ type API struct {
 	GraphQL *graphql.Server
 	// GraphiQL is the page for writing GraphQL queries; nil: no such page.
 	GraphiQL *GraphiQL
+	// Portal has the pages in which people run their programs; nil: no such pages.
+	Portal Portal
 	// Script is the browser script.
 	Script link.Script
 	// Guesses limits attempts to guess codes, keys and ids; nil: no limit.
@@ -46,6 +48,27 @@ type API struct {
 	Observe func(route string, next http.Handler) http.Handler
 	// Log gets one record for each internal error.
 	Log *slog.Logger
+}
+
+// Portal has the pages in which people run their programs. Like the documentation, they
+// do not belong to the service (link.OwnPath): behind a shop's proxy the paths are the
+// shop's, and so is a request with a referral code.
+type Portal interface {
+	// Owns reports whether a path is one of the pages.
+	Owns(path string) bool
+	// Serve answers a request for a page. seen has the visitor's address, scheme and host.
+	Serve(w http.ResponseWriter, r *http.Request, seen auth.Hop)
+}
+
+// isPortal reports whether a request is for a page of the portal.
+func (a *API) isPortal(r *http.Request) bool {
+	_, carried := link.Carried(r.URL.RawQuery)
+	return !carried && a.Portal != nil && a.Portal.Owns(r.URL.Path)
+}
+
+// portal serves a page of the portal.
+func (a *API) portal(w http.ResponseWriter, r *http.Request) {
+	a.Portal.Serve(w, r, auth.Hop{For: seenIP(r), Proto: seenScheme(r), Host: seenHost(r)})
 }
 
 // handler serves a request: it either writes an answer or returns an error, never
@@ -65,9 +88,12 @@ func (a *API) Handler() http.Handler {
 	none := a.observe("none", a.adapt(noSuchPath))
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
+	portal := a.observe("portal", http.HandlerFunc(a.portal))
 	ambiguous := a.observe("none", a.adapt(badQuery))
 	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case a.isPortal(r):
+			portal.ServeHTTP(w, r)
 		case !link.OwnPath(r.URL.Path):
 			pages.ServeHTTP(w, r)
 		case unclean(r.URL.EscapedPath()):

@@ -4,6 +4,7 @@
 package app
 
 import (
+	"kith/backend/app/admin"
 	"kith/backend/app/base"
 	"kith/backend/app/callers"
 	"kith/backend/app/events"
@@ -41,6 +42,9 @@ type Engine struct {
 	Members  members.Members
 	Resets   members.Resets
 	Audits   members.Audits
+
+	// Admin has what members of a tenant do with it.
+	Admin admin.Admin
 
 	// Users, and their referrals.
 	Identification users.Identification
@@ -89,6 +93,7 @@ func New(shared base.Base) *Engine {
 	e.addJobs(b)
 	e.addWebhooks(b)
 	e.addPayments(b)
+	e.Admin = admin.New(b, admin.UseCases{Programs: &e.Programs})
 	return e
 }
 

@@ -39,6 +39,10 @@ const (
 	RecoveryRenewed   Action = "person.recovery_codes_renewed"
 	SessionRevoked    Action = "session.revoked"
 	AuditExported     Action = "audit.exported"
+
+	ProgramCreated Action = "program.created"
+	ProgramChanged Action = "program.changed"
+	ProgramDeleted Action = "program.deleted"
 )
 
 // actionTexts describe the actions in the audit log.
@@ -61,6 +65,9 @@ var actionTexts = []struct {
 	{RecoveryRenewed, "made new recovery codes"},
 	{SessionRevoked, "ended a session"},
 	{AuditExported, "exported the audit log"},
+	{ProgramCreated, "created a program"},
+	{ProgramChanged, "changed a program"},
+	{ProgramDeleted, "deleted a program"},
 }
 
 // Actions lists every action.

@@ -15,8 +15,9 @@ type Change struct {
 	Action people.Action
 	// Subject names what was changed, such as the key of a program.
 	Subject string
-	// Before and After become JSON objects. Nil is left out. They must have no secrets.
-	Before, After map[string]any
+	// Before and After become JSON objects; each is a map, a struct or a json.RawMessage. Nil
+	// is left out. They must have no secrets.
+	Before, After any
 	// Account and User are the user that the change is about, if it is about one.
 	Account core.AccountID
 	User    core.UserID
@@ -32,6 +33,20 @@ func Audit(ctx context.Context, tx *store.Tx, c people.Caller, change Change) er
 	return peopledb.Audit(ctx, tx, c.Tenant, e)
 }
 
+// Act makes a change for a member: it requires an operation of the member's role, calls do,
+// and adds the change to the audit log in the first transaction that do commits, or in one
+// of its own if do commits none. do may fill in the change until that transaction ends.
+func (b *Base) Act(ctx context.Context, c people.Caller, op people.Operation, change Change, do func(context.Context, *Change) error) error {
+	if err := c.Require(op); err != nil {
+		return err
+	}
+	ctx, entry := store.WithCompanion(ctx, func(ctx context.Context, tx *store.Tx) error { return Audit(ctx, tx, c, change) })
+	if err := do(ctx, &change); err != nil || entry.Committed() {
+		return err
+	}
+	return b.DB.Write(ctx, b.Now(), func(*store.Tx) error { return nil })
+}
+
 // Entry returns a change as an entry of the audit log, made by a person from an address.
 func (c Change) Entry(person people.PersonID, actor, from string) (e people.Entry, err error) {
 	e = people.Entry{Person: person, Actor: actor, From: from, Action: c.Action, Subject: c.Subject, Account: c.Account, User: c.User}
@@ -43,7 +58,7 @@ func (c Change) Entry(person people.PersonID, actor, from string) (e people.Entr
 
 // auditValue returns a value as JSON. One that is larger than people.MaxAuditValue is
 // replaced by its size.
-func auditValue(v map[string]any) (string, error) {
+func auditValue(v any) (string, error) {
 	if v == nil {
 		return "", nil
 	}

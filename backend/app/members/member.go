@@ -234,6 +234,15 @@ func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, pas
 	return created, err
 }
 
+// HasPassword reports whether a person with this address exists and has a password.
+func (ms *Members) HasPassword(ctx context.Context, email, password string) (bool, error) {
+	p, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email)
+	if err != nil || !ok {
+		return false, err
+	}
+	return ms.SignIns.Passwords.verify(ctx, p.Password, password)
+}
+
 // ChangeRole gives a member of the caller's tenant another role. The last owner stays one.
 func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.PersonID, role string) error {
 	if err := c.Require(people.WriteMembers); err != nil {

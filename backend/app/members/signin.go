@@ -30,7 +30,7 @@ func (s Seat) SignedIn() bool { return s.Stage == people.SignedIn }
 
 // wrongCredentials is the answer to a wrong password, and to an address that no person has.
 func wrongCredentials() error {
-	return &core.Error{Code: core.CodeUnauthenticated, Field: "password", Message: "is wrong, or the address is; check both, or ask for a link to reset the password"}
+	return &core.Error{Code: core.CodeUnauthenticated, Field: "password", Message: "does not match the address; check both, or ask for a link to reset the password"}
 }
 
 // SignIn begins a session and returns its token. If the person signs in with two steps,

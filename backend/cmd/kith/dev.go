@@ -53,6 +53,10 @@ func (c *devCommand) Run(e *env) error {
 	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
 	}
+	password, err := demo.Owner(e.ctx, engine)
+	if err != nil {
+		return err
+	}
 	replicas, err := openReplicas(database, &c.databaseFlags, c.DatabaseURL)
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (c *devCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	banner(e.out, edgeURL, backendURL, labURL, c.Data, upload)
+	banner(e.out, edgeURL, backendURL, labURL, c.Data, upload, password)
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, counter, edge, c.connectionFlags, trusted) },
 		func(own *env) error {
 			return backend{
@@ -138,7 +142,10 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload string) {
+func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload, password string) {
+	if password == "" {
+		password = "the password that you chose; kith person reset-password makes a link for a new one"
+	}
 	if upload != "" {
 		upload = "  Import a file (users_, userEvents_, deleteUsers_ or redeemRewards_ begins its name):\n    " + upload + "\n\n"
 	}
@@ -152,6 +159,10 @@ func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload string) {
   Edge       %[1]s    the component under wazero: links, codes, events
   Backend    %[2]s    the whole API%[9]s
   Data       %[3]s
+
+  Open the portal, and sign in as %[12]s:
+    %[1]s/portal
+    %[13]s
 
   Tenant     API key
   %-10[4]s %[5]s
@@ -169,5 +180,5 @@ func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload string) {
   Try GraphQL:
     %[1]s/api/v1/%[4]s/graphql
 
-%[11]s`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.WidgetPath, upload)
+%[11]s`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.WidgetPath, upload, demo.OwnerEmail, password)
 }

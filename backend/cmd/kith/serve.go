@@ -17,6 +17,7 @@ import (
 	"kith/backend/demo"
 	"kith/backend/graphql"
 	"kith/backend/guess"
+	"kith/backend/portal"
 	"kith/backend/sender"
 	"kith/backend/worker"
 	"kith/core/link"
@@ -30,6 +31,7 @@ type backendFlags struct {
 	jobFlags
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
+	PortalURL   string `env:"KITH_PORTAL_URL" help:"Origin at which people open the portal, such as https://portal.example. Links of invitations begin with it. Default: the origin that the browser of the inviting person uses." placeholder:"ORIGIN"`
 	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example. Share links begin with it, unless the tenant has a share origin. Default: the origin of the tenant's landing page." placeholder:"ORIGIN"`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable email addresses, one per line, in addition to the built-in list." placeholder:"FILE"`
 }
@@ -116,7 +118,7 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "rate_limit", f.RateLimit, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
+		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "rate_limit", f.RateLimit, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }
 
 // backend is a backend that is ready to serve.
@@ -137,6 +139,9 @@ type backend struct {
 func (b backend) serve(e *env) error {
 	engine := b.engine
 	trusted, err := b.flags.proxies()
+	if err == nil && b.flags.PortalURL != "" {
+		err = checkURL("portal-url", b.flags.PortalURL)
+	}
 	if err != nil {
 		return err
 	}
@@ -170,7 +175,7 @@ func (b backend) serve(e *env) error {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log), Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()

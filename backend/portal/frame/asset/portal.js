@@ -1,0 +1,202 @@
+// Adds to pages that work without it: times in the visitor's zone, copying, the theme, and
+// the keyboard. It changes the page only through the DOM, as the policy of the page demands.
+(function () {
+  "use strict";
+  var root = document.documentElement;
+
+  // Times. Without scripts they are shown in UTC.
+  var styles = {
+    date: { dateStyle: "medium" },
+    minute: { dateStyle: "medium", timeStyle: "short" },
+    second: { dateStyle: "medium", timeStyle: "medium" },
+  };
+  function ago(then) {
+    var seconds = Math.round((then - Date.now()) / 1000);
+    var steps = [["day", 86400], ["hour", 3600], ["minute", 60]];
+    var format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+    for (var i = 0; i < steps.length; i++) {
+      if (Math.abs(seconds) >= steps[i][1]) return format.format(Math.trunc(seconds / steps[i][1]), steps[i][0]);
+    }
+    return format.format(seconds, "second");
+  }
+  function local(within) {
+    within.querySelectorAll("time[data-time]").forEach(function (element) {
+      var then = new Date(element.dateTime);
+      var style = element.dataset.time;
+      if (style === "ago") {
+        element.textContent = ago(then);
+      } else {
+        element.textContent = new Intl.DateTimeFormat(undefined, styles[style] || styles.minute).format(then);
+      }
+      element.title = then.toISOString();
+    });
+  }
+
+  // The filter of a list counts days in the visitor's zone.
+  function zones(within) {
+    within.querySelectorAll("input[data-zone]").forEach(function (input) {
+      if (!input.value) input.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+    });
+  }
+
+  // A link that a person sends to another one has the origin that this browser uses.
+  function links(within) {
+    within.querySelectorAll("input[data-link]").forEach(function (input) {
+      input.value = new URL(input.value, location.href).href;
+      var button = input.parentElement.querySelector("[data-copy]");
+      if (button) button.dataset.copy = input.value;
+    });
+  }
+
+  function prepare(within) {
+    links(within);
+    local(within);
+    zones(within);
+  }
+
+  function announce(button, text) {
+    var before = button.textContent;
+    button.textContent = text;
+    button.setAttribute("aria-live", "polite");
+    setTimeout(function () { button.textContent = before; }, 2000);
+  }
+
+  function open(id) {
+    var dialog = document.getElementById(id);
+    if (!dialog || dialog.open) return;
+    dialog.showModal();
+    var filter = dialog.querySelector("[data-filter]");
+    if (filter) {
+      filter.value = "";
+      narrow(filter);
+      filter.focus();
+    }
+  }
+
+  // The palette shows the links whose text has all words of the filter.
+  function narrow(filter) {
+    var words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    var list = document.getElementById(filter.dataset.filter);
+    var first = null;
+    list.querySelectorAll("li").forEach(function (item) {
+      var text = item.textContent.toLowerCase();
+      item.hidden = !words.every(function (word) { return text.includes(word); });
+      item.firstElementChild.classList.remove("first");
+      if (!item.hidden && !first) first = item.firstElementChild;
+    });
+    if (first) first.classList.add("first");
+    var none = list.parentElement.querySelector(".none");
+    if (none) none.hidden = first !== null;
+    return first;
+  }
+
+  document.addEventListener("input", function (event) {
+    if (event.target.matches("[data-filter]")) narrow(event.target);
+  });
+
+  document.addEventListener("click", function (event) {
+    var target = event.target;
+    var button = target.closest("button, summary, [data-select]");
+    // A menu closes when something else is clicked.
+    document.querySelectorAll("details[data-menu][open]").forEach(function (menu) {
+      if (!menu.contains(target)) menu.open = false;
+    });
+    if (target.matches("dialog")) target.close();
+    if (!button) return;
+    if (button.dataset.copy !== undefined) {
+      navigator.clipboard.writeText(button.dataset.copy).then(
+        function () { announce(button, "Copied"); },
+        function () { announce(button, "Copy it by hand"); });
+    } else if (button.dataset.open) {
+      var menu = button.closest("details[data-menu]");
+      if (menu) menu.open = false;
+      open(button.dataset.open);
+    } else if (button.dataset.dismiss !== undefined) {
+      button.closest("[data-flash]").remove();
+      document.getElementById("main").focus();
+    } else if (button.dataset.themeSwitch !== undefined) {
+      var dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
+      try { localStorage.setItem("kith-theme", root.dataset.theme); } catch (e) { /* it is kept for this page */ }
+    } else if (button.dataset.select !== undefined) {
+      button.select();
+    }
+  });
+
+  // Keys. They do nothing while a person types.
+  var pending = 0;
+  document.addEventListener("keydown", function (event) {
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      open("palette");
+      return;
+    }
+    if (event.key === "Escape") {
+      document.querySelectorAll("details[data-menu][open]").forEach(function (menu) {
+        menu.open = false;
+        menu.querySelector("summary").focus();
+      });
+    }
+    var filter = event.target.closest && event.target.closest("[data-filter]");
+    if (filter) {
+      var items = Array.from(document.getElementById(filter.dataset.filter).querySelectorAll("li:not([hidden]) > a"));
+      if (event.key === "Enter" && items[0]) {
+        event.preventDefault();
+        items[0].click();
+      } else if (event.key === "ArrowDown" && items[0]) {
+        event.preventDefault();
+        items[0].focus();
+      }
+      return;
+    }
+    var item = event.target.closest && event.target.closest(".palette li > a");
+    if (item && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      event.preventDefault();
+      var all = Array.from(item.closest("ul").querySelectorAll("li:not([hidden]) > a"));
+      var next = all[all.indexOf(item) + (event.key === "ArrowDown" ? 1 : -1)];
+      (next || item.closest("dialog").querySelector("[data-filter]")).focus();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable], dialog[open]")) return;
+    if (pending && Date.now() - pending < 1500) {
+      pending = 0;
+      var to = document.querySelector('[data-go="' + CSS.escape(event.key) + '"]');
+      if (to) {
+        event.preventDefault();
+        location.href = to.href;
+      }
+      return;
+    }
+    pending = 0;
+    if (event.key === "g") {
+      pending = Date.now();
+    } else if (event.key === "?") {
+      event.preventDefault();
+      open("help");
+    } else if (event.key === "/") {
+      var input = document.querySelector("[data-list-filter] input:not([type=hidden])");
+      if (input) {
+        event.preventDefault();
+        input.focus();
+      }
+    }
+  });
+
+  // The errors of a form are read first.
+  var errors = document.querySelector("[data-focus]");
+  if (errors) errors.focus();
+
+  // A message about the last change is not shown again when the page is loaded again.
+  if (location.search.includes("done=")) {
+    var url = new URL(location.href);
+    url.searchParams.delete("done");
+    history.replaceState(history.state, "", url);
+  }
+
+  // Requests of htmx carry the token of the session.
+  document.addEventListener("htmx:configRequest", function (event) {
+    if (event.detail.verb !== "get" && document.body.dataset.csrf) event.detail.headers["X-Csrf-Token"] = document.body.dataset.csrf;
+  });
+  document.addEventListener("htmx:load", function (event) { prepare(event.detail.elt); });
+  prepare(document);
+})();

@@ -1,0 +1,138 @@
+package frame
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"kith/core"
+)
+
+// Form is a form with what the visitor entered, and what is wrong with it.
+type Form struct {
+	values url.Values
+	// Errors are the errors in the order of the fields. An error about no field of the form
+	// has an empty Field.
+	Errors []FormProblem
+}
+
+// FormProblem is what is wrong with a field.
+type FormProblem struct{ Field, Message string }
+
+// NewForm returns a form with the values that a visitor sent, or none.
+func (v *Visit) NewForm() *Form {
+	if v.R.Method == http.MethodPost {
+		return &Form{values: v.R.PostForm}
+	}
+	return &Form{values: v.R.URL.Query()}
+}
+
+// Value returns what the visitor entered into a field.
+func (f *Form) Value(field string) string { return f.values.Get(field) }
+
+func (f *Form) Failed() bool { return len(f.Errors) > 0 }
+
+// Problem returns what is wrong with a field, or "".
+func (f *Form) Problem(field string) string {
+	for _, e := range f.Errors {
+		if e.Field == field {
+			return e.Message
+		}
+	}
+	return ""
+}
+
+// Refuse adds an error of a use case to the form. labels are the fields of the form with
+// their labels; an error about another field is about the whole form. It returns false if
+// the error is not about what the visitor sent: then it belongs on a page of its own.
+func (f *Form) Refuse(err error, labels map[string]string) bool {
+	for _, one := range split(err) {
+		var known *core.Error
+		if !errors.As(one, &known) {
+			return false
+		}
+		switch known.Code {
+		case core.CodeInvalid, core.CodeConflict, core.CodeRateLimited, core.CodeUnauthenticated, core.CodeForbidden:
+		default:
+			return false
+		}
+		if known.Code == core.CodeUnauthenticated && known.Field == "" || known.Code == core.CodeForbidden && known.Field == "" {
+			return false
+		}
+		if label, ok := labels[known.Field]; ok {
+			f.Errors = append(f.Errors, FormProblem{known.Field, sentence(label + " " + known.Message)})
+		} else {
+			f.Errors = append(f.Errors, FormProblem{"", sentence(known.Message)})
+		}
+	}
+	return true
+}
+
+// split returns the errors that errors.Join has joined.
+func split(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range joined.Unwrap() {
+			all = append(all, split(one)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+// Status returns the HTTP status of a page with a form.
+func (f *Form) Status() int {
+	if f.Failed() {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusOK
+}
+
+// input is a field of a form as the template "input" shows it.
+type input struct {
+	Name, Label, Value, Problem string
+	// The rest is optional. Type is the type of the element: text unless it is set.
+	Type, Hint, Autocomplete, Inputmode string
+	Options                             []Option
+	Optional                            bool
+}
+
+// Option is one choice of a field.
+type Option struct {
+	Value, Label, Hint string
+	Chosen             bool
+}
+
+func newOption(value, label, hint string) Option {
+	return Option{Value: value, Label: label, Hint: hint}
+}
+
+// newInput returns a field of a form. more are pairs of the names type, hint,
+// autocomplete, inputmode, value or optional, and a value.
+func newInput(f *Form, name, label string, more ...string) (input, error) {
+	in := input{Name: name, Label: label, Value: f.Value(name), Problem: f.Problem(name), Type: "text"}
+	for i := 0; i+1 < len(more); i += 2 {
+		switch more[i] {
+		case "type":
+			in.Type = more[i+1]
+		case "hint":
+			in.Hint = more[i+1]
+		case "autocomplete":
+			in.Autocomplete = more[i+1]
+		case "inputmode":
+			in.Inputmode = more[i+1]
+		case "optional":
+			in.Optional = true
+		case "value":
+			if _, sent := f.values[name]; !sent {
+				in.Value = more[i+1]
+			}
+		default:
+			return in, errors.New("portal: a field has no option " + more[i])
+		}
+	}
+	if in.Type == "password" {
+		in.Value = "" // never sent back
+	}
+	return in, nil
+}

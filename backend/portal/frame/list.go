@@ -1,0 +1,107 @@
+package frame
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"time"
+
+	"kith/core"
+)
+
+// With returns the path and query of the page with another value of a parameter; an empty
+// value leaves it out. Lists have their filter and page in the query, so that each view of
+// a list has a URL.
+func (v *Visit) With(name, value string) string {
+	query := v.R.URL.Query()
+	query.Del("done")
+	if value == "" {
+		query.Del(name)
+	} else {
+		query.Set(name, value)
+	}
+	for key, values := range query {
+		if strings.Join(values, "") == "" {
+			query.Del(key)
+		}
+	}
+	if len(query) == 0 {
+		return v.R.URL.Path
+	}
+	return v.R.URL.Path + "?" + query.Encode()
+}
+
+// Zone returns a time zone by its name, such as Europe/Berlin, which the page's script
+// sends with a filter; UTC if it is unknown.
+func Zone(name string) *time.Location {
+	if zone, err := time.LoadLocation(name); err == nil && len(name) <= 64 && name != "Local" {
+		return zone
+	}
+	return time.UTC
+}
+
+// Days returns the span from the beginning of one day to the end of another, each
+// YYYY-MM-DD or empty, in a zone. The errors are about the fields from and to.
+func Days(from, to string, zone *time.Location) (span core.Span, err error) {
+	if from != "" {
+		first, err := time.ParseInLocation(time.DateOnly, from, zone)
+		if err != nil || first.Year() < 1971 || first.Year() > 9998 {
+			return span, core.Invalid("from", "is not a day; give one like 2026-01-31")
+		}
+		span.From = core.Time(first.UnixMilli())
+	}
+	if to != "" {
+		last, err := time.ParseInLocation(time.DateOnly, to, zone)
+		if err != nil || last.Year() < 1971 || last.Year() > 9998 {
+			return span, core.Invalid("to", "is not a day; give one like 2026-01-31")
+		}
+		span.Before = core.Time(last.AddDate(0, 0, 1).UnixMilli())
+	}
+	return span, nil
+}
+
+// Download answers with a file that write writes. If write fails before the first part
+// was sent, it is answered with the page of the error. A later error breaks the transfer
+// off, so that the browser does not take the file for complete.
+func (v *Visit) Download(name, kind string, write func(*bufio.Writer) error) error {
+	sent := &sending{v: v, name: name, kind: kind}
+	out := bufio.NewWriterSize(sent, 64<<10)
+	err := write(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	switch {
+	case err == nil:
+		sent.begin() // also an empty file
+	case sent.begun:
+		v.Log.Error("portal: download broke off", "file", name, "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// sending writes a download. Its headers are sent with the first part.
+type sending struct {
+	v          *Visit
+	name, kind string
+	begun      bool
+}
+
+func (s *sending) begin() {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	s.v.secure()
+	h := s.v.W.Header()
+	h.Set("Content-Type", s.kind)
+	// The name has letters, digits, - _ and . only.
+	h.Set("Content-Disposition", `attachment; filename="`+s.name+`"`)
+	s.v.W.WriteHeader(http.StatusOK)
+}
+
+// Write sends a part.
+func (s *sending) Write(b []byte) (int, error) {
+	s.begin()
+	return s.v.W.Write(b)
+}

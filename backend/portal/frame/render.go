@@ -1,0 +1,217 @@
+package frame
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"kith/backend/app/base"
+	"kith/backend/store/peopledb"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/wire"
+)
+
+//go:embed page
+var files embed.FS
+
+// functions are what templates call. Helpers for amounts and dates are in format.go, those
+// for forms in form.go.
+var functions = template.FuncMap{
+	"role":   RoleName,
+	"time":   timeElement,
+	"amount": amount,
+	"input":  newInput,
+	"option": newOption,
+	"crumb":  func(text, href string) crumb { return crumb{text, href} },
+	"copied": func(text, label string) copied { return copied{text, label} },
+	"plural": plural,
+	"mail":   breakable,
+}
+
+// view is what the templates get.
+type view struct {
+	Title string
+	Nonce string
+	// Script is the path of the section's script, or empty.
+	Script string
+	// CSRF is the token that each form sends.
+	CSRF string
+	// Person is the person who has signed in, or nil.
+	Person *peopledb.Person
+	// Tenant is the tenant of the page, or empty. Live is true for a live tenant, and
+	// Other is the path of the same section in the other mode, or empty.
+	Tenant core.TenantAlias
+	Live   bool
+	Other  string
+	Role   people.Role
+	// Tenants are the entries of the tenant switch, and Sections those of the navigation.
+	Tenants  []tenantLink
+	Sections []sectionLink
+	// Path is the path and query of the page.
+	Path string
+	// Done says what the last change did, and Failed is true if the form has errors.
+	Done   string
+	Failed bool
+	// Data is the page's own data.
+	Data any
+}
+
+type tenantLink struct {
+	Name, Path string
+	Role       people.Role
+	Current    bool
+}
+
+type sectionLink struct {
+	Title, Path, Letter string
+	Current             bool
+}
+
+func (v *Visit) view(title string, data any) view {
+	w := view{
+		Title: title, Nonce: v.nonce, CSRF: v.csrfToken(), Path: v.R.URL.RequestURI(), Done: v.texts[v.R.URL.Query().Get("done")], Data: data,
+	}
+	if f, ok := data.(interface{ Failed() bool }); ok {
+		w.Failed = f.Failed()
+	}
+	if !v.SignedIn() {
+		return w
+	}
+	w.Person = &v.Seat.Person
+	w.Tenant, w.Role = v.Caller.Tenant, v.Caller.Role
+	w.Live = v.Live()
+	below := ""
+	if v.section != nil {
+		below, w.Script = "/"+v.section.Key, v.section.script
+	}
+	for _, t := range v.Tenants {
+		current := t.Tenant == people.Home(w.Tenant)
+		w.Tenants = append(w.Tenants, tenantLink{Name: string(t.Tenant), Path: Root + "/t/" + string(t.Tenant), Role: t.Role, Current: current})
+		if current && t.Test {
+			w.Other = Root + "/t/" + string(base.OtherMode(w.Tenant)) + below
+		}
+	}
+	if w.Tenant != "" {
+		for _, s := range v.visible() {
+			w.Sections = append(w.Sections, sectionLink{s.Title, s.path(v), s.Letter, s == v.section})
+		}
+	}
+	return w
+}
+
+// template returns a template of the visit's pages.
+func (v *Visit) template(name string) *template.Template {
+	if v.pages == nil {
+		return v.templates[name]
+	}
+	return v.pages.templates[name]
+}
+
+// Page writes a page with a status.
+func (v *Visit) Page(status int, name, title string, data any) error {
+	var text bytes.Buffer
+	if err := v.template(name).ExecuteTemplate(&text, "layout.html", v.view(title, data)); err != nil {
+		return err
+	}
+	v.secure()
+	h := v.W.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Vary", "Accept-Encoding")
+	if link.AcceptsGzip(strings.Join(v.R.Header.Values("Accept-Encoding"), ",")) {
+		h.Set("Content-Encoding", "gzip")
+		var packed bytes.Buffer
+		zip := gzip.NewWriter(&packed)
+		_, _ = text.WriteTo(zip) // a buffer takes all
+		_ = zip.Close()
+		text = packed
+	}
+	h.Set("Content-Length", strconv.Itoa(text.Len()))
+	v.W.WriteHeader(status)
+	// If this fails the visitor has disconnected.
+	_, _ = text.WriteTo(v.W)
+	return nil
+}
+
+// problem is what the page of an error shows.
+type problem struct {
+	Status  int
+	Message string
+	// ID identifies the request in the log, for an internal error.
+	ID string
+}
+
+// problemTitles are the titles of the pages of errors.
+var problemTitles = map[int]string{
+	http.StatusForbidden: "You may not do this", http.StatusNotFound: "Page not found", http.StatusTooManyRequests: "Too many attempts",
+	http.StatusConflict: "This cannot be done now", http.StatusServiceUnavailable: "Kith is busy",
+}
+
+// fail answers with the page of an error. A visitor who is not signed in gets the sign-in
+// page, which leads back.
+func (v *Visit) fail(err error) {
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeUnauthenticated && known.Field == "" {
+		to := Root + "/signin"
+		if v.R.Method == http.MethodGet {
+			to += "?next=" + template.URLQueryEscaper(v.R.URL.RequestURI())
+		} else {
+			to += "?done=session-ended"
+		}
+		_ = v.Redirect(to)
+		return
+	}
+	shown := problem{Status: http.StatusInternalServerError, ID: v.R.Header.Get(core.RequestIDHeader)}
+	if known != nil && known.Code != core.CodeInternal {
+		_, shown.Status, _ = wire.Shown(err)
+		shown.Message, shown.ID = sentence(known.Error()), ""
+	}
+	if shown.Status >= 500 && v.Ctx().Err() == nil {
+		v.Log.Error("portal: request failed", "id", v.R.Header.Get(core.RequestIDHeader), "method", v.R.Method, "route", v.R.Pattern, "tenant", v.R.PathValue("tenant"), "error", err)
+	}
+	if after := wire.RetryAfter(shown.Status); after != "" {
+		v.W.Header().Set("Retry-After", after)
+	}
+	title := problemTitles[shown.Status]
+	if title == "" {
+		title = "This did not work"
+	}
+	if err := v.Page(shown.Status, "problem", title, shown); err != nil {
+		v.Log.Error("portal: render error page", "error", err)
+		http.Error(v.W, title, shown.Status)
+	}
+}
+
+// sentence returns an error text as a sentence for people.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	s = strings.ToUpper(s[:1]) + s[1:]
+	if !strings.HasSuffix(s, ".") {
+		s += "."
+	}
+	return s
+}
+
+type crumb struct{ Text, Href string }
+
+type copied struct{ Text, Label string }
+
+// plural returns a number with a noun: "1 member", "2 members".
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// Now returns the time of the visit.
+func (v *Visit) Now() time.Time { return time.UnixMilli(int64(v.Engine.Now())) }

@@ -1,0 +1,85 @@
+package frame
+
+import (
+	"html/template"
+	"io/fs"
+	"net/http"
+
+	"kith/core/people"
+)
+
+// Pages are pages that belong together.
+type Pages struct {
+	// Routes are the pages.
+	Routes Routes
+	// Uploads are routes whose handlers read the body themselves, without a limit of the
+	// frame. The token of the page must be in the header X-Csrf-Token.
+	Uploads Routes
+	// Files has the templates, in the folder page, as NAME.html, and Functions what they
+	// call beside the functions of the frame.
+	Files     fs.FS
+	Functions template.FuncMap
+	// Done has the texts that Visit.Done names.
+	Done map[string]string
+	// Style is added to the style sheet of all pages. Script is a script of the pages of a
+	// section; it may be empty.
+	Style, Script string
+
+	templates map[string]*template.Template
+	script    string // the path of Script
+}
+
+// Section is one entry of the navigation, with the pages below it.
+type Section struct {
+	// Key is the path below the tenant, Title the entry in the navigation. Letter goes to
+	// it by keyboard: g, then the letter.
+	Key, Title, Letter string
+	// Needs is the operation without which the entry is left out. The use cases of the
+	// section check it again.
+	Needs people.Operation
+	Pages
+}
+
+// path returns the path of the section's first page.
+func (s *Section) path(v *Visit) string { return v.TenantPath() + "/" + s.Key }
+
+// visible returns the sections that the caller may open.
+func (v *Visit) visible() (all []*Section) {
+	for _, s := range v.sections {
+		if v.Caller.Role.Permits(s.Needs) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// SectionPath returns the path of the first page of the visit's section.
+func (v *Visit) SectionPath() string { return v.section.path(v) }
+
+// inSection returns a handler of a section: the visitor must be signed in and a member of
+// the tenant in the path.
+func inSection(s *Section, h Handler) Handler {
+	return InTenant(func(v *Visit) error {
+		v.section = s
+		return h(v)
+	})
+}
+
+// start leads a person to their first tenant.
+func start(v *Visit) error {
+	if err := v.mustSignIn(); err != nil {
+		return err
+	}
+	if len(v.Tenants) == 0 {
+		return v.Redirect(Root + "/profile")
+	}
+	return v.Redirect(Root + "/t/" + string(v.Tenants[0].Tenant))
+}
+
+// startTenant leads a member to the first section that the role may open.
+var startTenant = InTenant(func(v *Visit) error {
+	if all := v.visible(); len(all) > 0 {
+		return v.Redirect(all[0].path(v))
+	}
+	return v.Page(http.StatusOK, "nothing", "Nothing here for your role yet", nil)
+})

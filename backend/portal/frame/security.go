@@ -1,0 +1,118 @@
+package frame
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"kith/core"
+	"kith/core/people"
+)
+
+// secure sets the headers of all pages. Pages may load files of the portal only, and run
+// only scripts that the server wrote into them. Referrer-Policy is not no-referrer, with
+// which browsers send no Origin with forms.
+func (v *Visit) secure() {
+	h := v.W.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+v.nonce+"'; style-src 'self'; img-src 'self' data:; font-src 'self'; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// encrypted reports whether the visitor uses https.
+func (v *Visit) encrypted() bool {
+	return v.seen.Proto == "https" || strings.HasPrefix(v.URL, "https:")
+}
+
+// cookieName returns the name of the session's cookie. A browser accepts a cookie with the
+// prefix __Host- only from this host over https, so no other host can set it.
+func (v *Visit) cookieName() string {
+	if v.encrypted() {
+		return "__Host-kith"
+	}
+	return "kith_portal"
+}
+
+// setSession sets the cookie of a session; an empty token removes it. An answer sets no
+// other cookie, because Spin sends only one.
+func (v *Visit) SetSession(token string) {
+	c := &http.Cookie{
+		Name: v.cookieName(), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.encrypted(),
+		MaxAge: int(people.SessionLife / core.Second),
+	}
+	if token == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(v.W, c)
+}
+
+// checkOrigin returns an error if a request was sent by a page of another site. All
+// current browsers send at least one of the two headers with a form.
+func (v *Visit) checkOrigin() error {
+	h := v.R.Header
+	switch h.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return nil
+	case "":
+		if from, err := url.Parse(h.Get("Origin")); err == nil && from.Host != "" && strings.EqualFold(from.Host, v.seen.Host) {
+			return nil
+		}
+	}
+	return &core.Error{
+		Code: core.CodeForbidden,
+		Message: "This form was sent by a page of another site, or a proxy has changed its origin. Open the portal again and repeat the step. " +
+			"If this happens each time, the operator must add the proxy to --trusted-proxies.",
+	}
+}
+
+// csrfField is the name of the form field with the token of checkToken, and csrfHeader the
+// header that htmx sends it in.
+const (
+	csrfField  = "csrf"
+	csrfHeader = "X-Csrf-Token"
+)
+
+// csrfToken returns a token that only pages of the visitor's session have. Each page has
+// another one, so that compressing the page does not reveal it.
+func (v *Visit) csrfToken() string {
+	if !v.Known {
+		return ""
+	}
+	var salt [16]byte
+	_, _ = rand.Read(salt[:])
+	return base64.RawURLEncoding.EncodeToString(append(salt[:], v.csrfMAC(salt[:])...))
+}
+
+func (v *Visit) csrfMAC(salt []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(v.token))
+	_, _ = mac.Write([]byte("kith portal csrf"))
+	_, _ = mac.Write(salt)
+	return mac.Sum(nil)
+}
+
+// checkToken returns an error if a form lacks the token of the visitor's session. Without
+// a session there is nothing that a foreign page could use; checkOrigin refuses it anyway.
+func (v *Visit) checkToken() error {
+	if !v.Known {
+		return nil
+	}
+	sent := v.R.Header.Get(csrfHeader)
+	if sent == "" {
+		sent = v.R.PostForm.Get(csrfField)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(sent)
+	if err == nil && len(raw) == 16+sha256.Size && hmac.Equal(raw[16:], v.csrfMAC(raw[:16])) {
+		return nil
+	}
+	return &core.Error{Code: core.CodeForbidden, Message: "The page was opened in another session. Go back, load it again and repeat the step."}
+}

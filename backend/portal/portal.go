@@ -1,0 +1,22 @@
+// Package portal has the pages in which people run their programs: its sections in the order
+// of the navigation, in the frame that package frame gives them.
+package portal
+
+import (
+	"log/slog"
+
+	"kith/backend/app"
+	"kith/backend/portal/account"
+	"kith/backend/portal/frame"
+	"kith/backend/portal/team"
+)
+
+// New returns the portal. url is the origin at which people open it, for links that they
+// send to others; it may be empty.
+func New(e *app.Engine, url string, log *slog.Logger) *frame.Portal {
+	return frame.New(frame.Options{
+		Engine: e, URL: url, Log: log,
+		Outside:  []*frame.Pages{account.Pages()},
+		Sections: []*frame.Section{team.Members(), team.Audit()},
+	})
+}

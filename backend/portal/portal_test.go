@@ -1,0 +1,309 @@
+package portal_test
+
+import (
+	"kith/backend/app/base"
+	"kith/backend/app/members"
+	"kith/backend/portal/portaltest"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core/people"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+// The cookie of a session is bound to the host over https, is not readable by scripts, and
+// is the only cookie of an answer.
+func TestCookie(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.Browser()
+	got := b.SignIn(t, "owner@acme.example")
+	require.Equal(t, []string{"__Host-kith=" + b.Cookies["__Host-kith"] + "; Path=/; Max-Age=1209600; HttpOnly; Secure; SameSite=Lax"}, got.Header.Values("Set-Cookie"))
+	plain := w.Browser()
+	plain.Scheme, plain.Host = "http", "127.0.0.1:3000"
+	got = plain.SignIn(t, "owner@acme.example")
+	require.Equal(t, []string{"kith_portal=" + plain.Cookies["kith_portal"] + "; Path=/; Max-Age=1209600; HttpOnly; SameSite=Lax"}, got.Header.Values("Set-Cookie"))
+	// A cookie without the prefix, which another host of the domain may set, does not count.
+	b.Cookies = map[string]string{"kith_portal": plain.Cookies["kith_portal"]}
+	require.Equal(t, http.StatusSeeOther, b.Get("/portal/profile").Status)
+}
+
+// A session that the browser had before a sign-in cannot be used after it, and a sign-in
+// has a new one in each step.
+func TestSessionFixation(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	w.Add(t, "mallory@acme.example", people.Viewer)
+	mallory := w.SignedIn(t, "mallory@acme.example")
+	planted := mallory.Cookies["__Host-kith"]
+	victim := w.Browser()
+	victim.Cookies["__Host-kith"] = planted
+	victim.Get("/portal/signin")
+	got := victim.Post(t, "/portal/profile", "/portal/signin", "email", "owner@acme.example", "password", portaltest.Password)
+	require.Equal(t, http.StatusSeeOther, got.Status)
+	require.NotEqual(t, planted, victim.Cookies["__Host-kith"])
+	require.Equal(t, "/portal/signin?next=%2Fportal%2Fprofile", mallory.Get("/portal/profile").Header.Get("Location"), "the planted session has ended")
+	// A token that the server did not make is no session.
+	made := w.Browser()
+	made.Cookies["__Host-kith"] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	require.Equal(t, http.StatusSeeOther, made.Get("/portal/profile").Status)
+	made.SignIn(t, "owner@acme.example")
+	require.NotContains(t, made.Cookies["__Host-kith"], "AAAAAAAA")
+}
+
+// Each request that may change anything is refused without the origin or the token of the
+// session; nothing is changed.
+func TestCSRF(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	token := portaltest.TokenInPage.FindStringSubmatch(b.Get("/portal/t/acme/members").Body)[1]
+	invite := func(change func(*portaltest.Browser, url.Values)) portaltest.Answer {
+		attacker := *b
+		attacker.Headers = map[string]string{"Sec-Fetch-Site": "same-origin"}
+		form := url.Values{"csrf": {token}, "email": {"new@acme.example"}, "role": {"owner"}}
+		change(&attacker, form)
+		return attacker.Send("POST", "/portal/t/acme/members/invite", form)
+	}
+	foreign := w.SignedIn(t, "owner@acme.example")
+	otherToken := portaltest.TokenInPage.FindStringSubmatch(foreign.Get("/portal/t/acme/members").Body)[1]
+	for name, change := range map[string]func(*portaltest.Browser, url.Values){
+		"another site":                    func(b *portaltest.Browser, _ url.Values) { b.Headers["Sec-Fetch-Site"] = "cross-site" },
+		"another host of the same domain": func(b *portaltest.Browser, _ url.Values) { b.Headers["Sec-Fetch-Site"] = "same-site" },
+		"an older browser, another site": func(b *portaltest.Browser, _ url.Values) {
+			b.Headers = map[string]string{"Origin": "https://evil.example"}
+		},
+		"an older browser, no origin":   func(b *portaltest.Browser, _ url.Values) { b.Headers = map[string]string{} },
+		"an older browser, null origin": func(b *portaltest.Browser, _ url.Values) { b.Headers = map[string]string{"Origin": "null"} },
+		"no token":                      func(_ *portaltest.Browser, f url.Values) { f.Del("csrf") },
+		"a token of another session":    func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", otherToken) },
+		"a damaged token":               func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", "x"+token[1:]) },
+		"a short token":                 func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", "AAAA") },
+	} {
+		require.Equal(t, http.StatusForbidden, invite(change).Status, name)
+	}
+	_, open, err := w.Engine.Members.List(t.Context(), members.OperatorOf("acme"))
+	require.NoError(t, err)
+	require.Empty(t, open)
+	require.Equal(t, http.StatusOK, invite(func(b *portaltest.Browser, _ url.Values) {
+		b.Headers = map[string]string{"Origin": "https://portal.example"}
+	}).Status)
+	require.Equal(t, http.StatusOK, invite(func(b *portaltest.Browser, f url.Values) {
+		f.Del("csrf")
+		b.Headers["X-Csrf-Token"] = token // htmx sends it so
+	}).Status)
+	// Signing in needs the origin too: a foreign page could sign a visitor in as the attacker.
+	stranger := w.Browser()
+	stranger.Headers = map[string]string{"Sec-Fetch-Site": "cross-site"}
+	require.Equal(t, http.StatusForbidden, stranger.Send("POST", "/portal/signin", url.Values{"email": {"owner@acme.example"}, "password": {portaltest.Password}}).Status)
+}
+
+// Every route with another method than GET is behind the checks of TestCSRF, and each page
+// but those for people without a session needs one.
+func TestRoutes_AreProtected(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	signedIn := w.SignedIn(t, "owner@acme.example")
+	open := []string{"GET /portal/signin", "GET /portal/code", "GET /portal/invitation/{token}", "GET /portal/reset/{token}"}
+	all := w.Patterns()
+	require.Greater(t, len(all), 20)
+	for _, pattern := range all {
+		method, path, _ := strings.Cut(regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(strings.NewReplacer("{tenant}", "acme", "{$}", "").Replace(pattern), "x"), " ")
+		if method != "GET" {
+			for _, visitor := range []*portaltest.Browser{signedIn, w.Browser()} {
+				foreign := *visitor
+				foreign.Headers = map[string]string{"Sec-Fetch-Site": "cross-site"}
+				require.Equal(t, http.StatusForbidden, foreign.Send(method, path, url.Values{}).Status, pattern)
+			}
+			require.Equal(t, http.StatusForbidden, signedIn.Send(method, path, url.Values{}).Status, "%s without a token", pattern)
+			continue
+		}
+		if !slices.Contains(open, pattern) {
+			got := w.Browser().Get(path)
+			require.Equal(t, http.StatusSeeOther, got.Status, pattern)
+			require.Equal(t, "/portal/signin?next="+url.QueryEscape(path), got.Header.Get("Location"), pattern)
+		}
+	}
+}
+
+// Each page has a strict policy with a nonce of its own, which each of its scripts has, and
+// no inline styles or handlers.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	_, token, err := w.Engine.Members.Invite(t.Context(), members.OperatorOf("acme"), "ben@acme.example", "viewer")
+	require.NoError(t, err)
+	reset, _, err := w.Engine.Resets.MakeLink(t.Context(), "owner@acme.example", false)
+	require.NoError(t, err)
+	nonces := map[string]bool{}
+	for path, status := range map[string]int{
+		"/portal/t/acme/members": 200, "/portal/t/acme/audit": 200, "/portal/t/test_acme/audit": 200, "/portal/profile": 200, "/portal/profile/password": 200,
+		"/portal/profile/two-step": 200, "/portal/profile/confirm": 200, "/portal/invitation/" + token: 200, "/portal/reset/" + reset: 200,
+		"/portal/nothing": 404, "/portal/t/rival/members": 404, "/portal/t/nobody/members": 404, "/portal//x": 404, "/portal/../x": 404,
+		"/portal/t/acme/audit?before=x": 422, "/portal/t/acme/audit?action=fly": 422,
+	} {
+		got := b.Get(path)
+		require.Equal(t, status, got.Status, path)
+		require.Equal(t, "no-store", got.Header.Get("Cache-Control"), path)
+		require.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"), path)
+		policy := got.Header.Get("Content-Security-Policy")
+		found := regexp.MustCompile(`^default-src 'none'; script-src 'nonce-([A-Za-z0-9+/]{22})'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$`).FindStringSubmatch(policy)
+		require.NotNil(t, found, policy)
+		require.False(t, nonces[found[1]], "a nonce is used once")
+		nonces[found[1]] = true
+		scripts := regexp.MustCompile(`<script[^>]*>`).FindAllString(got.Body, -1)
+		require.Len(t, scripts, 3, path)
+		for _, s := range scripts {
+			require.Contains(t, strings.ReplaceAll(s, "&#43;", "+"), `nonce="`+found[1]+`"`, path)
+		}
+		require.NotRegexp(t, `<[a-z][^>]*\s(style|on[a-z]+)=`, got.Body, path)
+		require.NotContains(t, got.Body, "javascript:", path)
+	}
+}
+
+// The portal answers wrong addresses and wrong passwords alike, up to the token of the page.
+func TestSignIn_DoesNotShowWhichAddressesAreKnown(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	page := func(email string) portaltest.Answer {
+		got := w.Browser().Post(t, "/portal/signin", "/portal/signin", "email", email, "password", "wrong password")
+		got.Body = strings.ReplaceAll(regexp.MustCompile(`nonce="[^"]+"`).ReplaceAllString(got.Body, ""), email, "EMAIL")
+		got.Header.Del("Content-Security-Policy")
+		got.Header.Del("Content-Length")
+		return got
+	}
+	known := page("owner@acme.example")
+	require.Equal(t, http.StatusUnprocessableEntity, known.Status)
+	require.Equal(t, known, page("other@acme.example"))
+	require.Equal(t, known, page("not an address"))
+}
+
+// A page of a tenant is open to its members only, with what their role permits.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	for _, role := range people.Roles() {
+		email := string(role) + "@acme.example"
+		if role != people.Owner {
+			w.Add(t, email, role)
+		}
+		b := w.SignedIn(t, email)
+		for path, op := range map[string]people.Operation{"members": people.ReadMembers, "audit": people.ReadAudit} {
+			want := http.StatusForbidden
+			if role.Permits(op) {
+				want = http.StatusOK
+			}
+			require.Equal(t, want, b.Get("/portal/t/acme/"+path).Status, "%s %s", role, path)
+			require.Equal(t, http.StatusNotFound, b.Get("/portal/t/rival/"+path).Status, "%s %s", role, path)
+		}
+		got := b.Post(t, "/portal/profile", "/portal/t/acme/members/invite", "email", "new@acme.example", "role", "owner")
+		require.Equal(t, role == people.Owner, got.Status == http.StatusOK, "%s %d", role, got.Status)
+		require.Equal(t, role.Permits(people.ReadMembers), strings.Contains(b.Get("/portal/profile").Body+b.Get("/portal/t/acme").Header.Get("Location"), "/portal/t/acme/members"), role)
+	}
+}
+
+// The parameter next leads to pages of the portal only.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	for next, want := range map[string]string{
+		"/portal/profile": "/portal/profile", "/portal/t/acme/audit?actor=a&from=2026-01-01": "/portal/t/acme/audit?actor=a&from=2026-01-01",
+		"": "/portal", "https://evil.example/portal": "/portal", "//evil.example/portal/": "/portal", "/portal/../evil": "/portal", "/portal//evil": "/portal",
+		"/portalevil": "/portal", "/welcome": "/portal", "/portal/\\evil": "/portal", "javascript:alert(1)": "/portal", "/portal/\nx": "/portal",
+	} {
+		b := w.Browser()
+		got := b.Post(t, "/portal/signin", "/portal/signin", "email", "owner@acme.example", "password", portaltest.Password, "next", next)
+		require.Equal(t, http.StatusSeeOther, got.Status)
+		require.Equal(t, want, got.Header.Get("Location"), next)
+	}
+}
+
+// A stolen cookie is worth nothing after its session was ended, and a password change
+// needs the password.
+func TestSessionTheft(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	owner := w.SignedIn(t, "owner@acme.example")
+	thief := w.Browser()
+	thief.Cookies["__Host-kith"] = owner.Cookies["__Host-kith"]
+	require.Equal(t, http.StatusOK, thief.Get("/portal/profile").Status)
+	got := thief.Post(t, "/portal/profile/password", "/portal/profile/password", "current", "wrong password", "new", "another horse battery")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	w.Pass(people.ConfirmLife)
+	for _, path := range []string{"begin", "confirm", "codes", "off"} {
+		got := thief.Post(t, "/portal/profile", "/portal/profile/two-step/"+path, "code", "000000")
+		require.Equal(t, "/portal/profile/confirm?next=%2Fportal%2Fprofile%2Ftwo-step", got.Header.Get("Location"), path)
+	}
+	fresh := w.SignedIn(t, "owner@acme.example")
+	got = fresh.Post(t, "/portal/profile/password", "/portal/profile/password", "current", portaltest.Password, "new", "another horse battery")
+	require.Equal(t, "/portal/profile?done=password-changed", got.Header.Get("Location"))
+	require.Equal(t, http.StatusSeeOther, thief.Get("/portal/profile").Status)
+	require.Equal(t, http.StatusOK, fresh.Get("/portal/profile").Status)
+}
+
+// Large forms are refused.
+func TestForm_IsBounded(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	got := w.Browser().Send("POST", "/portal/signin", url.Values{"email": {strings.Repeat("a", 64<<10)}})
+	require.Equal(t, http.StatusRequestEntityTooLarge, got.Status)
+}
+
+// What people entered is shown as text.
+func TestPages_EscapeWhatPeopleEntered(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	const attack = `"><script>alert(1)</script>`
+	require.Equal(t, http.StatusSeeOther, b.Post(t, "/portal/profile", "/portal/profile/name", "name", attack).Status)
+	for _, path := range []string{"/portal/profile", "/portal/t/acme/members", "/portal/t/acme/audit?actor=" + url.QueryEscape(attack), "/portal/t/acme/audit?zone=" + url.QueryEscape(attack)} {
+		require.NotContains(t, b.Get(path).Body, "<script>alert", path)
+	}
+}
+
+// Downloads have what the filter selects, are harmless in spreadsheets, and are recorded.
+func TestAudit_Download(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	require.NoError(t, w.Engine.DB.Write(t.Context(), portaltest.Began, func(tx *store.Tx) error {
+		return base.Audit(t.Context(), tx, people.Caller{Email: "=1+1", Tenant: "acme"}, base.Change{Action: people.MemberRemoved, Subject: "a,b", After: map[string]any{"role": "x"}})
+	}))
+	got := b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "format", "csv", "action", "member.removed")
+	require.Equal(t, `attachment; filename="audit-acme-2023-11-14.csv"`, got.Header.Get("Content-Disposition"))
+	require.Equal(t, "seq,time,actor,ip,action,subject,before,after,accountId,userId\n3,2023-11-14T22:13:20.000Z,'=1+1,,member.removed,\"a,b\",,\"{\"\"role\"\":\"\"x\"\"}\",,\n", got.Body)
+	got = b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "format", "json", "action", "audit.exported")
+	require.Equal(t, "application/json; charset=utf-8", got.Header.Get("Content-Type"))
+	require.Contains(t, got.Body, `"action":"audit.exported","subject":"csv"`)
+	require.Equal(t, http.StatusUnprocessableEntity, b.Get("/portal/t/acme/audit?from=x").Status)
+	require.NotEqual(t, http.StatusOK, b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "from", "x").Status)
+}
+
+// Files have a hash in their URL, so that browsers keep them; other hashes do not exist.
+func TestAssets(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	total := 0
+	for _, path := range w.Assets() {
+		got := w.Browser().Get(path)
+		require.Equal(t, http.StatusOK, got.Status, path)
+		require.Equal(t, "public, max-age=31536000, immutable", got.Header.Get("Cache-Control"))
+		require.Equal(t, http.StatusNotFound, w.Browser().Get("/portal/assets/000000000000/"+path[strings.LastIndexByte(path, '/')+1:]).Status)
+		zipped := w.Browser()
+		zipped.Headers["Accept-Encoding"] = "gzip"
+		got = zipped.Get(path)
+		require.Equal(t, "gzip", got.Header.Get("Content-Encoding"))
+		total += len(got.Body)
+	}
+	require.Less(t, total, 40_000, "the files of the first view, compressed")
+	require.Equal(t, http.StatusNotFound, w.Browser().Get("/portal/assets/x/../portal.go").Status)
+}

@@ -1,0 +1,165 @@
+// Package portaltest has a portal for tests, and browsers that open its pages.
+package portaltest
+
+import (
+	"crypto/rand"
+	"io"
+	"kith/backend/app"
+	"kith/backend/app/base"
+	"kith/backend/app/members"
+	"kith/backend/app/tenants"
+	"kith/backend/portal"
+	"kith/backend/portal/frame"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/referral"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// Began is the time at which the clock of a World starts.
+	Began core.Time = 1_700_000_000_000
+	// Password is the password of each person.
+	Password = "correct horse battery"
+)
+
+// World is a portal with the tenants acme and test_acme, and an owner.
+type World struct {
+	*frame.Portal
+	Clock *atomic.Int64
+}
+
+// New returns a portal with the tenants acme, test_acme and rival, and the owner
+// owner@acme.example of acme.
+func New(t *testing.T) *World {
+	t.Helper()
+	db, err := store.Open(storetest.File(t), "")
+	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
+	require.NoError(t, err)
+	w := &World{Clock: new(atomic.Int64)}
+	w.Clock.Store(int64(Began))
+	engine := app.New(base.Base{
+		DB: db, Keys: keys,
+		Now:     func() core.Time { return core.Time(w.Clock.Load()) },
+		Entropy: func(p []byte) { _, _ = rand.Read(p) },
+	})
+	for _, alias := range []core.TenantAlias{"acme", "test_acme", "rival"} {
+		require.NoError(t, engine.Tenants.Create(t.Context(), tenants.NewTenant{
+			Alias: alias, Key: engine.APIKeys.MakeKey(alias), Policy: link.Policy{Consent: link.ConsentOff},
+			Program: referral.DefaultProgram("https://" + string(alias) + ".example/"),
+		}))
+	}
+	w.Portal = portal.New(engine, "", slog.New(slog.DiscardHandler))
+	w.Add(t, "owner@acme.example", people.Owner)
+	return w
+}
+
+// Pass lets time pass.
+func (w *World) Pass(d core.Time) { w.Clock.Add(int64(d)) }
+
+// Add adds a member of acme.
+func (w *World) Add(t *testing.T, email string, role people.Role) {
+	t.Helper()
+	created, err := w.Engine.Members.Create(t.Context(), members.OperatorOf("acme"), email, "", Password, role)
+	require.NoError(t, err)
+	require.True(t, created)
+}
+
+// Browser is a visitor with cookies.
+type Browser struct {
+	*World
+	Cookies map[string]string
+	// scheme and host are what the visitor requested, from is the page that sends forms.
+	Scheme, Host string
+	Headers      map[string]string
+}
+
+// Browser returns the browser of a visitor.
+func (w *World) Browser() *Browser {
+	return &Browser{World: w, Cookies: map[string]string{}, Scheme: "https", Host: "portal.example", Headers: map[string]string{"Sec-Fetch-Site": "same-origin"}}
+}
+
+// Answer is what the portal answered.
+type Answer struct {
+	Status int
+	Body   string
+	Header http.Header
+}
+
+// Send sends a request, with a form unless it is nil.
+func (b *Browser) Send(method, path string, form url.Values) Answer {
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequest(method, "http://backend:8080"+path, body)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, value := range b.Headers {
+		r.Header.Set(name, value)
+	}
+	for name, value := range b.Cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	w := httptest.NewRecorder()
+	b.Serve(w, r, auth.Hop{For: "198.51.100.7", Proto: b.Scheme, Host: b.Host})
+	for _, c := range w.Result().Cookies() {
+		if c.MaxAge < 0 {
+			delete(b.Cookies, c.Name)
+		} else {
+			b.Cookies[c.Name] = c.Value
+		}
+	}
+	return Answer{w.Code, w.Body.String(), w.Header()}
+}
+
+// Get opens a page.
+func (b *Browser) Get(path string) Answer { return b.Send("GET", path, nil) }
+
+// TokenInPage finds the token with which a page sends its forms.
+var TokenInPage = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// Post sends a form of a page, with the token that the page has.
+func (b *Browser) Post(t *testing.T, page, path string, fields ...string) Answer {
+	t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	if found := TokenInPage.FindStringSubmatch(b.Get(page).Body); found != nil {
+		form.Set("csrf", found[1])
+	}
+	return b.Send("POST", path, form)
+}
+
+// SignIn signs a person in.
+func (b *Browser) SignIn(t *testing.T, email string) Answer {
+	t.Helper()
+	return b.Post(t, "/portal/signin", "/portal/signin", "email", email, "password", Password)
+}
+
+// SignedIn returns the browser of a person who has signed in.
+func (w *World) SignedIn(t *testing.T, email string) *Browser {
+	t.Helper()
+	b := w.Browser()
+	require.Equal(t, http.StatusSeeOther, b.SignIn(t, email).Status)
+	return b
+}

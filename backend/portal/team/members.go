@@ -1,0 +1,117 @@
+package team
+
+import (
+	"kith/backend/app/members"
+	"kith/backend/portal/frame"
+	"kith/backend/store/peopledb"
+	"kith/core"
+	"kith/core/people"
+)
+
+// memberList is the data of the members page.
+type memberList struct {
+	*frame.Form
+	Members     []peopledb.Member
+	Invitations []peopledb.Invitation
+	Roles       []frame.Option
+	// May is true if the caller may change members.
+	May bool
+	// Link is the link of an invitation that was just made, for the address To.
+	Link, To string
+	Self     people.PersonID
+}
+
+func membersPage(v *frame.Visit) error { return showMembers(v, v.NewForm(), "", "") }
+
+func showMembers(v *frame.Visit, f *frame.Form, link, to string) error {
+	all, open, err := v.Engine.Members.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	data := memberList{
+		Form: f, Members: all, Invitations: open, Roles: roleOptions(f.Value("role"), people.Viewer), May: v.Caller.Role.Permits(people.WriteMembers),
+		Link: link, To: to, Self: v.Caller.Person,
+	}
+	return v.Page(f.Status(), "members", "Members", data)
+}
+
+// roleOptions returns the roles as options.
+func roleOptions(chosen string, otherwise people.Role) (all []frame.Option) {
+	if chosen == "" {
+		chosen = string(otherwise)
+	}
+	for _, role := range people.Roles() {
+		all = append(all, frame.Option{Value: string(role), Label: frame.RoleName(role), Hint: role.Describe(), Chosen: string(role) == chosen})
+	}
+	return all
+}
+
+// invite makes an invitation and shows its link, once.
+func invite(v *frame.Visit) error {
+	f := v.NewForm()
+	i, token, err := v.Engine.Members.Invite(v.Ctx(), v.Caller, f.Value("email"), f.Value("role"))
+	if err != nil {
+		if !f.Refuse(err, map[string]string{"email": "The address", "role": "The role"}) {
+			return err
+		}
+		return showMembers(v, f, "", "")
+	}
+	return showMembers(v, &frame.Form{}, v.Link(members.InvitationPath+token), i.Email)
+}
+
+func revokeInvitation(v *frame.Visit) error {
+	if err := v.Engine.Members.RevokeInvitation(v.Ctx(), v.Caller, v.R.PostForm.Get("invitation")); err != nil {
+		return err
+	}
+	return v.Done(v.SectionPath(), "invitation-ended")
+}
+
+// memberForm is the data of the page of a member.
+type memberForm struct {
+	*frame.Form
+	Member peopledb.Member
+	Roles  []frame.Option
+	Self   bool
+}
+
+func memberPage(v *frame.Visit) error { return showMember(v, v.NewForm()) }
+
+func showMember(v *frame.Visit, f *frame.Form) error {
+	if err := v.Caller.Require(people.WriteMembers); err != nil {
+		return err
+	}
+	all, _, err := v.Engine.Members.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if string(m.Person) == v.R.PathValue("person") {
+			data := memberForm{Form: f, Member: m, Roles: roleOptions(f.Value("role"), m.Role), Self: m.Person == v.Caller.Person}
+			return v.Page(f.Status(), "member", m.Email, data)
+		}
+	}
+	return core.NotFound("This person is not a member any more.")
+}
+
+func changeRole(v *frame.Visit) error {
+	f := v.NewForm()
+	err := v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
+	return afterMember(v, f, err, "role-changed")
+}
+
+func removeMember(v *frame.Visit) error {
+	f := v.NewForm()
+	err := v.Engine.Members.Remove(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")))
+	return afterMember(v, f, err, "member-removed")
+}
+
+// afterMember shows the members after a change, or what is wrong with it.
+func afterMember(v *frame.Visit, f *frame.Form, err error, done string) error {
+	if err == nil {
+		return v.Done(v.SectionPath(), done)
+	}
+	if !f.Refuse(err, nil) {
+		return err
+	}
+	return showMember(v, f)
+}

@@ -1,0 +1,50 @@
+// Package team has the pages of the people who work in a tenant: members and the audit log.
+package team
+
+import (
+	"embed"
+	"html/template"
+
+	"kith/backend/portal/frame"
+	"kith/core/people"
+)
+
+//go:embed page
+var files embed.FS
+
+// Members is the section of the members.
+func Members() *frame.Section {
+	return &frame.Section{
+		Key: "members", Title: "Members", Letter: "m", Needs: people.ReadMembers,
+		Pages: frame.Pages{
+			Files: files,
+			Routes: frame.Routes{
+				"GET ":                  membersPage,
+				"POST /invite":          invite,
+				"POST /revoke":          revokeInvitation,
+				"GET /{person}":         memberPage,
+				"POST /{person}/role":   changeRole,
+				"POST /{person}/remove": removeMember,
+			},
+			Functions: functions,
+			Done: map[string]string{
+				"role-changed":     "The role is changed. It counts from the next page that the person opens.",
+				"member-removed":   "The person is no member any more.",
+				"invitation-ended": "The invitation is revoked. Its link does not work any more.",
+			},
+		},
+	}
+}
+
+// Audit is the section of the audit log.
+func Audit() *frame.Section {
+	return &frame.Section{
+		Key: "audit", Title: "Audit log", Letter: "a", Needs: people.ReadAudit,
+		Pages: frame.Pages{
+			Files: files, Functions: functions,
+			Routes: frame.Routes{"GET ": auditPage, "POST /export": exportAudit},
+		},
+	}
+}
+
+var functions = template.FuncMap{"changes": fieldChanges}

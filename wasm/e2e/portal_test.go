@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ownerLine is what `kith dev` prints about the portal: the address to sign in with, the
+// URL, and the password.
+var ownerLine = regexp.MustCompile(`Open the portal, and sign in as (\S+):\n    (\S+)/portal\n    (\S+)\n`)
+
+// People use the portal in a browser that reaches nothing but the edge. With KITH_SHOTS set
+// to a folder, each page is also drawn there.
+func TestBrowser_Portal(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	node := s.dev(t)
+	var printed []string
+	await(t, func() error {
+		if printed = ownerLine.FindStringSubmatch(node.output.String()); printed == nil {
+			return fmt.Errorf("no password is printed:\n%s", node.output)
+		}
+		return nil
+	})
+	require.Equal(t, s.edge, printed[2])
+	require.FileExists(t, filepath.Join(browserLibraries, "axe-core", "axe.min.js"), "run make test")
+	chromium, err := exec.LookPath("chromium")
+	require.NoError(t, err, "wasm/toolchain/setup.sh test installs it")
+	input, err := json.Marshal(map[string]any{
+		"chromium": chromium, "portal": s.edge, "email": printed[1], "password": printed[3], "shots": os.Getenv("KITH_SHOTS"),
+	})
+	require.NoError(t, err)
+	scenarios := []string{"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks"}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "node", append([]string{"run.mjs", "portal"}, scenarios...)...)
+	command.Dir, command.Stdin, command.Env = "browser", bytes.NewReader(input), append(os.Environ(), "HOME="+t.TempDir())
+	var errOut bytes.Buffer
+	command.Stderr = &errOut
+	out, err := command.Output()
+	require.NoError(t, err, "%s%s", out, errOut.String())
+	outcomes := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.Len(t, outcomes, len(scenarios))
+	for i, line := range outcomes {
+		var outcome struct{ Name, Error string }
+		require.NoError(t, json.Unmarshal([]byte(line), &outcome), line)
+		require.Equal(t, scenarios[i], outcome.Name)
+		t.Run(outcome.Name, func(t *testing.T) { require.Empty(t, outcome.Error) })
+	}
+}
+
+// `kith dev` shows the same password again, until the owner chooses another one.
+func TestDev_ShowsThePasswordUntilItIsChanged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first := s.dev(t)
+	found := ownerLine.FindStringSubmatch(first.output.String())
+	require.NotNil(t, found, first.output)
+	first.stop(t)
+	again := s.dev(t)
+	require.Contains(t, again.output.String(), found[3])
+	out, errOut, status := s.run(t, nil, "person", "reset-password", found[1], "--portal-url", s.edge)
+	require.Zero(t, status, errOut)
+	link := strings.TrimSpace(out)
+	page := mustCall(t, 200, "GET", link, "")
+	require.Contains(t, page.body, found[1])
+	changed := mustCall(t, 303, "POST", link, "password=another+horse+battery", "Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: same-origin")
+	require.Equal(t, "/portal/signin?done=password-set", changed.header.Get("Location"))
+	again.stop(t)
+	require.Contains(t, s.dev(t).output.String(), "the password that you chose; kith person reset-password makes a link for a new one")
+}
