@@ -41,6 +41,7 @@ var secrets = map[string][]string{
 	"api_key":              {"hash", "sealed"},
 	"webhook_subscription": {"secret", "old_secret"},
 	"gateway_key":          {"private_key"},
+	"pipeline":             {"secret", "old_secret"},
 	"invitation":           {"hash"},
 }
 

@@ -442,17 +442,18 @@ func tenantExport(t *testing.T, databases []string) {
 	execSQL(t, "file:"+database, `UPDATE webhook_subscription SET secret = 'zz-secret', old_secret = 'zz-old', old_until = 1 WHERE tenant = 'demo'`)
 	execSQL(t, "file:"+database, `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at) VALUES ('demo', 'm', '', 1)`)
 	execSQL(t, "file:"+database, `INSERT INTO gateway_key (tenant, public_key, private_key, place) VALUES ('demo', 'zz-public', 'zz-private', 0)`)
+	execSQL(t, "file:"+database, `INSERT OR REPLACE INTO pipeline (tenant, settings, secret, old_secret, old_until) VALUES ('demo', '{}', 'zz-pipeline', 'zz-pipeline', 1)`)
 	path := filepath.Join(t.TempDir(), "demo.tar.gz")
 	requireKith(t, "tenant", "export", "demo", path, "--database-url", "file:"+database, "--no-files")
 	text := unpack(t, path)
-	for _, secret := range append([]string{"zz-secret", "zz-old", "zz-private", "key_hash", "key_sealed", "masterKey", "webhook_key", `"bare"`},
+	for _, secret := range append([]string{"zz-secret", "zz-old", "zz-private", "zz-pipeline", `"h4"`, "key_hash", "key_sealed", "masterKey", "webhook_key", `"bare"`},
 		strings.Fields(textSQL(t, "file:"+database, `SELECT group_concat(hash || ' ' || sealed, ' ') FROM api_key`))...) {
 		require.NotContains(t, text, secret)
 	}
 	require.Contains(t, text, "zz-public")
 	counted := 0
 	for table, rows := range dumped(t, "file:"+database, "demo") {
-		if table == "tenant" || table == "api_key" || table == "webhook_subscription" || table == "gateway_key" {
+		if table == "tenant" || table == "api_key" || table == "webhook_subscription" || table == "gateway_key" || table == "pipeline" || table == "invitation" {
 			continue
 		}
 		for _, row := range rows {
