@@ -91,6 +91,7 @@ var (
 	assertions  = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
 	sqlTest     = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest", "kith/backend/store/rowtest"})
+	openID      = []string{"github.com/coreos/go-oidc/v3/oidc", "github.com/go-jose/go-jose/v4/...", "golang.org/x/oauth2/..."}
 	qrCode      = []string{"rsc.io/qr/..."}
 	pageTest    = slices.Concat(backendTest, stores, []string{"kith/backend/api", "kith/backend/portal/..."})
 	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/rowtest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
@@ -256,6 +257,8 @@ var importRules = []importRule{
 	{pkg: "kith/backend/app/webhooks", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/webhooks"}), modules: storeModules,
 		why: "it decides what to send; sender sends it"},
+	{pkg: "kith/backend/identity", kith: []string{"kith/core", "kith/backend/identity"}, modules: openID,
+		why: "it calls identity providers, and knows no person"},
 	{pkg: "kith/backend/guess", kith: []string{"kith/backend/guess"},
 		why: "it counts by address, and knows no rule"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
@@ -264,19 +267,19 @@ var importRules = []importRule{
 		tests:   slices.Concat(backendTest, stores, []string{"github.com/santhosh-tekuri/jsonschema/v6", "kith/backend/api/docs"}),
 		why:     "it translates HTTP into calls of app, and limits the rate of anonymous callers"},
 	{pkg: "kith/backend/portal", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
-		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/..."}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/..."}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it lists the sections of the portal"},
 	{pkg: "kith/backend/portal/frame", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
-		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it translates forms into calls of app, and what app returns into pages"},
 	{pkg: "kith/backend/portal/account", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
-		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it has pages of the portal"},
 	{pkg: "kith/backend/portal/team", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
-		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode), tests: pageTest,
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it has pages of the portal"},
-	{pkg: "kith/backend/portal/portaltest", kith: slices.Concat(stores, files, libsql, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/portal/...", "kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/testenv"}),
-		modules: slices.Concat(storeModules, backendModules, qrCode, assertions),
+	{pkg: "kith/backend/portal/portaltest", kith: slices.Concat(stores, files, libsql, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/...", "kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/testenv"}),
+		modules: slices.Concat(storeModules, backendModules, qrCode, openID, assertions),
 		why:     "it is a portal on a real database, for tests"},
 	{pkg: "kith/backend/api/docs", not: slices.Concat([]string{"database/sql"}, driver),
 		kith:    []string{"kith/backend/api/docs"},

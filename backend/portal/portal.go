@@ -12,11 +12,12 @@ import (
 )
 
 // New returns the portal. url is the origin at which people open it, for links that they
-// send to others; it may be empty.
-func New(e *app.Engine, url string, log *slog.Logger) *frame.Portal {
+// send to others; it may be empty. provider is an identity provider that people may sign in
+// with, or nil.
+func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider) *frame.Portal {
 	return frame.New(frame.Options{
 		Engine: e, URL: url, Log: log,
-		Outside:  []*frame.Pages{account.Pages()},
+		Outside:  []*frame.Pages{account.Pages(provider)},
 		Sections: []*frame.Section{team.Members(), team.Audit()},
 	})
 }

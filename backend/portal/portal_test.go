@@ -26,7 +26,7 @@ func TestCookie(t *testing.T) {
 	w := portaltest.New(t)
 	b := w.Browser()
 	got := b.SignIn(t, "owner@acme.example")
-	require.Equal(t, []string{"__Host-kith=" + b.Cookies["__Host-kith"] + "; Path=/; Max-Age=1209600; HttpOnly; Secure; SameSite=Lax"}, got.Header.Values("Set-Cookie"))
+	require.Equal(t, []string{"__Host-kith_portal=" + b.Cookies["__Host-kith_portal"] + "; Path=/; Max-Age=1209600; HttpOnly; Secure; SameSite=Lax"}, got.Header.Values("Set-Cookie"))
 	plain := w.Browser()
 	plain.Scheme, plain.Host = "http", "127.0.0.1:3000"
 	got = plain.SignIn(t, "owner@acme.example")
@@ -43,20 +43,20 @@ func TestSessionFixation(t *testing.T) {
 	w := portaltest.New(t)
 	w.Add(t, "mallory@acme.example", people.Viewer)
 	mallory := w.SignedIn(t, "mallory@acme.example")
-	planted := mallory.Cookies["__Host-kith"]
+	planted := mallory.Cookies["__Host-kith_portal"]
 	victim := w.Browser()
-	victim.Cookies["__Host-kith"] = planted
+	victim.Cookies["__Host-kith_portal"] = planted
 	victim.Get("/portal/signin")
 	got := victim.Post(t, "/portal/profile", "/portal/signin", "email", "owner@acme.example", "password", portaltest.Password)
 	require.Equal(t, http.StatusSeeOther, got.Status)
-	require.NotEqual(t, planted, victim.Cookies["__Host-kith"])
+	require.NotEqual(t, planted, victim.Cookies["__Host-kith_portal"])
 	require.Equal(t, "/portal/signin?next=%2Fportal%2Fprofile", mallory.Get("/portal/profile").Header.Get("Location"), "the planted session has ended")
 	// A token that the server did not make is no session.
 	made := w.Browser()
-	made.Cookies["__Host-kith"] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	made.Cookies["__Host-kith_portal"] = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	require.Equal(t, http.StatusSeeOther, made.Get("/portal/profile").Status)
 	made.SignIn(t, "owner@acme.example")
-	require.NotContains(t, made.Cookies["__Host-kith"], "AAAAAAAA")
+	require.NotContains(t, made.Cookies["__Host-kith_portal"], "AAAAAAAA")
 }
 
 // Each request that may change anything is refused without the origin or the token of the
@@ -234,7 +234,7 @@ func TestSessionTheft(t *testing.T) {
 	w := portaltest.New(t)
 	owner := w.SignedIn(t, "owner@acme.example")
 	thief := w.Browser()
-	thief.Cookies["__Host-kith"] = owner.Cookies["__Host-kith"]
+	thief.Cookies["__Host-kith_portal"] = owner.Cookies["__Host-kith_portal"]
 	require.Equal(t, http.StatusOK, thief.Get("/portal/profile").Status)
 	got := thief.Post(t, "/portal/profile/password", "/portal/profile/password", "current", "wrong password", "new", "another horse battery")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)

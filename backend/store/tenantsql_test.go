@@ -75,6 +75,7 @@ var acrossTenants = map[string]string{
 	"DeleteLonely":               "a person is deleted who is a member of no tenant",
 	"DeleteOldLonely":            "people are deleted who are members of no tenant",
 	"Memberships":                "the tenants of a person who has signed in",
+	"InvitationsOf":              "the address at the identity provider determines the invitations",
 	"FindInvitation":             "the secret in the link determines the tenant",
 	"TargetOnHost":               "the host determines the tenant",
 	"page: SELECT t.alias":       "the host determines the tenant",

@@ -37,6 +37,7 @@ const (
 	TOTPDisabled      Action = "person.totp_disabled"
 	RecoveryCodeUsed  Action = "person.recovery_code_used"
 	RecoveryRenewed   Action = "person.recovery_codes_renewed"
+	IdentityAdded     Action = "person.identity_added"
 	SessionRevoked    Action = "session.revoked"
 	AuditExported     Action = "audit.exported"
 
@@ -63,6 +64,7 @@ var actionTexts = []struct {
 	{TOTPDisabled, "turned two-step sign-in off"},
 	{RecoveryCodeUsed, "used a recovery code"},
 	{RecoveryRenewed, "made new recovery codes"},
+	{IdentityAdded, "signed in by an identity provider for the first time"},
 	{SessionRevoked, "ended a session"},
 	{AuditExported, "exported the audit log"},
 	{ProgramCreated, "created a program"},

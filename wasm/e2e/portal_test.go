@@ -35,16 +35,21 @@ func TestBrowser_Portal(t *testing.T) {
 	})
 	require.Equal(t, s.edge, printed[2])
 	require.FileExists(t, filepath.Join(browserLibraries, "axe-core", "axe.min.js"), "run make test")
+	runInBrowser(t, "portal", map[string]any{"portal": s.edge, "email": printed[1], "password": printed[3], "shots": os.Getenv("KITH_SHOTS")},
+		"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks")
+}
+
+// runInBrowser runs scenarios of browser/FILE.mjs, each as a test of its own.
+func runInBrowser(t *testing.T, file string, params map[string]any, scenarios ...string) {
+	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	require.NoError(t, err, "wasm/toolchain/setup.sh test installs it")
-	input, err := json.Marshal(map[string]any{
-		"chromium": chromium, "portal": s.edge, "email": printed[1], "password": printed[3], "shots": os.Getenv("KITH_SHOTS"),
-	})
+	params["chromium"] = chromium
+	input, err := json.Marshal(params)
 	require.NoError(t, err)
-	scenarios := []string{"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks"}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "node", append([]string{"run.mjs", "portal"}, scenarios...)...)
+	command := exec.CommandContext(ctx, "node", append([]string{"run.mjs", file}, scenarios...)...)
 	command.Dir, command.Stdin, command.Env = "browser", bytes.NewReader(input), append(os.Environ(), "HOME="+t.TempDir())
 	var errOut bytes.Buffer
 	command.Stderr = &errOut

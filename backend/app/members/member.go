@@ -162,12 +162,17 @@ func (ms *Members) AcceptAs(ctx context.Context, v Visitor, s Seat, token string
 	return i.Tenant, ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error { return ms.join(ctx, tx, v, s.Person, token) })
 }
 
-// join uses an invitation up and makes a person a member of its tenant.
+// join uses the invitation of a link up and makes a person a member of its tenant.
 func (ms *Members) join(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, token string) error {
 	i, ok, err := peopledb.FindInvitation(ctx, tx.Reads, tokenHash(token), tx.Now)
 	if err != nil || !ok {
 		return or(err, usedInvitation())
 	}
+	return ms.joinBy(ctx, tx, v, p, i)
+}
+
+// joinBy uses an invitation up and makes a person a member of its tenant.
+func (ms *Members) joinBy(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, i peopledb.Invitation) error {
 	if _, _, err := peopledb.TakeInvitation(ctx, tx, i.Tenant, i.ID); err != nil {
 		return err
 	}

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 
 	"kith/backend/app"
 	"kith/backend/app/members"
+	"kith/backend/identity"
+	"kith/backend/portal/account"
 	"kith/core"
+	"kith/core/link"
 	"kith/core/people"
 )
 
@@ -173,4 +178,33 @@ func (c *personResetCommand) Run(e *env) error {
 		_, err = fmt.Fprintln(e.out, link)
 		return err
 	})
+}
+
+// oidcFlags say how people sign in to the portal by OpenID Connect.
+type oidcFlags struct {
+	Issuer       string `name:"oidc-issuer" env:"KITH_OIDC_ISSUER" help:"URL of the identity provider with which people may sign in to the portal by OpenID Connect, such as https://id.example. Register PORTAL_URL/portal/oidc/callback there. Default: people sign in with passwords only." placeholder:"URL"`
+	ClientID     string `name:"oidc-client-id" env:"KITH_OIDC_CLIENT_ID" help:"Id of the portal at the identity provider." placeholder:"ID"`
+	ClientSecret string `name:"oidc-client-secret" env:"KITH_OIDC_CLIENT_SECRET" help:"Secret of the portal at the identity provider." placeholder:"SECRET"`
+	ProviderName string `name:"oidc-name" env:"KITH_OIDC_NAME" default:"single sign-on" help:"Name of the identity provider on the sign-in page: Sign in with NAME." placeholder:"NAME"`
+}
+
+// provider returns the identity provider, or nil if there is none.
+func (f oidcFlags) provider(portalURL string) (*account.Provider, error) {
+	if f.Issuer == "" {
+		return nil, nil
+	}
+	switch u, err := url.Parse(f.Issuer); {
+	case err != nil || u.Host == "" || u.Scheme != "https" && !link.Loopback(u.Host) || u.RawQuery != "":
+		return nil, errors.New("oidc-issuer: must be a URL with https, such as https://id.example; http is allowed on this machine only")
+	case portalURL == "":
+		return nil, errors.New("portal-url: is missing; the identity provider sends people back to it, so set it together with oidc-issuer")
+	case f.ClientID == "":
+		return nil, errors.New("oidc-client-id: is missing; register the portal at the identity provider, and set the id that it gives")
+	}
+	return &account.Provider{
+		Name: f.ProviderName, Issuer: f.Issuer,
+		Provider: identity.New(identity.Settings{
+			Issuer: f.Issuer, ClientID: f.ClientID, Secret: f.ClientSecret, Redirect: strings.TrimSuffix(portalURL, "/") + account.CallbackPath,
+		}),
+	}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"kith/backend/graphql"
 	"kith/backend/guess"
 	"kith/backend/portal"
+	"kith/backend/portal/account"
 	"kith/backend/sender"
 	"kith/backend/worker"
 	"kith/core/link"
@@ -32,12 +33,21 @@ type backendFlags struct {
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
 	PortalURL   string `env:"KITH_PORTAL_URL" help:"Origin at which people open the portal, such as https://portal.example. Links of invitations begin with it. Default: the origin that the browser of the inviting person uses." placeholder:"ORIGIN"`
+	oidcFlags
 	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example. Share links begin with it, unless the tenant has a share origin. Default: the origin of the tenant's landing page." placeholder:"ORIGIN"`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable email addresses, one per line, in addition to the built-in list." placeholder:"FILE"`
 }
 
 // open opens the database and the files of jobs, and returns the use cases.
 func (f *backendFlags) open(e *env) (*app.Engine, error) {
+	if f.PortalURL != "" {
+		if err := checkURL("portal-url", f.PortalURL); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := f.provider(f.PortalURL); err != nil {
+		return nil, err
+	}
 	engine, err := f.databaseFlags.openOrCreate(e)
 	if err != nil {
 		return nil, err
@@ -139,8 +149,9 @@ type backend struct {
 func (b backend) serve(e *env) error {
 	engine := b.engine
 	trusted, err := b.flags.proxies()
-	if err == nil && b.flags.PortalURL != "" {
-		err = checkURL("portal-url", b.flags.PortalURL)
+	var provider *account.Provider
+	if err == nil {
+		provider, err = b.flags.provider(b.flags.PortalURL)
 	}
 	if err != nil {
 		return err
@@ -175,7 +186,7 @@ func (b backend) serve(e *env) error {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log), Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()

@@ -34,26 +34,41 @@ func (v *Visit) encrypted() bool {
 	return v.seen.Proto == "https" || strings.HasPrefix(v.URL, "https:")
 }
 
-// cookieName returns the name of the session's cookie. A browser accepts a cookie with the
-// prefix __Host- only from this host over https, so no other host can set it.
-func (v *Visit) cookieName() string {
+// sessionCookie is the cookie of a session.
+const sessionCookie = "kith_portal"
+
+// cookieName returns the name of a cookie in the browser. A browser accepts a cookie with
+// the prefix __Host- only from this host over https, so no other host can set it.
+func (v *Visit) cookieName(name string) string {
 	if v.encrypted() {
-		return "__Host-kith"
+		return "__Host-" + name
 	}
-	return "kith_portal"
+	return name
 }
 
-// setSession sets the cookie of a session; an empty token removes it. An answer sets no
-// other cookie, because Spin sends only one.
+// Cookie returns a cookie that SetCookie has set, or "".
+func (v *Visit) Cookie(name string) string {
+	if cookie, err := v.R.Cookie(v.cookieName(name)); err == nil {
+		return cookie.Value
+	}
+	return ""
+}
+
+// SetSession sets the cookie of a session; an empty token removes it.
 func (v *Visit) SetSession(token string) {
-	c := &http.Cookie{
-		Name: v.cookieName(), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.encrypted(),
-		MaxAge: int(people.SessionLife / core.Second),
-	}
+	life := int(people.SessionLife / core.Second)
 	if token == "" {
-		c.MaxAge = -1
+		life = -1
 	}
-	http.SetCookie(v.W, c)
+	v.SetCookie(sessionCookie, token, life)
+}
+
+// SetCookie sets a cookie that only the server reads, for some seconds. An answer sets one
+// cookie at most, because Spin sends only one.
+func (v *Visit) SetCookie(name, value string, seconds int) {
+	http.SetCookie(v.W, &http.Cookie{
+		Name: v.cookieName(name), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.encrypted(), MaxAge: seconds,
+	})
 }
 
 // checkOrigin returns an error if a request was sent by a page of another site. All

@@ -96,9 +96,7 @@ func formError(err error) error {
 
 // identify finds the visitor's session.
 func (v *Visit) identify() (err error) {
-	if cookie, err := v.R.Cookie(v.cookieName()); err == nil {
-		v.token = cookie.Value
-	}
+	v.token = v.Cookie(sessionCookie)
 	if v.Seat, v.Known, err = v.Engine.SignIns.Find(v.Ctx(), v.token); err != nil {
 		return err
 	}
@@ -188,16 +186,26 @@ func (v *Visit) Done(path, what string) error {
 	return v.Redirect(path + separator + "done=" + url.QueryEscape(what))
 }
 
-// Next returns the path of the portal that the parameter next names, or otherwise. A
-// parameter that leads elsewhere is ignored.
-func (v *Visit) Next(otherwise string) string {
-	to := v.R.FormValue("next")
+// Next returns the path of the portal that the parameter next names, or otherwise.
+func (v *Visit) Next(otherwise string) string { return Local(v.R.FormValue("next"), otherwise) }
+
+// Local returns a path of the portal with its query, or otherwise if it leads elsewhere.
+func Local(to, otherwise string) string {
 	parsed, err := url.Parse(to)
 	if err != nil || parsed.Scheme != "" || parsed.Host != "" || parsed.User != nil || !owns(parsed.Path) || unclean(parsed.EscapedPath()) ||
 		strings.ContainsAny(to, "\\\r\n\t") || len(to) > 2000 {
 		return otherwise
 	}
 	return to
+}
+
+// Home returns the origin at which people open the portal, if this visit is at another one;
+// else it is empty.
+func (v *Visit) Home() string {
+	if home, err := url.Parse(v.URL); v.URL == "" || err != nil || home.Host == v.seen.Host {
+		return ""
+	}
+	return v.URL
 }
 
 // NextQuery returns the query that leads to a path of the portal later.

@@ -66,7 +66,7 @@ func New(t *testing.T) *World {
 			Program: referral.DefaultProgram("https://" + string(alias) + ".example/"),
 		}))
 	}
-	w.Portal = portal.New(engine, "", slog.New(slog.DiscardHandler))
+	w.Portal = portal.New(engine, "", slog.New(slog.DiscardHandler), nil)
 	w.Add(t, "owner@acme.example", people.Owner)
 	return w
 }

@@ -43,7 +43,7 @@ const (
 
 // ServiceTables are the tables whose rows belong to no tenant, in alphabetical order.
 // All others have a column with the tenant.
-var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "person", "person_recovery", "person_reset", "person_session", "schema_version", sequences, "webhook_key"}
+var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "person", "person_identity", "person_recovery", "person_reset", "person_session", "schema_version", sequences, "webhook_key"}
 
 // schemaColumn is a column of a table as SQLite describes it: key is its position in
 // the primary key, from 1, or 0; rowless is true in a table WITHOUT ROWID.
