@@ -81,4 +81,3 @@ func (p *Provider) finish(v *frame.Visit) error {
 	}
 	return v.Redirect(next)
 }
-
