@@ -24,6 +24,7 @@ require (
 	golang.org/x/crypto v0.58.0
 	golang.org/x/oauth2 v0.36.0
 	golang.org/x/text v0.43.0
+	kith/clients/go v0.0.0
 	modernc.org/sqlite v1.60.1
 	rsc.io/qr v0.2.0
 )
@@ -75,3 +76,5 @@ require (
 )
 
 replace github.com/tidwall/pretty => ./wasm/toolchain/pretty
+
+replace kith/clients/go => ./clients/go

@@ -309,9 +309,11 @@ var importRules = []importRule{
 		tests:   backendTest,
 		why:     "it speaks SSH and SFTP; app processes the files"},
 	{pkg: "kith/backend/demo", not: driver,
-		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/demo"}),
+		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/demo", "kith/backend/demo/shop", "kith/backend/gateway/xmltree", "kith/clients/go"}),
 		modules: backendModules, tests: backendTest,
 		why: "it creates the demo tenants through app, as any caller does"},
+	{pkg: "kith/backend/demo/shop", kith: []string{"kith/backend/demo/shop", "kith/backend/gateway/xmltree", "kith/clients/go"},
+		why: "it is a shop as any other, which knows of Kith what the public client has"},
 	{pkg: "kith/backend/gateway", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree"},
 		why: "it speaks the payment gateway's protocol, and knows no rule about programs"},
 	{pkg: "kith/backend/gateway/xmltree", not: []string{"net/http"}, kith: []string{"kith/backend/gateway/xmltree"},
@@ -332,6 +334,7 @@ var importRules = []importRule{
 		modules: prometheus, why: "it counts requests and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
+	{pkg: "kith/clients/go", kith: []string{"kith/clients/go"}, why: "it is a module of its own, for shops"},
 	{pkg: "kith/clients/pack", kith: []string{"kith/clients/pack"}, why: "it is a tool, which packs files"},
 	{pkg: "kith/clients/generate", open: true, why: "it is a tool, which reads the document that the API serves"},
 

@@ -27,7 +27,8 @@ const (
 func TestSource_PackagesAndTypesStaySmall(t *testing.T) {
 	above, checked := map[string]string{}, 0
 	for _, p := range list(t, nil, "kith/...") {
-		if !strings.HasPrefix(p.ImportPath+"/", "kith/") || p.DepOnly {
+		// The client of Go is generated: it has a method for each operation of the API.
+		if !strings.HasPrefix(p.ImportPath+"/", "kith/") || p.DepOnly || p.ImportPath == "kith/clients/go" {
 			continue
 		}
 		checked++

@@ -1,5 +1,5 @@
 // Package demo has the demo data and pages of `kith dev`: two tenants, each with a
-// referrer and a program, a landing page that shows the data of a visit, and a widget.
+// referrer and two programs, a shop, a story that fills the charts, and a widget.
 package demo
 
 import (
@@ -21,14 +21,18 @@ const (
 	LiveKey                      = "LIVE_DEMO_KEY_0123456789"
 	TestKey                      = "TEST_DEMO_KEY_0123456789"
 	Code       core.ReferralCode = "ANNA10"
-	// LandingPath is where the landing page is served.
-	LandingPath = "/welcome"
+	// ShopCode is the referrer's code in the program of the demo shop.
+	ShopCode core.ReferralCode = "ANNA-COFFEE"
 )
 
 // Seed creates the demo tenants and the referrer of each, unless they exist. Their
 // share links lead to the landing page on the edge. The edge has one base URL for each
 // tenant, since the host of a page request decides its tenant.
 func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
+	return seed(ctx, e, liveURL, testURL, LandingPath)
+}
+
+func seed(ctx context.Context, e *app.Engine, liveURL, testURL, landing string) error {
 	for _, t := range []struct {
 		alias core.TenantAlias
 		key   string
@@ -36,12 +40,12 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
 		err := e.Tenants.Create(ctx, tenants.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
-			Program: referral.DefaultProgram(t.base + LandingPath),
+			Program: referral.DefaultProgram(t.base + landing),
 		})
 		if is(err, core.CodeConflict) {
 			// The edge may listen at another address than last time.
 			_, err = e.Programs.Update(ctx, t.alias, core.ClassicProgram, func(p *referral.Program) error {
-				p.LandingURL = t.base + LandingPath
+				p.LandingURL = t.base + landing
 				return nil
 			})
 		}

@@ -18,7 +18,7 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.dev(t)
-	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/s/demo/ANNA10"} {
+	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/shop", s.edge + "/s/demo/ANNA-COFFEE"} {
 		// The output of the program may arrive after its first answer.
 		await(t, func() error {
 			if !strings.Contains(node.output.String(), word) {
@@ -30,13 +30,13 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 
 	a := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10?rsShareMedium=FACEBOOK", "")
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
-	require.Contains(t, a.header.Get("Location"), s.edge+"/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&")
+	require.Contains(t, a.header.Get("Location"), s.edge+"/shop?rsCode=ANNA10&rsShareMedium=FACEBOOK&")
 	// The URL of the landing page contains the code; the edge removes it.
 	a = mustCall(t, http.StatusFound, "GET", a.header.Get("Location"), "", "Cookie: "+cookie)
 	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
 	page := mustCall(t, http.StatusOK, "GET", s.edge+a.header.Get("Location"), "", "Cookie: "+cookie)
-	require.Contains(t, page.body, "ANNA10")
-	require.Contains(t, page.body, "FACEBOOK")
+	require.Contains(t, page.body, "This browser followed a share link")
+	require.Contains(t, page.body, "A friend sent you by Facebook")
 
 	token := "Authorization: Bearer " + s.token(t, "ben")
 	mustCall(t, http.StatusOK, "PUT", s.edge+"/api/v1/demo/open/account/ben/user/ben", `{"firstName":"Ben"}`, token, "Cookie: "+cookie)

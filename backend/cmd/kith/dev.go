@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 
 	"kith/backend/api"
+	"kith/backend/app"
+	"kith/backend/braintreelab"
 	"kith/backend/demo"
+	demoshop "kith/backend/demo/shop"
 	"kith/core"
 )
 
@@ -50,7 +54,7 @@ func (c *devCommand) Run(e *env) error {
 	logConfig(e, "backend", c.backendFlags)
 	c.edgeFlags.logConfig(e, c.databaseFlags, c.connectionFlags, backendURL)
 	edgeURL := "http://" + reachable(edge.Addr().String())
-	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
+	if err := demo.SeedShop(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
 	}
 	password, err := demo.Owner(e.ctx, engine)
@@ -79,6 +83,10 @@ func (c *devCommand) Run(e *env) error {
 			return err
 		}
 	}
+	pages, err := c.demoPages(e, engine, edgeURL, labURL)
+	if err != nil {
+		return err
+	}
 	sftp, upload, err := c.demoSFTP(e.ctx, e, engine)
 	if err != nil {
 		return err
@@ -87,9 +95,28 @@ func (c *devCommand) Run(e *env) error {
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, counter, edge, c.connectionFlags, trusted) },
 		func(own *env) error {
 			return backend{
-				engine: engine, listener: listener, pages: demo.Landing(engine), explorer: explorer(), sftp: sftp, flags: c.backendFlags,
+				engine: engine, listener: listener, pages: pages, explorer: explorer(), sftp: sftp, flags: c.backendFlags,
 			}.serve(own)
 		})
+}
+
+// demoPages returns the demo shop and the referrer's widget. Without a lab, the shop takes
+// no payments.
+func (c *devCommand) demoPages(e *env, engine *app.Engine, edgeURL, labURL string) (*http.ServeMux, error) {
+	s, err := demoshop.New(demoshop.Config{
+		Tenants: []demoshop.Tenant{
+			{Alias: string(demo.LiveTenant), Key: demo.LiveKey, URL: edgeURL},
+			{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(edgeURL)},
+		},
+		Gateway: demoshop.Gateway{
+			URL: labURL, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",
+		},
+		Folder: c.Data, Log: e.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return demo.Pages(engine, s), nil
 }
 
 // explorer returns the GraphiQL page with the keys of the demo tenants.
@@ -156,23 +183,23 @@ func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload, password s
 	fmt.Fprintf(out, `
   Kith is running.                                       Ctrl-C stops it.
 
+  Open the demo shop:
+    %[1]s%[12]s
+
   Edge       %[1]s    the component under wazero: links, codes, events
   Backend    %[2]s    the whole API%[9]s
   Data       %[3]s
 
-  Open the portal, and sign in as %[12]s:
+  Open the portal, and sign in as %[13]s:
     %[1]s/portal
-    %[13]s
+    %[14]s
 
   Tenant     API key
   %-10[4]s %[5]s
   %-10[6]s %[7]s
 
-  Click a share link:
-    %[1]s/s/%[4]s/%[8]s?rsShareMedium=FACEBOOK
-
-  Open the widget of the user who shares it:
-    %[1]s%[10]s
+  Or begin as a friend, with a share link:
+    %[1]s/s/%[4]s/%[10]s?rsShareMedium=FACEBOOK
 
   Look a code up:
     curl -u :%[5]s %[1]s/api/v1/%[4]s/code/%[8]s
@@ -180,5 +207,5 @@ func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload, password s
   Try GraphQL:
     %[1]s/api/v1/%[4]s/graphql
 
-%[11]s`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.WidgetPath, upload, demo.OwnerEmail, password)
+%[11]s`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.ShopCode, upload, demoshop.Path, demo.OwnerEmail, password)
 }

@@ -1,0 +1,325 @@
+package shop
+
+import (
+	"slices"
+	"strings"
+
+	"kith/backend/gateway/xmltree"
+	"kith/clients/go"
+)
+
+// discount returns the discount that the customer has on the first order, and the code
+// that gives it.
+func (v *visit) discount(s service) (basisPoints, string, error) {
+	code := v.customer.Code
+	if code == "" || len(v.customer.Orders) > 0 {
+		return 0, "", nil
+	}
+	_, percent, err := s.code(v.r.Context(), code)
+	if unknown(err) {
+		return 0, "", nil
+	}
+	return percent, code, err
+}
+
+func (v *visit) product() (*Product, error) {
+	p := productByID(v.r.PathValue("product"))
+	if p == nil {
+		return nil, refuse("The shop does not sell this. It has two things, on its first page.")
+	}
+	return p, nil
+}
+
+// checkoutPage shows what an order would cost.
+func (v *visit) checkoutPage() error {
+	p, err := v.product()
+	if err != nil || !v.signedIn() {
+		return err
+	}
+	s, err := v.service()
+	if err != nil {
+		return err
+	}
+	percent, code, err := v.discount(s)
+	if err != nil {
+		return err
+	}
+	decisions := []Decision{{"No discount: no friend referred this customer.", false}}
+	switch {
+	case percent > 0:
+		decisions = []Decision{{"The code " + code + " gives a friend " + percent.String() + " off the first order.", true}}
+	case v.customer.Code != "":
+		decisions = []Decision{{"No discount: it is for the first order, and this is a later one.", false}}
+	}
+	return v.showBehind("checkout", "Checkout", "", decisions, map[string]any{
+		"Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.Gateway.URL == "", "Card": testCard,
+	})
+}
+
+// buy pays an order at the gateway and reports it to Kith.
+func (v *visit) buy() error {
+	p, err := v.product()
+	if err != nil || !v.signedIn() {
+		return err
+	}
+	if v.Gateway.URL == "" {
+		return errNoGateway
+	}
+	if len(v.customer.Orders) >= maxOrders {
+		return refuse("A customer of the demo shop has at most %d orders. Sign up with another address.", maxOrders)
+	}
+	s, err := v.service()
+	if err != nil {
+		return err
+	}
+	percent, _, err := v.discount(s)
+	if err != nil {
+		return err
+	}
+	order := Order{ID: v.book.number(), Product: p.ID, Placed: v.now.UTC(), Bill: billFor(p, percent)}
+	if err := v.pay(s, p, &order); err != nil {
+		return err
+	}
+	v.customer, err = v.book.change(v.customer.ID, func(c *Customer) error {
+		c.AtGateway = true
+		c.Orders = append([]Order{order}, c.Orders...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.book.keep(v.customer.ID+"/"+order.ID, v.calls.all())
+	return v.redirect("/orders/" + order.ID)
+}
+
+// pay charges a one-off order, or begins a subscription, and reports it to Kith.
+func (v *visit) pay(s service, p *Product, order *Order) error {
+	ctx, g, c := v.r.Context(), v.checkout(), v.customer
+	if !c.AtGateway {
+		if err := g.customer(ctx, c); err != nil {
+			return err
+		}
+	}
+	if !p.Monthly() {
+		var err error
+		if order.Transaction, err = g.sale(ctx, c, order.ID, order.Bill.Total()); err != nil {
+			return err
+		}
+		return s.purchase(ctx, c, order.ID, order.Bill.Goods())
+	}
+	if err := g.ensurePlan(ctx, p); err != nil {
+		return err
+	}
+	order.Subscription = strings.ReplaceAll(v.tenant.Alias, "_", "-") + "-" + c.ID + "-" + order.ID
+	begun, err := g.subscribe(ctx, c, order.Subscription, p, order.Bill.Discount)
+	if err != nil {
+		return err
+	}
+	order.read(begun)
+	return s.sync(ctx, c, kith.SubscriptionStatusTRIAL)
+}
+
+// read takes the state of a subscription from the gateway's answer.
+func (o *Order) read(subscription *xmltree.Node) {
+	o.Status, o.FirstBill = subscription.Value("status"), subscription.Value("first_billing_date")
+}
+
+// order returns the order of the path.
+func (v *visit) order() (Order, error) {
+	i := slices.IndexFunc(v.customer.Orders, func(o Order) bool { return o.ID == v.r.PathValue("order") })
+	if i < 0 {
+		return Order{}, refuse("You have no order with this number. Your account lists your orders.")
+	}
+	return v.customer.Orders[i], nil
+}
+
+// update stores an order that changed, and keeps the calls of this form for its page.
+func (v *visit) update(order Order) (err error) {
+	v.customer, err = v.book.change(v.customer.ID, func(c *Customer) error {
+		for i := range c.Orders {
+			if c.Orders[i].ID == order.ID {
+				c.Orders[i] = order
+			}
+		}
+		return nil
+	})
+	v.book.keep(v.customer.ID+"/"+order.ID, v.calls.all())
+	return err
+}
+
+// orderPage confirms an order, and shows what Kith decided about it.
+func (v *visit) orderPage() error {
+	if !v.signedIn() {
+		return nil
+	}
+	order, err := v.order()
+	if err != nil {
+		return err
+	}
+	s, err := v.service()
+	if err != nil {
+		return err
+	}
+	ctx := v.r.Context()
+	attributions, err := s.attributions(ctx, v.customer)
+	if err != nil {
+		return err
+	}
+	decisions, pending := attributionWords(attributions), false
+	referral, err := s.referred(ctx, v.customer)
+	if err != nil {
+		return err
+	}
+	if referral != nil {
+		orders, err := s.decided(ctx, referral.Id, func(all []kith.Order) bool { return order.settled(all) })
+		if err != nil {
+			return err
+		}
+		pending = !order.settled(orders)
+		// The conversion is newer than the referral that was read before.
+		if referral, err = s.referred(ctx, v.customer); err != nil {
+			return err
+		}
+		orders = slices.DeleteFunc(orders, func(o kith.Order) bool { return !slices.Contains(order.reported(), o.OrderId) })
+		decisions = append(decisions, referralWords(referral, orders, v.now)...)
+	} else {
+		decisions = append(decisions, referralWords(nil, nil, v.now)...)
+	}
+	switch {
+	case order.OnTrial():
+		decisions = append(decisions, Decision{"Nothing is bought before the trial ends: the first charge is the purchase.", false})
+	case pending:
+		decisions = append(decisions, Decision{"Kith has accepted the event and applies it within a second. Open the page again.", false})
+	}
+	return v.showBehind("order", "Order "+order.ID, v.customer.ID+"/"+order.ID, decisions, map[string]any{"Order": order, "Product": order.OfProduct()})
+}
+
+// reported returns the ids of the orders that the shop reported to Kith.
+func (o Order) reported() (ids []string) {
+	if o.Subscription == "" {
+		return []string{o.ID}
+	}
+	for _, c := range o.Charges {
+		ids = append(ids, c.Transaction)
+	}
+	return ids
+}
+
+// settled reports whether Kith has applied all events of the order.
+func (o Order) settled(known []kith.Order) bool {
+	for _, id := range o.reported() {
+		i := slices.IndexFunc(known, func(k kith.Order) bool { return k.OrderId == id })
+		if i < 0 || o.IsReturned() && !known[i].Refunded && known[i].RefundedInCents == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// returnOrder refunds a one-off order at the gateway and reports the return.
+func (v *visit) returnOrder() error {
+	if !v.signedIn() {
+		return nil
+	}
+	order, err := v.order()
+	switch {
+	case err != nil:
+		return err
+	case order.Transaction == "" || order.IsReturned():
+		return v.redirect("/orders/" + order.ID)
+	}
+	s, err := v.service()
+	if err != nil {
+		return err
+	}
+	if err := v.checkout().refund(v.r.Context(), order.Transaction); err != nil {
+		return err
+	}
+	if err := s.refund(v.r.Context(), v.customer, order.ID); err != nil {
+		return err
+	}
+	order.Returned = v.now.UTC()
+	if err := v.update(order); err != nil {
+		return err
+	}
+	return v.redirect("/orders/" + order.ID)
+}
+
+// endTrial advances the clock of the gateway lab beyond the trial, and reports the
+// charge. A real shop is notified of the charge by a webhook of its gateway.
+func (v *visit) endTrial() error {
+	if !v.signedIn() {
+		return nil
+	}
+	order, err := v.order()
+	switch {
+	case err != nil:
+		return err
+	case !order.OnTrial():
+		return v.redirect("/orders/" + order.ID)
+	}
+	s, err := v.service()
+	if err != nil {
+		return err
+	}
+	ctx, g := v.r.Context(), v.checkout()
+	if err := g.skip(ctx, order.OfProduct().TrialDays+1); err != nil {
+		return err
+	}
+	subscription, err := g.subscription(ctx, order.Subscription)
+	if err != nil {
+		return err
+	}
+	order.read(subscription)
+	paid, err := charges(subscription)
+	if err != nil {
+		return err
+	}
+	for _, charge := range paid {
+		if slices.Contains(order.Charges, charge) {
+			continue
+		}
+		if err := s.purchase(ctx, v.customer, charge.Transaction, charge.Amount); err != nil {
+			return err
+		}
+		order.Charges = append(order.Charges, charge)
+	}
+	if len(order.Charges) > 0 {
+		if err := s.sync(ctx, v.customer, kith.SubscriptionStatusPAID); err != nil {
+			return err
+		}
+	}
+	if err := v.update(order); err != nil {
+		return err
+	}
+	return v.redirect("/orders/" + order.ID)
+}
+
+// cancelOrder cancels a subscription.
+func (v *visit) cancelOrder() error {
+	if !v.signedIn() {
+		return nil
+	}
+	order, err := v.order()
+	switch {
+	case err != nil:
+		return err
+	case order.Subscription == "" || order.Cancelled():
+		return v.redirect("/orders/" + order.ID)
+	}
+	s, err := v.service()
+	if err != nil {
+		return err
+	}
+	if err := v.checkout().cancel(v.r.Context(), order.Subscription); err != nil {
+		return err
+	}
+	if err := s.sync(v.r.Context(), v.customer, kith.SubscriptionStatusCANCELLED); err != nil {
+		return err
+	}
+	order.Status = "Canceled"
+	if err := v.update(order); err != nil {
+		return err
+	}
+	return v.redirect("/orders/" + order.ID)
+}

@@ -1,0 +1,164 @@
+package shop
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"kith/clients/go"
+)
+
+// Decision is what Kith decided, in plain words. Good is true if it led to a referral, a
+// conversion or a reward.
+type Decision struct {
+	Text string
+	Good bool
+}
+
+// sources say where a code was found.
+var sources = map[string]string{
+	"cookie": "the code of the share link's cookie", "browser-cookie": "the code of the browser's cookie",
+	"explicit": "the code of the form", "event": "the code of the order", "applied": "the code that was applied",
+}
+
+// rules say why a code did not count.
+var rules = map[string]string{
+	"same-code-again":       "the customer was referred by this code before",
+	"already-referred":      "the customer was referred by another code before, and the first one counts",
+	"paid-while-unreferred": "the customer paid before any code was known",
+	"unknown-code":          "no customer has this code",
+	"self-referral-account": "the code is the customer's own",
+	"self-referral-email":   "the code's owner has the same e-mail address",
+	"code-of-blocked-user":  "the code's owner is blocked",
+	"not-referable":         "the customer cannot be referred",
+	"known-user":            "a cookie counts for a new customer only",
+	"cookie-malformed":      "the cookie was changed",
+	"cookie-forged":         "the cookie is not signed by this tenant",
+	"cookie-expired":        "the cookie has expired",
+}
+
+// attributionWords says how the codes of a customer were judged, the latest first.
+func attributionWords(found []kith.Attribution) (all []Decision) {
+	for _, a := range found {
+		code := ""
+		if a.Code != nil {
+			code = ": " + *a.Code
+		}
+		source := sources[a.Source]
+		if source == "" {
+			source = "a code (" + a.Source + ")"
+		}
+		if a.Attributed {
+			all = append(all, Decision{"Attributed by " + strings.Replace(source, "the code", "the first code", 1) + code + ".", true})
+			continue
+		}
+		why := rules[a.Rule]
+		if why == "" {
+			why = a.Rule
+		}
+		all = append(all, Decision{"Not attributed by " + source + code + ": " + why + ".", false})
+	}
+	return all
+}
+
+// referralWords says what became of a customer's referral.
+func referralWords(r *kith.Referral, orders []kith.Order, now time.Time) (all []Decision) {
+	if r == nil {
+		return []Decision{{"No friend referred this customer, so their orders convert nothing.", false}}
+	}
+	if r.State != "converted" {
+		all = append(all, Decision{"The referral has not converted yet: the program waits for an order that counts.", false})
+	}
+	for _, o := range orders {
+		all = append(all, orderWords(o, r, now)...)
+	}
+	if r.ReferrerModerationStatus != nil && *r.ReferrerModerationStatus == kith.SideStatusPENDING {
+		all = append(all, Decision{"A moderator must look at this referral before its rewards are given.", false})
+	}
+	return all
+}
+
+func orderWords(o kith.Order, r *kith.Referral, now time.Time) (all []Decision) {
+	revenue := "an unknown amount"
+	if o.RevenueInCents != nil {
+		revenue = cents(*o.RevenueInCents).decimal()
+		if o.Currency != nil {
+			revenue += " " + *o.Currency
+		}
+	}
+	name := "order " + o.OrderId
+	switch {
+	case !o.Counts && o.Reason != nil:
+		return []Decision{{upper(name) + " of " + revenue + " does not count. " + sentence(o.Reason.Message), false}}
+	case !o.Counts:
+		return []Decision{{upper(name) + " of " + revenue + " does not count.", false}}
+	case o.Conversion != nil && (o.Number == nil || *o.Number == 1):
+		all = append(all, Decision{"Converted: purchase of " + revenue + " (" + name + ").", true})
+	default:
+		all = append(all, Decision{"Counted: purchase of " + revenue + " (" + name + ").", true})
+	}
+	if o.RefundedInCents > 0 {
+		all = append(all, Decision{"Returned: " + cents(o.RefundedInCents).decimal() + " of it, so that share of each reward is taken back.", false})
+	}
+	referrer := r.ReferrerUser.FirstName
+	if referrer == "" {
+		referrer = "the referrer"
+	}
+	return append(all, rewardWords(upper(referrer), o.Rewards.Referrer, now), rewardWords("The friend", o.Rewards.Referred, now))
+}
+
+// rewardWords says what a side earned by an order.
+func rewardWords(who string, side kith.OrderReward, now time.Time) Decision {
+	w := side.Reward
+	switch {
+	case w == nil && side.Reason != nil:
+		return Decision{who + " earns nothing. " + sentence(side.Reason.Message), false}
+	case w == nil:
+		return Decision{who + " earns nothing.", false}
+	}
+	value := valueOf(w)
+	switch {
+	case w.ReversedValue != nil && *w.ReversedValue > 0 || w.DateCancelled != nil:
+		return Decision{who + " earned " + value + "; the return took it back.", false}
+	case w.DateScheduledFor != nil && time.UnixMilli(*w.DateScheduledFor).After(now):
+		return Decision{who + " earns " + value + ". The reward waits until " + day(time.UnixMilli(*w.DateScheduledFor)) + ", when the order can no longer be returned.", true}
+	}
+	return Decision{who + " earns " + value + ". The reward is available.", true}
+}
+
+func valueOf(w *kith.Reward) string {
+	switch {
+	case w.AssignedCredit != nil && w.Unit == "CENTS":
+		return cents(*w.AssignedCredit).String() + " of credit"
+	case w.DiscountPercent != nil:
+		return fmt.Sprintf("%g %% off", *w.DiscountPercent)
+	case w.AssignedCredit != nil:
+		return fmt.Sprintf("%d %s", *w.AssignedCredit, w.Unit)
+	}
+	return "a reward"
+}
+
+// friendWords says what became of a friend.
+func friendWords(r kith.Referral, now time.Time) string {
+	switch w := r.ReferrerReward; {
+	case r.ModerationStatus == kith.ReferralModerationStatusPENDING:
+		return "a moderator looks at it"
+	case r.State != "converted":
+		return "joined, and has not bought yet"
+	case w == nil:
+		return "bought"
+	case w.DateCancelled != nil || w.ReversedValue != nil && *w.ReversedValue > 0:
+		return "bought and returned it"
+	case w.DateScheduledFor != nil && time.UnixMilli(*w.DateScheduledFor).After(now):
+		return "bought: " + valueOf(w) + " from " + day(time.UnixMilli(*w.DateScheduledFor))
+	default:
+		return "bought: " + valueOf(w)
+	}
+}
+
+func day(t time.Time) string { return t.UTC().Format("January 2, 2006") }
+
+func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// sentence ends a text with a full stop.
+func sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }
