@@ -46,23 +46,26 @@ func (os *Orders) Apply(ctx context.Context, log *slog.Logger) (more bool, err e
 	if more, err = orderdb.Waiting(ctx, os.DB.Reads); err != nil || !more {
 		return false, err
 	}
+	err = os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error { return os.ApplyWithin(ctx, tx, log) })
+	return true, err
+}
+
+// ApplyWithin is Apply within a transaction.
+func (os *Orders) ApplyWithin(ctx context.Context, tx *store.Tx, log *slog.Logger) error {
 	a := apply{os, log}
-	err = os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
-		events, taken, err := orderdb.TakeEvents(ctx, tx, batch)
-		if err != nil {
+	events, taken, err := orderdb.TakeEvents(ctx, tx, batch)
+	if err != nil {
+		return err
+	}
+	if taken == 0 {
+		return a.applyReplays(ctx, tx)
+	}
+	for _, tenant := range tenantsOf(events) {
+		if err := a.applyEvents(ctx, tx, tenant, events, taken); err != nil {
 			return err
 		}
-		if taken == 0 {
-			return a.applyReplays(ctx, tx)
-		}
-		for _, tenant := range tenantsOf(events) {
-			if err := a.applyEvents(ctx, tx, tenant, events, taken); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return true, err
+	}
+	return nil
 }
 
 // apply is one call of Apply.

@@ -18,16 +18,26 @@ import (
 // uses too. It returns false if the tenant used the idempotency key in the 24 hours
 // before.
 func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Call) (added bool, err error) {
-	err = p.WriteOne(ctx, func(r store.Reads) error {
-		var seq int64
-		err := r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
-			store.NullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender), store.BoolInt(b.Trusted)).Scan(&seq)
-		if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return fmt.Errorf("store: append intake: %w", err)
+	err = p.WriteOne(ctx, func(r store.Reads) (err error) {
+		added, err = appendIntake(ctx, r, tenant, b)
+		return err
 	})
 	return added, err
+}
+
+// AppendIntakeWithin is AppendIntake within a transaction.
+func AppendIntakeWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b event.Call) (added bool, err error) {
+	return appendIntake(ctx, tx.Reads, tenant, b)
+}
+
+func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (added bool, err error) {
+	var seq int64
+	err = r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
+		store.NullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender), store.BoolInt(b.Trusted)).Scan(&seq)
+	if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
+		return added, nil
+	}
+	return false, fmt.Errorf("store: append intake: %w", err)
 }
 
 // maxBatch limits the events of one transaction, in bytes as they were sent: a server
