@@ -111,7 +111,7 @@ func (c *devCommand) demoPages(e *env, engine *app.Engine, edgeURL, labURL strin
 		Gateway: demoshop.Gateway{
 			URL: labURL, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",
 		},
-		Folder: c.Data, Log: e.log,
+		Folder: c.Data, Story: demo.Story{Engine: engine, Log: e.log}, Log: e.log,
 	})
 	if err != nil {
 		return nil, err

@@ -17,8 +17,9 @@ type Decision struct {
 
 // sources say where a code was found.
 var sources = map[string]string{
-	"cookie": "the code of the share link's cookie", "browser-cookie": "the code of the browser's cookie",
-	"explicit": "the code of the form", "event": "the code of the order", "applied": "the code that was applied",
+	"cookie": "the code of the share link's cookie", "_saasquatch": "the code of the cookie that kith.js set", "cookies": "the code of the cookies that the page sent",
+	"referredByCodes": "the code of the form", "referral_code": "the code that the page sent", "applied": "the code that was applied",
+	"fields.referral_code": "the code of the order", "couponCode": "the code of the coupon",
 }
 
 // rules say why a code did not count.

@@ -74,11 +74,11 @@ func TestAttributionWords(t *testing.T) {
 	code := "ANNA"
 	for want, a := range map[string]kith.Attribution{
 		"Attributed by the first code of the share link's cookie: ANNA.":                                        {Attributed: true, Code: &code, Source: "cookie", Rule: "first-code"},
-		"Attributed by the first code of the form: ANNA.":                                                       {Attributed: true, Code: &code, Source: "explicit", Rule: "first-code"},
-		"Not attributed by the code of the form: ANNA: no customer has this code.":                              {Code: &code, Source: "explicit", Rule: "unknown-code"},
+		"Attributed by the first code of the form: ANNA.":                                                       {Attributed: true, Code: &code, Source: "referredByCodes", Rule: "first-code"},
+		"Not attributed by the code of the form: ANNA: no customer has this code.":                              {Code: &code, Source: "referredByCodes", Rule: "unknown-code"},
 		"Not attributed by the code of the share link's cookie: a cookie counts for a new customer only.":       {Source: "cookie", Rule: "known-user"},
 		"Not attributed by a code (carrier-pigeon): ANNA: new-rule.":                                            {Code: &code, Source: "carrier-pigeon", Rule: "new-rule"},
-		"Not attributed by the code of the form: ANNA: the code's owner has the same e-mail address.":           {Code: &code, Source: "explicit", Rule: "self-referral-email"},
+		"Not attributed by the code of the form: ANNA: the code's owner has the same e-mail address.":           {Code: &code, Source: "referredByCodes", Rule: "self-referral-email"},
 		"Not attributed by the code of the share link's cookie: ANNA: the cookie is not signed by this tenant.": {Code: &code, Source: "cookie", Rule: "cookie-forged"},
 	} {
 		got := attributionWords([]kith.Attribution{a})
