@@ -231,7 +231,7 @@ func (p *play) visit(s sharer, friend core.UserID, people, bots int64) func(cont
 	}
 }
 
-// signUp identifies a person, who came by a link unless it is empty.
+// signUp identifies a person, with the cookie of a share link unless that is empty.
 func (p *play) signUp(id core.UserID, first, last, domain string, by link.Attribution) func(context.Context, *app.Engine) error {
 	return func(ctx context.Context, e *app.Engine) error {
 		if known, err := p.known(ctx, p.tenant, id); err != nil || known {

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 const languages = { en: 'ltr', de: 'ltr', fr: 'ltr', es: 'ltr', pt: 'ltr', ar: 'rtl' };
 
 /** With KITH_SCREENSHOTS=FOLDER in the environment, scenarios store pictures there. */
-async function picture(page, name) {
+export async function picture(page, name) {
   const folder = process.env.KITH_SCREENSHOTS;
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
@@ -32,7 +32,7 @@ async function open({ visitor, call, shop }, locale, options) {
 }
 
 /** Returns the texts of a page whose contrast is below what WCAG AA requires. */
-function faint(page) {
+export function faint(page) {
   return page.evaluate(() => {
     const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     function over(colors) {

@@ -1,0 +1,201 @@
+// The demo shop of kith dev, by referrers and friends with a browser profile each.
+import { faint, picture } from './widget.mjs';
+
+/** Opens a browser profile. A page whose policy refuses something fails the scenario. */
+async function profile({ visitor, errors }, options) {
+  const page = await visitor(options);
+  page.on('console', (message) => message.text().includes('Content Security Policy') && errors.push(message.text()));
+  return page;
+}
+
+let people = 0;
+
+/** Fills in the sign-up form and sends it. */
+async function signUp(page, name) {
+  await page.fill('#name', name);
+  await page.fill('#email', `${name.toLowerCase()}.${++people}@x.example`);
+  await page.click('main form button');
+}
+
+/** Signs a referrer up; their page and their share link. */
+async function referrer(t, name) {
+  const page = await profile(t);
+  await page.goto(t.shop + '/shop');
+  await page.click('nav >> text=Sign up');
+  await signUp(page, name);
+  await page.waitForURL(t.shop + '/shop/account');
+  return { page, link: await page.inputValue('#link') };
+}
+
+/** Opens the panel of a page; its decisions. */
+async function decisions(page) {
+  await page.click('#behind > summary');
+  return (await page.locator('.decisions li').allTextContents()).map((text) => text.replace(/^[\s✓·]+/, '').trim());
+}
+
+/** From the share link to the reward, and back by a return. */
+export async function oneOff(t) {
+  const { assert, shop, call, eventually } = t;
+  const anna = await referrer(t, 'Anna');
+  const code = anna.link.split('/').pop();
+  assert.equal(anna.link, `${shop}/s/demo/${code}`);
+
+  const bob = await profile(t, { permissions: ['clipboard-read', 'clipboard-write'] });
+  await bob.goto(anna.link + '?rsShareMedium=FACEBOOK');
+  assert.equal(bob.url().split('?')[0], shop + '/shop');
+  assert.ok(!bob.url().includes('rsCode'), 'the code moved from the URL into the cookie');
+  await bob.waitForSelector('#invite:not([hidden])');
+  assert.match(await bob.textContent('#invite'), new RegExp(`A friend sent you by Facebook. Their code ${code} gives you 10 % off`));
+  await bob.click('text=Buy the grinder');
+  await eventually(async () => assert.equal(await bob.inputValue('#code'), code));
+  await signUp(bob, 'Bob');
+  assert.match(await bob.textContent('.bill'), /Grinder\$89.00/);
+  assert.match(await bob.textContent('.bill .good'), /Friend’s discount, 10 %, code \w+−\$8.90/);
+  await bob.click('text=Pay $93.41');
+  assert.equal(await bob.textContent('h1'), 'Thank you, Bob');
+  const order = bob.url().split('/').pop();
+  const reward = new RegExp('^Anna earns \\$8.01 of credit. The reward waits until \\w+ \\d+, \\d{4}, when the order can no longer be returned.$');
+  let said = await decisions(bob);
+  assert.deepEqual([said[0], said[1], said[3]], [`Attributed by the first code of the share link's cookie: ${code}.`, `Converted: purchase of 80.10 USD (order ${order}).`, 'The friend earns 10 % off. The reward is available.']);
+  assert.match(said[2], reward);
+
+  // The calls of the form are shown as they were made, and copied.
+  const report = bob.locator('.call', { hasText: 'Report the order' });
+  await report.locator('.copy:visible').click();
+  const copied = await bob.evaluate(() => navigator.clipboard.readText());
+  assert.match(copied, /^curl 'http[^]*-u ':LIVE_DEMO_KEY_0123456789'[^]*"revenue":80.10/);
+  await report.locator('role=tab[name="Go"]').click();
+  assert.match(await report.locator('pre:visible').textContent(), /client.LogEvents\(ctx, "bob-\w+"/);
+  await report.locator('role=tab[name="Go"]').press('ArrowRight');
+  assert.match(await report.locator('pre:visible').textContent(), /await once\(kith.logEvents\(/);
+
+  await anna.page.reload();
+  assert.match(await anna.page.textContent('.columns section:nth-child(2)'), /Bob\s*bought: \$8.01 of credit from /);
+  assert.match(await anna.page.frameLocator('iframe.widget').locator('body').innerText(), /\$8.01/);
+
+  await bob.click('text=Return the order');
+  assert.equal(await bob.textContent('h1'), 'The order is returned');
+  said = await decisions(bob);
+  assert.deepEqual(said.slice(2, 4), ['Returned: 80.10 of it, so that share of each reward is taken back.', 'Anna earned $8.01 of credit; the return took it back.']);
+  await anna.page.reload();
+  assert.match(await anna.page.textContent('.columns section:nth-child(2)'), /Bob\s*bought and returned it/);
+  const { referrals } = await call('/api/v1/demo/referrals?limit=10');
+  assert.deepEqual(referrals.map((r) => [r.state, r.shareMedium, r.programId]), [['converted', 'FACEBOOK', 'roastery']]);
+}
+
+/** A subscription converts when its trial ends and the gateway charges, and is cancelled. */
+export async function trial(t) {
+  const { assert } = t;
+  const { link } = await referrer(t, 'Carla');
+  const dan = await profile(t);
+  await dan.goto(link);
+  await dan.click('text=Start the trial');
+  await signUp(dan, 'Dan');
+  assert.match(await dan.textContent('.bill'), /Due in 14 days\$16.20/);
+  await dan.click('text=Start the free trial');
+  assert.equal(await dan.textContent('h1'), 'Your trial has begun');
+  assert.deepEqual((await decisions(dan)).slice(1), ['The referral has not converted yet: the program waits for an order that counts.', 'Nothing is bought before the trial ends: the first charge is the purchase.']);
+  await dan.click('text=Skip to the end of the trial');
+  assert.equal(await dan.textContent('h1'), 'Your subscription is active');
+  assert.match(await dan.textContent('.bill'), /Charged by the gateway, \S+\$16.20/);
+  const said = await decisions(dan);
+  assert.match(said[1], /^Converted: purchase of 16.20 USD/);
+  assert.match(said[2], /^Carla earns \$1.62 of credit. The reward waits until /);
+  await dan.click('text=Cancel the subscription');
+  assert.equal(await dan.textContent('h1'), 'Your subscription is cancelled');
+}
+
+/** The shop works without a script, and attributes by the cookie. */
+export async function withoutScript(t) {
+  const { assert } = t;
+  const { link } = await referrer(t, 'Erik');
+  const fay = await profile(t, { javaScriptEnabled: false });
+  await fay.goto(link + '?rsShareMedium=EMAIL');
+  assert.match(await fay.textContent('main'), /A friend sent you by e-mail/);
+  await fay.click('text=Buy the grinder');
+  await signUp(fay, 'Fay');
+  await fay.click('text=Pay $93.41');
+  assert.match((await decisions(fay)).join(' '), /Attributed by the first code of the share link's cookie: \w+. Converted: purchase of 80.10 USD/);
+}
+
+/** What the shop refuses is said on the page, and a stranger sees no order of another. */
+export async function refused(t) {
+  const { assert, shop } = t;
+  const { page } = await referrer(t, 'Gina');
+  await page.goto(shop + '/shop/buy/grinder');
+  assert.equal(await page.locator('.bill .good').count(), 0);
+  await page.click('text=Pay $103.02');
+  assert.match((await decisions(page)).join(' '), /No friend referred this customer/);
+  const order = page.url();
+  const other = await referrer(t, 'Hans');
+  assert.equal((await other.page.goto(order)).status(), 422);
+  assert.match(await other.page.textContent('.problem'), /You have no order with this number/);
+  const stranger = await profile(t);
+  await stranger.goto(order);
+  assert.match(stranger.url(), /\/shop\/join/);
+  await stranger.evaluate(() => { document.querySelector('main form').noValidate = true; });
+  await stranger.fill('#name', 'Ida');
+  await stranger.fill('#email', 'ida');
+  await stranger.click('main form button');
+  assert.match(await stranger.textContent('[role=alert]'), /E-mail: not an address; give one such as name@example.com/);
+  assert.equal(await stranger.inputValue('#name'), 'Ida');
+  // A code that no customer has is refused with a reason.
+  await stranger.fill('#email', 'ida@x.example');
+  await stranger.fill('#code', 'NOBODY');
+  await stranger.click('main form button');
+  assert.deepEqual(await decisions(stranger), ['Not attributed by the code of the form: NOBODY: no customer has this code.']);
+}
+
+/** The story is played by a button, and only once. */
+export async function story(t) {
+  const { assert, shop, call } = t;
+  const page = await profile(t);
+  await page.goto(shop + '/shop/story');
+  await page.click('main form button');
+  await page.waitForSelector('text=The story was played.');
+  await page.reload();
+  assert.equal(await page.locator('main form').count(), 0);
+  const { points } = await call('/api/v1/demo/analytics/series?interval=week&programId=roastery');
+  assert.ok(points.filter((p) => p.visits > 0 && p.referralsStarted !== 0).length >= 4, JSON.stringify(points));
+}
+
+/** Each page fits a phone and a desktop in both themes, with enough contrast, and can be used by keyboard. */
+export async function pages(t) {
+  const { assert, shop } = t;
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [360, 1280]) {
+      const { link } = await referrer(t, 'Jana');
+      const page = await profile(t, { colorScheme, viewport: { width, height: 800 } });
+      const check = async (name) => {
+        await page.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${name} is too wide for ${width}`);
+        assert.deepEqual(await faint(page), [], `${name}, ${colorScheme}`);
+        assert.deepEqual(await page.evaluate(() => Array.from(document.querySelectorAll('input:not([type=hidden]), button, iframe'), (e) =>
+          (e.labels && e.labels.length) || e.textContent.trim() || e.title || e.getAttribute('aria-label') ? '' : e.outerHTML).filter(Boolean)), [], name);
+        assert.equal(await page.locator('h1').count(), 1, name);
+        await picture(page, `shop-${name}-${colorScheme}-${width}`);
+      };
+      await page.goto(link);
+      await page.waitForSelector('#invite:not([hidden])');
+      await check('home');
+      await page.goto(shop + '/shop/join');
+      await page.click('main form button');
+      await check('join');
+      await signUp(page, 'Kurt');
+      await check('account');
+      for (const product of ['grinder', 'coffee']) {
+        await page.goto(`${shop}/shop/buy/${product}`);
+        await check('checkout-' + product);
+        await page.focus('main form button');
+        await page.keyboard.press('Enter');
+        await page.waitForURL('**/orders/*');
+        await check('order-' + product);
+      }
+      await page.goto(shop + '/shop/story');
+      await check('story');
+      await page.goto(shop + '/shop/orders/1');
+      await check('problem');
+      await page.close();
+    }
+  }
+}
