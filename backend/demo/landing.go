@@ -29,9 +29,10 @@ func Landing(e *app.Engine) *http.ServeMux {
 	return mux
 }
 
-// Pages serves the demo shop and the referrer's widget.
-func Pages(e *app.Engine, s *shop.Shop) *http.ServeMux {
+// Pages serves the demo shop, the page for developers and the referrer's widget.
+func Pages(e *app.Engine, s *shop.Shop, d Developers) *http.ServeMux {
 	mux := withWidget(e, shop.Path)
+	mux.Handle("GET "+DevelopersPath, d)
 	s.Register(mux)
 	return mux
 }

@@ -18,7 +18,7 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.dev(t)
-	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/shop", s.edge + "/s/demo/ANNA-COFFEE"} {
+	for _, word := range []string{"Open       " + s.edge + "\n", "Password   "} {
 		// The output of the program may arrive after its first answer.
 		await(t, func() error {
 			if !strings.Contains(node.output.String(), word) {
@@ -26,6 +26,11 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 			}
 			return nil
 		})
+	}
+	require.NotContains(t, node.output.String(), s.keys["demo"], "one address and one password are printed; a page has the rest")
+	developers := mustCall(t, http.StatusOK, "GET", s.edge+"/developers", "").body
+	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/s/demo/ANNA-COFFEE"} {
+		require.Contains(t, developers, word)
 	}
 
 	a := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10?rsShareMedium=FACEBOOK", "")
@@ -81,7 +86,7 @@ func TestDev_BinaryAlone(t *testing.T) {
 	edge := freeAddr(t)
 	p := &process{output: &lockedBuffer{}, command: exec.Command("./kith", "dev",
 		"--edge-addr", edge, "--backend-addr", freeAddr(t), "--lab-addr", freeAddr(t), "--sftp-addr", freeAddr(t))}
-	p.command.Dir, p.command.Env = folder, []string{}
+	p.command.Dir, p.command.Env = folder, []string{"KITH_LOG_LEVEL=DEBUG"}
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	require.NoError(t, p.command.Start())
 	t.Cleanup(p.kill)

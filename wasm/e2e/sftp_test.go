@@ -257,22 +257,18 @@ func TestSFTP_Alone(t *testing.T) {
 	alone.stop(t)
 }
 
-// The command that `kith dev` prints sends a file without a prompt.
+// The command that the page for developers shows sends a file without a prompt.
 func TestSFTP_Dev(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.sftp = freeAddr(t)
-	dev := s.dev(t)
-	var printed []string
-	await(t, func() error {
-		if printed = regexp.MustCompile(`(?m)^    sftp (-P .*)$`).FindStringSubmatch(dev.output.String()); printed == nil {
-			return fmt.Errorf("the command is not printed:\n%s", dev.output)
-		}
-		return nil
-	})
+	s.dev(t)
+	page := mustCall(t, http.StatusOK, "GET", s.edge+"/developers", "").body
+	shown := regexp.MustCompile(`<code>sftp (-P [^<]*)</code>`).FindStringSubmatch(page)
+	require.NotNil(t, shown, page)
 	c := &sftpClient{dir: t.TempDir()}
 	s.sample(t, c, "MUTATION/USER", "users_1.csv", "--rows", "10")
-	command := exec.Command("sftp", append([]string{"-F", "/dev/null", "-b", "-"}, strings.Fields(printed[1])...)...)
+	command := exec.Command("sftp", append([]string{"-F", "/dev/null", "-b", "-"}, strings.Fields(shown[1])...)...)
 	command.Dir, command.Stdin = c.dir, strings.NewReader("put users_1.csv\n")
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)

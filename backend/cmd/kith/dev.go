@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"kith/backend/api"
@@ -51,6 +53,7 @@ func (c *devCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	e.configLevel = slog.LevelDebug // the terminal shows one address and one password
 	logConfig(e, "backend", c.backendFlags)
 	c.edgeFlags.logConfig(e, c.databaseFlags, c.connectionFlags, backendURL)
 	edgeURL := "http://" + reachable(edge.Addr().String())
@@ -83,15 +86,15 @@ func (c *devCommand) Run(e *env) error {
 			return err
 		}
 	}
-	pages, err := c.demoPages(e, engine, edgeURL, labURL)
-	if err != nil {
-		return err
-	}
 	sftp, upload, err := c.demoSFTP(e.ctx, e, engine)
 	if err != nil {
 		return err
 	}
-	banner(e.out, edgeURL, backendURL, labURL, c.Data, upload, password)
+	pages, err := c.demoPages(e, engine, demo.Developers{Edge: edgeURL, Backend: backendURL, Lab: labURL, Data: c.Data, SFTP: upload, Owner: demo.OwnerEmail})
+	if err != nil {
+		return err
+	}
+	banner(e.out, edgeURL, password)
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, counter, edge, c.connectionFlags, trusted) },
 		func(own *env) error {
 			return backend{
@@ -100,23 +103,24 @@ func (c *devCommand) Run(e *env) error {
 		})
 }
 
-// demoPages returns the demo shop and the referrer's widget. Without a lab, the shop takes
-// no payments.
-func (c *devCommand) demoPages(e *env, engine *app.Engine, edgeURL, labURL string) (*http.ServeMux, error) {
+// demoPages returns the demo shop, the page for developers and the referrer's widget.
+// Without a lab, the shop takes no payments.
+func (c *devCommand) demoPages(e *env, engine *app.Engine, d demo.Developers) (*http.ServeMux, error) {
 	s, err := demoshop.New(demoshop.Config{
 		Tenants: []demoshop.Tenant{
-			{Alias: string(demo.LiveTenant), Key: demo.LiveKey, URL: edgeURL},
-			{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(edgeURL)},
+			{Alias: string(demo.LiveTenant), Key: demo.LiveKey, URL: d.Edge},
+			{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge)},
 		},
 		Gateway: demoshop.Gateway{
-			URL: labURL, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",
+			URL: d.Lab, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",
 		},
-		Folder: c.Data, Story: demo.Story{Engine: engine, Log: e.log}, Log: e.log,
+		Folder: c.Data, Portal: "/portal/signin?email=" + url.QueryEscape(d.Owner), Developers: demo.DevelopersPath,
+		Story: demo.Story{Engine: engine, Log: e.log}, Log: e.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return demo.Pages(engine, s), nil
+	return demo.Pages(engine, s, d), nil
 }
 
 // explorer returns the GraphiQL page with the keys of the demo tenants.
@@ -169,43 +173,16 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload, password string) {
+// banner prints one address and one password. Everything else is on a page.
+func banner(out io.Writer, edgeURL, password string) {
 	if password == "" {
-		password = "the password that you chose; kith person reset-password makes a link for a new one"
-	}
-	if upload != "" {
-		upload = "  Import a file (users_, userEvents_, deleteUsers_ or redeemRewards_ begins its name):\n    " + upload + "\n\n"
-	}
-	lab := ""
-	if labURL != "" {
-		lab = "\n  Gateway    " + labURL + "    a payment gateway to play with, not a real one"
+		password = "the one that you chose; kith person reset-password " + demo.OwnerEmail + " makes a link for a new one"
 	}
 	fmt.Fprintf(out, `
   Kith is running.                                       Ctrl-C stops it.
 
-  Open the demo shop:
-    %[1]s%[12]s
+  Open       %s
+  Password   %s
 
-  Edge       %[1]s    the component under wazero: links, codes, events
-  Backend    %[2]s    the whole API%[9]s
-  Data       %[3]s
-
-  Open the portal, and sign in as %[13]s:
-    %[1]s/portal
-    %[14]s
-
-  Tenant     API key
-  %-10[4]s %[5]s
-  %-10[6]s %[7]s
-
-  Or begin as a friend, with a share link:
-    %[1]s/s/%[4]s/%[10]s?rsShareMedium=FACEBOOK
-
-  Look a code up:
-    curl -u :%[5]s %[1]s/api/v1/%[4]s/code/%[8]s
-
-  Try GraphQL:
-    %[1]s/api/v1/%[4]s/graphql
-
-%[11]s`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.ShopCode, upload, demoshop.Path, demo.OwnerEmail, password)
+`, edgeURL, password)
 }

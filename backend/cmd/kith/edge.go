@@ -136,7 +136,7 @@ func checkURL(flag, value string) error {
 }
 
 func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backendURL string, fallbacks ...string) {
-	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
+	e.log.Log(e.ctx, e.configLevel, "config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
 		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)

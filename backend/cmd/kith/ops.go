@@ -45,7 +45,7 @@ func (f opsFlags) serveOps(e *env, probes map[string]probe) error {
 			e.log.Error("the server of metrics and probes failed", "error", err)
 		}
 	}()
-	e.log.Info("config", "part", "ops", "addr", listener.Addr().String())
+	e.log.Log(e.ctx, e.configLevel, "config", "part", "ops", "addr", listener.Addr().String())
 	return nil
 }
 

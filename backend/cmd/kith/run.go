@@ -60,6 +60,8 @@ type env struct {
 	ctx context.Context
 	out io.Writer
 	log *slog.Logger
+	// configLevel is the level at which servers log their configuration: INFO by default.
+	configLevel slog.Level
 	// observer counts the requests of all servers of this process.
 	observer *metrics.Observer
 	// stopTimeout is how long the process waits, when it stops, for requests in

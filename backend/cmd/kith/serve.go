@@ -126,7 +126,7 @@ func (c *serveCommand) Run(e *env) error {
 
 func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
-	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
+	e.log.Log(e.ctx, e.configLevel, "config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
 		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "rate_limit", f.RateLimit, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }

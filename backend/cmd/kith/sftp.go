@@ -45,7 +45,7 @@ func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sft
 	if err != nil {
 		return nil, err
 	}
-	e.log.Info("config", "part", "sftp", "version", version, "addr", listener.Addr().String(), "host_key", ssh.FingerprintSHA256(host.PublicKey()))
+	e.log.Log(e.ctx, e.configLevel, "config", "part", "sftp", "version", version, "addr", listener.Addr().String(), "host_key", ssh.FingerprintSHA256(host.PublicKey()))
 	server := sftp.New(engine, host, e.log)
 	server.Drain = e.stopTimeout
 	return &sftpServer{server: server, listener: listener, host: host}, nil

@@ -38,6 +38,8 @@ type Config struct {
 	Folder string
 	// Portal is the path of the portal for marketers; empty if there is none.
 	Portal string
+	// Developers is the path of the page with the keys of the demo; empty if there is none.
+	Developers string
 	// Story plays a story with invented people. If nil, there is no button for it.
 	Story Story
 	Log   *slog.Logger
