@@ -109,7 +109,7 @@ func (c *devCommand) demoPages(e *env, engine *app.Engine, d demo.Developers) (*
 	s, err := demoshop.New(demoshop.Config{
 		Tenants: []demoshop.Tenant{
 			{Alias: string(demo.LiveTenant), Key: demo.LiveKey, URL: d.Edge},
-			{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge)},
+			{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge), Connected: d.Lab != ""},
 		},
 		Gateway: demoshop.Gateway{
 			URL: d.Lab, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",

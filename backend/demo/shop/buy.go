@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func (v *visit) checkoutPage() error {
 		decisions = []Decision{{"No discount: it is for the first order, and this is a later one.", false}}
 	}
 	return v.showBehind("checkout", "Checkout", "", decisions, map[string]any{
-		"Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.Gateway.URL == "", "Card": testCard,
+		"Form": randomHex(formToken / 2), "Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.Gateway.URL == "", "Card": testCard,
 	})
 }
 
@@ -65,9 +66,6 @@ func (v *visit) buy() error {
 	if v.Gateway.URL == "" {
 		return errNoGateway
 	}
-	if len(v.customer.Orders) >= maxOrders {
-		return refuse("A customer of the demo shop has at most %d orders. Sign up with another address.", maxOrders)
-	}
 	s, err := v.service()
 	if err != nil {
 		return err
@@ -76,27 +74,38 @@ func (v *visit) buy() error {
 	if err != nil {
 		return err
 	}
-	order := Order{ID: v.book.number(), Product: p.ID, Placed: v.now.UTC(), Bill: billFor(p, percent)}
-	if err := v.pay(s, p, &order); err != nil {
-		return err
+	order := Order{Product: p.ID, Form: v.r.PostFormValue("form"), Placed: v.now.UTC(), Bill: billFor(p, percent)}
+	if len(order.Form) != formToken {
+		return refuse("The form has expired. Open the checkout again.")
 	}
-	v.customer, err = v.book.change(v.customer.ID, func(c *Customer) error {
-		c.AtGateway = true
-		c.Orders = append([]Order{order}, c.Orders...)
-		return nil
-	})
+	id, fresh, err := v.book.reserve(v.customer.ID, order)
 	if err != nil {
 		return err
 	}
-	v.book.keep(v.customer.ID+"/"+order.ID, v.calls.all())
+	if !fresh {
+		return v.redirect("/orders/" + id)
+	}
+	order.ID = id
+	if err := v.pay(s, p, &order); err != nil {
+		return errors.Join(err, v.book.release(v.customer.ID, id))
+	}
+	if err := v.update(order); err != nil {
+		return err
+	}
 	return v.redirect("/orders/" + order.ID)
 }
+
+// formToken is the length of the token of a checkout form.
+const formToken = 32
 
 // pay charges a one-off order, or begins a subscription, and reports it to Kith.
 func (v *visit) pay(s service, p *Product, order *Order) error {
 	ctx, g, c := v.r.Context(), v.checkout(), v.customer
 	if !c.AtGateway {
 		if err := g.customer(ctx, c); err != nil {
+			return err
+		}
+		if _, err := v.book.change(c.ID, func(c *Customer) error { c.AtGateway = true; return nil }); err != nil {
 			return err
 		}
 	}

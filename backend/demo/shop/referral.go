@@ -18,6 +18,8 @@ type service struct {
 	*kith.Client
 	*recorder
 	program string
+	// connected is Tenant.Connected.
+	connected bool
 }
 
 // identify creates or updates the customer at Kith. The cookie of the share link goes
@@ -86,8 +88,12 @@ func (s service) log(ctx context.Context, c Customer, title, key, event string, 
 	return kith.Once(err)
 }
 
-// sync reports the status of the account's subscription.
+// sync reports the status of the account's subscription, unless Kith is connected to the
+// gateway.
 func (s service) sync(ctx context.Context, c Customer, status kith.SubscriptionStatus) error {
+	if s.connected {
+		return nil
+	}
 	id, quotedStatus := strconv.Quote(c.ID), strconv.Quote(string(status))
 	s.announce("Report the status of the subscription",
 		"_, err := client.SyncAccount(ctx, kith.AccountInput{\n\tId: "+id+", Subscription: &kith.SubscriptionInput{Status: kith.Ptr(kith.SubscriptionStatus"+string(status)+")},\n})",

@@ -51,6 +51,9 @@ type Tenant struct {
 	// URL is the base URL at which people open the shop, and at which the shop calls
 	// Kith: that of the edge.
 	URL string
+	// Connected is true if Kith is connected to the tenant's payment gateway: then the
+	// shop may not report the status of a subscription.
+	Connected bool
 }
 
 // Story plays the whole story of a shop with invented people.
@@ -207,7 +210,7 @@ func (v *visit) service() (service, error) {
 		BaseURL: v.tenant.URL, Tenant: v.tenant.Alias, APIKey: v.tenant.Key,
 		HTTPClient: &http.Client{Transport: v.calls}, Timeout: 5 * time.Second, MaxWait: time.Second,
 	})
-	return service{Client: client, recorder: v.calls, program: Program}, err
+	return service{Client: client, recorder: v.calls, program: Program, connected: v.tenant.Connected}, err
 }
 
 // checkout returns the gateway for this page.

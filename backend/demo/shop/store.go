@@ -40,8 +40,11 @@ type Customer struct {
 // Order is an order of a product, or a subscription.
 type Order struct {
 	ID, Product string
-	Placed      time.Time
-	Bill        Bill
+	// Form is the token of the checkout form, so that a form that is sent twice is one
+	// order.
+	Form   string
+	Placed time.Time
+	Bill   Bill
 	// Transaction is the payment of a one-off order at the gateway.
 	Transaction string `json:",omitempty"`
 	Returned    time.Time
@@ -182,6 +185,35 @@ func (b *book) change(id string, do func(*Customer) error) (Customer, error) {
 	return c.copy(), b.save()
 }
 
+// reserve adds an order before it is paid. If its form was sent before, it returns the
+// id of that order, and fresh is false.
+func (b *book) reserve(id string, o Order) (order string, fresh bool, err error) {
+	_, err = b.change(id, func(c *Customer) error {
+		if i := slices.IndexFunc(c.Orders, func(known Order) bool { return known.Form == o.Form }); i >= 0 {
+			order = c.Orders[i].ID
+			return nil
+		}
+		if len(c.Orders) >= maxOrders {
+			return refuse("A customer of the demo shop has at most %d orders. Sign up with another address.", maxOrders)
+		}
+		b.data.Number++
+		o.ID = strconv.Itoa(b.data.Number)
+		order, fresh = o.ID, true
+		c.Orders = append([]Order{o}, c.Orders...)
+		return nil
+	})
+	return order, fresh, err
+}
+
+// release removes an order that could not be paid.
+func (b *book) release(id, order string) error {
+	_, err := b.change(id, func(c *Customer) error {
+		c.Orders = slices.DeleteFunc(c.Orders, func(o Order) bool { return o.ID == order })
+		return nil
+	})
+	return err
+}
+
 // begin starts a session of a customer and returns its token.
 func (b *book) begin(id string) (token string, err error) {
 	b.mu.Lock()
@@ -210,14 +242,6 @@ func (b *book) customer(token string) (c Customer, ok bool) {
 		return found.copy(), true
 	}
 	return c, false
-}
-
-// number returns the number of a new order.
-func (b *book) number() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.data.Number++
-	return strconv.Itoa(b.data.Number)
 }
 
 // maxBehind is the most pages whose calls are kept.

@@ -82,7 +82,7 @@ func (v *visit) join() error {
 	if err != nil {
 		return err
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: v.sessionName(), Value: token, Path: Path, MaxAge: int(30 * 24 * time.Hour / time.Second), HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(v.tenant.URL, "https:")})
+	v.setSession(token, int(30*24*time.Hour/time.Second))
 	return v.redirect(f.Next)
 }
 
@@ -108,6 +108,14 @@ func (v *visit) identify(c Customer, typed string) (Customer, error) {
 	return v.book.change(c.ID, func(c *Customer) error { c.Code = code; return nil })
 }
 
+// setSession sets the cookie of the session for some seconds.
+func (v *visit) setSession(token string, seconds int) {
+	http.SetCookie(v.w, &http.Cookie{ // #nosec G124 -- kith dev is reached over http
+		Name: v.sessionName(), Value: token, Path: Path, MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: strings.HasPrefix(v.tenant.URL, "https:"),
+	})
+}
+
 // leave ends the session.
 func (v *visit) leave() error {
 	if cookie, err := v.r.Cookie(v.sessionName()); err == nil {
@@ -115,7 +123,7 @@ func (v *visit) leave() error {
 			return err
 		}
 	}
-	http.SetCookie(v.w, &http.Cookie{Name: v.sessionName(), Path: Path, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	v.setSession("", -1)
 	return v.redirect("")
 }
 

@@ -16,7 +16,7 @@ const deadline = 120000;
 const browser = await chromium.launch({
   timeout: deadline,
   executablePath: params.chromium,
-  args: ['--no-sandbox', '--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
+  args: ['--no-sandbox', '--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost'],
 });
 
 let errors = [];
