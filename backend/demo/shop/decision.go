@@ -2,6 +2,7 @@ package shop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,6 @@ var sources = map[string]string{
 
 // rules say why a code did not count.
 var rules = map[string]string{
-	"same-code-again":       "the customer was referred by this code before",
 	"already-referred":      "the customer was referred by another code before, and the first one counts",
 	"paid-while-unreferred": "the customer paid before any code was known",
 	"unknown-code":          "no customer has this code",
@@ -38,8 +38,19 @@ var rules = map[string]string{
 	"cookie-expired":        "the cookie has expired",
 }
 
-// attributionWords says how the codes of a customer were judged, the latest first.
+// attributionWords says how the codes of a customer were judged: the one that counts
+// first. Each later call of the browser brings the same code again, which is left out.
 func attributionWords(found []kith.Attribution) (all []Decision) {
+	found = slices.DeleteFunc(slices.Clone(found), func(a kith.Attribution) bool { return a.Rule == "same-code-again" })
+	slices.SortStableFunc(found, func(a, b kith.Attribution) int {
+		switch {
+		case a.Attributed == b.Attributed:
+			return 0
+		case a.Attributed:
+			return -1
+		}
+		return 1
+	})
 	for _, a := range found {
 		code := ""
 		if a.Code != nil {

@@ -43,7 +43,7 @@ func (s service) user(ctx context.Context, c Customer) (kith.User, error) {
 	id := strconv.Quote(c.ID)
 	s.announce("Read the customer's share link",
 		"user, err := client.GetUser(ctx, "+id+", "+id+", kith.GetUserParams{})\nlink := user.ProgramShareLinks["+strconv.Quote(s.program)+"].CleanShareLink",
-		"const user = await kith.getUser({ account: "+id+", user: "+id+" });\nconst link = user.programShareLinks["+strconv.Quote(s.program)+"].cleanShareLink;")
+		"const user = await kith.getUser({ account: "+id+", user: "+id+" });\nconst link = user.programShareLinks?.["+strconv.Quote(s.program)+"]?.cleanShareLink;")
 	return s.GetUser(ctx, c.ID, c.ID, kith.GetUserParams{})
 }
 

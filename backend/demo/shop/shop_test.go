@@ -87,6 +87,20 @@ func TestAttributionWords(t *testing.T) {
 	}
 }
 
+// The code that counts is first, and the same code again is left out.
+func TestAttributionWords_Order(t *testing.T) {
+	t.Parallel()
+	got := attributionWords([]kith.Attribution{
+		{Code: kith.Ptr("ANNA"), Source: "_saasquatch", Rule: "same-code-again"},
+		{Code: kith.Ptr("BEN"), Source: "cookie", Rule: "already-referred"},
+		{Code: kith.Ptr("ANNA"), Source: "cookie", Rule: "first-code", Attributed: true},
+	})
+	require.Equal(t, []Decision{
+		{"Attributed by the first code of the share link's cookie: ANNA.", true},
+		{"Not attributed by the code of the share link's cookie: BEN: the customer was referred by another code before, and the first one counts.", false},
+	}, got)
+}
+
 func TestReferralWords(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
