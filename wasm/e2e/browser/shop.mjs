@@ -1,5 +1,9 @@
 // The demo shop of kith dev, by referrers and friends with a browser profile each.
+import { readFileSync } from 'node:fs';
+
 import { faint, picture } from './widget.mjs';
+
+const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
 /** Opens a browser profile. A page whose policy refuses something fails the scenario. */
 async function profile({ visitor, errors }, options) {
@@ -169,7 +173,7 @@ export async function story(t) {
   assert.ok(points.filter((p) => p.visits > 0 && p.referralsStarted !== 0).length >= 4, JSON.stringify(points));
 }
 
-/** Each page fits a phone and a desktop in both themes, with enough contrast, and can be used by keyboard. */
+/** Each page fits a phone and a desktop in both themes, with enough contrast; axe finds nothing; forms are sent by keyboard. */
 export async function pages(t) {
   const { assert, shop } = t;
   for (const colorScheme of ['light', 'dark']) {
@@ -180,6 +184,9 @@ export async function pages(t) {
         await page.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${name} is too wide for ${width}`);
         assert.deepEqual(await faint(page), [], `${name}, ${colorScheme}`);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+        assert.deepEqual(violations.map((v) => `${v.impact} ${v.id}: ${v.nodes[0].html}`), [], name);
         assert.deepEqual(await page.evaluate(() => Array.from(document.querySelectorAll('input:not([type=hidden]), button, iframe'), (e) =>
           (e.labels && e.labels.length) || e.textContent.trim() || e.title || e.getAttribute('aria-label') ? '' : e.outerHTML).filter(Boolean)), [], name);
         assert.equal(await page.locator('h1').count(), 1, name);
