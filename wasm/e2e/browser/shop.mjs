@@ -169,6 +169,8 @@ export async function story(t) {
   await page.waitForSelector('text=The story was played.');
   await page.reload();
   assert.equal(await page.locator('main form').count(), 0);
+  await page.click('text=See it in the portal');
+  assert.match(await page.textContent('h1'), /Sign in/);
   const { points } = await call('/api/v1/demo/analytics/series?interval=week&programId=roastery');
   assert.ok(points.filter((p) => p.visits > 0 && p.referralsStarted !== 0).length >= 4, JSON.stringify(points));
 }
