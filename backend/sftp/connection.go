@@ -10,6 +10,7 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
+	"kith/backend/app/sshkey"
 	"kith/core"
 )
 
@@ -121,7 +122,7 @@ var errUnknownKey = errors.New("the tenant has no such key")
 // whether the tenant exists.
 func (s *Server) grant(ctx context.Context, user string, key ssh.PublicKey) (*ssh.Permissions, error) {
 	tenant, err := core.ParseTenantAlias(user)
-	if err != nil || acceptable(key) != nil {
+	if err != nil || sshkey.Check(key) != nil {
 		return nil, errUnknownKey
 	}
 	fingerprint := ssh.FingerprintSHA256(key)

@@ -1,71 +1,17 @@
 package sftp_test
 
 import (
-	"bytes"
-	"crypto/rand"
-	"crypto/rsa"
-	"encoding/pem"
 	"io/fs"
-	"strings"
 	"testing"
 
 	client "github.com/pkg/sftp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
-	"kith/backend/sftp"
+	"kith/backend/app/sshkey"
 	"kith/core"
 	"kith/core/job"
 )
-
-func line(key ssh.Signer) []byte { return ssh.MarshalAuthorizedKey(key.PublicKey()) }
-
-func TestParseKey(t *testing.T) {
-	t.Parallel()
-	rsa2048, ed := rsaKey(t, 2048), ed25519Key(t)
-	for _, key := range []ssh.Signer{rsa2048, ed} {
-		got, err := sftp.ParseKey(append(bytes.TrimSpace(line(key)), " anna@shop, \x1b[2J laptop\n\n"...))
-		require.NoError(t, err)
-		require.Equal(t, ssh.FingerprintSHA256(key.PublicKey()), got.Fingerprint)
-		require.Equal(t, key.PublicKey().Type(), got.Type)
-		require.Equal(t, "anna@shop, [2J laptop", got.Note)
-	}
-	got, err := sftp.ParseKey([]byte(`from="10.0.0.0/8",no-pty ` + string(line(ed))))
-	require.NoError(t, err)
-	require.Empty(t, got.Note)
-	got, err = sftp.ParseKey(append(bytes.TrimSpace(line(ed)), " "+strings.Repeat("é", 200)...))
-	require.NoError(t, err)
-	require.Equal(t, strings.Repeat("é", 100), got.Note)
-
-	short, err := rsa.GenerateKey(rand.Reader, 1024)
-	require.NoError(t, err)
-	private, err := ssh.MarshalPrivateKey(short, "")
-	require.NoError(t, err)
-	for want, text := range map[string][]byte{
-		"key: must have 2048 to 8192 bits, not 1024":                                 line(signer(t, short)),
-		"key: must be an RSA or Ed25519 key, not ecdsa-sha2-nistp256":                line(ecdsaKey(t)),
-		"key: is a private key, which must stay secret":                              pem.EncodeToMemory(private),
-		"key: has several keys; give one at a time":                                  append(line(ed), line(rsa2048)...),
-		"key: is not a public key; give one as ssh-keygen writes it, such as":        []byte("ssh-ed25519 AAAA"),
-		`key: is not a public key; give one as ssh-keygen writes it, such as "ssh-e`: nil,
-	} {
-		_, err := sftp.ParseKey(text)
-		require.ErrorContains(t, err, want)
-	}
-}
-
-func TestHostKey_ReadsKeyOfNewKey(t *testing.T) {
-	t.Parallel()
-	private, public, err := sftp.NewKey("kith")
-	require.NoError(t, err)
-	host, err := sftp.HostKey(private)
-	require.NoError(t, err)
-	require.Equal(t, string(public), strings.TrimSpace(string(line(host)))+" kith\n")
-	require.Equal(t, "[127.0.0.1]:2022 "+string(line(host)), sftp.KnownHost("127.0.0.1:2022", host))
-	require.Equal(t, "[::1]:2022 "+string(line(host)), sftp.KnownHost("[::1]:2022", host))
-	_, err = sftp.HostKey([]byte("x"))
-	require.ErrorContains(t, err, "sftp-host-key: is not a private key; make one with ssh-keygen, without a passphrase")
-}
 
 // Keys of both types are accepted, also when a client offers others first, and two
 // tenants may have the same key.
@@ -165,11 +111,11 @@ func TestKeys_OfATenantAreBounded(t *testing.T) {
 	for range 19 {
 		d.allow(t, "acme", ed25519Key(t))
 	}
-	parsed, err := sftp.ParseKey(line(ed25519Key(t)))
+	parsed, err := sshkey.Parse(ssh.MarshalAuthorizedKey(ed25519Key(t).PublicKey()))
 	require.NoError(t, err)
 	_, err = d.SFTPKeys.Add(t.Context(), "acme", parsed)
 	require.ErrorContains(t, err, "key: a tenant has at most 20")
-	known, err := sftp.ParseKey(line(d.acme))
+	known, err := sshkey.Parse(ssh.MarshalAuthorizedKey(d.acme.PublicKey()))
 	require.NoError(t, err)
 	added, err := d.SFTPKeys.Add(t.Context(), "acme", known)
 	require.NoError(t, err)

@@ -25,6 +25,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/sshkey"
 	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/sftp"
@@ -82,9 +83,9 @@ func open(t *testing.T, change ...func(*app.Engine)) *testServer {
 
 func (d *testServer) serve(t *testing.T, drain, handshake time.Duration) {
 	t.Helper()
-	private, public, err := sftp.NewKey("host")
+	private, public, err := sshkey.New("host")
 	require.NoError(t, err)
-	host, err := sftp.HostKey(private)
+	host, err := sshkey.ParseHost(private)
 	require.NoError(t, err)
 	d.host, _, _, _, err = ssh.ParseAuthorizedKey(public)
 	require.NoError(t, err)
@@ -102,7 +103,7 @@ func (d *testServer) serve(t *testing.T, drain, handshake time.Duration) {
 
 func (d *testServer) allow(t *testing.T, tenant core.TenantAlias, key ssh.Signer) {
 	t.Helper()
-	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
+	parsed, err := sshkey.Parse(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	require.NoError(t, err)
 	added, err := d.SFTPKeys.Add(t.Context(), tenant, parsed)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pkg/sftp"
 
+	"kith/backend/app/sshkey"
 	"kith/core"
 	"kith/core/importfile"
 )
@@ -104,7 +105,7 @@ func (s *session) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 		return nil, s.deny(sftp.ErrSSHFxFailure, "the service is stopping: send "+quoted(name)+" again")
 	}
 	if _, err := importfile.TypeOf(name); err != nil {
-		s.log.Warn("sftp: name refused", "file", printable(name), "error", err)
+		s.log.Warn("sftp: name refused", "file", sshkey.Printable(name), "error", err)
 		return nil, s.deny(sftp.ErrSSHFxPermissionDenied, quoted(name)+": "+err.Error())
 	}
 	known, err := s.server.engine.SFTPKeys.Known(s.ctx, s.tenant, s.fingerprint)
@@ -121,7 +122,7 @@ func (s *session) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 }
 
 // quoted returns a name in quotes, without control characters.
-func quoted(name string) string { return strconv.QuoteToASCII(printable(name)) }
+func quoted(name string) string { return strconv.QuoteToASCII(sshkey.Printable(name)) }
 
 // internalError is the text that a client gets for an internal error.
 const internalError = "internal error; nothing was stored, send the file again"

@@ -10,6 +10,7 @@ import (
 	"github.com/pkg/sftp"
 
 	"kith/backend/app/jobs"
+	"kith/backend/app/sshkey"
 )
 
 // sendUnit is the number of bytes that clients send at a time. When a user interrupts
@@ -156,7 +157,7 @@ func (u *upload) end() {
 
 // outcome logs the result of the upload, and returns it for the client.
 func (u *upload) outcome() error {
-	log := u.session.log.With("file", printable(u.name), "bytes", u.next)
+	log := u.session.log.With("file", sshkey.Printable(u.name), "bytes", u.next)
 	job := u.received.Job
 	switch {
 	case u.err == nil && len(u.received.Fatal) == 0:

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"kith/backend/app"
+	"kith/backend/app/sshkey"
 	"kith/backend/demo"
 	"kith/backend/sftp"
 	"kith/core"
@@ -57,7 +58,7 @@ func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sftp-host-key: %w", err)
 		}
-		return sftp.HostKey(text)
+		return sshkey.ParseHost(text)
 	}
 	return loadOrCreateKey(filepath.Join(data, "sftp_host_key"), "kith")
 }
@@ -66,7 +67,7 @@ func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 func loadOrCreateKey(path, note string) (ssh.Signer, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
-		key, err := sftp.HostKey(text)
+		key, err := sshkey.ParseHost(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -75,7 +76,7 @@ func loadOrCreateKey(path, note string) (ssh.Signer, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("sftp: %w", err)
 	}
-	private, _, err := sftp.NewKey(note)
+	private, _, err := sshkey.New(note)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (
 	if err != nil {
 		return nil, "", err
 	}
-	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
+	parsed, err := sshkey.Parse(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	if err != nil {
 		return nil, "", err
 	}
@@ -158,7 +159,7 @@ func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (
 	}
 	addr := reachable(s.listener.Addr().String())
 	known := filepath.Join(c.Data, "sftp_known_hosts")
-	if err := os.WriteFile(known, []byte(sftp.KnownHost(addr, s.host)), 0o600); err != nil {
+	if err := os.WriteFile(known, []byte(sshkey.KnownHost(addr, s.host)), 0o600); err != nil {
 		return nil, "", fmt.Errorf("sftp: %w", err)
 	}
 	host, port, err := net.SplitHostPort(addr)
@@ -195,7 +196,7 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	key, err := sftp.ParseKey(text)
+	key, err := sshkey.Parse(text)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,6 @@
-package sftp
+// Package sshkey reads and makes the keys of SFTP: the public keys of clients, and the host
+// key of the server.
+package sshkey
 
 import (
 	"bytes"
@@ -27,10 +29,10 @@ const (
 // maxNote bounds the comment of a key, in bytes.
 const maxNote = 200
 
-// ParseKey parses a public key in the form that ssh-keygen writes to a .pub file: RSA
+// Parse parses a public key in the form that ssh-keygen writes to a .pub file: RSA
 // of 2048 to 8192 bits, or Ed25519 (clients 3.5.1). Its errors are about the field
 // "key".
-func ParseKey(text []byte) (tenantdb.SFTPKey, error) {
+func Parse(text []byte) (tenantdb.SFTPKey, error) {
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
 		return tenantdb.SFTPKey{}, core.Invalid("key", "is a private key, which must stay secret; give the public key, from the file that ends in .pub")
 	}
@@ -41,14 +43,14 @@ func ParseKey(text []byte) (tenantdb.SFTPKey, error) {
 	if len(bytes.TrimSpace(rest)) > 0 {
 		return tenantdb.SFTPKey{}, core.Invalid("key", "has several keys; give one at a time")
 	}
-	if err := acceptable(key); err != nil {
+	if err := Check(key); err != nil {
 		return tenantdb.SFTPKey{}, err
 	}
-	return tenantdb.SFTPKey{Fingerprint: ssh.FingerprintSHA256(key), Type: key.Type(), Note: printable(note)}, nil
+	return tenantdb.SFTPKey{Fingerprint: ssh.FingerprintSHA256(key), Type: key.Type(), Note: Printable(note)}, nil
 }
 
-// acceptable refuses keys of other types and lengths.
-func acceptable(key ssh.PublicKey) error {
+// Check returns an error about the field "key" for a key of another type or length.
+func Check(key ssh.PublicKey) error {
 	switch key.Type() {
 	case ssh.KeyAlgoED25519:
 		return nil
@@ -66,11 +68,11 @@ func acceptable(key ssh.PublicKey) error {
 		}
 		return nil
 	}
-	return core.Invalid("key", "must be an RSA or Ed25519 key, not "+printable(key.Type()))
+	return core.Invalid("key", "must be an RSA or Ed25519 key, not "+Printable(key.Type()))
 }
 
-// printable makes an untrusted text safe for a terminal and a log.
-func printable(s string) string {
+// Printable makes an untrusted text safe for a terminal and a log.
+func Printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -83,28 +85,28 @@ func printable(s string) string {
 	return s
 }
 
-// NewKey makes an Ed25519 key pair: the private key in the file format of OpenSSH, and
+// New makes an Ed25519 key pair: the private key in the file format of OpenSSH, and
 // the public key as one line.
-func NewKey(note string) (private, public []byte, err error) {
+func New(note string) (private, public []byte, err error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	block, err := ssh.MarshalPrivateKey(key, note)
 	if err != nil {
-		return nil, nil, fmt.Errorf("sftp: new key: %w", err)
+		return nil, nil, fmt.Errorf("sshkey: new key: %w", err)
 	}
 	signer, err := ssh.NewSignerFromKey(key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("sftp: new key: %w", err)
+		return nil, nil, fmt.Errorf("sshkey: new key: %w", err)
 	}
 	public = append(bytes.TrimSpace(ssh.MarshalAuthorizedKey(signer.PublicKey())), " "+note+"\n"...)
 	return pem.EncodeToMemory(block), public, nil
 }
 
-// HostKey parses the private key by which clients recognize the server: one made by
+// ParseHost parses the private key by which clients recognize the server: one made by
 // ssh-keygen, without a passphrase.
-func HostKey(text []byte) (ssh.Signer, error) {
+func ParseHost(text []byte) (ssh.Signer, error) {
 	key, err := ssh.ParsePrivateKey(text)
 	if err != nil {
 		return nil, core.Invalid("sftp-host-key", "is not a private key; make one with ssh-keygen, without a passphrase: "+err.Error())
