@@ -174,9 +174,13 @@ type Job struct {
 	// empty.
 	Message string
 	Stats   Stats
+	// Total is the number of records that the job processes in all; 0 until it is known.
+	Total int64
 	// Result and Errors are the files that the job wrote; empty if it wrote none.
 	Result, Errors core.FileRef
 	Created        core.Time
+	// Started is when a worker began with the job; zero while it waits.
+	Started core.Time
 	// Completed is when the job was completed or aborted. Expires is when its files
 	// are removed. Both are zero while it is pending.
 	Completed, Expires core.Time

@@ -167,6 +167,7 @@ func (r *run) check(ctx context.Context) error {
 	if in.Record() == 0 {
 		return importfile.Problem{Reason: "the file has no rows"}
 	}
+	r.lease.Total = in.Record()
 	return nil
 }
 

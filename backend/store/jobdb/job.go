@@ -41,6 +41,8 @@ var jobColumns = store.Selection[job.Job]{
 	store.Col(`created_at`, func(j *job.Job) any { return &j.Created }),
 	store.Col(`coalesce(completed_at, 0)`, func(j *job.Job) any { return &j.Completed }),
 	store.Col(`coalesce(expires_at, 0)`, func(j *job.Job) any { return &j.Expires }),
+	store.Col(`coalesce(started_at, 0)`, func(j *job.Job) any { return &j.Started }),
+	store.Col(`coalesce(total, 0)`, func(j *job.Job) any { return &j.Total }),
 }
 
 var leaseColumns = store.Selection[Lease]{
@@ -139,8 +141,9 @@ func LeaseJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id str
 }
 
 func lease(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (l Lease, ok bool, err error) {
-	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
-		RETURNING `+leaseColumns.SQL(), append([]any{int64(until)}, args...)...)
+	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ?,
+			started_at = coalesce(started_at, ?) WHERE `+which+`
+		RETURNING `+leaseColumns.SQL(), append([]any{int64(until), int64(tx.Now)}, args...)...)
 	ok, err = leaseColumns.One(row, "lease job", &l)
 	return l, ok, err
 }
@@ -148,9 +151,9 @@ func lease(ctx context.Context, tx *store.Tx, which string, until core.Time, arg
 // RenewLease stores the stats of a job and renews the lease, which then expires at
 // until. It returns false if the lease was lost.
 func RenewLease(ctx context.Context, tx *store.Tx, l Lease, until core.Time) (bool, error) {
-	return tx.Changed(ctx, "renew lease", `UPDATE job SET processed = ?, errors = ?, leased_until = ?
+	return tx.Changed(ctx, "renew lease", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), leased_until = ?
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		l.Stats.Processed, l.Stats.Errors, int64(until), string(l.Tenant), l.ID, l.Attempt)
+		l.Stats.Processed, l.Stats.Errors, l.Total, int64(until), string(l.Tenant), l.ID, l.Attempt)
 }
 
 // ReleaseLease ends a lease, so that another worker may lease the job at once. The
@@ -164,10 +167,10 @@ func ReleaseLease(ctx context.Context, tx *store.Tx, l Lease) error {
 // FinishJob stores the result of a job: its status, message, stats, files and dates. It
 // returns false if the lease was lost.
 func FinishJob(ctx context.Context, tx *store.Tx, l Lease) (bool, error) {
-	return tx.Changed(ctx, "finish job", `UPDATE job SET status = ?, message = ?, processed = ?, errors = ?,
+	return tx.Changed(ctx, "finish job", `UPDATE job SET status = ?, message = ?, processed = ?, errors = ?, total = nullif(?, 0),
 			result_file = ?, errors_file = ?, completed_at = ?, expires_at = ?
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		string(l.Status), l.Message, l.Stats.Processed, l.Stats.Errors, store.NullText(l.Result), store.NullText(l.Job.Errors),
+		string(l.Status), l.Message, l.Stats.Processed, l.Stats.Errors, l.Total, store.NullText(l.Result), store.NullText(l.Job.Errors),
 		int64(l.Completed), int64(l.Expires), string(l.Tenant), l.ID, l.Attempt)
 }
 
