@@ -13,6 +13,8 @@ const (
 	ImportFolder = "imports"
 	// ExportFolder is the folder of files that jobs wrote.
 	ExportFolder = "exports"
+	// PieceFolder is the folder of pieces of files that are still being uploaded.
+	PieceFolder = "pieces"
 )
 
 const maxFileBase = 64

@@ -70,7 +70,24 @@ type Problem struct {
 	// Column is the column's name, or empty.
 	Column string
 	Reason string
+	// Value is what the column has in this row, shortened; empty if it has nothing.
+	Value string
 }
+
+// maxValue is the most bytes of Problem.Value.
+const maxValue = 80
+
+// ShortValue returns a value as Problem.Value has it.
+func ShortValue(value string) string {
+	if len(value) <= maxValue {
+		return value
+	}
+	return strings.ToValidUTF8(value[:maxValue], "") + "…"
+}
+
+// Workbook reports whether a file begins like an Excel workbook or another ZIP archive,
+// which cannot be imported.
+func Workbook(beginning []byte) bool { return strings.HasPrefix(string(beginning), "PK\x03\x04") }
 
 // Error returns the position, then the reason.
 func (p Problem) Error() string {

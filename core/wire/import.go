@@ -114,6 +114,23 @@ func (row Row) sent(path ...string) string {
 	return string(w.b)
 }
 
+// Value returns what the row has under a name, such as a column, as text: a cell as it is,
+// and another value than a string of a JSONL file as JSON. It is empty if there is none.
+func (row Row) Value(name string) string {
+	if row.line != nil {
+		if !gjson.ValidBytes(row.line) {
+			return ""
+		}
+		return gjson.GetBytes(row.line, name).String()
+	}
+	for i, column := range row.layout.Columns {
+		if column.Name() == name {
+			return row.cells[i]
+		}
+	}
+	return ""
+}
+
 // AppendJSON appends the row as a JSON object, such as a line of a JSONL file.
 func (row Row) AppendJSON(b []byte) []byte {
 	if row.line != nil {

@@ -42,10 +42,15 @@ type newFile struct {
 // createFile begins a file of a tenant. The caller must call Close, or Abort if writing
 // failed.
 func (fs *Files) createFile(ctx context.Context, tenant core.TenantAlias, folder, name, ext string) (*newFile, error) {
+	return fs.createFileFor(ctx, tenant, folder, name, ext, job.Life)
+}
+
+// createFileFor is createFile for a file that is kept for life.
+func (fs *Files) createFileFor(ctx context.Context, tenant core.TenantAlias, folder, name, ext string, life core.Time) (*newFile, error) {
 	f := &newFile{files: fs, ctx: ctx, tenant: tenant, hash: sha256.New()}
 	err := fs.DB.Write(ctx, fs.Now(), func(tx *store.Tx) error {
 		f.ref = core.NewFileRef(folder, tenant, name, ext, fs.IDAt(tx.Now))
-		return jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + job.Life})
+		return jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + life})
 	})
 	if err != nil {
 		return nil, err

@@ -112,12 +112,14 @@ func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, 
 	return nil
 }
 
+var errNoUpload = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; uploads are kept for 28 days"}
+
 // upload returns the size in bytes of a file that the tenant uploaded, or a not-found
 // error about "fileRef".
 func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (size int64, err error) {
 	f, ok, err := jobdb.FindFile(ctx, js.DB.Reads, tenant, ref)
 	if err == nil && (!ok || f.Size < 0 || f.Expires <= js.Now()) {
-		err = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; uploads are kept for 28 days"}
+		err = errNoUpload
 	}
 	return f.Size, err
 }

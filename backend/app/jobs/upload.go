@@ -25,14 +25,7 @@ const sniffed = 4 << 10
 // stored.
 func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (core.FileRef, error) {
 	in := bufio.NewReaderSize(body, sniffed)
-	beginning, err := in.Peek(sniffed)
-	if len(beginning) == 0 {
-		if err == io.EOF {
-			err = core.Invalid("file", "is empty")
-		}
-		return "", err
-	}
-	f, err := fs.createFile(ctx, tenant, core.ImportFolder, name, extension(name, beginning))
+	f, err := fs.begin(ctx, tenant, name, in)
 	if err != nil {
 		return "", err
 	}
@@ -46,6 +39,21 @@ func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 		return "", tooLargeFile(limit)
 	}
 	return f.ref, f.Close()
+}
+
+// begin begins the file of an upload: it detects the format from the first bytes.
+func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string, in *bufio.Reader) (*newFile, error) {
+	beginning, err := in.Peek(sniffed)
+	if len(beginning) == 0 {
+		if err == io.EOF {
+			err = core.Invalid("file", "is empty")
+		}
+		return nil, err
+	}
+	if importfile.Workbook(beginning) {
+		return nil, core.Invalid("file", `is an Excel workbook or another archive; in Excel choose "Save as" and "CSV UTF-8", and upload that file`)
+	}
+	return fs.createFile(ctx, tenant, core.ImportFolder, name, extension(name, beginning))
 }
 
 func (fs *Files) maxFile() int64 {

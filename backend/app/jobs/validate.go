@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"kith/core"
 	"kith/core/importfile"
@@ -12,9 +13,11 @@ import (
 )
 
 const (
-	// validatedBytes is the number of uncompressed bytes of a file that are validated.
-	// It is bounded because a caller waits for the result.
+	// validatedBytes is the number of uncompressed bytes of a file that are validated, and
+	// validatedTime how long that may take. They are bounded because a caller waits for the
+	// result, and the edge for 10 seconds at most.
 	validatedBytes = 64 << 20
+	validatedTime  = 4 * time.Second
 	// maxProblems is the number of row problems that are reported at most.
 	maxProblems = 100
 )
@@ -27,65 +30,100 @@ func (js *Jobs) Validate(ctx context.Context, tenant core.TenantAlias, in job.In
 	if !in.Type.Import() {
 		return nil, nil
 	}
-	file, rows, err := js.validate(ctx, tenant, in)
-	return append(rows, file...), err
+	c, err := js.Check(ctx, tenant, in.Type, in.File, maxProblems)
+	return append(texts(c.Rows), texts(c.File)...), err
 }
 
 // validate returns the problems of the file as a whole, for which its job would be
 // aborted, and those of single rows.
 func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
-	s, err := js.openSource(ctx, tenant, in.Type, in.File, 0, 0, nil)
+	c, err := js.Check(ctx, tenant, in.Type, in.File, maxProblems)
+	return texts(c.File), texts(c.Rows), err
+}
+
+func texts(problems []importfile.Problem) (all []string) {
+	for _, p := range problems {
+		all = append(all, p.Error())
+	}
+	return all
+}
+
+// Checked is what Check found in an import file.
+type Checked struct {
+	// File has the problems of the file as a whole, for which its job would be aborted.
+	File []importfile.Problem
+	// Rows has the first problems of rows, one for each row that would be rejected.
+	Rows []importfile.Problem
+	// Checked is the number of rows that were checked, and Rejected how many of them would
+	// be rejected.
+	Checked, Rejected int64
+	// Complete is true if all rows were checked.
+	Complete bool
+}
+
+// Check reads an import file as its job would, without changing anything. It stops at the
+// row with the last problem of most, after 64 MiB, or after 4 seconds; if most is 0, it
+// counts all problems and returns the first 20. A row without a problem may still be
+// rejected later, for what the database has by then, such as a code of another user.
+func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, most int) (c Checked, err error) {
+	const shown = 20
+	s, err := js.openSource(ctx, tenant, t, ref, 0, 0, nil)
 	if err != nil {
-		file, err = problemsOf(err)
-		return file, nil, err
+		c.File, err = problemsOf(err)
+		return c, err
 	}
 	defer s.close()
-	for len(rows) < maxProblems && s.Position() < validatedBytes && ctx.Err() == nil {
+	deadline := time.Now().Add(validatedTime)
+	for (most == 0 || len(c.Rows) < most) && s.Position() < validatedBytes && (s.Record()&255 != 255 || time.Now().Before(deadline)) && ctx.Err() == nil {
 		row, problem, err := s.row()
 		if err == io.EOF {
+			c.Complete = true
 			break
 		}
 		if err != nil {
-			file, err = problemsOf(err)
-			return file, rows, err
+			c.File, err = problemsOf(err)
+			return c, err
+		}
+		c.Checked = s.Record()
+		if problem == nil {
+			problem = wire.CheckImportRow(tenant, t, row)
 		}
 		if problem == nil {
-			problem = wire.CheckImportRow(tenant, in.Type, row)
+			continue
 		}
-		if problem != nil {
-			rows = append(rows, rowProblem(s.Record(), problem).Error())
+		if c.Rejected++; most != 0 || len(c.Rows) < shown {
+			c.Rows = append(c.Rows, rowProblem(s.Record(), problem, row))
 		}
 	}
 	if s.Record() <= 0 {
-		file = append(file, "the file has no rows")
+		c.File = append(c.File, importfile.Problem{Reason: "the file has no rows"})
 	}
-	return file, rows, ctx.Err()
+	return c, ctx.Err()
 }
 
-// rowProblem returns the problem of a row, with its column if err has one.
-func rowProblem(record int64, err error) importfile.Problem {
+// rowProblem returns the problem of a row, with its column and value if err has one.
+func rowProblem(record int64, err error, row wire.Row) importfile.Problem {
 	p := importfile.Problem{Record: record, Reason: err.Error()}
 	var e *core.Error
 	if errors.As(err, &e) {
 		p.Column, p.Reason = e.Field, e.Message
+		if p.Column != "" {
+			p.Value = importfile.ShortValue(row.Value(p.Column))
+		}
 	}
 	return p
 }
 
 // problemsOf returns the problems of a file that err has, or err itself if the file could
 // not be read.
-func problemsOf(err error) ([]string, error) {
+func problemsOf(err error) ([]importfile.Problem, error) {
 	var problem importfile.Problem
 	var header headerProblems
 	switch {
 	case errors.As(err, &problem):
-		return []string{problem.Error()}, nil
+		return []importfile.Problem{problem}, nil
 	case errors.As(err, &header):
-		var all []string
-		for _, p := range header {
-			all = append(all, p.Error())
-		}
-		return all, nil
+		return header, nil
 	}
 	return nil, err
 }
