@@ -242,7 +242,7 @@ var importRules = []importRule{
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/orders"}), modules: storeModules,
 		why: "it stores calls; worker processes them"},
 	{pkg: "kith/backend/app/admin", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/..."}), modules: backendModules,
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/..."}), modules: backendModules,
 		tests: slices.Concat(backendTest, stores, []string{"kith/backend/portal/portaltest"}),
 		why:   "it calls the use cases of the API for members"},
 	{pkg: "kith/backend/app/pipelines", not: slices.Concat([]string{"net/http", "database/sql"}, driver),

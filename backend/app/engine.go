@@ -93,7 +93,7 @@ func New(shared base.Base) *Engine {
 	e.addJobs(b)
 	e.addWebhooks(b)
 	e.addPayments(b)
-	e.Admin = admin.New(b, admin.UseCases{Programs: &e.Programs})
+	e.Admin = admin.New(b, admin.UseCases{Programs: &e.Programs, Files: &e.Files, Jobs: &e.Jobs, SFTPKeys: &e.SFTPKeys})
 	return e
 }
 

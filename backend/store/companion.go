@@ -13,8 +13,8 @@ type Companion struct {
 type companionKey struct{}
 
 // WithCompanion returns a context whose first transaction that commits also runs do, at its
-// end. An error of do rolls the transaction back. Only one goroutine may write with the
-// context.
+// end. An error of do rolls the transaction back. Until it has committed, only one goroutine
+// may write with the context.
 func WithCompanion(ctx context.Context, do func(context.Context, *Tx) error) (context.Context, *Companion) {
 	c := &Companion{do: do}
 	return context.WithValue(ctx, companionKey{}, c), c
@@ -37,7 +37,8 @@ func (c *Companion) run(ctx context.Context, tx *Tx) error {
 }
 
 func (c *Companion) commit() {
-	if c != nil {
+	// After the first commit the companion is only read, so that several goroutines may write.
+	if c != nil && !c.committed {
 		c.committed = true
 	}
 }

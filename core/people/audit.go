@@ -44,6 +44,13 @@ const (
 	ProgramCreated Action = "program.created"
 	ProgramChanged Action = "program.changed"
 	ProgramDeleted Action = "program.deleted"
+
+	ImportStarted  Action = "import.started"
+	ExportStarted  Action = "export.started"
+	FileDownloaded Action = "file.downloaded"
+	JobRemoved     Action = "job.removed"
+	SFTPKeyAdded   Action = "sftp_key.added"
+	SFTPKeyRemoved Action = "sftp_key.removed"
 )
 
 // actionTexts describe the actions in the audit log.
@@ -70,6 +77,12 @@ var actionTexts = []struct {
 	{ProgramCreated, "created a program"},
 	{ProgramChanged, "changed a program"},
 	{ProgramDeleted, "deleted a program"},
+	{ImportStarted, "started an import"},
+	{ExportStarted, "started an export"},
+	{FileDownloaded, "downloaded a file"},
+	{JobRemoved, "removed an import or export"},
+	{SFTPKeyAdded, "added an SFTP key"},
+	{SFTPKeyRemoved, "removed an SFTP key"},
 }
 
 // Actions lists every action.

@@ -7,22 +7,31 @@ package admin
 
 import (
 	"kith/backend/app/base"
+	"kith/backend/app/jobs"
 	"kith/backend/app/programs"
+	"kith/backend/app/tenants"
 )
 
 // Admin has the use cases by subject. Its fields are set by New.
 type Admin struct {
 	Programs Programs
+	Files    Files
+	SFTPKeys SFTPKeys
 }
 
 // UseCases are the use cases of the API that Admin calls.
 type UseCases struct {
 	Programs *programs.Programs
+	Files    *jobs.Files
+	Jobs     *jobs.Jobs
+	SFTPKeys *tenants.SFTPKeys
 }
 
 // New returns the use cases of members.
 func New(b *base.Base, u UseCases) Admin {
 	return Admin{
 		Programs: Programs{b, u.Programs},
+		Files:    Files{b, u.Files, u.Jobs},
+		SFTPKeys: SFTPKeys{b, u.SFTPKeys},
 	}
 }

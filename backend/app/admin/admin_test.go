@@ -22,6 +22,11 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 var operations = map[string]people.Operation{
 	"Programs.List": people.ReadPrograms, "Programs.ByKey": people.ReadPrograms,
 	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,
+
+	"Files.Upload": people.RunImports, "Files.AddPiece": people.RunImports, "Files.Join": people.RunImports, "Files.Stored": people.RunImports,
+	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
+	"Files.Download": people.RunImports, "Files.Export": people.RunExports,
+	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
 }
 
 // Each use case refuses each role that the table of core/people does not permit, and no

@@ -11,7 +11,18 @@ import (
 )
 
 // SFTPKeys manages the public keys of the clients that may upload files by SFTP.
-type SFTPKeys struct{ *base.Base }
+type SFTPKeys struct {
+	*base.Base
+	// Server is the SFTP server of this process, or nil: then another process may have one.
+	Server *SFTPServer
+}
+
+// SFTPServer is what clients of an SFTP server need to know of it.
+type SFTPServer struct {
+	// Addr is the address that it listens on, as host:port. HostKey is the fingerprint of
+	// its key, in the form of tenantdb.SFTPKey.
+	Addr, HostKey string
+}
 
 // maxSFTPKeys is the number of keys that a tenant has at most.
 const maxSFTPKeys = 20

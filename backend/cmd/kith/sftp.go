@@ -16,6 +16,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/sshkey"
+	"kith/backend/app/tenants"
 	"kith/backend/demo"
 	"kith/backend/sftp"
 	"kith/core"
@@ -47,6 +48,7 @@ func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sft
 		return nil, err
 	}
 	e.log.Log(e.ctx, e.configLevel, "config", "part", "sftp", "version", version, "addr", listener.Addr().String(), "host_key", ssh.FingerprintSHA256(host.PublicKey()))
+	engine.SFTPKeys.Server = &tenants.SFTPServer{Addr: reachable(listener.Addr().String()), HostKey: ssh.FingerprintSHA256(host.PublicKey())}
 	server := sftp.New(engine, host, e.log)
 	server.Drain = e.stopTimeout
 	return &sftpServer{server: server, listener: listener, host: host}, nil

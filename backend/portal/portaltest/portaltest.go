@@ -8,6 +8,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/members"
 	"kith/backend/app/tenants"
+	"kith/backend/file"
 	"kith/backend/portal"
 	"kith/backend/portal/frame"
 	"kith/backend/store"
@@ -60,6 +61,7 @@ func New(t *testing.T) *World {
 		Now:     func() core.Time { return core.Time(w.Clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
+	engine.Files.Store = file.Dir(t.TempDir())
 	for _, alias := range []core.TenantAlias{"acme", "test_acme", "rival"} {
 		require.NoError(t, engine.Tenants.Create(t.Context(), tenants.NewTenant{
 			Alias: alias, Key: engine.APIKeys.MakeKey(alias), Policy: link.Policy{Consent: link.ConsentOff},

@@ -1,0 +1,194 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"kith/backend/app/base"
+	"kith/backend/app/jobs"
+	"kith/backend/app/sshkey"
+	"kith/backend/app/tenants"
+	"kith/backend/store/tenantdb"
+	"kith/core"
+	"kith/core/job"
+	"kith/core/people"
+)
+
+// Files are the files that a tenant imports and exports, and the jobs that do so.
+type Files struct {
+	base  *base.Base
+	files *jobs.Files
+	jobs  *jobs.Jobs
+}
+
+// Upload stores a file to be imported; see jobs.Files.Upload.
+func (fs *Files) Upload(ctx context.Context, c people.Caller, name string, body io.Reader) (core.FileRef, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return "", err
+	}
+	return fs.files.Upload(ctx, c.Tenant, name, body)
+}
+
+// AddPiece stores a piece of a file; see jobs.Files.AddPiece.
+func (fs *Files) AddPiece(ctx context.Context, c people.Caller, body io.Reader) (core.FileRef, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return "", err
+	}
+	return fs.files.AddPiece(ctx, c.Tenant, body)
+}
+
+// Join stores the file that consists of pieces; see jobs.Files.Join.
+func (fs *Files) Join(ctx context.Context, c people.Caller, name string, pieces []core.FileRef) (core.FileRef, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return "", err
+	}
+	return fs.files.Join(ctx, c.Tenant, name, pieces)
+}
+
+// Stored returns the size of an upload, and whether it is complete; see jobs.Files.Stored.
+func (fs *Files) Stored(ctx context.Context, c people.Caller, ref core.FileRef) (size int64, complete bool, err error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return 0, false, err
+	}
+	return fs.files.Stored(ctx, c.Tenant, ref)
+}
+
+// Check reads a file as its import would, counts the rows that would be rejected, and
+// returns the first problems; see jobs.Jobs.Check.
+func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref core.FileRef) (jobs.Checked, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return jobs.Checked{}, err
+	}
+	return fs.jobs.Check(ctx, c.Tenant, t, ref, 0)
+}
+
+// Import starts the import of a file; see jobs.Jobs.Create.
+func (fs *Files) Import(ctx context.Context, c people.Caller, in job.Input) (job.Job, error) {
+	return fs.start(ctx, c, people.RunImports, people.ImportStarted, in)
+}
+
+// Export starts an export; see jobs.Jobs.Create.
+func (fs *Files) Export(ctx context.Context, c people.Caller, in job.Input) (job.Job, error) {
+	return fs.start(ctx, c, people.RunExports, people.ExportStarted, in)
+}
+
+func (fs *Files) start(ctx context.Context, c people.Caller, op people.Operation, action people.Action, in job.Input) (made job.Job, err error) {
+	in.Requester = c.Email
+	change := base.Change{Action: action, Subject: subject(in), After: map[string]string{"type": string(in.Type), "params": in.Params}}
+	err = fs.base.Act(ctx, c, op, change, func(ctx context.Context, _ *base.Change) error {
+		if in.Type.Import() != (op == people.RunImports) {
+			return core.Invalid("type", "is not a type of this kind; choose one of the list")
+		}
+		made, err = fs.jobs.Create(ctx, c.Tenant, in)
+		return err
+	})
+	return made, err
+}
+
+// subject names a job in the audit log: by its name, or else by what it does.
+func subject(in job.Input) string {
+	if in.Name != "" {
+		return in.Name
+	}
+	return strings.ToLower(in.Type.Task())
+}
+
+// List returns a page of the imports and exports that match a filter, the newest first, and
+// their total number. Exports are left out for a role that may not run them.
+func (fs *Files) List(ctx context.Context, c people.Caller, f job.Filter) ([]job.Job, int, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return nil, 0, err
+	}
+	if !c.Role.Permits(people.RunExports) {
+		f.Operation = job.Mutation
+	}
+	return fs.jobs.List(ctx, c.Tenant, f)
+}
+
+// Job returns an import or an export, or a not-found error.
+func (fs *Files) Job(ctx context.Context, c people.Caller, id string) (job.Job, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return job.Job{}, err
+	}
+	j, err := fs.jobs.ByID(ctx, c.Tenant, id)
+	if err == nil && !j.Type.Import() {
+		err = c.Require(people.RunExports)
+	}
+	return j, err
+}
+
+// Download opens a file of an import or an export; see jobs.Jobs.Download. The audit log has
+// an entry for each download, because most files have data of users.
+func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which job.Attachment) (d jobs.Download, err error) {
+	j, err := fs.Job(ctx, c, id)
+	if err != nil {
+		return d, err
+	}
+	change := base.Change{Action: people.FileDownloaded, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": string(which)}}
+	err = fs.base.Act(ctx, c, people.RunImports, change, func(ctx context.Context, _ *base.Change) error {
+		d, err = fs.jobs.Download(ctx, c.Tenant, id, which)
+		return err
+	})
+	if err != nil && d.Body != nil {
+		_ = d.Body.Close() // it was only read
+	}
+	return d, err
+}
+
+// Remove removes an import or an export, with the files that it wrote. One that is running
+// stops; the rows that it has imported stay.
+func (fs *Files) Remove(ctx context.Context, c people.Caller, id string) error {
+	j, err := fs.Job(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	change := base.Change{Action: people.JobRemoved, Subject: subject(j.Input), Before: map[string]any{
+		"type": string(j.Type), "status": string(j.Status), "processed": j.Stats.Processed,
+	}}
+	return fs.base.Act(ctx, c, people.RunImports, change, func(ctx context.Context, _ *base.Change) error {
+		_, err := fs.jobs.Delete(ctx, c.Tenant, id)
+		return err
+	})
+}
+
+// SFTPKeys are the public keys of the clients that may send files of a tenant.
+type SFTPKeys struct {
+	base *base.Base
+	api  *tenants.SFTPKeys
+}
+
+// List returns the keys in the order of their creation, and the SFTP server of this process,
+// or nil.
+func (sk *SFTPKeys) List(ctx context.Context, c people.Caller) ([]tenantdb.SFTPKey, *tenants.SFTPServer, error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return nil, nil, err
+	}
+	all, err := sk.api.List(ctx, c.Tenant)
+	return all, sk.api.Server, err
+}
+
+// Add allows a public key, as ssh-keygen writes it, to send files.
+func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) error {
+	change := base.Change{Action: people.SFTPKeyAdded}
+	return sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+		key, err := sshkey.Parse([]byte(text))
+		if err != nil {
+			return err
+		}
+		change.Subject, change.After = key.Fingerprint, map[string]string{"type": key.Type, "note": key.Note}
+		added, err := sk.api.Add(ctx, c.Tenant, key)
+		if err == nil && !added {
+			err = &core.Error{Code: core.CodeConflict, Field: "key", Message: "may send files already; nothing has changed"}
+		}
+		return err
+	})
+}
+
+// Remove removes a key by its fingerprint, and closes its open sessions.
+func (sk *SFTPKeys) Remove(ctx context.Context, c people.Caller, fingerprint string) error {
+	change := base.Change{Action: people.SFTPKeyRemoved, Subject: fingerprint}
+	return sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		return sk.api.Remove(ctx, c.Tenant, fingerprint)
+	})
+}
