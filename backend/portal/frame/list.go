@@ -100,8 +100,10 @@ func (s *sending) begin() {
 	s.v.W.WriteHeader(http.StatusOK)
 }
 
-// Write sends a part.
+// Write sends a part. It fails if the visitor accepts nothing for stallTimeout.
 func (s *sending) Write(b []byte) (int, error) {
 	s.begin()
+	// The error is ignored: a writer without deadlines has no timeout.
+	_ = http.NewResponseController(s.v.W).SetWriteDeadline(time.Now().Add(stallTimeout))
 	return s.v.W.Write(b)
 }

@@ -13,7 +13,8 @@ type Pages struct {
 	// Routes are the pages.
 	Routes Routes
 	// Uploads are routes whose handlers read the body themselves, without a limit of the
-	// frame. The token of the page must be in the header X-Csrf-Token.
+	// frame. The token of the page must be in the header X-Csrf-Token, or in the first part
+	// of a form, whose other parts Visit.NextPart returns.
 	Uploads Routes
 	// Files has the templates, in the folder page, as NAME.html, and Functions what they
 	// call beside the functions of the frame.

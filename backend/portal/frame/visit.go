@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,6 +40,8 @@ type Visit struct {
 	section *Section
 	// pages has the templates; nil if no page is at the address.
 	pages *Pages
+	// parts are the parts of an upload that a form has sent.
+	parts *multipart.Reader
 }
 
 type visitKey struct{}
@@ -73,7 +76,11 @@ func (v *Visit) run(h Handler, upload bool) error {
 		if err := v.checkOrigin(); err != nil {
 			return err
 		}
-		if !upload {
+		if upload {
+			if err := v.beginUpload(); err != nil {
+				return err
+			}
+		} else {
 			v.R.Body = http.MaxBytesReader(v.W, v.R.Body, maxForm)
 			if err := v.R.ParseForm(); err != nil {
 				return formError(err)
