@@ -57,6 +57,10 @@ type rules struct {
 	aliases map[string]string
 }
 
+// ProblemColumn is the column of a file of rejected rows that says what is wrong with each
+// row. Imports ignore it, so that the file can be corrected and imported as it is.
+const ProblemColumn = "kithProblem"
+
 // reports are columns of the user reports that no import sets.
 var reports = []string{
 	"firstSeenIP", "lastSeenIP", "emailHash", "referralSource", "shareLink", "facebookShareLink", "twitterShareLink",
@@ -138,6 +142,9 @@ func (h *header) column(name string) {
 		meant = "shareLinks." + program
 	}
 	c, ok := h.meaning(meant)
+	if name == ProblemColumn {
+		c, ok = Column{Path: []string{name}, Ignored: true}, true
+	}
 	switch {
 	case name == "":
 		h.add("", "column "+strconv.Itoa(len(h.layout.Columns)+1)+" has no name")

@@ -25,7 +25,7 @@ var operations = map[string]people.Operation{
 
 	"Files.Upload": people.RunImports, "Files.AddPiece": people.RunImports, "Files.Join": people.RunImports, "Files.Stored": people.RunImports,
 	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
-	"Files.Download": people.RunImports, "Files.Export": people.RunExports,
+	"Files.Download": people.RunImports, "Files.Rejected": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
 	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
 }
 

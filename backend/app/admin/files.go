@@ -11,6 +11,7 @@ import (
 	"kith/backend/app/tenants"
 	"kith/backend/store/tenantdb"
 	"kith/core"
+	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/people"
 )
@@ -136,6 +137,27 @@ func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which
 	return d, err
 }
 
+// Rejected returns the first rows that an import rejected; see jobs.Jobs.Rejected.
+func (fs *Files) Rejected(ctx context.Context, c people.Caller, id string) ([]importfile.Problem, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return nil, err
+	}
+	return fs.jobs.Rejected(ctx, c.Tenant, id)
+}
+
+// WriteRejected writes the rejected rows of an import, to be corrected; see
+// jobs.Jobs.WriteRejected. The audit log has an entry for it, as for Download.
+func (fs *Files) WriteRejected(ctx context.Context, c people.Caller, id string, out io.Writer) error {
+	j, err := fs.Job(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	change := base.Change{Action: people.FileDownloaded, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": "rejected"}}
+	return fs.base.Act(ctx, c, people.RunImports, change, func(ctx context.Context, _ *base.Change) error {
+		return fs.jobs.WriteRejected(ctx, c.Tenant, id, out)
+	})
+}
+
 // Remove removes an import or an export, with the files that it wrote. One that is running
 // stops; the rows that it has imported stay.
 func (fs *Files) Remove(ctx context.Context, c people.Caller, id string) error {
@@ -177,9 +199,12 @@ func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) error
 			return err
 		}
 		change.Subject, change.After = key.Fingerprint, map[string]string{"type": key.Type, "note": key.Note}
-		added, err := sk.api.Add(ctx, c.Tenant, key)
-		if err == nil && !added {
+		known, err := sk.api.Known(ctx, c.Tenant, key.Fingerprint)
+		if err == nil && known {
 			err = &core.Error{Code: core.CodeConflict, Field: "key", Message: "may send files already; nothing has changed"}
+		}
+		if err == nil {
+			_, err = sk.api.Add(ctx, c.Tenant, key)
 		}
 		return err
 	})
