@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/portal/account"
+	"kith/backend/portal/files"
 	"kith/backend/portal/frame"
 	"kith/backend/portal/team"
 )
@@ -18,6 +19,6 @@ func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider
 	return frame.New(frame.Options{
 		Engine: e, URL: url, Log: log,
 		Outside:  []*frame.Pages{account.Pages(provider)},
-		Sections: []*frame.Section{team.Members(), team.Audit()},
+		Sections: []*frame.Section{files.Section(), team.Members(), team.Audit()},
 	})
 }

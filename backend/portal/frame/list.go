@@ -80,6 +80,16 @@ func (v *Visit) Download(name, kind string, write func(*bufio.Writer) error) err
 	return err
 }
 
+// Plain answers with a text, for the script of a page.
+func (v *Visit) Plain(status int, text string) error {
+	v.secure()
+	v.W.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	v.W.WriteHeader(status)
+	// If this fails the visitor has disconnected.
+	_, _ = v.W.Write([]byte(text))
+	return nil
+}
+
 // sending writes a download. Its headers are sent with the first part.
 type sending struct {
 	v          *Visit

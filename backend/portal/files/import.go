@@ -1,0 +1,239 @@
+package files
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"kith/backend/app/jobs"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/importfile"
+	"kith/core/job"
+)
+
+// importForm is the data of the page on which a file is chosen.
+type importForm struct {
+	*frame.Form
+	Kinds []kind
+	// Chosen is the task of the chosen kind.
+	Chosen string
+}
+
+func importPage(v *frame.Visit) error { return showImport(v, v.NewForm()) }
+
+func showImport(v *frame.Visit, f *frame.Form) error {
+	chosen := f.Value("type")
+	if chosen == "" {
+		chosen = imports[0].Task()
+	}
+	return v.Page(f.Status(), "import", "Import a file", importForm{Form: f, Kinds: imports, Chosen: chosen})
+}
+
+// sampleRows is the number of rows of a sample file.
+const sampleRows = 3
+
+func sampleColumns(t job.Type) []string { return importfile.SampleColumns(t) }
+
+// downloadSample writes a file that can be imported as it is.
+func downloadSample(v *frame.Visit) error {
+	k, err := kindIn(imports, v.R.PathValue("task"))
+	if err != nil {
+		return core.NotFound("There is no such sample file.")
+	}
+	return v.Download("sample_"+strings.ToLower(k.Task())+".csv", "text/csv; charset=utf-8", func(w *bufio.Writer) error {
+		out := csv.NewWriter(w)
+		_ = out.Write(sampleColumns(k.Type))
+		for n := range int64(sampleRows) {
+			_ = out.Write(importfile.SampleRow(k.Type, n))
+		}
+		out.Flush()
+		return out.Error()
+	})
+}
+
+var importLabels = map[string]string{"type": "What the file has", "file": "The file"}
+
+// refuseImport shows what is wrong with a file that was sent.
+func refuseImport(v *frame.Visit, err error) error {
+	f := v.NewForm()
+	if !f.Refuse(ofForm(err), importLabels) {
+		return err
+	}
+	return showImport(v, f)
+}
+
+// upload receives a file as a form that a browser sends without scripts.
+func upload(v *frame.Visit) error {
+	for {
+		part, err := v.NextPart()
+		if err != nil {
+			return refuseImport(v, err)
+		}
+		if part.FormName() != "file" {
+			text, err := frame.PartText(part)
+			if err != nil {
+				return refuseImport(v, err)
+			}
+			v.R.PostForm.Set(part.FormName(), text)
+			continue
+		}
+		k, err := kindIn(imports, v.R.PostForm.Get("type"))
+		if err != nil {
+			return refuseImport(v, err)
+		}
+		if part.FileName() == "" {
+			return refuseImport(v, core.Invalid("file", "is missing; choose a file"))
+		}
+		ref, err := v.Engine.Admin.Files.Upload(v.Ctx(), v.Caller, part.FileName(), part)
+		if err != nil {
+			return refuseImport(v, err)
+		}
+		return v.Redirect(checkPath(v, k, ref, part.FileName()))
+	}
+}
+
+// addPiece receives a piece of a file from the script of the page, and answers with its
+// reference.
+func addPiece(v *frame.Visit) error {
+	ref, err := v.Engine.Admin.Files.AddPiece(v.Ctx(), v.Caller, v.R.Body)
+	if err != nil {
+		return err
+	}
+	return v.Plain(http.StatusOK, string(ref))
+}
+
+// join makes a file of the pieces that addPiece has received.
+func join(v *frame.Visit) error {
+	f := v.NewForm()
+	k, err := kindIn(imports, f.Value("type"))
+	if err != nil {
+		return refuseImport(v, err)
+	}
+	var pieces []core.FileRef
+	for _, ref := range strings.Fields(f.Value("pieces")) {
+		pieces = append(pieces, core.FileRef(ref))
+	}
+	ref, err := v.Engine.Admin.Files.Join(v.Ctx(), v.Caller, f.Value("name"), pieces)
+	if err != nil {
+		return refuseImport(v, err)
+	}
+	return v.Redirect(checkPath(v, k, ref, f.Value("name")))
+}
+
+func checkPath(v *frame.Visit, k kind, ref core.FileRef, name string) string {
+	return v.SectionPath() + "/check?" + url.Values{"type": {k.Task()}, "file": {string(ref)}, "name": {fileName(name)}}.Encode()
+}
+
+// fileName returns the name of a file without its folder, shortened.
+func fileName(name string) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	if len(name) > 100 {
+		name = strings.ToValidUTF8(name[:100], "") + "…"
+	}
+	return name
+}
+
+// checked is the data of the page that shows what an import would do.
+type checked struct {
+	*frame.Form
+	jobs.Checked
+	Kind kind
+	Ref  core.FileRef
+	Name string
+	Size int64
+	// Joining is true while the file is still being put together.
+	Joining bool
+	// Good is the number of rows that can be imported.
+	Good int64
+}
+
+// Danger reports whether the import deletes data.
+func (c checked) Danger() bool { return c.Kind.Type == job.ImportDelete }
+
+func checkPage(v *frame.Visit) error { return showCheck(v, v.NewForm()) }
+
+func showCheck(v *frame.Visit, f *frame.Form) error {
+	data, err := chosenFile(v, f)
+	if err != nil {
+		return lost(err)
+	}
+	size, complete, err := v.Engine.Admin.Files.Stored(v.Ctx(), v.Caller, data.Ref)
+	if err != nil {
+		return lost(err)
+	}
+	data.Form, data.Size, data.Joining = f, size, !complete
+	if complete {
+		if data.Checked, err = v.Engine.Admin.Files.Check(v.Ctx(), v.Caller, data.Kind.Type, data.Ref); err != nil {
+			return lost(err)
+		}
+		data.Good = data.Checked.Checked - data.Rejected
+	}
+	return v.Page(f.Status(), "check", "Check the file", data)
+}
+
+// chosenFile returns the file and the kind that a page or a form names.
+func chosenFile(v *frame.Visit, f *frame.Form) (c checked, err error) {
+	if c.Kind, err = kindIn(imports, f.Value("type")); err == nil {
+		c.Ref, err = core.ParseFileRef("file", v.Caller.Tenant, f.Value("file"))
+	}
+	if c.Name = fileName(f.Value("name")); c.Name == "" {
+		c.Name = c.Ref.Name()
+	}
+	return c, err
+}
+
+// lost replaces the error of a file that is not there by what to do.
+func lost(err error) error {
+	var e *core.Error
+	if errors.As(err, &e) && (e.Code == core.CodeNotFound || e.Code == core.CodeInvalid) {
+		return core.NotFound("This file is not kept any more, or it did not arrive completely. Choose it again under Imports and exports, Import a file.")
+	}
+	return err
+}
+
+// startImport starts the import of a checked file.
+func startImport(v *frame.Visit) error {
+	f := v.NewForm()
+	c, err := chosenFile(v, f)
+	if err != nil {
+		return lost(err)
+	}
+	params := map[string]any{}
+	if f.Value("silent") != "" {
+		params["importEvaluationOptions"] = map[string]any{"webhooks": false}
+	}
+	if most := strings.TrimSpace(f.Value("maxErrors")); most != "" {
+		n, err := strconv.ParseInt(strings.ReplaceAll(most, ",", ""), 10, 64)
+		if err != nil {
+			f.Refuse(core.Invalid("maxErrors", "must be a number such as 100"), optionLabels)
+			return showCheck(v, f)
+		}
+		params["maxErrors"] = n
+	}
+	in := job.Input{Type: c.Kind.Type, Name: c.Name, Format: job.CSV, File: c.Ref, Params: encode(params)}
+	made, err := v.Engine.Admin.Files.Import(v.Ctx(), v.Caller, in)
+	if err != nil {
+		if !f.Refuse(ofForm(err), optionLabels) {
+			return lost(err)
+		}
+		return showCheck(v, f)
+	}
+	return v.Redirect(pathOf(v.Caller.Tenant, made.ID))
+}
+
+var optionLabels = map[string]string{"maxErrors": "The number of rejected rows"}
+
+// encode returns params of a job as JSON.
+func encode(params map[string]any) string {
+	text, err := json.Marshal(params)
+	if err != nil {
+		panic(err) // they are texts and numbers
+	}
+	return string(text)
+}

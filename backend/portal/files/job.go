@@ -1,0 +1,245 @@
+package files
+
+import (
+	"bufio"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/importfile"
+	"kith/core/job"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/wire"
+)
+
+// pageSize is the number of jobs on a page of the history, and maxPages the number of its
+// pages: jobs are listed for 56 days.
+const (
+	pageSize = 25
+	maxPages = 1000
+)
+
+// history is the data of the list of imports and exports.
+type history struct {
+	*frame.Form
+	Jobs  []shownJob
+	Kinds []frame.Option
+	// States are the options of the filter by state.
+	States []frame.Option
+	// Filtered is true if the filter selects. MayExport and MaySFTP say what else the role
+	// may open.
+	Filtered, MayExport, MaySFTP bool
+	Total                        int
+	Older, Newest                string
+}
+
+// shownJob is a job as the pages show it.
+type shownJob struct {
+	job.Job
+	job.Progress
+	now core.Time
+}
+
+// State returns the state of a job in a word or two.
+func (j shownJob) State() string {
+	switch {
+	case j.Status == job.Aborted:
+		return "Failed"
+	case j.Status == job.Completed && j.Stats.Errors > 0:
+		return "Done, rows rejected"
+	case j.Status == job.Completed:
+		return "Done"
+	case j.Started == 0:
+		return "Waiting"
+	case j.Type.Import() && j.Total == 0:
+		return "Reading the file"
+	}
+	return "Running"
+}
+
+// Tone returns how a state is coloured: good, bad, or "".
+func (j shownJob) Tone() string {
+	switch {
+	case j.Status == job.Aborted, j.Stats.Errors > 0:
+		return "bad"
+	case j.Status == job.Completed:
+		return "good"
+	}
+	return ""
+}
+
+// Pending reports whether the job waits or runs.
+func (j shownJob) Pending() bool { return j.Status == job.Pending }
+
+// Good is the number of rows that were not rejected.
+func (j shownJob) Good() int64 { return j.Stats.Processed - j.Stats.Errors }
+
+// Took is how long a job that has ended took.
+func (j shownJob) Took() core.Time {
+	if j.Started == 0 {
+		return j.Completed - j.Created
+	}
+	return j.Completed - j.Started
+}
+
+// Kept reports whether the files of the job are kept.
+func (j shownJob) Kept() bool { return !j.Gone(j.now) }
+
+func historyPage(v *frame.Visit) error {
+	f := v.NewForm()
+	filter := job.Filter{Limit: pageSize, Operation: f.Value("kind")}
+	switch f.Value("state") {
+	case "running":
+		filter.Statuses = []job.Status{job.Pending}
+	case "done":
+		filter.Statuses = []job.Status{job.Completed}
+	case "failed":
+		filter.Statuses = []job.Status{job.Aborted}
+	}
+	page, err := strconv.Atoi(f.Value("page"))
+	if err != nil || page < 1 || page > maxPages {
+		page = 1
+	}
+	filter.Offset = (page - 1) * pageSize
+	all, total, err := v.Engine.Admin.Files.List(v.Ctx(), v.Caller, filter)
+	if err != nil {
+		return err
+	}
+	data := history{
+		Form: f, Total: total, Filtered: filter.Operation != "" || filter.Statuses != nil,
+		Kinds:     options(f.Value("kind"), "", "imports and exports", job.Mutation, "imports", job.Query, "exports"),
+		States:    options(f.Value("state"), "", "any state", "running", "waiting or running", "done", "done", "failed", "failed"),
+		MayExport: v.Caller.Role.Permits(people.RunExports), MaySFTP: v.Caller.Role.Permits(people.ReadIntegrations),
+	}
+	for _, j := range all {
+		data.Jobs = append(data.Jobs, shown(v, j))
+	}
+	if page*pageSize < total && page < maxPages {
+		data.Older = v.With("page", strconv.Itoa(page+1))
+	}
+	if page > 1 {
+		data.Newest = v.With("page", "")
+	}
+	return v.Page(http.StatusOK, "history", "Imports and exports", data)
+}
+
+// options returns the options of a choice, as pairs of value and label.
+func options(chosen string, pairs ...string) (all []frame.Option) {
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, frame.Option{Value: pairs[i], Label: pairs[i+1], Chosen: pairs[i] == chosen})
+	}
+	return all
+}
+
+func shown(v *frame.Visit, j job.Job) shownJob {
+	now := v.Engine.Now()
+	return shownJob{Job: j, Progress: j.Progress(now), now: now}
+}
+
+// jobDetails is the data of the page of a job.
+type jobDetails struct {
+	shownJob
+	Kind kind
+	// Rejected has the first rejected rows.
+	Rejected []importfile.Problem
+	// Again is the path of the page on which a corrected file is chosen.
+	Again string
+}
+
+func jobPage(v *frame.Visit) error {
+	j, err := v.Engine.Admin.Files.Job(v.Ctx(), v.Caller, v.R.PathValue("job"))
+	if err != nil {
+		return err
+	}
+	data := jobDetails{shownJob: shown(v, j), Kind: kindOf(j.Type), Again: v.SectionPath() + "/import?type=" + j.Type.Task()}
+	if v.R.Header.Get("HX-Request") != "" && !data.Pending() {
+		// The page polls while the job runs. Now it shows the result.
+		v.W.Header().Set("HX-Refresh", "true")
+	}
+	if j.Errors != "" && data.Kept() {
+		if data.Rejected, err = v.Engine.Admin.Files.Rejected(v.Ctx(), v.Caller, j.ID); err != nil {
+			return err
+		}
+	}
+	title := data.Kind.Title
+	if j.Name != "" {
+		title = j.Name
+	}
+	return v.Page(http.StatusOK, "job", title, data)
+}
+
+// removeJob stops a job that runs, and removes it with its files.
+func removeJob(v *frame.Visit) error {
+	j, err := v.Engine.Admin.Files.Job(v.Ctx(), v.Caller, v.R.PathValue("job"))
+	if err != nil {
+		return err
+	}
+	if err := v.Engine.Admin.Files.Remove(v.Ctx(), v.Caller, j.ID); err != nil {
+		return err
+	}
+	if j.Status == job.Pending && j.Type.Import() {
+		return v.Done(v.SectionPath(), "stopped")
+	}
+	return v.Done(v.SectionPath(), "job-removed")
+}
+
+// rejectedRows is the value of the field "file" for the rejected rows, beside the files of a
+// job.
+const rejectedRows = "rejected"
+
+// download sends a file of a job. It is a form, because it adds an entry to the audit log.
+func download(v *frame.Visit) error {
+	id, which := v.R.PathValue("job"), v.R.PostForm.Get("file")
+	if which == rejectedRows {
+		return downloadRejected(v, id)
+	}
+	wanted, err := job.ParseAttachment("file", which)
+	if err != nil {
+		return err
+	}
+	d, err := v.Engine.Admin.Files.Download(v.Ctx(), v.Caller, id, wanted)
+	if err != nil {
+		return err
+	}
+	defer d.Body.Close()
+	return send(v, d.Name, func(w io.Writer) error {
+		_, err := io.Copy(w, d.Body)
+		return err
+	})
+}
+
+// downloadRejected sends the rejected rows of an import, to be corrected.
+func downloadRejected(v *frame.Visit, id string) error {
+	j, err := v.Engine.Admin.Files.Job(v.Ctx(), v.Caller, id)
+	if err != nil {
+		return err
+	}
+	name := strings.ToLower(j.Type.Task()) + "_rejected_" + j.ID + "." + string(importfile.FormatOf(string(j.File), nil))
+	return send(v, name, func(w io.Writer) error { return v.Engine.Admin.Files.WriteRejected(v.Ctx(), v.Caller, id, w) })
+}
+
+// send sends a file. Text is compressed: the edge has each answer in memory, and accepts
+// 32 MiB.
+func send(v *frame.Visit, name string, write func(io.Writer) error) error {
+	kind := wire.FileType(name)
+	packed := strings.HasPrefix(kind, "text/") && link.AcceptsGzip(strings.Join(v.R.Header.Values("Accept-Encoding"), ","))
+	if packed {
+		v.W.Header().Set("Vary", "Accept-Encoding")
+		v.W.Header().Set("Content-Encoding", "gzip")
+	}
+	return v.Download(name, kind, func(w *bufio.Writer) error {
+		if !packed {
+			return write(w)
+		}
+		zip := gzip.NewWriter(w)
+		if err := write(zip); err != nil {
+			return err
+		}
+		return zip.Close()
+	})
+}

@@ -1,0 +1,58 @@
+package files
+
+import (
+	"net"
+	"strings"
+
+	"kith/backend/portal/frame"
+	"kith/backend/store/tenantdb"
+	"kith/core/importfile"
+	"kith/core/people"
+)
+
+// sftpData is the data of the page of SFTP keys.
+type sftpData struct {
+	*frame.Form
+	Keys []tenantdb.SFTPKey
+	// Command connects to the server, and HostKey is its fingerprint. Both are empty if this
+	// process has no SFTP server.
+	Command, HostKey string
+	Prefixes         []importfile.Prefix
+	// May is true if the caller may change the keys.
+	May bool
+}
+
+func sftpPage(v *frame.Visit) error { return showSFTP(v, v.NewForm()) }
+
+func showSFTP(v *frame.Visit, f *frame.Form) error {
+	keys, server, err := v.Engine.Admin.SFTPKeys.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	data := sftpData{Form: f, Keys: keys, Prefixes: importfile.Prefixes(), May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	if server != nil {
+		if host, port, err := net.SplitHostPort(server.Addr); err == nil {
+			data.HostKey = server.HostKey
+			data.Command = "sftp -P " + port + " " + string(v.Caller.Tenant) + "@" + strings.Trim(host, "[]")
+		}
+	}
+	return v.Page(f.Status(), "sftp", "SFTP keys", data)
+}
+
+func addKey(v *frame.Visit) error {
+	f := v.NewForm()
+	if err := v.Engine.Admin.SFTPKeys.Add(v.Ctx(), v.Caller, f.Value("key")); err != nil {
+		if !f.Refuse(err, map[string]string{"key": "The key"}) {
+			return err
+		}
+		return showSFTP(v, f)
+	}
+	return v.Done(v.SectionPath()+"/sftp", "key-added")
+}
+
+func removeKey(v *frame.Visit) error {
+	if err := v.Engine.Admin.SFTPKeys.Remove(v.Ctx(), v.Caller, v.R.PostForm.Get("fingerprint")); err != nil {
+		return err
+	}
+	return v.Done(v.SectionPath()+"/sftp", "key-removed")
+}
