@@ -105,7 +105,7 @@ func addPiece(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Plain(http.StatusOK, string(ref))
+	return frame.Plain(v, http.StatusOK, string(ref))
 }
 
 // join makes a file of the pieces that addPiece has received.

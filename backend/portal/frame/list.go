@@ -81,7 +81,7 @@ func (v *Visit) Download(name, kind string, write func(*bufio.Writer) error) err
 }
 
 // Plain answers with a text, for the script of a page.
-func (v *Visit) Plain(status int, text string) error {
+func Plain(v *Visit, status int, text string) error {
 	v.secure()
 	v.W.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.W.WriteHeader(status)
