@@ -139,6 +139,7 @@ var accountErasure = []string{
 	goneIn("UPDATE", "referral", `referrer_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "referral_order", `referrer_account_id = hit.who`, `referral_order t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
+	goneIn("UPDATE", "audit_entry", `account_id = hit.who`, `audit_entry t ON t.tenant = ?1 AND t.account_id = gone.account AND t.user_id <> ''`),
 	`DELETE FROM decision WHERE +tenant = ?1 AND rowid IN (
 		SELECT d.rowid FROM ` + gone + ` CROSS JOIN decision d ON d.tenant = ?1 AND d.account_id = gone.account)`,
 	`DELETE FROM account WHERE tenant = ?1 AND id IN (SELECT account FROM ` + gone + `)`,
