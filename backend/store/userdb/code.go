@@ -66,13 +66,7 @@ var OwnedColumns = store.Selection[Owned]{
 // codesOf returns, for each program, the newest code of a user and the share link
 // that was last given to the user.
 func codesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, user core.UserID) (codes, links []referral.UserCode, err error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+OwnedColumns.SQL()+` FROM code c WHERE c.tenant = ? AND c.account_id = ? AND c.user_id = ? ORDER BY c.program, c.rowid`,
-		string(tenant), string(account), string(user))
-	stored, err := OwnedColumns.All(rows, err, "codes")
-	owned := make([]referral.OwnedCode, len(stored))
-	for i, o := range stored {
-		owned[i] = o.OwnedCode
-	}
+	owned, err := OwnedCodes(ctx, r, tenant, account, user)
 	codes, links = referral.Primary(owned)
 	return codes, links, err
 }
