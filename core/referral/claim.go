@@ -17,6 +17,8 @@ const (
 	SourceCoupon Source = "couponCode"
 	// SourceApplied is a code that was applied to an existing user.
 	SourceApplied Source = "applied"
+	// SourceByHand is a code that a member of the tenant chose.
+	SourceByHand Source = "by-hand"
 	// SourceCodes is referredByCodes of an identification.
 	SourceCodes Source = "referredByCodes"
 	// SourceReferredBy is referredBy.code of an identification.
@@ -38,7 +40,7 @@ const (
 // signed cookies before unsigned ones, and first-party cookies before third-party
 // ones (clients 1.8.5).
 func (s Source) Rank() int {
-	return slices.Index([]Source{SourceAccount, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceEvent, SourceCookie, SourceBody, SourceThirdParty}, s)
+	return slices.Index([]Source{SourceAccount, SourceByHand, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceEvent, SourceCookie, SourceBody, SourceThirdParty}, s)
 }
 
 // Automatic reports whether the code is from a cookie. Such a claim counts only for a
@@ -71,6 +73,8 @@ type Claim struct {
 	// ShareMedium and ShareLink are the medium of the share link and the link itself,
 	// if the cookie has them.
 	ShareMedium, ShareLink string
+	// Reason is why the member chose the code, for SourceByHand.
+	Reason string
 }
 
 // Identity has the fields by which users are distinguished.

@@ -16,6 +16,10 @@ import (
 // ApplyCode attributes an existing user to the owner of a code, and returns the rule
 // that decided. An unknown user is a CodeNotFound error.
 func (r *Rules) ApplyCode(s *state.State, code core.ReferralCode, who referral.Identity) (referral.Rule, error) {
+	return r.applyCode(s, referral.Claim{Code: code, Source: referral.SourceApplied}, who)
+}
+
+func (r *Rules) applyCode(s *state.State, claim referral.Claim, who referral.Identity) (referral.Rule, error) {
 	user, known := s.User(who)
 	if !known {
 		return "", UnknownUser()
@@ -23,12 +27,19 @@ func (r *Rules) ApplyCode(s *state.State, code core.ReferralCode, who referral.I
 	stored, _ := s.Accounts.Get(who.Account)
 	done, err := r.settle(s, settlement{
 		account: stored.Account, user: user,
-		command: referral.Command{Now: s.Now, Claims: []referral.Claim{{Code: code, Source: referral.SourceApplied}}},
+		command: referral.Command{Now: s.Now, Claims: []referral.Claim{claim}},
 	})
 	if err != nil {
 		return "", err
 	}
 	return done.Verdicts[0].Rule, nil
+}
+
+// AttributeByHand attributes an existing user to the owner of a code because a member of
+// the tenant decided so, and returns the rule that decided. An unknown user is a
+// CodeNotFound error.
+func (r *Rules) AttributeByHand(s *state.State, code core.ReferralCode, who referral.Identity, reason string) (referral.Rule, error) {
+	return r.applyCode(s, referral.Claim{Code: code, Source: referral.SourceByHand, Reason: reason}, who)
 }
 
 // giveLinks sets primary share links of a user. Their host must be that of share.

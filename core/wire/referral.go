@@ -233,6 +233,9 @@ func DecisionInputs(before referral.Standing, c referral.Command, v referral.Ver
 		w.boolean("codeOwnerBlocked", true)
 	}
 	w.textOrNull("shareMedium", v.Claim.ShareMedium)
+	if v.Claim.Reason != "" {
+		w.text("reason", v.Claim.Reason)
+	}
 	w.close()
 	return string(w.b)
 }

@@ -70,3 +70,22 @@ func (cs *Codes) Apply(ctx context.Context, tenant tenantdb.Tenant, code core.Re
 	}
 	return wire.CodeInfo{}, core.Invalid("code", "cannot be applied to this user: "+string(rule))
 }
+
+// AttributeByHand attributes an existing user to the owner of a code, because a member of
+// the tenant decided so. It calls made with the referral before it is stored. The error is
+// not-found for an unknown user, and about code for a code that cannot refer the user: then
+// nothing is recorded.
+func (cs *Codes) AttributeByHand(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode, who referral.Identity, reason string, made func(referral.Referral)) error {
+	return cs.Decide(ctx, tenant, func(s *state.State) error {
+		rule, err := cs.Rules().AttributeByHand(s, code, who, reason)
+		if err != nil {
+			return err
+		}
+		if rule != referral.RuleFirstCode {
+			return core.Invalid("code", "cannot refer this user. "+rule.Explain())
+		}
+		ref, _ := s.ReferralOf(who.Account)
+		made(ref)
+		return nil
+	})
+}

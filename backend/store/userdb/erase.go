@@ -75,7 +75,7 @@ var ownReferrals = `referral ON ` + ofGone("referral", "referred_account_id", "r
 // userErasure are the statements that erase users from all records. Referrals and
 // rewards keep their ids and amounts, but not the ids of orders, and a used idempotency key stays used.
 var userErasure = []string{
-	goneIn("UPDATE OR REPLACE", "decision", `code = hit.mask, inputs = json_set(inputs, '$.codeOwnerAccount', null, '$.codeOwnerUser', null)`,
+	goneIn("UPDATE OR REPLACE", "decision", `code = hit.mask, inputs = json_remove(json_set(inputs, '$.codeOwnerAccount', null, '$.codeOwnerUser', null), '$.reason')`,
 		ownCodes+` CROSS JOIN decision t ON t.tenant = ?1 AND t.code = code.code`),
 	goneIn("UPDATE", "decision", `inputs = json_set(inputs, '$.referralCode', hit.mask)`,
 		`referral ON `+ofGone("referral", "referrer_account_id", "referrer_user_id")+` CROSS JOIN decision t

@@ -1,0 +1,59 @@
+package referral
+
+// Explain returns what a rule decided about a claim, as a sentence for people.
+func (r Rule) Explain() string {
+	switch r {
+	case RuleFirstCode:
+		return "This was the first code that counted, so its owner is the referrer."
+	case RuleSameCode:
+		return "The account was already referred by this code."
+	case RuleAlreadyReferred:
+		return "The account was already referred by another code, and the first code counts."
+	case RuleClosed:
+		return "The account paid for the first time before it was referred, so it cannot be referred any more."
+	case RuleUnknownCode:
+		return "No user has this code."
+	case RuleSelfAccount:
+		return "The code belongs to a user of the same account, and no user can refer themselves."
+	case RuleSelfEmail:
+		return "The code belongs to a user with the same mail address, and no user can refer themselves."
+	case RuleBlocked:
+		return "The owner of the code is blocked."
+	case RuleUnreferable:
+		return "The user is marked as not referable."
+	case RuleKnownUser:
+		return "The code came from a cookie, which counts only when a user is new."
+	case RuleCookieForm:
+		return "The cookie could not be read."
+	case RuleCookieForged:
+		return "The signature of the cookie was wrong."
+	case RuleCookieExpired:
+		return "The cookie had expired."
+	}
+	return string(r)
+}
+
+// Explain returns where the code of a claim is from, as words for people.
+func (s Source) Explain() string {
+	switch s {
+	case SourceAccount:
+		return "an account update of the shop"
+	case SourceByHand:
+		return "a member, by hand"
+	case SourceApplied:
+		return "a code that was applied to the user"
+	case SourceCoupon:
+		return "a discount code at checkout"
+	case SourceCodes, SourceReferredBy, SourceInit:
+		return "a code that the shop named"
+	case SourceEvent:
+		return "an event with a code"
+	case SourceCookie:
+		return "the cookie of a share link"
+	case SourceBody:
+		return "a cookie that the page sent"
+	case SourceThirdParty:
+		return "the cookie of the service's host"
+	}
+	return string(s)
+}
