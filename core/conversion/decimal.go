@@ -49,6 +49,9 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 	return d, true
 }
 
+// Negative reports whether the number is less than 0.
+func (d Decimal) Negative() bool { return d.sign() < 0 }
+
 func isDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

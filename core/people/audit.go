@@ -51,6 +51,13 @@ const (
 	JobRemoved     Action = "job.removed"
 	SFTPKeyAdded   Action = "sftp_key.added"
 	SFTPKeyRemoved Action = "sftp_key.removed"
+	UserBlocked    Action = "user.blocked"
+	UserUnblocked  Action = "user.unblocked"
+	UserAttributed Action = "user.attributed"
+	UserExported   Action = "user.exported"
+	UserErased     Action = "user.erased"
+	RewardAdded    Action = "reward.added"
+	EventAdded     Action = "event.added"
 )
 
 // actionTexts describe the actions in the audit log.
@@ -83,6 +90,13 @@ var actionTexts = []struct {
 	{JobRemoved, "removed an import or export"},
 	{SFTPKeyAdded, "added an SFTP key"},
 	{SFTPKeyRemoved, "removed an SFTP key"},
+	{UserBlocked, "blocked a user"},
+	{UserUnblocked, "unblocked a user"},
+	{UserAttributed, "attributed a user by hand"},
+	{UserExported, "exported all data about a user"},
+	{UserErased, "erased a user"},
+	{RewardAdded, "added a reward"},
+	{EventAdded, "added an event"},
 }
 
 // Actions lists every action.

@@ -101,6 +101,23 @@ func TestParseName(t *testing.T) {
 	}
 }
 
+func TestParseReason(t *testing.T) {
+	for in, want := range map[string]string{
+		" asked by phone ": "", "läuft": "", strings.Repeat("a", 500): "",
+		"":                       "reason: is required; write in a few words why you do this",
+		" \t\n":                  "reason: is required; write in a few words why you do this",
+		strings.Repeat("a", 501): "reason: must not be longer than 500 bytes; shorten it",
+		"a\nb":                   "reason: must be one line of text; remove line breaks",
+		"\xff":                   "reason: must be one line of text; remove line breaks",
+		"a\x7f":                  "reason: must be one line of text; remove line breaks",
+	} {
+		got, err := ParseReason("reason", in)
+		if message(err) != want || err == nil && got != strings.TrimSpace(in) {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
 func TestCheckPassword(t *testing.T) {
 	const email = "christine@example.com"
 	for password, want := range map[string]string{

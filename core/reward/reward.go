@@ -163,6 +163,9 @@ func (o Offer) Value() int64 {
 
 // Grant is a request to give a reward.
 type Grant struct {
+	// ID is the id of the reward, for a caller who may repeat a grant; see
+	// rules.Rules.CreateReward. If it is empty, the reward gets a new one.
+	ID      string
 	Account core.AccountID
 	User    core.UserID
 	// Program is the program that gives it, or empty.

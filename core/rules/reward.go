@@ -100,7 +100,8 @@ func (r *Rules) GiveDue(s *state.State, program referral.Program, side referral.
 }
 
 // CreateReward gives a user a reward. An unknown user is a CodeNotFound error; an
-// invalid grant is an error about its field.
+// invalid grant is an error about its field. A grant whose ID a reward has gives nothing,
+// and is a CodeConflict error.
 func (r *Rules) CreateReward(s *state.State, g reward.Grant) (reward.Reward, error) {
 	if _, known := s.Users.Get(referral.Identity{Account: g.Account, User: g.User}); !known {
 		return reward.Reward{}, UnknownUser()
@@ -108,13 +109,22 @@ func (r *Rules) CreateReward(s *state.State, g reward.Grant) (reward.Reward, err
 	if err := g.CheckDates(s.Now); err != nil {
 		return reward.Reward{}, err
 	}
+	if g.ID != "" {
+		if _, given := s.Rewards.Get(g.ID); given {
+			return reward.Reward{}, &core.Error{Code: core.CodeConflict, Message: "this reward was given already; nothing was given again"}
+		}
+	}
 	return r.Give(s, g)
 }
 
 // Give creates a reward. All rewards are created here. An invalid grant is an error
 // about its field.
 func (r *Rules) Give(s *state.State, g reward.Grant) (reward.Reward, error) {
-	w, entries, err := g.Begin(r.NewID(s.Now), s.Now)
+	id := g.ID
+	if id == "" {
+		id = r.NewID(s.Now)
+	}
+	w, entries, err := g.Begin(id, s.Now)
 	if err != nil {
 		return w, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/reward"
 )
 
 // ParseAccount parses the body of POST /accountsync (spec 2.5; clients 1.1.1).
@@ -52,12 +53,7 @@ func takeSubscription(u *referral.AccountUpdate, r *reader, key string, v *fastj
 	return false
 }
 
-func parseCurrency(field, s string) (string, error) {
-	if len(s) != 3 || s[0] < 'A' || s[0] > 'Z' || s[1] < 'A' || s[1] > 'Z' || s[2] < 'A' || s[2] > 'Z' {
-		return "", core.Invalid(field, "must be a currency code of three capital letters, such as USD")
-	}
-	return s, nil
-}
+func parseCurrency(field, s string) (string, error) { return reward.ParseCurrency(field, s) }
 
 func required(field, rs string) *core.Error {
 	err := core.Invalid(field, "is required")
