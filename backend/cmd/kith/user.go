@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"kith/backend/backup"
+	"kith/backend/app/users"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -45,7 +45,7 @@ func (c *userExportCommand) Run(e *env) error {
 	defer db.Close()
 	defer files.Close()
 	write := func(to io.Writer) error {
-		return backup.Person(e.ctx, db, core.TenantAlias(c.Tenant), account, user, now(), to)
+		return users.WritePersonal(e.ctx, db, core.TenantAlias(c.Tenant), account, user, now(), to)
 	}
 	if c.File == "-" {
 		return write(e.out)

@@ -1,4 +1,4 @@
-package backup
+package users
 
 import (
 	"bufio"
@@ -11,18 +11,19 @@ import (
 	"kith/backend/store/tabledb"
 	"kith/backend/store/userdb"
 	"kith/core"
+	"kith/core/rules"
 )
 
-// Person writes all data about a user, as of one point in time, as a JSON document: the
+// WritePersonal writes all data about a user, as of one point in time, as a JSON document: the
 // rows about the user, by table and column. Rows about the whole account are included;
 // columns about other people are not. The contents of uploaded files are not included.
-// If the user does not exist, Person returns a not-found error and writes nothing.
-func Person(ctx context.Context, db *store.Primary, tenant core.TenantAlias, account core.AccountID, user core.UserID, now core.Time, to io.Writer) error {
+// If the user does not exist, it returns a not-found error and writes nothing.
+func WritePersonal(ctx context.Context, db *store.Primary, tenant core.TenantAlias, account core.AccountID, user core.UserID, now core.Time, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	err := db.Snapshot(ctx, func(r store.Reads) error {
 		known, err := userdb.UserExists(ctx, r, tenant, account, user)
 		if err == nil && !known {
-			err = core.NotFound("no such user")
+			err = rules.UnknownUser()
 		}
 		if err != nil {
 			return err
