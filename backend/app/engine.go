@@ -93,7 +93,18 @@ func New(shared base.Base) *Engine {
 	e.addJobs(b)
 	e.addWebhooks(b)
 	e.addPayments(b)
-	e.Admin = admin.New(b, admin.UseCases{Programs: &e.Programs, Files: &e.Files, Jobs: &e.Jobs, SFTPKeys: &e.SFTPKeys})
+	e.Admin = admin.New(b, admin.UseCases{
+		Codes:     &e.Codes,
+		Erasures:  &e.Erasures,
+		Events:    &e.Events,
+		Files:     &e.Files,
+		Jobs:      &e.Jobs,
+		Programs:  &e.Programs,
+		Referrals: &e.Referrals,
+		Rewards:   &e.Rewards,
+		SFTPKeys:  &e.SFTPKeys,
+		Users:     &e.Users,
+	})
 	return e
 }
 

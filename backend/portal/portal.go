@@ -10,6 +10,7 @@ import (
 	"kith/backend/portal/files"
 	"kith/backend/portal/frame"
 	"kith/backend/portal/team"
+	"kith/backend/portal/users"
 )
 
 // New returns the portal. url is the origin at which people open it, for links that they
@@ -18,7 +19,12 @@ import (
 func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider) *frame.Portal {
 	return frame.New(frame.Options{
 		Engine: e, URL: url, Log: log,
-		Outside:  []*frame.Pages{account.Pages(provider)},
-		Sections: []*frame.Section{files.Section(), team.Members(), team.Audit()},
+		Outside: []*frame.Pages{account.Pages(provider)},
+		Sections: []*frame.Section{
+			users.Section(),
+			files.Section(),
+			team.Members(),
+			team.Audit(),
+		},
 	})
 }

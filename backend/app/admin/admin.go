@@ -7,31 +7,43 @@ package admin
 
 import (
 	"kith/backend/app/base"
+	"kith/backend/app/events"
 	"kith/backend/app/jobs"
 	"kith/backend/app/programs"
+	"kith/backend/app/referrals"
+	"kith/backend/app/rewards"
 	"kith/backend/app/tenants"
+	"kith/backend/app/users"
 )
 
 // Admin has the use cases by subject. Its fields are set by New.
 type Admin struct {
-	Programs Programs
 	Files    Files
+	Programs Programs
 	SFTPKeys SFTPKeys
+	Users    Users
 }
 
 // UseCases are the use cases of the API that Admin calls.
 type UseCases struct {
-	Programs *programs.Programs
-	Files    *jobs.Files
-	Jobs     *jobs.Jobs
-	SFTPKeys *tenants.SFTPKeys
+	Codes     *referrals.Codes
+	Erasures  *users.Erasures
+	Events    *events.Events
+	Files     *jobs.Files
+	Jobs      *jobs.Jobs
+	Programs  *programs.Programs
+	Referrals *referrals.Referrals
+	Rewards   *rewards.Rewards
+	SFTPKeys  *tenants.SFTPKeys
+	Users     *users.Users
 }
 
 // New returns the use cases of members.
 func New(b *base.Base, u UseCases) Admin {
 	return Admin{
-		Programs: Programs{b, u.Programs},
 		Files:    Files{b, u.Files, u.Jobs},
+		Programs: Programs{b, u.Programs},
 		SFTPKeys: SFTPKeys{b, u.SFTPKeys},
+		Users:    Users{b, u},
 	}
 }

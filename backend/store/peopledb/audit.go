@@ -49,6 +49,13 @@ func Entries(ctx context.Context, r store.Reads, tenant core.TenantAlias, f peop
 	return entryColumns.All(rows, err, "audit log")
 }
 
+// EntriesAbout returns up to limit entries of the audit log about a user, newest first.
+func EntriesAbout(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, user core.UserID, limit int) ([]people.Entry, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+entryColumns.SQL()+` FROM audit_entry WHERE tenant = ? AND account_id = ? AND user_id = ? AND user_id <> ''
+		ORDER BY seq DESC LIMIT ?`, string(tenant), string(account), string(user), limit)
+	return entryColumns.All(rows, err, "audit log about a user")
+}
+
 // entriesOf returns the statement that selects a page of entries, and its arguments. The
 // first argument is the tenant, the last the limit; both are to be set.
 func entriesOf(f people.AuditFilter) (query string, args []any) {

@@ -1,0 +1,361 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"kith/backend/app/base"
+	"kith/backend/app/users"
+	"kith/backend/store/peopledb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/event"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// Users are the users of a tenant: those who refer and are referred, not its members.
+type Users struct {
+	base *base.Base
+	api  UseCases
+}
+
+// Find returns a page of the users that a member searches for; see users.Users.Find.
+func (us *Users) Find(ctx context.Context, c people.Caller, s users.Search) (users.Found, error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return users.Found{}, err
+	}
+	return us.api.Users.Find(ctx, c.Tenant, s)
+}
+
+// ProfileRows is the most rows of each list of a Profile.
+const ProfileRows = 100
+
+// Profile is everything that a member sees about a user. Lists have the latest rows, and
+// the total where there may be more.
+type Profile struct {
+	// UserInfo is the user, with the account and the referral by which it was referred.
+	wire.UserInfo
+	// Programs are all programs of the tenant.
+	Programs []referral.Program
+	// Codes are all codes and names of share links of the user.
+	Codes       []referral.OwnedCode
+	Balances    []reward.Balance
+	Rewards     []reward.Reward
+	RewardTotal int
+	Events      []event.Logged
+	// Made are the referrals that the user made.
+	Made      []referral.Referral
+	MadeTotal int
+	// Decisions are the attribution decisions about the account.
+	Decisions     []wire.Decision
+	DecisionTotal int
+	// Changes are what members changed about the user; none unless the caller may read the
+	// audit log.
+	Changes []people.Entry
+	// Now is the time of the statuses.
+	Now core.Time
+}
+
+// Profile returns a user, or a not-found error. The number of statements does not depend
+// on what the user has.
+func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Identity) (p Profile, err error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return p, err
+	}
+	if p.UserInfo, err = us.api.Users.ByID(ctx, c.Tenant, who.Account, who.User); err != nil {
+		return p, err
+	}
+	p.Now = us.base.Now()
+	for _, read := range []func() error{
+		func() error {
+			t, err := tenantdb.Find(ctx, us.base.DB.Reads, c.Tenant)
+			p.UserInfo.Share = us.base.Share(t)
+			return err
+		},
+		func() (err error) { p.Programs, err = us.api.Programs.List(ctx, c.Tenant); return err },
+		func() (err error) {
+			p.Codes, err = userdb.OwnedCodes(ctx, us.base.DB.Reads, c.Tenant, who.Account, who.User)
+			return err
+		},
+		func() (err error) {
+			p.Balances, err = us.api.Rewards.Balances(ctx, c.Tenant, who.Account, who.User, "")
+			return err
+		},
+		func() (err error) {
+			p.Rewards, p.RewardTotal, err = us.api.Rewards.List(ctx, c.Tenant, reward.Filter{Account: who.Account, User: who.User, Limit: ProfileRows})
+			return err
+		},
+		func() (err error) {
+			p.Events, err = us.api.Events.List(ctx, c.Tenant, event.Filter{Account: who.Account, User: who.User, Limit: ProfileRows})
+			return err
+		},
+		func() (err error) {
+			p.Made, p.MadeTotal, err = us.api.Referrals.List(ctx, c.Tenant, referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Limit: ProfileRows})
+			return err
+		},
+		func() (err error) {
+			p.Decisions, p.DecisionTotal, err = us.api.Referrals.Decisions(ctx, c.Tenant, who.Account, base.Page{Limit: ProfileRows})
+			return err
+		},
+		func() (err error) {
+			if c.Role.Permits(people.ReadAudit) {
+				p.Changes, err = peopledb.EntriesAbout(ctx, us.base.DB.Reads, c.Tenant, who.Account, who.User, ProfileRows)
+			}
+			return err
+		},
+	} {
+		if err := read(); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// about returns a change about a user. Its subject has the ids of the user. All that names
+// the user leaves the audit log when the user is erased.
+func about(who referral.Identity, action people.Action, after any) base.Change {
+	return base.Change{Action: action, Subject: string(who.Account) + " / " + string(who.User), After: after, Account: who.Account, User: who.User}
+}
+
+// why is what the audit log keeps of a change that has nothing but a reason.
+type why struct {
+	Reason string `json:"reason"`
+}
+
+// act makes a change about a user for a reason, which the member must give.
+func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity, action people.Action, reason string, do func(context.Context, string, *base.Change) error) error {
+	return us.base.Act(ctx, c, people.WriteUsers, about(who, action, nil), func(ctx context.Context, entry *base.Change) error {
+		reason, err := people.ParseReason("reason", reason)
+		if err != nil {
+			return err
+		}
+		entry.After = why{reason}
+		return do(ctx, reason, entry)
+	})
+}
+
+// Block stops a user from referring others; see users.Users.Block.
+func (us *Users) Block(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
+	return us.act(ctx, c, who, people.UserBlocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
+		return conflict(us.api.Users.Block(ctx, c.Tenant, who.Account, who.User))
+	})
+}
+
+// Unblock allows a blocked user to refer others again.
+func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
+	return us.act(ctx, c, who, people.UserUnblocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
+		return conflict(us.api.Users.Unblock(ctx, c.Tenant, who.Account, who.User))
+	})
+}
+
+// conflict returns the error for a change that was made before: the API says forbidden,
+// which a member would take for a missing role.
+func conflict(err error) error {
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeForbidden {
+		return &core.Error{Code: core.CodeConflict, Message: known.Message}
+	}
+	return err
+}
+
+// Attribute attributes a user to the owner of a code, by the decision of the member; see
+// referrals.Codes.AttributeByHand. The reason is kept with the decision, and the audit log
+// has the id of the referral, so that neither keeps data of a referrer who is erased.
+func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) error {
+	return us.act(ctx, c, who, people.UserAttributed, reason, func(ctx context.Context, reason string, entry *base.Change) error {
+		parsed, err := core.ParseReferralCode("code", strings.TrimSpace(code))
+		if err != nil {
+			return err
+		}
+		return us.api.Codes.AttributeByHand(ctx, c.Tenant, parsed, who, reason, func(made referral.Referral) {
+			entry.After = struct {
+				Referral string `json:"referralId"`
+			}{made.ID}
+		})
+	})
+}
+
+// NewReward is a reward that a member gives, as the member wrote it.
+type NewReward struct {
+	// ID becomes the id of the reward, so that sending a form twice gives it once.
+	ID string
+	// Kind is credit or a discount. Amount is a number in Unit, or of Currency if Unit is
+	// empty; of a discount it is the percentage.
+	Kind                   reward.Kind
+	Amount, Unit, Currency string
+	// Name is shown to the user; it may be empty.
+	Name   string
+	Reason string
+}
+
+// maxText is the most bytes of the unit and of the name of a reward.
+const maxText = 64
+
+// grant returns the reward as a grant to a user, or errors about its fields.
+func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
+	g = reward.Grant{ID: n.ID, Account: who.Account, User: who.User, Source: reward.Manual}
+	if len(n.ID) != 24 || strings.Trim(n.ID, "0123456789abcdef") != "" {
+		return g, core.Invalid("id", "is not an id of a reward; open the page again")
+	}
+	unit := strings.TrimSpace(n.Unit)
+	var errs []error
+	switch n.Kind {
+	case reward.PercentDiscount:
+		unit = reward.UnitPercent
+	case reward.Credit:
+		if unit == "" {
+			unit = reward.UnitCents
+			if g.Offer.Currency, err = reward.ParseCurrency("currency", strings.ToUpper(strings.TrimSpace(n.Currency))); err != nil {
+				errs = append(errs, err)
+			}
+		} else if n.Currency != "" {
+			errs = append(errs, core.Invalid("unit", "must be empty for an amount of money; leave it or the currency out"))
+		}
+	default:
+		errs = append(errs, core.Invalid("type", "must be money or points, or a discount"))
+	}
+	if len(unit) > maxText || strings.ContainsFunc(unit, control) {
+		errs = append(errs, core.Invalid("unit", "must be at most 64 bytes on one line"))
+	}
+	if len(n.Name) > maxText || strings.ContainsFunc(n.Name, control) {
+		errs = append(errs, core.Invalid("name", "must be at most 64 bytes on one line"))
+	}
+	value, err := reward.ParseAmount("amount", n.Amount, unit, g.Offer.Currency)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return g, errors.Join(errs...)
+	}
+	g.Offer.Kind, g.Offer.Unit, g.Offer.Name = n.Kind, unit, strings.TrimSpace(n.Name)
+	g.Offer = g.Offer.With(value)
+	var known *core.Error
+	if err := g.Check(); errors.As(err, &known) && (known.Field == "discountPercent" || known.Field == "assignedCredit") {
+		return g, core.Invalid("amount", known.Message)
+	} else if err != nil {
+		return g, err
+	}
+	return g, nil
+}
+
+func control(r rune) bool { return r < ' ' || r == 0x7f }
+
+// AddReward gives a user a reward. A repeated call is a conflict and gives nothing.
+func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Identity, n NewReward) (r reward.Reward, err error) {
+	change := about(who, people.RewardAdded, nil)
+	err = us.base.Act(ctx, c, people.WriteUsers, change, func(ctx context.Context, entry *base.Change) error {
+		reason, wrongReason := people.ParseReason("reason", n.Reason)
+		g, wrong := n.grant(who)
+		if err := errors.Join(wrong, wrongReason); err != nil {
+			return err
+		}
+		entry.After = struct {
+			ID     string `json:"rewardId"`
+			Amount string `json:"amount"`
+			Reason string `json:"reason"`
+		}{g.ID, reward.Pretty(g.Offer.Value(), g.Offer.Unit, g.Offer.Currency, reward.UnitFormatted), reason}
+		r, err = us.api.Rewards.Create(ctx, c.Tenant, g)
+		return err
+	})
+	return r, err
+}
+
+// NewEvent is an event of a user, as a member wrote it.
+type NewEvent struct {
+	// Once is the idempotency key, so that sending a form twice adds the event once.
+	Once string
+	// Key is the name of the event, such as purchase. The rest may be empty.
+	Key, Revenue, Currency, Order string
+}
+
+// call returns the event as a call of the API, or errors about its fields.
+func (n NewEvent) call(who referral.Identity) (event.Call, error) {
+	fields := map[string]any{}
+	var errs []error
+	if strings.TrimSpace(n.Key) == "" {
+		errs = append(errs, core.Invalid("key", "is required; give a name such as purchase"))
+	}
+	if revenue := strings.TrimSpace(n.Revenue); revenue != "" {
+		if d, ok := conversion.ParseDecimal(revenue); !ok || d.Negative() {
+			errs = append(errs, core.Invalid("revenue", "is not a number; give it like 49.90"))
+		}
+		fields["revenue"] = json.Number(revenue)
+	}
+	if currency := strings.ToUpper(strings.TrimSpace(n.Currency)); currency != "" {
+		if _, err := reward.ParseCurrency("currency", currency); err != nil {
+			errs = append(errs, err)
+		}
+		fields["currency"] = currency
+	} else if n.Revenue != "" {
+		errs = append(errs, core.Invalid("currency", "is required with a revenue; give a code such as EUR"))
+	}
+	if order := strings.TrimSpace(n.Order); order != "" {
+		fields["order_id"] = order
+	}
+	if len(errs) > 0 {
+		return event.Call{}, errors.Join(errs...)
+	}
+	body, err := json.Marshal(map[string]any{"idempotencyKey": n.Once, "events": []any{map[string]any{"key": strings.TrimSpace(n.Key), "fields": fields}}})
+	if err != nil {
+		// encoding/json refuses numbers such as 007.
+		return event.Call{}, core.Invalid("revenue", "is not a number; give it like 49.90")
+	}
+	call, err := wire.ParseEvents(who.Account, who.User, body)
+	var known *core.Error
+	if errors.As(err, &known) {
+		// The name in the API is that of the field in a list.
+		field := strings.TrimPrefix(strings.TrimPrefix(known.Field, "events[0]."), "fields.")
+		return call, core.Invalid(field, known.Message)
+	}
+	return call, err
+}
+
+// AddEvent logs an event of a user, as the shop's server does. A repeated call is a
+// conflict and adds nothing.
+func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Identity, n NewEvent) error {
+	return us.base.Act(ctx, c, people.WriteUsers, about(who, people.EventAdded, nil), func(ctx context.Context, entry *base.Change) error {
+		call, err := n.call(who)
+		if err != nil {
+			return err
+		}
+		entry.After = struct {
+			Key    string          `json:"key"`
+			Fields json.RawMessage `json:"fields"`
+		}{call.Events[0].Key, json.RawMessage(call.Events[0].Fields)}
+		tenant, err := tenantdb.Find(ctx, us.base.DB.Reads, c.Tenant)
+		if err != nil {
+			return err
+		}
+		_, err = us.api.Events.Log(ctx, base.Caller{Tenant: tenant, Key: true}, call)
+		return err
+	})
+}
+
+// Export writes all data about a user; see users.WritePersonal.
+func (us *Users) Export(ctx context.Context, c people.Caller, who referral.Identity, to io.Writer) error {
+	return us.base.Act(ctx, c, people.RunExports, about(who, people.UserExported, nil), func(ctx context.Context, _ *base.Change) error {
+		return users.WritePersonal(ctx, us.base.DB, c.Tenant, who.Account, who.User, us.base.Now(), to)
+	})
+}
+
+// Erase removes a user with all personal data; see users.Erasures.DeleteUser. The member
+// types the id of the user once more. The entry in the audit log does not name the user.
+func (us *Users) Erase(ctx context.Context, c people.Caller, who referral.Identity, typed string, doNotTrack bool) error {
+	change := base.Change{Action: people.UserErased, After: struct {
+		DoNotTrack bool `json:"doNotTrack"`
+	}{doNotTrack}}
+	return us.base.Act(ctx, c, people.EraseUsers, change, func(ctx context.Context, _ *base.Change) error {
+		if strings.TrimSpace(typed) != string(who.User) {
+			return core.Invalid("typed", "is not the id of this user; type it exactly as it is shown")
+		}
+		return us.api.Erasures.DeleteUser(ctx, c.Tenant, who.Account, who.User, users.DeleteOptions{DoNotTrack: doNotTrack})
+	})
+}

@@ -1,0 +1,171 @@
+package users
+
+import (
+	"bufio"
+	"errors"
+
+	"kith/backend/app/admin"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// change is the data of a page with a form about a user.
+type change struct {
+	*frame.Form
+	wire.UserInfo
+	Name, Path string
+	// Once makes that a form which is sent twice is applied once.
+	Once string
+	// Kinds are the kinds of rewards, Events the events that convert a referral.
+	Kinds  []frame.Option
+	Events []string
+	// Typed is what the visitor must type before an erasure.
+	Typed string
+	// MayExport and MayErase are what the caller may do.
+	MayExport, MayErase bool
+}
+
+// show shows a page with a form about a user. The caller must be permitted an operation
+// with which the form can do something.
+func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operation) error {
+	if err := v.Caller.Require(needs); err != nil {
+		return err
+	}
+	p, err := v.Engine.Admin.Users.Profile(v.Ctx(), v.Caller, who(v))
+	if err != nil {
+		return gone(err)
+	}
+	data := change{
+		Form: f, UserInfo: p.UserInfo, Name: userName(p.UserInfo), Path: pathOf(v), Once: f.Value("once"), Typed: string(p.User.ID),
+		MayExport: v.Caller.Role.Permits(people.RunExports), MayErase: v.Caller.Role.Permits(people.EraseUsers),
+	}
+	if data.Once == "" {
+		data.Once = v.Engine.NewID()
+	}
+	chosen := f.Value("type")
+	if chosen == "" {
+		chosen = string(reward.Credit)
+	}
+	for _, k := range []frame.Option{
+		{Value: string(reward.Credit), Label: "Money or points", Hint: "Credit that the user can redeem in parts."},
+		{Value: string(reward.PercentDiscount), Label: "A discount", Hint: "A percentage off the price of the user's subscription."},
+	} {
+		k.Chosen = k.Value == chosen
+		data.Kinds = append(data.Kinds, k)
+	}
+	for _, program := range p.Programs {
+		if program.Conversion.ByEvent() {
+			data.Events = append(data.Events, program.Conversion.Event)
+		}
+	}
+	return v.Page(f.Status(), page, title+" – "+data.Name, data)
+}
+
+// after shows the profile after a change, or the form with what is wrong with it.
+func after(v *frame.Visit, err error, done string, labels map[string]string, again func(*frame.Visit, *frame.Form) error) error {
+	if err == nil {
+		return v.Done(pathOf(v), done)
+	}
+	f := v.NewForm()
+	if !f.Refuse(err, labels) {
+		return gone(err)
+	}
+	return again(v, f)
+}
+
+func rewardPage(v *frame.Visit) error { return showReward(v, v.NewForm()) }
+
+func showReward(v *frame.Visit, f *frame.Form) error {
+	return show(v, f, "reward", "Add a reward", people.WriteUsers)
+}
+
+func addReward(v *frame.Visit) error {
+	f := v.NewForm()
+	_, err := v.Engine.Admin.Users.AddReward(v.Ctx(), v.Caller, who(v), admin.NewReward{
+		ID: f.Value("once"), Kind: reward.Kind(f.Value("type")), Amount: f.Value("amount"), Unit: f.Value("unit"), Currency: f.Value("currency"),
+		Name: f.Value("name"), Reason: f.Value("reason"),
+	})
+	return after(v, twice(err), "reward-added", map[string]string{
+		"type": "The kind", "amount": "The amount", "unit": "The unit", "currency": "The currency", "name": "The name", "reason": "The reason",
+	}, showReward)
+}
+
+// twice returns nil for the error of a form that was sent twice: it was applied once, which
+// is what the visitor wants.
+func twice(err error) error {
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeConflict {
+		return nil
+	}
+	return err
+}
+
+func eventPage(v *frame.Visit) error { return showEvent(v, v.NewForm()) }
+
+func showEvent(v *frame.Visit, f *frame.Form) error {
+	return show(v, f, "event", "Add an event", people.WriteUsers)
+}
+
+func addEvent(v *frame.Visit) error {
+	f := v.NewForm()
+	err := v.Engine.Admin.Users.AddEvent(v.Ctx(), v.Caller, who(v), admin.NewEvent{
+		Once: f.Value("once"), Key: f.Value("key"), Revenue: f.Value("revenue"), Currency: f.Value("currency"), Order: f.Value("order_id"),
+	})
+	return after(v, twice(err), "event-added", map[string]string{
+		"key": "The name of the event", "revenue": "The revenue", "currency": "The currency", "order_id": "The number of the order",
+	}, showEvent)
+}
+
+func referrerPage(v *frame.Visit) error { return showReferrer(v, v.NewForm()) }
+
+func showReferrer(v *frame.Visit, f *frame.Form) error {
+	return show(v, f, "referrer", "Attribute by hand", people.WriteUsers)
+}
+
+func attribute(v *frame.Visit) error {
+	f := v.NewForm()
+	err := v.Engine.Admin.Users.Attribute(v.Ctx(), v.Caller, who(v), f.Value("code"), f.Value("reason"))
+	return after(v, err, "user-attributed", map[string]string{"code": "The code", "reason": "The reason"}, showReferrer)
+}
+
+func blockPage(v *frame.Visit) error { return showBlock(v, v.NewForm()) }
+
+func showBlock(v *frame.Visit, f *frame.Form) error {
+	return show(v, f, "block", "Block or unblock", people.WriteUsers)
+}
+
+func block(v *frame.Visit) error {
+	err := v.Engine.Admin.Users.Block(v.Ctx(), v.Caller, who(v), v.NewForm().Value("reason"))
+	return after(v, err, "user-blocked", map[string]string{"reason": "The reason"}, showBlock)
+}
+
+func unblock(v *frame.Visit) error {
+	err := v.Engine.Admin.Users.Unblock(v.Ctx(), v.Caller, who(v), v.NewForm().Value("reason"))
+	return after(v, err, "user-unblocked", map[string]string{"reason": "The reason"}, showBlock)
+}
+
+func dataPage(v *frame.Visit) error { return showData(v, v.NewForm()) }
+
+func showData(v *frame.Visit, f *frame.Form) error {
+	return show(v, f, "data", "Personal data", people.RunExports)
+}
+
+// export sends all data about a user as a file.
+func export(v *frame.Visit) error {
+	name := "user-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format("2006-01-02") + ".json"
+	return gone(v.Download(name, "application/json; charset=utf-8", func(w *bufio.Writer) error {
+		return v.Engine.Admin.Users.Export(v.Ctx(), v.Caller, who(v), w)
+	}))
+}
+
+func erase(v *frame.Visit) error {
+	f := v.NewForm()
+	err := v.Engine.Admin.Users.Erase(v.Ctx(), v.Caller, who(v), f.Value("typed"), f.Value("refuse") != "")
+	if err == nil {
+		return v.Done(v.SectionPath(), "user-erased")
+	}
+	return after(v, err, "", map[string]string{"typed": "The text"}, showData)
+}

@@ -1,0 +1,63 @@
+package users
+
+import (
+	"net/url"
+	"strings"
+
+	"kith/backend/app/users"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/wire"
+)
+
+// pageSize is the number of users of a page.
+const pageSize = 25
+
+// findData is the data of the search page.
+type findData struct {
+	*frame.Form
+	users.Found
+	// Searched is true if the visitor entered something.
+	Searched bool
+	// More and First are the paths of the next and of the first page, or empty.
+	More, First string
+}
+
+func findPage(v *frame.Visit) error {
+	f := v.NewForm()
+	search := users.Search{Text: f.Value("search"), After: f.Value("after"), Limit: pageSize}
+	data := findData{Form: f, Searched: strings.TrimSpace(search.Text) != ""}
+	found, err := v.Engine.Admin.Users.Find(v.Ctx(), v.Caller, search)
+	if err != nil && !f.Refuse(err, map[string]string{"search": "The search", "after": "The address"}) {
+		return err
+	}
+	data.Found = found
+	if found.Next != "" {
+		data.More = v.With("after", found.Next)
+	}
+	if search.After != "" {
+		data.First = v.With("after", "")
+	}
+	return v.Page(f.Status(), "find", "People", data)
+}
+
+// personPath returns the path of the profile of a user.
+func personPath(tenant core.TenantAlias, account core.AccountID, user core.UserID) string {
+	return frame.Root + "/t/" + string(tenant) + "/people/" + url.PathEscape(string(account)) + "/" + url.PathEscape(string(user))
+}
+
+// nameOf returns what to call a user: the name, the mail address, or else the id.
+func nameOf(first, last, email string, id core.UserID) string {
+	if name := strings.TrimSpace(first + " " + last); name != "" {
+		return name
+	}
+	if email != "" {
+		return email
+	}
+	return string(id)
+}
+
+// userName is nameOf for a user.
+func userName(u wire.UserInfo) string {
+	return nameOf(u.User.FirstName, u.User.LastName, u.User.Email, u.User.ID)
+}

@@ -1,0 +1,179 @@
+package users
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"kith/backend/app/admin"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// profile is the data of the page of a user.
+type profile struct {
+	admin.Profile
+	Name string
+	// Path is the path of the page.
+	Path string
+	// Shares are the share links by program.
+	Shares []share
+	// What the caller may do.
+	MayChange, MayExport, MayErase, MayAudit bool
+	// Referrals is true if the portal has pages of referrals.
+	Referrals bool
+}
+
+// share is a user's share link in a program.
+type share struct {
+	Program string
+	Code    core.ReferralCode
+	URL     string
+}
+
+// who returns the user in the path of the page.
+func who(v *frame.Visit) referral.Identity {
+	return referral.Identity{Account: core.AccountID(v.R.PathValue("account")), User: core.UserID(v.R.PathValue("user"))}
+}
+
+// pathOf returns the path of the page of the user in the path.
+func pathOf(v *frame.Visit) string {
+	return personPath(v.Caller.Tenant, core.AccountID(v.R.PathValue("account")), core.UserID(v.R.PathValue("user")))
+}
+
+func profilePage(v *frame.Visit) error {
+	p, err := v.Engine.Admin.Users.Profile(v.Ctx(), v.Caller, who(v))
+	if err != nil {
+		return gone(err)
+	}
+	may := v.Caller.Role.Permits
+	data := profile{
+		Profile: p, Name: userName(p.UserInfo), Path: pathOf(v), Shares: shares(p),
+		MayChange: may(people.WriteUsers), MayExport: may(people.RunExports), MayErase: may(people.EraseUsers), MayAudit: may(people.ReadAudit),
+		Referrals: slices.ContainsFunc(v.Patterns(), func(pattern string) bool {
+			return strings.HasPrefix(pattern, "GET "+frame.Root+"/t/{tenant}/referrals/{")
+		}),
+	}
+	return v.Page(http.StatusOK, "profile", data.Name, data)
+}
+
+// gone returns the error of a page whose user does not exist.
+func gone(err error) error {
+	if e, ok := err.(*core.Error); ok && e.Code == core.CodeNotFound {
+		return core.NotFound("There is no user with these ids. The user may have been erased, or the link is incomplete.")
+	}
+	return err
+}
+
+// shares returns the share links of a user in the order of the programs.
+func shares(p admin.Profile) (all []share) {
+	names := map[core.ProgramKey]string{}
+	for _, program := range p.Programs {
+		names[program.Key] = program.Name
+	}
+	for _, c := range p.User.LinkNames() {
+		name := names[c.Program]
+		if name == "" {
+			name = string(c.Program)
+		}
+		all = append(all, share{Program: name, Code: c.Code, URL: p.UserInfo.Share.URL(c.Code)})
+	}
+	return all
+}
+
+// mediums returns a share link for each medium.
+func mediums(url string) (all []struct{ Name, URL string }) {
+	for _, m := range link.ShareMediums {
+		if m != link.Unknown {
+			all = append(all, struct{ Name, URL string }{mediumNames[m], url + link.Mediums("", m)})
+		}
+	}
+	return all
+}
+
+var mediumNames = map[link.ShareMedium]string{
+	"FACEBOOK": "Facebook", "TWITTER": "Twitter", "EMAIL": "Mail", "DIRECT": "Direct", "LINKEDIN": "LinkedIn", "SMS": "SMS",
+	"FBMESSENGER": "Facebook Messenger", "WHATSAPP": "WhatsApp", "LINEMESSENGER": "LINE", "PINTEREST": "Pinterest",
+}
+
+// erased reports whether an id replaces that of an erased user.
+func erased(id core.UserID) bool { return strings.HasPrefix(string(id), "deleted:") }
+
+// field is a field of a JSON object as text.
+type field struct{ Key, Value string }
+
+// fieldsOf returns the fields of a JSON object by name: strings as they are, and other
+// values as JSON.
+func fieldsOf(object string) (all []field) {
+	var raw map[string]json.RawMessage
+	if json.Unmarshal([]byte(object), &raw) != nil {
+		return nil // it is empty
+	}
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		text := ""
+		if json.Unmarshal(raw[name], &text) != nil {
+			text = string(raw[name])
+		}
+		all = append(all, field{name, text})
+	}
+	return all
+}
+
+// earned says by what a user earned a reward.
+func earned(s reward.Source) string {
+	switch s {
+	case reward.FriendSignup:
+		return "For a friend who was referred"
+	case reward.Referred:
+		return "For being referred"
+	case reward.Manual:
+		return "Given by hand or by the API"
+	case reward.Automated, reward.Activation, reward.Acquisition, reward.Retention, reward.Reactivation:
+		return "Given by the program (" + strings.ToLower(string(s)) + ")"
+	}
+	return string(s)
+}
+
+// rewardReason says why a reward has its status, or "" if the status says it all.
+func rewardReason(r reward.Reward, now core.Time) string {
+	switch r.Status(now) {
+	case reward.StatusPending:
+		if r.Held {
+			return "It waits until a member moderates the referral."
+		}
+		return "It is given later."
+	case reward.StatusCancelled:
+		switch {
+		case r.Denied:
+			return "A member denied the referral."
+		case r.Cancelled == 0:
+			return "A refund of the order took it back."
+		}
+		return "It was cancelled."
+	case reward.StatusAvailable:
+		if r.Debt() > 0 {
+			return "A refund took back more than was left: the user owes the rest."
+		}
+		if r.Left() < r.Offer.Value() {
+			return "A part of it was used."
+		}
+	}
+	return ""
+}
+
+// stateText returns the state of a referral as words.
+func stateText(s referral.State) string {
+	switch s {
+	case referral.InProgress:
+		return "In progress"
+	case referral.Converted:
+		return "Converted"
+	}
+	return string(s)
+}

@@ -1,0 +1,467 @@
+package users_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app/base"
+	"kith/backend/portal/portaltest"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/rules"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+// list is the path of the section.
+const list = "/portal/t/acme/people"
+
+// identify adds a user of acme.
+func identify(t *testing.T, w *portaltest.World, account core.AccountID, user core.UserID, change ...func(*rules.Identification)) {
+	t.Helper()
+	email := strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(string(user))) + "@shop.example"
+	in := rules.Identification{Update: referral.UserUpdate{Account: account, ID: user, Email: &email}, Server: true}
+	for _, c := range change {
+		c(&in)
+	}
+	_, err := w.Engine.Identification.Identify(t.Context(), "acme", in)
+	require.NoError(t, err)
+}
+
+func named(first, last string) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last }
+}
+
+func owns(code core.ReferralCode) func(*rules.Identification) {
+	return func(in *rules.Identification) {
+		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: code}}
+	}
+}
+
+func by(code core.ReferralCode) func(*rules.Identification) {
+	return func(in *rules.Identification) {
+		in.Update.Claims = []referral.Claim{{Code: code, Source: referral.SourceReferredBy}}
+	}
+}
+
+func paid(in *rules.Identification) {
+	status := referral.Paid
+	in.Update.Status = &status
+}
+
+// shop returns a portal with the referrer anna and the friend ben, whom anna referred.
+func shop(t *testing.T) *portaltest.World {
+	w := portaltest.New(t)
+	identify(t, w, "anna", "anna", named("Anna", "Ahrens"), owns("ANNA10"))
+	identify(t, w, "ben", "ben", named("Ben", "Bauer"), by("ANNA10"))
+	return w
+}
+
+// found returns the paths of the profiles on a page, in order, each once.
+func found(body string) (paths []string) {
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`href="/portal/t/acme/people/([^"?#]+)"`).FindAllStringSubmatch(body, -1) {
+		if !seen[m[1]] {
+			paths = append(paths, m[1])
+		}
+		seen[m[1]] = true
+	}
+	return paths
+}
+
+// People are found by the beginning of a name, an address or an id, and by a code.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	for search, want := range map[string][]string{
+		"": {"anna/anna", "ben/ben"}, "ann": {"anna/anna"}, "AHR": {"anna/anna"}, "ben@": {"ben/ben"}, "shop.ex": {"anna/anna", "ben/ben"},
+		"be bau": {"ben/ben"}, "be ahr": nil, "nna": nil, "anna10": {"anna/anna"}, "ANNA1": nil, "%": nil, "_": nil, `"`: nil, "*": nil,
+	} {
+		got := b.Get(list + "?search=" + url.QueryEscape(search))
+		require.Equal(t, http.StatusOK, got.Status, search)
+		require.Equal(t, want, found(got.Body), search)
+	}
+	require.Contains(t, b.Get(list+"?search=anna10").Body, `belongs to <a href="/portal/t/acme/people/anna/anna">Anna Ahrens</a>`)
+	require.Contains(t, b.Get(list+"?search=unknown").Body, "No person found")
+	require.Contains(t, b.Get("/portal/t/test_acme/people").Body, "No people yet")
+	got := b.Get(list + "?search=a+b+c+d+e+f")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The search must not have more than 5 words.")
+	for _, after := range []string{"x", "%00", "YQ", "YQpi"} {
+		got = b.Get(list + "?search=a&after=" + after)
+		require.Equal(t, http.StatusUnprocessableEntity, got.Status, after)
+		require.Contains(t, got.Body, "begin at the first page")
+	}
+}
+
+// Each person is on one page of the list, and on one page of a search.
+func TestFind_Pages(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	const all = 60
+	for i := range all {
+		identify(t, w, core.AccountID(fmt.Sprintf("a%02d", i)), core.UserID(fmt.Sprintf("a%02d", i)), named("Lena", "Lang"))
+	}
+	b := w.SignedIn(t, "owner@acme.example")
+	for _, search := range []string{"", "l", "lang lena"} {
+		next, seen, pages := list+"?search="+url.QueryEscape(search), map[string]bool{}, 0
+		for next != "" {
+			body := b.Get(next).Body
+			for _, path := range found(body) {
+				require.False(t, seen[path], path)
+				seen[path] = true
+			}
+			next = ""
+			if m := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(body); m != nil {
+				next = strings.ReplaceAll(m[1], "&amp;", "&")
+			}
+			pages++
+			require.Equal(t, pages > 1, strings.Contains(body, `rel="first"`))
+		}
+		require.Len(t, seen, all, search)
+		require.Equal(t, 3, pages, search)
+	}
+}
+
+// Ids may have any characters, which neither break links nor pages.
+func TestProfile_OfAnyID(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	for _, id := range []string{
+		"a/b", "a b", "ä日本", "a%2Fb", "a?b=c&d#e", "../x", "a//b", "<script>alert(1)</script>", `"onload="x`, "a+b", "a\\b", "reward", "...", "a;b", "-", "'",
+	} {
+		identify(t, w, core.AccountID(id), core.UserID(id), named(id, ""))
+		path := list + "/" + url.PathEscape(id) + "/" + url.PathEscape(id)
+		require.Contains(t, html.UnescapeString(b.Get(list).Body), `href="`+path+`"`, id)
+		for _, page := range []string{"", "/reward", "/event", "/referrer", "/block", "/data"} {
+			got := b.Get(path + page)
+			require.Equal(t, http.StatusOK, got.Status, path+page)
+			require.NotContains(t, got.Body, "<script>alert", path)
+			require.NotContains(t, got.Body, `"onload="`, path)
+		}
+		got := b.Post(t, path+"/block", path+"/block", "reason", "test")
+		require.Equal(t, path+"?done=user-blocked", got.Header.Get("Location"))
+		w.Pass(core.Minute)
+		require.Equal(t, http.StatusSeeOther, b.Post(t, path+"/data", path+"/erase", "typed", id).Status, id)
+		require.Equal(t, http.StatusNotFound, b.Get(path).Status)
+	}
+}
+
+// The page of a user shows what the user has, in both directions of referrals.
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	identify(t, w, "ben", "ben", by("OTHER"), paid)
+	identify(t, w, "ben", "ben", by("ANNA10"))
+	_, err := w.Engine.Rewards.Create(t.Context(), "acme", reward.Grant{Account: "ben", User: "ben", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 1234, Unit: "CENTS", Currency: "EUR", Name: "Sorry"}})
+	require.NoError(t, err)
+	b := w.SignedIn(t, "owner@acme.example")
+	anna := b.Get(list + "/anna/anna").Body
+	require.Contains(t, anna, `value="https://acme.example/s/acme/ANNA10"`)
+	require.Contains(t, anna, `https://acme.example/s/acme/ANNA10?rsShareMedium=WHATSAPP`)
+	require.Contains(t, anna, `<a class="break" href="/portal/t/acme/people/ben/ben">Ben Bauer</a>`)
+	require.Contains(t, anna, "Converted</span>")
+	require.Contains(t, anna, "For a friend who was referred")
+	ben := b.Get(list + "/ben/ben").Body
+	require.Contains(t, ben, `<a class="break" href="/portal/t/acme/people/anna/anna">Anna Ahrens</a>`)
+	require.Contains(t, ben, "€12.34")
+	require.Contains(t, ben, "Sorry")
+	require.Contains(t, ben, "This was the first code that counted, so its owner is the referrer.")
+	require.Contains(t, ben, "The account was already referred by this code.")
+	require.Contains(t, ben, "No user has this code.")
+	require.Equal(t, http.StatusNotFound, b.Get(list+"/ben/anna").Status)
+	require.Equal(t, http.StatusNotFound, b.Get("/portal/t/test_acme/people/ben/ben").Status)
+	require.Equal(t, http.StatusNotFound, b.Get("/portal/t/rival/people/ben/ben").Status)
+	require.NotContains(t, ben, "/referrals/", "no pages of referrals yet")
+}
+
+// Members see and do what their role permits.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	pages := map[string]people.Operation{
+		"": people.ReadReferrals, "/reward": people.WriteUsers, "/event": people.WriteUsers, "/referrer": people.WriteUsers, "/block": people.WriteUsers, "/data": people.RunExports,
+	}
+	posts := map[string]people.Operation{
+		"/reward": people.WriteUsers, "/event": people.WriteUsers, "/referrer": people.WriteUsers, "/block": people.WriteUsers, "/unblock": people.WriteUsers,
+		"/export": people.RunExports, "/erase": people.EraseUsers,
+	}
+	for _, role := range people.Roles() {
+		if role != people.Owner {
+			w.Add(t, string(role)+"@acme.example", role)
+		}
+		b := w.SignedIn(t, string(role)+"@acme.example")
+		require.Equal(t, http.StatusOK, b.Get(list).Status)
+		for page, op := range pages {
+			got := b.Get(list + "/ben/ben" + page)
+			require.Equal(t, role.Permits(op), got.Status == http.StatusOK, "%s %s", role, page)
+			if page != "" {
+				require.Equal(t, role.Permits(op), strings.Contains(b.Get(list+"/ben/ben").Body, `href="/portal/t/acme/people/ben/ben`+page+`"`), "%s %s", role, page)
+			}
+		}
+		require.Equal(t, role.Permits(people.ReadAudit), strings.Contains(b.Get(list+"/ben/ben").Body, "Changes by members"), role)
+		for path, op := range posts {
+			got := b.Post(t, "/portal/profile", list+"/ben/ben"+path) // with empty fields
+			require.Equal(t, role.Permits(op), got.Status != http.StatusForbidden, "%s %s", role, path)
+		}
+	}
+}
+
+// entries returns the entries of the audit log of acme, latest first.
+func entries(t *testing.T, w *portaltest.World, action people.Action) []people.Entry {
+	t.Helper()
+	all, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Action: action})
+	require.NoError(t, err)
+	return all
+}
+
+// once returns the hidden field of a form that makes it apply once.
+func once(t *testing.T, b *portaltest.Browser, page string) string {
+	t.Helper()
+	m := regexp.MustCompile(`name="once" value="([0-9a-f]{24})"`).FindStringSubmatch(b.Get(page).Body)
+	require.NotNil(t, m)
+	return m[1]
+}
+
+// A reward is given once however often its form is sent, and the log has who gave it.
+func TestReward(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	page := list + "/ben/ben/reward"
+	id := once(t, b, page)
+	for range 2 {
+		got := b.Post(t, page, page, "once", id, "type", "CREDIT", "amount", "12.50", "currency", "eur", "reason", "late parcel", "name", "Sorry")
+		require.Equal(t, list+"/ben/ben?done=reward-added", got.Header.Get("Location"), got.Body)
+	}
+	all, _, err := w.Engine.Rewards.List(t.Context(), "acme", reward.Filter{Account: "ben", Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, []any{id, int64(1250), "CENTS", "EUR", reward.Manual, "Sorry"}, []any{all[0].ID, all[0].Offer.Amount, all[0].Offer.Unit, all[0].Offer.Currency, all[0].Source, all[0].Offer.Name})
+	log := entries(t, w, people.RewardAdded)
+	require.Len(t, log, 1)
+	require.Equal(t, people.Entry{
+		Seq: log[0].Seq, At: portaltest.Began, Person: log[0].Person, Actor: "owner@acme.example", From: "198.51.100.7", Action: people.RewardAdded, Subject: "ben / ben",
+		After: `{"rewardId":"` + id + `","amount":"€12.50","reason":"late parcel"}`, Account: "ben", User: "ben",
+	}, log[0])
+	require.Contains(t, b.Get(list+"/ben/ben").Body, "late parcel")
+	// A discount, and points.
+	require.Equal(t, http.StatusSeeOther, b.Post(t, page, page, "once", once(t, b, page), "type", "PCT_DISCOUNT", "amount", "12.5", "reason", "x").Status)
+	require.Equal(t, http.StatusSeeOther, b.Post(t, page, page, "once", once(t, b, page), "type", "CREDIT", "amount", "40", "unit", "POINTS", "reason", "x").Status)
+	body := b.Get(list + "/ben/ben").Body
+	require.Contains(t, body, "12.5%")
+	require.Contains(t, body, "40 POINTS")
+	for want, fields := range map[string][]string{
+		"The amount is required; give it like 12.55":     {"currency", "EUR", "reason", "x"},
+		"The amount must be more than 0":                 {"amount", "0", "currency", "EUR", "reason", "x"},
+		"The amount is not a number":                     {"amount", "-1", "currency", "EUR", "reason", "x"},
+		"The amount has too many decimals":               {"amount", "1.005", "currency", "EUR", "reason", "x"},
+		"The reason is required":                         {"amount", "1", "currency", "EUR"},
+		"The currency must be a currency code":           {"amount", "1", "currency", "EURO", "reason", "x"},
+		"The unit must be empty for an amount of money":  {"amount", "1", "currency", "EUR", "unit", "POINTS", "reason", "x"},
+		"The kind must be money or points":               {"type", "FUELTANK", "amount", "1", "reason", "x"},
+		"The amount must be more than 0 and at most 100": {"type", "PCT_DISCOUNT", "amount", "101", "reason", "x"},
+		"The unit must not be %":                         {"amount", "1", "unit", "%", "reason", "x"},
+		"Is not an id of a reward; open the page again":  {"once", "x", "amount", "1", "currency", "EUR", "reason", "x"},
+		"The name must be at most 64 bytes on one line":  {"amount", "1", "currency", "EUR", "reason", "x", "name", strings.Repeat("n", 65)},
+	} {
+		fields = append([]string{"type", "CREDIT", "once", core.NewID(1, [6]byte{})}, fields...)
+		got := b.Post(t, page, page, fields...)
+		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
+		require.Contains(t, got.Body, want)
+		require.Contains(t, got.Body, "There is a problem")
+	}
+	require.Len(t, entries(t, w, people.RewardAdded), 3)
+}
+
+// An event is logged once, as a trusted one, however often its form is sent.
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	page := list + "/ben/ben/event"
+	id := once(t, b, page)
+	for range 2 {
+		got := b.Post(t, page, page, "once", id, "key", "purchase", "revenue", "49.90", "currency", "eur", "order_id", "A-1")
+		require.Equal(t, list+"/ben/ben?done=event-added", got.Header.Get("Location"), got.Body)
+	}
+	var calls, trusted int
+	var text string
+	require.NoError(t, w.Engine.DB.QueryRowContext(t.Context(), `SELECT count(*), sum(trusted), max(events) FROM intake WHERE tenant = 'acme' AND user_id = 'ben'`).Scan(&calls, &trusted, &text))
+	require.Equal(t, []int{1, 1}, []int{calls, trusted})
+	require.Contains(t, text, `"revenue":49.90`)
+	require.Len(t, entries(t, w, people.EventAdded), 1)
+	require.JSONEq(t, `{"key":"purchase","fields":{"revenue":49.90,"currency":"EUR","order_id":"A-1"}}`, entries(t, w, people.EventAdded)[0].After)
+	for want, fields := range map[string][]string{
+		"The name of the event is required":     {},
+		"The revenue is not a number":           {"key", "x", "revenue", "ten", "currency", "EUR"},
+		"The revenue is not a number; give it":  {"key", "x", "revenue", "007", "currency", "EUR"},
+		"The currency is required with":         {"key", "x", "revenue", "1"},
+		"The currency must be a currency code":  {"key", "x", "revenue", "1", "currency", "EURO"},
+		"The name of the event must not be lon": {"key", strings.Repeat("k", event.MaxKey+1)},
+		"The number of the order must not be l": {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
+	} {
+		got := b.Post(t, page, page, append([]string{"once", core.NewID(2, [6]byte{})}, fields...)...)
+		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
+		require.Contains(t, got.Body, want)
+	}
+	require.Equal(t, http.StatusNotFound, b.Post(t, page, list+"/un/known/event", "once", core.NewID(3, [6]byte{}), "key", "x").Status)
+}
+
+// A member blocks and unblocks a user for a reason.
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	page := list + "/anna/anna/block"
+	require.Equal(t, http.StatusUnprocessableEntity, b.Post(t, page, page).Status)
+	require.Equal(t, list+"/anna/anna?done=user-blocked", b.Post(t, page, page, "reason", "many fake friends").Header.Get("Location"))
+	require.Contains(t, b.Get(list+"/anna/anna").Body, "Blocked since")
+	require.Contains(t, b.Get(list).Body, "Blocked</span>")
+	got := b.Post(t, page, page, "reason", "again")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "This user is blocked already.")
+	require.Equal(t, list+"/anna/anna?done=user-unblocked", b.Post(t, page, list+"/anna/anna/unblock", "reason", "a mistake").Header.Get("Location"))
+	require.Contains(t, b.Post(t, page, list+"/anna/anna/unblock", "reason", "again").Body, "This user is not blocked.")
+	require.Equal(t, `{"reason":"many fake friends"}`, entries(t, w, people.UserBlocked)[0].After)
+	require.Equal(t, `{"reason":"a mistake"}`, entries(t, w, people.UserUnblocked)[0].After)
+	require.Len(t, entries(t, w, people.UserBlocked), 1)
+}
+
+// A member attributes a user, within the rules; the decision keeps the reason.
+func TestAttribute(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	identify(t, w, "cleo", "cleo")
+	identify(t, w, "dora", "dora", paid)
+	b := w.SignedIn(t, "owner@acme.example")
+	attribute := func(who, code, reason string) portaltest.Answer {
+		page := list + "/" + who + "/" + who + "/referrer"
+		return b.Post(t, page, page, "code", code, "reason", reason)
+	}
+	for want, in := range map[string][3]string{
+		"The reason is required":                         {"cleo", "ANNA10", ""},
+		"The code cannot refer this user. No user has":   {"cleo", "NOPE", "x"},
+		"The code cannot refer this user. The account p": {"dora", "ANNA10", "x"},
+		"The code cannot refer this user. The code belo": {"anna", "ANNA10", "x"},
+	} {
+		got := attribute(in[0], in[1], in[2])
+		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
+		require.Contains(t, got.Body, want)
+	}
+	_, decisions, err := w.Engine.Referrals.Decisions(t.Context(), "acme", "cleo", base.Page{Limit: 10})
+	require.NoError(t, err)
+	require.Zero(t, decisions, "nothing is recorded of what was refused")
+	require.Empty(t, entries(t, w, people.UserAttributed))
+	require.Equal(t, list+"/cleo/cleo?done=user-attributed", attribute("cleo", " anna10 ", "asked on the phone").Header.Get("Location"))
+	body := b.Get(list + "/cleo/cleo").Body
+	require.Contains(t, body, "a member, by hand")
+	require.Contains(t, body, "Reason: asked on the phone")
+	require.Contains(t, body, `href="/portal/t/acme/people/anna/anna"`)
+	require.Regexp(t, `^{"referralId":"[0-9a-f]{24}"}$`, entries(t, w, people.UserAttributed)[0].After)
+}
+
+// An export has all data; an erasure removes it, also from the audit log.
+func TestData(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	page := list + "/ben/ben/data"
+	require.Equal(t, http.StatusSeeOther, b.Post(t, page, list+"/ben/ben/block", "reason", "a secret of ben").Status)
+	got := b.Post(t, page, list+"/ben/ben/export")
+	require.Equal(t, `attachment; filename="user-acme-2023-11-14.json"`, got.Header.Get("Content-Disposition"))
+	var file struct {
+		User   string
+		Tables map[string][]any
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.Body), &file))
+	require.Equal(t, "ben", file.User)
+	require.Contains(t, file.Tables, "referral")
+	require.Contains(t, got.Body, "a secret of ben")
+	require.Len(t, entries(t, w, people.UserExported), 1)
+	require.Equal(t, http.StatusNotFound, b.Post(t, page, list+"/un/known/export").Status)
+	require.Len(t, entries(t, w, people.UserExported), 1)
+
+	got = b.Post(t, page, list+"/ben/ben/erase", "typed", "anna")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The text is not the id of this user")
+	require.Equal(t, list+"?done=user-erased", b.Post(t, page, list+"/ben/ben/erase", "typed", "ben", "refuse", "yes").Header.Get("Location"))
+	require.Equal(t, http.StatusNotFound, b.Get(list+"/ben/ben").Status)
+	require.Contains(t, b.Get(list+"/anna/anna").Body, "an erased user")
+	_, err := w.Engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: "ben", ID: "ben"}})
+	require.ErrorContains(t, err, "not to be tracked again")
+	for _, e := range entries(t, w, "") {
+		text := fmt.Sprint(e.Subject, e.Before, e.After, e.Account, e.User)
+		if strings.HasPrefix(string(e.Action), "user.") {
+			require.NotContains(t, text, "ben", e.Action)
+			require.NotContains(t, text, "secret", e.Action)
+		}
+	}
+	require.Equal(t, `{"doNotTrack":true}`, entries(t, w, people.UserErased)[0].After)
+}
+
+// counted counts the statements that read.
+type counted struct {
+	store.Reads
+	n *atomic.Int64
+}
+
+func (c counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	c.n.Add(1)
+	return c.Reads.QueryContext(ctx, query, args...)
+}
+
+func (c counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	c.n.Add(1)
+	return c.Reads.QueryRowContext(ctx, query, args...)
+}
+
+func (counted) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	panic("a page only reads")
+}
+
+// The number of statements of a page does not depend on how much it shows.
+func TestPages_NeedConstantStatements(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	n := new(atomic.Int64)
+	w.Engine.DB.Reads = store.NewReads(counted{w.Engine.DB.Reads, n})
+	statements := func(path string) int64 {
+		before := n.Load()
+		require.Equal(t, http.StatusOK, b.Get(path).Status)
+		return n.Load() - before
+	}
+	paths := []string{list, list + "?search=a", list + "/anna/anna"}
+	var few []int64
+	identify(t, w, "a0", "a0", by("ANNA10"), paid)
+	for _, path := range paths {
+		few = append(few, statements(path))
+	}
+	for i := range 20 {
+		id := fmt.Sprintf("a1%02d", i)
+		identify(t, w, core.AccountID(id), core.UserID(id), by("ANNA10"), paid)
+	}
+	for i, path := range paths {
+		require.Equal(t, few[i], statements(path), path)
+		t.Logf("%s: %d statements", path, few[i])
+	}
+}
