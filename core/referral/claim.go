@@ -73,8 +73,10 @@ type Claim struct {
 	// ShareMedium and ShareLink are the medium of the share link and the link itself,
 	// if the cookie has them.
 	ShareMedium, ShareLink string
-	// Reason is why the member chose the code, for SourceByHand.
-	Reason string
+	// Reason is why the member chose the code, for SourceByHand. Replaces is true if the
+	// code may replace the one that referred the account; see Referral.Replaceable.
+	Reason   string
+	Replaces bool
 }
 
 // Identity has the fields by which users are distinguished.
@@ -89,8 +91,10 @@ type Identity struct {
 type Rule string
 
 const (
-	// RuleFirstCode is the only rule that accepts a claim.
+	// RuleFirstCode accepts the first code of an account.
 	RuleFirstCode Rule = "first-code"
+	// RuleByHand accepts a code with which a member replaces another one.
+	RuleByHand Rule = "replaced-by-hand"
 	// RuleSameCode: the account was already referred by this code.
 	RuleSameCode Rule = "same-code-again"
 	// RuleAlreadyReferred: the account was already referred by another code.
@@ -121,8 +125,8 @@ type Verdict struct {
 	Rule  Rule
 }
 
-// Accepted reports whether the claim created a referral.
-func (v Verdict) Accepted() bool { return v.Rule == RuleFirstCode }
+// Accepted reports whether the claim created or replaced a referral.
+func (v Verdict) Accepted() bool { return v.Rule == RuleFirstCode || v.Rule == RuleByHand }
 
 // judge returns the rule that decides about a claim. It checks in this order: whether
 // the code exists, who owns it, whether the account can still be referred, and
@@ -143,7 +147,7 @@ func judge(s Standing, c Command, claim *Claim) Rule {
 		return RuleBlocked
 	case !s.unreferred() && strings.EqualFold(string(s.Code), string(claim.Code)):
 		return RuleSameCode
-	case !s.unreferred():
+	case !s.unreferred() && !claim.Replaces:
 		return RuleAlreadyReferred
 	case s.Closed():
 		return RuleClosed
@@ -151,6 +155,8 @@ func judge(s Standing, c Command, claim *Claim) Rule {
 		return RuleUnreferable
 	case claim.Source.Automatic() && !c.NewUser:
 		return RuleKnownUser
+	case !s.unreferred():
+		return RuleByHand
 	}
 	return RuleFirstCode
 }

@@ -5,6 +5,8 @@ func (r Rule) Explain() string {
 	switch r {
 	case RuleFirstCode:
 		return "This was the first code that counted, so its owner is the referrer."
+	case RuleByHand:
+		return "A member replaced the code that referred the account, before anything depended on it."
 	case RuleSameCode:
 		return "The account was already referred by this code."
 	case RuleAlreadyReferred:

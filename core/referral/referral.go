@@ -88,6 +88,18 @@ func initial(name string) string {
 	return name
 }
 
+// Replaceable reports whether a member may replace the code of a referral: nothing depends
+// on it yet. It has not converted or ended, no event has placed an order, and the account
+// has not paid.
+func (r Referral) Replaceable(s Standing) bool {
+	return r.State == InProgress && r.Attributed == 0 && r.Ended == 0 && s.FirstPaid == 0 && r.ReferrerReward == nil && r.ReferredReward == nil
+}
+
+// Replaced reports whether the referral has another referrer, code or program than before.
+func (r Referral) Replaced(before Referral) bool {
+	return r.Code != before.Code || r.Program != before.Program || r.Referrer.Account != before.Referrer.Account || r.Referrer.User != before.Referrer.User
+}
+
 // Filter selects referrals. An empty field matches all.
 type Filter struct {
 	ID              string
@@ -107,5 +119,5 @@ type Filter struct {
 // and the users' profiles, which have rows of their own.
 func (r Referral) Moved(before Referral) bool {
 	return r.State != before.State || r.Referred.User != before.Referred.User || r.Converted != before.Converted || r.Ended != before.Ended || r.Attributed != before.Attributed ||
-		r.Modified != before.Modified || !r.Moderation.same(before.Moderation)
+		r.Modified != before.Modified || r.Replaced(before) || !r.Moderation.same(before.Moderation)
 }

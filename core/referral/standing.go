@@ -81,8 +81,9 @@ func Decide(s Standing, c Command) (Standing, Outcome) {
 	for i := range c.Claims {
 		claim := &c.Claims[i]
 		rule := judge(s, c, claim)
-		out.Verdicts = append(out.Verdicts, Verdict{Claim: *claim, Rule: rule})
-		if rule == RuleFirstCode {
+		verdict := Verdict{Claim: *claim, Rule: rule}
+		out.Verdicts = append(out.Verdicts, verdict)
+		if verdict.Accepted() {
 			s.Referral, s.Code = InProgress, claim.Code
 			c.ByEvent = claim.ByEvent
 			out.Attributed = claim

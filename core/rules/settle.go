@@ -76,6 +76,10 @@ func (do *settlement) resolveClaims(s *state.State) {
 	for i := range do.command.Claims {
 		claim := &do.command.Claims[i]
 		do.claimFor(claim, referred)
+		if claim.Source == referral.SourceByHand && standing.Referral == referral.InProgress {
+			ref, _ := s.ReferralOf(do.account.ID)
+			claim.Replaces = ref.Replaceable(standing)
+		}
 		if claim.Fault != "" {
 			continue
 		}
@@ -117,6 +121,11 @@ func (do *settlement) resolveLate(s *state.State) {
 // record stores every verdict with the inputs of its rule.
 func (r *Rules) record(s *state.State, do settlement, before referral.Standing, outcome referral.Outcome) {
 	for _, v := range outcome.Verdicts {
+		before := before
+		if v.Rule == referral.RuleByHand {
+			// Its owner is not the referrer any more, by whom an erasure would find it.
+			before.Code = ""
+		}
 		s.Decisions.Add(wire.Decision{
 			ID: r.NewID(s.Now), Account: do.account.ID, User: do.user.ID,
 			Code: v.Claim.Code, Source: v.Claim.Source, Rule: v.Rule, Accepted: v.Accepted(),
@@ -169,7 +178,7 @@ func (r *Rules) advance(s *state.State, do settlement, ref *referral.Referral, d
 }
 
 // referral returns the new referral of an accepted claim, or the account's existing
-// one, or nil.
+// one, or nil. One that replaces another has its id.
 func (r *Rules) referral(s *state.State, do settlement, accepted *referral.Claim) *referral.Referral {
 	switch {
 	case do.account.Standing.Referral == referral.None:
@@ -177,9 +186,14 @@ func (r *Rules) referral(s *state.State, do settlement, accepted *referral.Claim
 	case accepted == nil:
 		return referralOf(s, do.account.ID)
 	}
+	id := r.NewID(s.Now)
+	if accepted.Replaces {
+		replaced, _ := s.ReferralOf(do.account.ID)
+		id = replaced.ID
+	}
 	code, _ := s.Code(accepted.Code)
 	return &referral.Referral{
-		ID: r.NewID(s.Now), Program: code.Program, State: referral.InProgress, Code: code.Code,
+		ID: id, Program: code.Program, State: referral.InProgress, Code: code.Code,
 		Referrer: accepted.Owner, Referred: referral.Identity{Account: do.account.ID, User: do.user.ID, Email: do.user.Email},
 		ShareMedium: accepted.ShareMedium, ShareLink: accepted.ShareLink, Started: s.Now,
 	}

@@ -415,7 +415,11 @@ func (s *State) ReferralOf(account core.AccountID) (r referral.Referral, ok bool
 func (s *State) PutReferral(r referral.Referral) {
 	r.Modified = s.Now
 	r.Moderation = r.Moderation.Stored(r.Started)
-	if !s.Referrals.Has(r.ID) {
+	before, known := referral.Referral{}, s.Referrals.Has(r.ID)
+	if known {
+		before, _ = s.Referrals.Get(r.ID)
+	}
+	if !known || Who(before.Referrer) != Who(r.Referrer) {
 		s.Referred.Put(r.Referred.Account, r.ID)
 		recent, _ := s.Recent.Get(Who(r.Referrer))
 		s.Recent.Put(Who(r.Referrer), append([]string{r.ID}, recent[:min(len(recent), MaxRecent-1)]...))

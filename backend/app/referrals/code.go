@@ -81,7 +81,7 @@ func (cs *Codes) AttributeByHand(ctx context.Context, tenant core.TenantAlias, c
 		if err != nil {
 			return err
 		}
-		if rule != referral.RuleFirstCode {
+		if !(referral.Verdict{Rule: rule}).Accepted() {
 			return core.Invalid("code", "cannot refer this user. "+rule.Explain())
 		}
 		ref, _ := s.ReferralOf(who.Account)

@@ -22,6 +22,8 @@ type change struct {
 	// Kinds are the kinds of rewards, Events the events that convert a referral.
 	Kinds  []frame.Option
 	Events []string
+	// Replaceable is true if a member may replace the referrer.
+	Replaceable bool
 	// Typed is what the visitor must type before an erasure.
 	Typed string
 	// MayExport and MayErase are what the caller may do.
@@ -41,6 +43,9 @@ func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operat
 	data := change{
 		Form: f, UserInfo: p.UserInfo, Name: userName(p.UserInfo), Path: pathOf(v), Once: f.Value("once"), Typed: string(p.User.ID),
 		MayExport: v.Caller.Role.Permits(people.RunExports), MayErase: v.Caller.Role.Permits(people.EraseUsers),
+	}
+	if ref := p.ReferredBy.Referral; ref != nil {
+		data.Replaceable = ref.Replaceable(p.Account.Standing)
 	}
 	if data.Once == "" {
 		data.Once = v.Engine.NewID()

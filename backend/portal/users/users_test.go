@@ -379,6 +379,51 @@ func TestAttribute(t *testing.T) {
 	require.Regexp(t, `^{"referralId":"[0-9a-f]{24}"}$`, entries(t, w, people.UserAttributed)[0].After)
 }
 
+// A member replaces the referrer while nothing depends on the referral, and not later. What
+// is kept names neither of two referrers once that one is erased.
+func TestAttribute_Replaces(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	identify(t, w, "carl", "carl", named("Carl", "Clever"), owns("CARL10"))
+	identify(t, w, "dora", "dora", owns("DORA10"), by("CARL10"), paid)
+	b := w.SignedIn(t, "owner@acme.example")
+	attribute := func(who, code string) portaltest.Answer {
+		page := list + "/" + who + "/" + who + "/referrer"
+		return b.Post(t, page, page, "code", code, "reason", "because")
+	}
+	before, err := w.Engine.Users.ByID(t.Context(), "acme", "ben", "ben")
+	require.NoError(t, err)
+	identify(t, w, "ben", "ben", by("DORA10")) // too late; the decision has the code ANNA10
+	w.Pass(core.Minute)
+	require.Equal(t, list+"/ben/ben?done=user-attributed", attribute("ben", "CARL10").Header.Get("Location"))
+	after, err := w.Engine.Users.ByID(t.Context(), "acme", "ben", "ben")
+	require.NoError(t, err)
+	was, is := before.ReferredBy.Referral, after.ReferredBy.Referral
+	require.Equal(t, was.ID, is.ID)
+	require.Equal(t, []any{core.ReferralCode("CARL10"), core.AccountID("carl"), was.Started + core.Minute}, []any{is.Code, is.Referrer.Account, is.Started})
+	require.Equal(t, core.ReferralCode("CARL10"), after.Account.Standing.Code)
+	require.Contains(t, b.Get(list+"/ben/ben").Body, "A member replaced the code that referred the account")
+	require.NotContains(t, b.Get(list+"/anna/anna").Body, "Ben Bauer")
+	require.Contains(t, b.Get(list+"/carl/carl").Body, "Ben Bauer")
+	require.Contains(t, attribute("ben", "CARL10").Body, "The account was already referred by this code.")
+	require.Contains(t, attribute("ben", "DORA10").Header.Get("Location"), "user-attributed")
+	require.Contains(t, attribute("dora", "ANNA10").Body, "already referred by another code", "it has converted")
+	require.Contains(t, attribute("ben", "ANNA10").Header.Get("Location"), "user-attributed")
+	for _, gone := range []string{"anna", "carl", "dora"} {
+		require.Equal(t, http.StatusSeeOther, b.Post(t, list, list+"/"+gone+"/"+gone+"/erase", "typed", gone).Status)
+		for _, code := range []string{strings.ToUpper(gone) + "10", "because"} {
+			var n int
+			require.NoError(t, w.Engine.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM decision WHERE tenant = 'acme' AND account_id = 'ben' AND code || inputs LIKE ?`, "%"+code+"%").Scan(&n))
+			if code != "because" || gone == "dora" {
+				require.Zero(t, n, "%s of %s", code, gone)
+			}
+		}
+	}
+	// The friend of an erased referrer still converts.
+	identify(t, w, "ben", "ben", paid)
+	require.Contains(t, b.Get(list+"/ben/ben").Body, "Converted")
+}
+
 // An export has all data; an erasure removes it, also from the audit log.
 func TestData(t *testing.T) {
 	t.Parallel()

@@ -199,6 +199,19 @@ func (s signals) Scan(value any) error {
 	return nil
 }
 
+// Replace changes the program, the code, the referrer, the share and the start of a
+// referral. Earlier decisions about the account forget the code that it had, since an
+// erasure of that code's owner would not find them any more.
+func Replace(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r referral.Referral) error {
+	err := tx.Exec(ctx, "replace referral", `UPDATE referral SET program = ?, code = ?, referrer_account_id = ?, referrer_user_id = ?, share_medium = ?, share_link = ?, started_at = ?
+		WHERE tenant = ? AND id = ?`, string(r.Program), string(r.Code), string(r.Referrer.Account), string(r.Referrer.User), r.ShareMedium, r.ShareLink, int64(r.Started), string(tenant), r.ID)
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "forget replaced code", `UPDATE decision SET inputs = json_set(inputs, '$.referralCode', null) WHERE tenant = ? AND account_id = ?`,
+		string(tenant), string(r.Referred.Account))
+}
+
 // AppendRow adds a referral to the rows of Put.
 func AppendRow(t *store.Tuples, r referral.Referral) {
 	m := r.Moderation
@@ -218,7 +231,7 @@ func AppendRow(t *store.Tuples, r referral.Referral) {
 func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, referral.SideApproved) }
 
 // Put stores referrals. AppendRow adds its rows. It does not change the program, the
-// first code, the referrer, the share and the start of a referral that exists.
+// code, the referrer, the share and the start of a referral that exists; Replace does.
 var Put = &store.Put{
 	Table: "referral", Columns: store.Columns(`id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
 		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,

@@ -140,7 +140,13 @@ func (u *Unit) saveReferrals(ctx context.Context) error {
 	changed := slices.DeleteFunc(changedRows(&u.Referrals), func(r *state.Row[referral.Referral]) bool {
 		return r.Stored && !r.Now.Moved(r.Before)
 	})
-	return putAll(ctx, u, referraldb.Put, changed, func(t *store.Tuples, r *state.Row[referral.Referral]) { referraldb.AppendRow(t, r.Now) })
+	err := putAll(ctx, u, referraldb.Put, changed, func(t *store.Tuples, r *state.Row[referral.Referral]) { referraldb.AppendRow(t, r.Now) })
+	for _, r := range changed {
+		if err == nil && r.Stored && r.Now.Replaced(r.Before) {
+			err = referraldb.Replace(ctx, u.tx, u.Tenant, r.Now)
+		}
+	}
+	return err
 }
 
 // saveRewards stores rewards and the entries of their ledger.
