@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 
@@ -25,6 +26,8 @@ func (a *API) userRoutes() routes {
 		known + "/pii":            {"GET": a.keyedUser(a.user)},
 		known + "/block":          {"POST": a.keyedUser(a.block)},
 		known + "/unblock":        {"POST": a.keyedUser(a.unblock)},
+		known + "/referrer":       {"POST": a.keyedUser(a.attributeByHand)},
+		known + "/export":         {"GET": a.keyedUser(a.exportUser)},
 	}
 }
 
@@ -255,6 +258,42 @@ func (a *API) block(c *call) ([]byte, error) {
 // unblock handles POST of /unblock. The request has no body.
 func (a *API) unblock(c *call) ([]byte, error) {
 	return wire.Empty(), a.Engine.Users.Unblock(c.Context(), c.tenant, c.account, c.user)
+}
+
+// attributeByHand handles POST of /referrer.
+func (a *API) attributeByHand(c *call) ([]byte, error) {
+	in, err := decode(c, wire.ParseByHand)
+	if err != nil {
+		return nil, err
+	}
+	who := referral.Identity{Account: c.account, User: c.user}
+	made := ""
+	err = a.Engine.Codes.AttributeByHand(c.Context(), c.tenant, in.Code, who, in.Reason, func(r referral.Referral) { made = r.ID })
+	if err != nil {
+		return nil, err
+	}
+	return encode(wire.Referral)(a.Engine.Referrals.ByID(c.Context(), c.tenant, made))
+}
+
+// exportUser handles GET of /export.
+func (a *API) exportUser(c *call) ([]byte, error) {
+	var out exported
+	err := a.Engine.Users.WritePersonal(c.Context(), c.tenant, c.account, c.user, &out)
+	return out.Bytes(), err
+}
+
+// maxExport is the most bytes of an export of a user in an answer.
+const maxExport = 64 << 20
+
+// exported is an export of a user in memory.
+type exported struct{ bytes.Buffer }
+
+// Write adds a part, unless the export becomes too large.
+func (e *exported) Write(b []byte) (int, error) {
+	if e.Len()+len(b) > maxExport {
+		return 0, &core.Error{Code: core.CodeTooLarge, Message: "the data of this user is larger than 64 MB; let the operator run: kith user export"}
+	}
+	return e.Buffer.Write(b)
 }
 
 // wantedFields reads the query parameters that name the keys of the answer.

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/people"
 	"kith/core/referral"
 )
 
@@ -162,6 +163,37 @@ func parseModeration(at string, v *fastjson.Value) (m referral.Moderation, err e
 		err = core.Invalid(at+".action", "is required")
 	}
 	return m, err
+}
+
+// ByHand is an attribution by hand.
+type ByHand struct {
+	Code   core.ReferralCode
+	Reason string
+}
+
+// ParseByHand parses the body that attributes a user by hand: {code, reason}.
+func ParseByHand(body []byte) (b ByHand, err error) {
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "code":
+			return take(func(code **core.ReferralCode, key string, v *fastjson.Value) bool {
+				return parsed(r, key, v, code, core.ParseReferralCode)
+			}, &b.Code, key, v)
+		case "reason":
+			return take(func(reason **string, key string, v *fastjson.Value) bool {
+				return parsed(r, key, v, reason, people.ParseReason)
+			}, &b.Reason, key, v)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+	case b.Code == "":
+		err = core.Invalid("code", "is required")
+	case b.Reason == "":
+		_, err = people.ParseReason("reason", "")
+	}
+	return b, err
 }
 
 // Decision is a stored verdict about a claim. It explains why a user was or was not

@@ -339,10 +339,10 @@ func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Ide
 	})
 }
 
-// Export writes all data about a user; see users.WritePersonal.
+// Export writes all data about a user; see users.Users.WritePersonal.
 func (us *Users) Export(ctx context.Context, c people.Caller, who referral.Identity, to io.Writer) error {
 	return us.base.Act(ctx, c, people.RunExports, about(who, people.UserExported, nil), func(ctx context.Context, _ *base.Change) error {
-		return users.WritePersonal(ctx, us.base.DB, c.Tenant, who.Account, who.User, us.base.Now(), to)
+		return us.api.Users.WritePersonal(ctx, c.Tenant, who.Account, who.User, to)
 	})
 }
 

@@ -14,6 +14,11 @@ import (
 	"kith/core/rules"
 )
 
+// WritePersonal writes all data about a user; see the function WritePersonal.
+func (us *Users) WritePersonal(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, to io.Writer) error {
+	return WritePersonal(ctx, us.DB, tenant, account, user, us.Now(), to)
+}
+
 // WritePersonal writes all data about a user, as of one point in time, as a JSON document: the
 // rows about the user, by table and column. Rows about the whole account are included;
 // columns about other people are not. The contents of uploaded files are not included.
