@@ -1,0 +1,153 @@
+// Scenarios of the section Imports and exports of the portal: a file is imported and its
+// rejected row corrected, progress survives a reload, and files are exported.
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+const folder = mkdtempSync(join(tmpdir(), 'kith-files-'));
+const section = '/portal/t/demo/files';
+
+/** Opens a page of the section as the owner of the demo tenant. */
+async function open({ visitor, errors, portal, email, password }, path = section, options = {}) {
+  const page = await visitor(options);
+  page.on('console', (message) => {
+    // Chromium reports the status of a page too.
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(portal + '/portal/signin?next=' + encodeURIComponent(path));
+  await page.getByLabel('Mail address').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL('**' + path);
+  return page;
+}
+
+/** Writes a file of users, of whom those in wrong have no mail address, and returns its path. */
+function users(name, count, wrong = []) {
+  const rows = ['accountId,id,firstName,email'];
+  for (let i = 1; i <= count; i++) rows.push(`${name}-${i},${name}-${i},Ada,${wrong.includes(i) ? 'ada at example' : `${name}${i}@example.com`}`);
+  const path = join(folder, name + '.csv');
+  writeFileSync(path, rows.join('\n') + '\n');
+  return path;
+}
+
+/** Chooses a file and sends it. */
+async function send(page, path, kind = 'Users') {
+  await page.getByLabel(kind, { exact: true }).check();
+  await page.getByLabel('File', { exact: true }).setInputFiles(path);
+  await page.getByRole('button', { name: 'Upload and check' }).click();
+  await page.getByRole('heading', { name: 'Check the file' }).waitFor();
+}
+
+/** A person imports users, understands a rejected row, corrects it and imports it. */
+export async function rejectedRow(world) {
+  const { assert } = world;
+  const page = await open(world);
+  await page.getByRole('link', { name: 'Import a file', exact: true }).click();
+  // The sample says which columns there are.
+  const [sample] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Sample file of Users' }).click()]);
+  assert.match(readFileSync(await sample.path(), 'utf8'), /^accountId,id,firstName,/);
+  // A workbook is refused with a way out.
+  const book = join(folder, 'book.xlsx');
+  writeFileSync(book, 'PK\x03\x04' + 'x'.repeat(100));
+  await page.getByLabel('File', { exact: true }).setInputFiles(book);
+  await page.getByRole('button', { name: 'Upload and check' }).click();
+  await page.getByRole('alert').getByText('in Excel choose "Save as" and "CSV UTF-8"').waitFor();
+
+  await send(page, users('shop', 1200, [7, 800]));
+  await page.getByRole('heading', { name: '2 rows of 1,200 have problems' }).waitFor();
+  const row = page.getByRole('row').filter({ hasText: 'ada at example' }).first();
+  assert.deepEqual(await row.getByRole('cell').allInnerTexts(), ['7', 'email', 'ada at example', 'must be an e-mail address; give one such as name@example.com, or leave it out']);
+  await page.getByRole('button', { name: 'Import 1,198 rows and leave 2 out' }).click();
+  await page.getByRole('heading', { name: '1,198 rows imported, 2 rejected' }).waitFor();
+
+  const [rejected] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the rejected rows' }).click()]);
+  const text = readFileSync(await rejected.path(), 'utf8');
+  assert.match(text, /^accountId,id,firstName,email,kithProblem\nshop-7,shop-7,Ada,ada at example,"column email: must be/);
+  const corrected = join(folder, 'corrected.csv');
+  writeFileSync(corrected, text.replaceAll('ada at example', 'ada@example.com'));
+  await page.getByRole('link', { name: 'Choose the corrected file' }).click();
+  await send(page, corrected);
+  await page.getByRole('heading', { name: '2 rows, and no problems' }).waitFor();
+  await page.getByRole('button', { name: 'Import 2 rows', exact: true }).click();
+  await page.getByRole('heading', { name: '2 rows imported', exact: true }).waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Imports and exports' }).click();
+  await page.getByRole('row').filter({ hasText: 'corrected.csv' }).getByText('Done', { exact: true }).waitFor();
+}
+
+/** The progress of an import survives a reload, and the import can be stopped. */
+export async function progress(world) {
+  const { assert, eventually } = world;
+  const page = await open(world, section + '/import');
+  // The file is sent in pieces of 4 MiB. One fails, and is sent again.
+  let pieces = 0;
+  await page.route('**/files/pieces', (route) => (++pieces === 2 ? route.abort() : route.continue()));
+  await send(page, users('many', 300_000));
+  assert.ok(pieces >= 4, pieces + ' pieces');
+  await page.getByRole('heading', { name: '300,000 rows, and no problems' }).waitFor();
+  await page.getByRole('button', { name: 'Import 300,000 rows' }).click();
+  const rows = async () => Number((await page.locator('#progress [role=status] strong').innerText()).replaceAll(',', ''));
+  await eventually(async () => assert.ok((await rows()) > 0));
+  await page.getByText(/rows a second, about .* left/).waitFor();
+  const before = await rows();
+  await page.reload();
+  assert.ok((await rows()) >= before, 'progress survives a reload');
+  await eventually(async () => assert.ok((await rows()) > before, 'progress goes on by itself'));
+  // Another visitor sees the same, without scripts.
+  const other = await open(world, new URL(page.url()).pathname, { javaScriptEnabled: false });
+  assert.match(await other.locator('#progress').innerText(), /of 300,000 rows, \d+ %/);
+  await page.getByText('Stop the import').click();
+  await page.getByRole('button', { name: 'Yes, stop it' }).click();
+  await page.getByText('The import is stopped').waitFor();
+  assert.equal(await page.getByRole('row').filter({ hasText: 'many.csv' }).count(), 0);
+}
+
+/** A small file is imported and a list exported without scripts. */
+export async function withoutScripts(world) {
+  const { assert } = world;
+  const page = await open(world, section + '/import', { javaScriptEnabled: false });
+  await send(page, users('plain', 5, [2]));
+  await page.getByRole('button', { name: 'Import 4 rows and leave 1 out' }).click();
+  await page.getByRole('heading', { name: '4 rows imported, 1 rejected' }).waitFor();
+  await page.goto(world.portal + section + '/export');
+  await page.getByRole('link', { name: /^Users All users/ }).click();
+  await page.getByRole('button', { name: 'Start the export' }).click();
+  await page.getByText('It took').waitFor();
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the CSV file' }).click()]);
+  assert.match(readFileSync(await file.path(), 'utf8'), /plain-5,plain-5,plain5@example\.com/);
+}
+
+/**
+ * Each page in light and dark, wide and on a phone: axe finds nothing serious, and nothing is
+ * cut off at the side.
+ */
+export async function looks(world) {
+  const { assert } = world;
+  const first = await open(world, section + '/import');
+  await send(first, users('looks', 3, [2]));
+  const check = new URL(first.url()).pathname + new URL(first.url()).search;
+  await first.getByRole('button', { name: /^Import 2 rows/ }).click();
+  await first.getByRole('heading', { name: '2 rows imported, 1 rejected' }).waitFor();
+  const job = new URL(first.url()).pathname;
+  const pages = {
+    history: section, 'history-empty': '/portal/t/test_demo/files', import: section + '/import', check, job, exports: section + '/export',
+    export: section + '/export/REWARD', sftp: section + '/sftp',
+  };
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1280, 360]) {
+      const page = await open(world, section, { colorScheme, viewport: { width, height: 800 } });
+      for (const [name, path] of Object.entries(pages)) {
+        const where = `${name}, ${colorScheme}, ${width} px`;
+        await page.goto(world.portal + path);
+        if (world.shots) await page.screenshot({ path: `${world.shots}/files-${name}-${colorScheme}-${width}.png`, fullPage: true });
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.equal(wide, 0, where + ': cut off at the side');
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+        const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
+        assert.deepEqual(serious.map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; ')), [], where);
+      }
+    }
+  }
+}
