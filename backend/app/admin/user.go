@@ -272,7 +272,8 @@ func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Id
 type NewEvent struct {
 	// Once is the idempotency key, so that sending a form twice adds the event once.
 	Once string
-	// Key is the name of the event, such as purchase. The rest may be empty.
+	// Key is the name of the event, such as purchase. The rest may be empty; Currency counts
+	// with a revenue only.
 	Key, Revenue, Currency, Order string
 }
 
@@ -287,15 +288,11 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 		if d, ok := conversion.ParseDecimal(revenue); !ok || d.Negative() {
 			errs = append(errs, core.Invalid("revenue", "is not a number; give it like 49.90"))
 		}
-		fields["revenue"] = json.Number(revenue)
-	}
-	if currency := strings.ToUpper(strings.TrimSpace(n.Currency)); currency != "" {
-		if _, err := reward.ParseCurrency("currency", currency); err != nil {
+		currency, err := reward.ParseCurrency("currency", strings.ToUpper(strings.TrimSpace(n.Currency)))
+		if err != nil {
 			errs = append(errs, err)
 		}
-		fields["currency"] = currency
-	} else if n.Revenue != "" {
-		errs = append(errs, core.Invalid("currency", "is required with a revenue; give a code such as EUR"))
+		fields["revenue"], fields["currency"] = json.Number(revenue), currency
 	}
 	if order := strings.TrimSpace(n.Order); order != "" {
 		fields["order_id"] = order
@@ -318,6 +315,14 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	return call, err
 }
 
+// revenue returns the revenue with its currency, or "".
+func (n NewEvent) revenue() string {
+	if strings.TrimSpace(n.Revenue) == "" {
+		return ""
+	}
+	return n.Revenue + " " + strings.ToUpper(n.Currency)
+}
+
 // AddEvent logs an event of a user, as the shop's server does. A repeated call is a
 // conflict and adds nothing.
 func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Identity, n NewEvent) error {
@@ -327,9 +332,10 @@ func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Ide
 			return err
 		}
 		entry.After = struct {
-			Key    string          `json:"key"`
-			Fields json.RawMessage `json:"fields"`
-		}{call.Events[0].Key, json.RawMessage(call.Events[0].Fields)}
+			Key     string `json:"event"`
+			Revenue string `json:"revenue,omitempty"`
+			Order   string `json:"order,omitempty"`
+		}{call.Events[0].Key, n.revenue(), n.Order}
 		tenant, err := tenantdb.Find(ctx, us.base.DB.Reads, c.Tenant)
 		if err != nil {
 			return err

@@ -309,15 +309,15 @@ func TestEvent(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{calls, trusted})
 	require.Contains(t, text, `"revenue":49.90`)
 	require.Len(t, entries(t, w, people.EventAdded), 1)
-	require.JSONEq(t, `{"key":"purchase","fields":{"revenue":49.90,"currency":"EUR","order_id":"A-1"}}`, entries(t, w, people.EventAdded)[0].After)
+	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, entries(t, w, people.EventAdded)[0].After)
 	for want, fields := range map[string][]string{
-		"The name of the event is required":     {},
-		"The revenue is not a number":           {"key", "x", "revenue", "ten", "currency", "EUR"},
-		"The revenue is not a number; give it":  {"key", "x", "revenue", "007", "currency", "EUR"},
-		"The currency is required with":         {"key", "x", "revenue", "1"},
-		"The currency must be a currency code":  {"key", "x", "revenue", "1", "currency", "EURO"},
-		"The name of the event must not be lon": {"key", strings.Repeat("k", event.MaxKey+1)},
-		"The number of the order must not be l": {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
+		"The name of the event is required":       {},
+		"The revenue is not a number":             {"key", "x", "revenue", "ten", "currency", "EUR"},
+		"The revenue is not a number; give it":    {"key", "x", "revenue", "007", "currency", "EUR"},
+		"The currency must be a currency code":    {"key", "x", "revenue", "1", "currency", "EURO"},
+		"The currency must be a currency code of": {"key", "x", "revenue", "1"},
+		"The name of the event must not be lon":   {"key", strings.Repeat("k", event.MaxKey+1)},
+		"The number of the order must not be l":   {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
 	} {
 		got := b.Post(t, page, page, append([]string{"once", core.NewID(2, [6]byte{})}, fields...)...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
