@@ -421,3 +421,15 @@ func randomPlan(r *rand.Rand, since core.Time) Plan {
 	}
 	return p
 }
+
+func TestCondition_Words(t *testing.T) {
+	for text, want := range map[string]string{
+		"revenue >= 50": "revenue is at least 50", "revenue <= 50.00": "revenue is at most 50.00", "n > 1": "n is more than 1", "n < 1": "n is less than 1",
+		"currency = USD": "currency is USD", "plan != free": "plan is not free", "plan in (pro, team)": "plan is pro or team", "plan not in (a, \"b, c\")": "plan is not a or \"b, c\"",
+	} {
+		c, err := ParseCondition("", text)
+		if got := c.Words(); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}

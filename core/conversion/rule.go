@@ -209,6 +209,19 @@ func quoted(value string) string {
 	return value
 }
 
+// Words returns the condition as a clause for people: "revenue is at least 50".
+func (c Condition) Words() string {
+	values := make([]string, len(c.Values))
+	for i, v := range c.Values {
+		values[i] = quoted(v)
+	}
+	verb := map[Operator]string{
+		Equal: " is ", NotEqual: " is not ", Less: " is less than ", LessOrEqual: " is at most ", More: " is more than ", MoreOrEqual: " is at least ",
+		In: " is ", NotIn: " is not ",
+	}[c.Operator]
+	return c.Field + verb + strings.Join(values, " or ")
+}
+
 // Holds reports whether the condition holds for a field with these values: several for
 // an array, none for a missing field. An array meets Equal and In if one of its values
 // does, and NotEqual and NotIn if none is equal.

@@ -7,45 +7,63 @@ import (
 	"kith/core"
 )
 
-// ParseAmount returns an amount that a person wrote, such as 12.50, in its smallest unit:
-// in minor units of the currency, in hundredths of a percent if the unit is UnitPercent, and
-// else as a whole number. The error is about field.
-func ParseAmount(field, text, unit, currency string) (int64, error) {
-	digits := 0
-	example := "12"
-	switch {
-	case unit == UnitPercent:
-		digits, example = 2, "12.5"
-	case unit == UnitCents && currency != "":
-		if digits = MinorDigits(currency); digits > 0 {
-			example = "12." + strings.Repeat("5", digits)
-		}
+// MoneyIn returns the currency of amounts in a unit, whose minor units they count: the
+// currency of the offer, or the one that the unit names, as in CASH/USD. It is empty for
+// amounts that are no money.
+func MoneyIn(unit, currency string) string {
+	if _, named, found := strings.Cut(unit, "/"); found {
+		return named
 	}
-	text = strings.TrimSpace(text)
-	whole, fraction, pointed := strings.Cut(text, ".")
-	switch {
-	case text == "":
-		return 0, core.Invalid(field, "is required; give it like "+example)
-	case len(text) > 20 || !isDigits(whole) || pointed && !isDigits(fraction):
-		return 0, core.Invalid(field, "is not a number; give it like "+example)
-	case len(fraction) > digits:
-		return 0, core.Invalid(field, "has too many decimals; give it like "+example)
+	if unit == UnitCents {
+		return currency
 	}
-	value, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
-	if err == nil && value == 0 {
-		return 0, core.Invalid(field, "must be more than 0")
-	}
-	if err != nil || value > MaxValue {
-		return 0, core.Invalid(field, "is too large; give less")
-	}
-	return value, nil
+	return ""
 }
 
-func isDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
+// ParseAmount returns the amount that a person has entered as a decimal number such as
+// 12.50, in minor units of a currency, or an error about field. Without a currency it is a
+// whole number. Pretty writes such numbers with NumberUnformatted.
+func ParseAmount(field, s, currency string) (int64, error) {
+	if currency == "" {
+		return parseDecimal(field, s, 0, "a number without currency has no decimals")
 	}
-	return s != ""
+	digits := MinorDigits(currency)
+	return parseDecimal(field, s, digits, "amounts in "+currency+" have "+strconv.Itoa(digits)+" decimals")
+}
+
+// ParseValue returns the value that a person has entered for a reward, which must be more
+// than 0, in the smallest unit: in minor units of the currency, in hundredths of a percent
+// if the unit is UnitPercent, and else as a whole number. The error is about field.
+func ParseValue(field, s, unit, currency string) (n int64, err error) {
+	s = strings.TrimSpace(s)
+	if unit == UnitPercent {
+		n, err = parseDecimal(field, s, 2, "a percentage has 2 decimals")
+	} else {
+		n, err = ParseAmount(field, s, MoneyIn(unit, currency))
+	}
+	if err == nil && n == 0 {
+		err = core.Invalid(field, "must be more than 0")
+	}
+	return n, err
+}
+
+// parseDecimal returns a number with at most digits decimals, multiplied so that it has
+// none. of says how many it may have.
+func parseDecimal(field, s string, digits int, of string) (int64, error) {
+	example := "10"
+	if digits > 0 {
+		example += "." + strings.Repeat("0", digits)
+	}
+	whole, fraction, pointed := strings.Cut(s, ".")
+	if whole == "" || len(whole) > 15 || pointed && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return 0, core.Invalid(field, "must be an amount such as "+example+", without separators of thousands")
+	}
+	if len(fraction) > digits {
+		return 0, core.Invalid(field, "must be an amount such as "+example+": "+of)
+	}
+	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", digits-len(fraction)), 10, 64)
+	if err != nil || n > MaxValue {
+		return 0, core.Invalid(field, "must be at most "+grouped(MaxValue, digits, false))
+	}
+	return n, nil
 }

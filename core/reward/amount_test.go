@@ -4,36 +4,59 @@ import "testing"
 
 func TestParseAmount(t *testing.T) {
 	for _, c := range []struct {
+		text, currency string
+		want           int64
+		ok             bool
+	}{
+		{"10", "USD", 1000, true}, {"10.5", "USD", 1050, true}, {"10.50", "USD", 1050, true}, {"0.05", "EUR", 5, true}, {"007", "USD", 700, true},
+		{"1500", "JPY", 1500, true}, {"1.234", "KWD", 1234, true}, {"1.2", "KWD", 1200, true}, {"5", "", 5, true}, {"0", "USD", 0, true},
+		{"10000000000.00", "USD", MaxValue, true}, {"10000000000.01", "USD", 0, false}, {"1000000000001", "", 0, false},
+		{"999999999999999", "KWD", 0, false}, {"1000000000000000", "USD", 0, false},
+		{"", "USD", 0, false}, {".", "USD", 0, false}, {".5", "USD", 0, false}, {"5.", "USD", 0, false}, {"10.505", "USD", 0, false}, {"1.5", "JPY", 0, false},
+		{"1.5", "", 0, false}, {"12,50", "USD", 0, false}, {"1,000.00", "USD", 0, false}, {"-5", "USD", 0, false}, {"+5", "USD", 0, false}, {"1e3", "USD", 0, false},
+		{"$5", "USD", 0, false}, {"5 ", "USD", 0, false}, {"1.2.3", "USD", 0, false}, {"٣", "USD", 0, false},
+	} {
+		got, err := ParseAmount("credit", c.text, c.currency)
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q in %q is %d, %v; want %d, %v", c.text, c.currency, got, err, c.want, c.ok)
+		}
+		if err != nil {
+			continue
+		}
+		unit := UnitCents
+		if c.currency == "" {
+			unit = "POINT"
+		}
+		if back, err := ParseAmount("", Pretty(got, unit, c.currency, NumberUnformatted), c.currency); err != nil || back != got {
+			t.Errorf("%q is written and read as %d, %v", c.text, back, err)
+		}
+	}
+	_, err := ParseAmount("credit", "10.505", "USD")
+	if want := "credit: must be an amount such as 10.00: amounts in USD have 2 decimals"; err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestMoneyIn(t *testing.T) {
+	for _, c := range [][3]string{{"CENTS", "EUR", "EUR"}, {"CENTS", "", ""}, {"CASH/USD", "", "USD"}, {"POINT", "USD", ""}, {"%", "USD", ""}} {
+		if got := MoneyIn(c[0], c[1]); got != c[2] {
+			t.Errorf("%s %s: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestParseValue(t *testing.T) {
+	for _, c := range []struct {
 		text, unit, currency string
 		want                 int64
 		err                  string
 	}{
-		{"12.50", UnitCents, "EUR", 1250, ""},
-		{" 12.5 ", UnitCents, "EUR", 1250, ""},
-		{"12", UnitCents, "EUR", 1200, ""},
-		{"0.01", UnitCents, "EUR", 1, ""},
-		{"1200", UnitCents, "JPY", 1200, ""},
-		{"1.234", UnitCents, "KWD", 1234, ""},
-		{"12.34", UnitPercent, "", 1234, ""},
-		{"7", "POINTS", "", 7, ""},
-		{"7", UnitCents, "", 7, ""},
-		{"10000000000.00", UnitCents, "USD", MaxValue, ""},
-		{"", UnitCents, "EUR", 0, "amount: is required; give it like 12.55"},
-		{"", "POINTS", "", 0, "amount: is required; give it like 12"},
-		{"1,5", UnitCents, "EUR", 0, "amount: is not a number; give it like 12.55"},
-		{"-1", UnitCents, "EUR", 0, "amount: is not a number; give it like 12.55"},
-		{"1.", UnitCents, "EUR", 0, "amount: is not a number; give it like 12.55"},
-		{".5", UnitCents, "EUR", 0, "amount: is not a number; give it like 12.55"},
-		{"1e3", UnitCents, "EUR", 0, "amount: is not a number; give it like 12.55"},
-		{"111111111111111111111", UnitCents, "EUR", 0, "amount: is not a number; give it like 12.55"},
+		{" 12.5 ", UnitCents, "EUR", 1250, ""}, {"1200", UnitCents, "JPY", 1200, ""}, {"12.34", UnitPercent, "", 1234, ""}, {"7", "POINTS", "", 7, ""},
+		{"", UnitCents, "EUR", 0, "amount: must be an amount such as 10.00, without separators of thousands"},
 		{"0.00", UnitCents, "EUR", 0, "amount: must be more than 0"},
-		{"1.005", UnitCents, "EUR", 0, "amount: has too many decimals; give it like 12.55"},
-		{"1.5", UnitCents, "JPY", 0, "amount: has too many decimals; give it like 12"},
-		{"12.345", UnitPercent, "", 0, "amount: has too many decimals; give it like 12.5"},
-		{"10000000000.01", UnitCents, "USD", 0, "amount: is too large; give less"},
-		{"99999999999999999999", UnitCents, "", 0, "amount: is too large; give less"},
+		{"12.345", UnitPercent, "", 0, "amount: must be an amount such as 10.00: a percentage has 2 decimals"},
 	} {
-		got, err := ParseAmount("amount", c.text, c.unit, c.currency)
+		got, err := ParseValue("amount", c.text, c.unit, c.currency)
 		text := ""
 		if err != nil {
 			text = err.Error()

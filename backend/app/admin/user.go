@@ -228,7 +228,7 @@ func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 	if len(n.Name) > maxText || strings.ContainsFunc(n.Name, control) {
 		errs = append(errs, core.Invalid("name", "must be at most 64 bytes on one line"))
 	}
-	value, err := reward.ParseAmount("amount", n.Amount, unit, g.Offer.Currency)
+	value, err := reward.ParseValue("amount", n.Amount, unit, g.Offer.Currency)
 	if err != nil {
 		errs = append(errs, err)
 	}

@@ -1,0 +1,266 @@
+package referral
+
+import (
+	"strconv"
+	"strings"
+
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/reward"
+)
+
+// Sentence says in English what a program does, for the person who runs it.
+type Sentence struct {
+	// About is the setting in the API that the sentence is about, or the object that has
+	// the settings.
+	About string
+	Text  string
+}
+
+// Summary returns what a program gives, in one sentence.
+func (p Program) Summary() string {
+	var gives []string
+	for _, side := range []struct {
+		key  SideKey
+		name string
+	}{{ReferrerSide, "the referrer"}, {ReferredSide, "the friend"}} {
+		if e := p.Earning(side.key); !e.Offer.None() {
+			gives = append(gives, side.name+" gets "+worth(e.Offer, p.eachOrder(e)))
+		}
+	}
+	when := " when the friend's account becomes PAID."
+	if p.Conversion.ByEvent() {
+		when = " for the event " + quoted(p.Conversion.Event) + " of the friend."
+	}
+	if len(gives) == 0 {
+		return "No reward is given" + when
+	}
+	return upper(strings.Join(gives, " and ")) + when
+}
+
+// Describe returns what a program does, in the order of the settings in the API.
+func (p Program) Describe() []Sentence {
+	var d description
+	d.conversion(p.Conversion)
+	d.side("rewards.referrer", "The referrer", p.Earning(ReferrerSide), p)
+	d.side("rewards.referred", "The friend", p.Earning(ReferredSide), p)
+	if r := p.Conversion; r.ByEvent() && r.Reversal != "" {
+		d.add("conversion.reversalEvent", "The event "+quoted(r.Reversal)+" takes back the rewards of its order: in full, or by the share of the order that its revenue is.")
+	}
+	d.limits(p.Limits)
+	d.sharing(p)
+	d.fraud(p.Fraud)
+	if tags := InvitationTags(p.Invitations); len(tags) > 0 {
+		names := make([]string, len(tags))
+		for i, tag := range tags {
+			names[i] = string(tag)
+		}
+		d.add("invitations", "Users send your own text to friends in "+listed(names, "and")+", and the default text in other languages.")
+	}
+	return d.all
+}
+
+type description struct{ all []Sentence }
+
+func (d *description) add(about, text string) { d.all = append(d.all, Sentence{about, text}) }
+
+func (d *description) conversion(r conversion.Rule) {
+	if !r.ByEvent() {
+		d.add("conversion", "A referral counts when the friend's account becomes PAID for the first time.")
+		return
+	}
+	s := "A referral counts when the event " + quoted(r.Event) + " arrives for the friend's account"
+	conditions := make([]string, len(r.Conditions))
+	for i, c := range r.Conditions {
+		conditions[i] = c.Words()
+	}
+	if len(conditions) > 0 {
+		s += ", if " + listed(conditions, "and")
+	}
+	if r.Within != 0 {
+		s += ", at most " + long(r.Within) + " after the referral"
+	}
+	d.add("conversion", s+".")
+	if r.FirstEvent {
+		d.add("conversion.firstEvent", "It must be the first event "+quoted(r.Event)+" that the account ever had, also before the referral.")
+	}
+}
+
+// eachOrder reports whether more orders of a friend than the first one earn.
+func (p Program) eachOrder(e conversion.Earning) bool { return p.Conversion.ByEvent() && e.Orders != 1 }
+
+// side describes the reward of one side. name begins a sentence.
+func (d *description) side(about, name string, e conversion.Earning, p Program) {
+	o := e.Offer
+	if o.None() {
+		d.add(about, name+" gets no reward.")
+		return
+	}
+	s := name + " gets " + worth(o, p.eachOrder(e))
+	if e.Min != 0 {
+		s += ", at least " + money(e.Min, o)
+	}
+	if e.Max != 0 {
+		s += ", at most " + money(e.Max, o)
+	}
+	if o.GivenAfter != 0 {
+		s += ", after " + long(o.GivenAfter)
+	}
+	if o.Name != "" {
+		s += ". People see it as " + quoted(o.Name)
+	}
+	d.add(about, s+".")
+	for i, t := range e.Tiers {
+		s := "From the referrer's " + strconv.FormatInt(t.From, 10) + ". conversion on"
+		if i+1 < len(e.Tiers) {
+			s = "For the referrer's conversions " + strconv.FormatInt(t.From, 10) + " to " + strconv.FormatInt(e.Tiers[i+1].From-1, 10)
+		}
+		d.add(about+".tiers", s+", it is "+worth(e.At(t.From), false)+".")
+	}
+	if p.Conversion.ByEvent() {
+		d.orders(about, e.Terms)
+	}
+	if o.ValidFor != 0 {
+		d.add(about+".expiryDuration", "The reward expires "+long(o.ValidFor)+" after it was given.")
+	}
+}
+
+func (d *description) orders(about string, t conversion.Terms) {
+	switch {
+	case t.Orders == 1:
+		d.add(about+".orders", "Only the first order of a friend earns it.")
+	case t.Orders > 1:
+		d.add(about+".orders", "The first "+strconv.FormatInt(t.Orders, 10)+" orders of a friend earn it.")
+	default:
+		d.add(about+".orders", "Each order of a friend earns it.")
+	}
+	if t.Months != 0 {
+		d.add(about+".months", "Orders later than "+count(t.Months, "month")+" after the friend's first one earn nothing.")
+	}
+}
+
+func (d *description) limits(l Limits) {
+	if l.Total != 0 {
+		d.add("limits.rewards", "A referrer gets at most "+count(l.Total, "reward")+" in this program.")
+	}
+	if l.InPeriod != 0 {
+		d.add("limits.rewardsInPeriod", "A referrer gets at most "+count(l.InPeriod, "reward")+" within any "+long(l.Period)+".")
+	}
+	if l.Discount != 0 {
+		d.add("limits.discountPercent", "The discounts of a user are at most "+l.Discount.String()+"% together.")
+	}
+}
+
+func (d *description) sharing(p Program) {
+	s := "Share links lead to " + p.LandingURL
+	if len(p.AllowedHosts) > 0 {
+		s += ", or to a page of " + listed(p.AllowedHosts, "or") + " that the link names"
+	}
+	d.add("sharing", s+". A visit counts as a referral for "+long(p.CookieLife)+".")
+}
+
+func (d *description) fraud(f FraudPolicy) {
+	effects := map[Handling]string{
+		HandleNone: "approves the referral and is only recorded", HandlePending: "makes the rewards wait until a person approves them",
+		HandleDeny: "cancels the rewards",
+	}
+	handling := f.Handling
+	if handling == "" {
+		handling = HandleNone
+	}
+	d.add("fraud.handling", "A sign of fraud "+effects[handling]+".")
+	for _, s := range Signals() {
+		if h, ok := f.BySignal[s]; ok && h != handling {
+			d.add("fraud.signals."+string(s), upper(s.Words())+" "+effects[h]+".")
+		}
+	}
+	if f.DailyRewards != 0 {
+		d.add("fraud.dailyRewardLimit", "More than "+count(f.DailyRewards, "reward")+" of a referrer in 24 hours are a sign of fraud.")
+	}
+}
+
+// Words returns what a signal is, as words that begin a sentence.
+func (s Signal) Words() string {
+	switch s {
+	case SignalName:
+		return "the same name of referrer and friend"
+	case SignalEmail:
+		return "the same or a similar e-mail address of referrer and friend"
+	case SignalTempEmail:
+		return "a disposable e-mail address of the friend"
+	case SignalIP:
+		return "the same IP address of referrer and friend"
+	case SignalRate:
+		return "a referrer who refers many users in a short time"
+	case SignalDailyLimit:
+		return "a referrer with more rewards in a day than the daily limit"
+	case SignalBlocked:
+		return "a blocked referrer or friend"
+	}
+	return string(s)
+}
+
+// worth returns what an offer gives, as the object of a verb.
+func worth(o reward.Offer, eachOrder bool) string {
+	order := "the order"
+	each := ""
+	if eachOrder {
+		order, each = "each order", " for each order"
+	}
+	value := reward.Pretty(o.Value(), o.InUnit(), o.Currency, reward.UnitFormatted)
+	switch {
+	case o.OfRevenue != 0 && o.Kind == reward.Integration:
+		return "a gift worth " + o.OfRevenue.String() + "% of " + order
+	case o.OfRevenue != 0:
+		return o.OfRevenue.String() + "% of " + order + " as credit"
+	case o.Kind == reward.PercentDiscount:
+		return value + " off" + each
+	case o.Kind == reward.FuelTank && o.InUnit() == reward.UnitPercent:
+		return "a coupon code for " + value + " off" + each
+	case o.Kind == reward.FuelTank:
+		return "a coupon code worth " + value + each
+	case o.Kind == reward.Integration:
+		return "a gift worth " + value + each
+	}
+	return value + " credit" + each
+}
+
+func money(amount int64, o reward.Offer) string {
+	return reward.Pretty(amount, reward.UnitCents, o.Currency, reward.UnitFormatted)
+}
+
+func quoted(s string) string { return "“" + s + "”" }
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// count returns a number with its noun.
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun
+}
+
+// long returns a duration in words: "1 day and 2 hours".
+func long(d core.Time) string {
+	var parts []string
+	for _, unit := range []struct {
+		length core.Time
+		name   string
+	}{{core.Day, "day"}, {core.Hour, "hour"}, {core.Minute, "minute"}, {core.Second, "second"}} {
+		if n := d / unit.length; n > 0 {
+			parts = append(parts, count(int64(n), unit.name))
+			d -= n * unit.length
+		}
+	}
+	return listed(parts, "and")
+}
+
+// listed returns texts as one: "a", "a and b", "a, b and c".
+func listed(all []string, and string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " " + and + " " + all[last]
+}
