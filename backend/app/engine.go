@@ -98,12 +98,15 @@ func New(shared base.Base) *Engine {
 		Erasures:  &e.Erasures,
 		Events:    &e.Events,
 		Files:     &e.Files,
+		FuelTanks: &e.FuelTanks,
 		Jobs:      &e.Jobs,
+		Orders:    &e.Orders,
 		Programs:  &e.Programs,
 		Referrals: &e.Referrals,
 		Rewards:   &e.Rewards,
 		SFTPKeys:  &e.SFTPKeys,
 		Users:     &e.Users,
+		Widgets:   &e.Widgets,
 	})
 	return e
 }

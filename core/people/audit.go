@@ -44,6 +44,7 @@ const (
 	ProgramCreated Action = "program.created"
 	ProgramChanged Action = "program.changed"
 	ProgramDeleted Action = "program.deleted"
+	TankFilled     Action = "program.codes_added"
 
 	ImportStarted  Action = "import.started"
 	ExportStarted  Action = "export.started"
@@ -84,6 +85,7 @@ var actionTexts = []struct {
 	{ProgramCreated, "created a program"},
 	{ProgramChanged, "changed a program"},
 	{ProgramDeleted, "deleted a program"},
+	{TankFilled, "added codes to the fuel tank of a program"},
 	{ImportStarted, "started an import"},
 	{ExportStarted, "started an export"},
 	{FileDownloaded, "downloaded a file"},

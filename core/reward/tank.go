@@ -38,3 +38,7 @@ func (o Offer) TankType() Kind {
 	}
 	return Credit
 }
+
+// Low reports whether the codes of the tank will soon be used up: fewer are left than a
+// tenth of those that were given, or fewer than 10.
+func (t Tank) Low() bool { return t.Available < max(10, t.Given/10) }

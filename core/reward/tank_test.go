@@ -25,3 +25,13 @@ func TestOffer_TankType(t *testing.T) {
 		}
 	}
 }
+
+func TestTank_Low(t *testing.T) {
+	for tank, want := range map[Tank]bool{
+		{}: true, {Available: 9}: true, {Available: 10}: false, {Available: 99, Given: 1000}: true, {Available: 100, Given: 1000}: false,
+	} {
+		if tank.Low() != want {
+			t.Errorf("%+v: %v", tank, !want)
+		}
+	}
+}

@@ -44,6 +44,12 @@ func ReadProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 	return p.p, nil
 }
 
+// ReadStoredProgram reads a program that Program has written, and when it was last changed.
+func ReadStoredProgram(text []byte) (p referral.Program, modified core.Time, err error) {
+	p, err = ReadProgram("", text)
+	return p, core.Time(gjson.GetBytes(text, "dateModified").Int()), err
+}
+
 // programParser collects the values of a body.
 type programParser struct {
 	path core.ProgramKey
@@ -302,6 +308,37 @@ func Programs(all []referral.Program) []byte {
 // Program returns the response to GET /programs/{key}, with the names of a
 // program's sharing configuration where there are such (clients 1.7).
 func Program(p referral.Program) []byte { return appendProgram(nil, p) }
+
+// ProgramVersion is a program as it was from a change on.
+type ProgramVersion struct {
+	Since core.Time
+	// By is the member of the tenant who made the change, by address; empty if that is
+	// not known.
+	By      string
+	Program referral.Program
+}
+
+// ProgramVersions returns the response to GET /programs/{key}/versions: {count, totalCount,
+// versions}.
+func ProgramVersions(all []ProgramVersion) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(all)))
+	w.number("totalCount", int64(len(all)))
+	w.key("versions")
+	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
+		w := writer{b: b}
+		w.open()
+		w.date("since", all[i].Since)
+		w.textOrNull("by", all[i].By)
+		w.key("program")
+		w.b = appendProgram(w.b, all[i].Program)
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}
 
 func appendProgram(b []byte, p referral.Program) []byte {
 	w := writer{b: b}

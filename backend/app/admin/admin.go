@@ -9,11 +9,13 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/events"
 	"kith/backend/app/jobs"
+	"kith/backend/app/orders"
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
+	"kith/backend/app/widgets"
 )
 
 // Admin has the use cases by subject. Its fields are set by New.
@@ -30,19 +32,22 @@ type UseCases struct {
 	Erasures  *users.Erasures
 	Events    *events.Events
 	Files     *jobs.Files
+	FuelTanks *rewards.FuelTanks
 	Jobs      *jobs.Jobs
+	Orders    *orders.Orders
 	Programs  *programs.Programs
 	Referrals *referrals.Referrals
 	Rewards   *rewards.Rewards
 	SFTPKeys  *tenants.SFTPKeys
 	Users     *users.Users
+	Widgets   *widgets.Widgets
 }
 
 // New returns the use cases of members.
 func New(b *base.Base, u UseCases) Admin {
 	return Admin{
 		Files:    Files{b, u.Files, u.Jobs},
-		Programs: Programs{b, u.Programs},
+		Programs: Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
 		SFTPKeys: SFTPKeys{b, u.SFTPKeys},
 		Users:    Users{b, u},
 	}

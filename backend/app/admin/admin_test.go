@@ -24,6 +24,8 @@ var operations = map[string]people.Operation{
 	"Users.Find": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
 	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,
 	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,
+	"Programs.Try": people.ReadPrograms, "Programs.Tank": people.ReadPrograms, "Programs.Fill": people.WritePrograms,
+	"Programs.Preview": people.ReadPrograms, "Programs.Versions": people.ReadPrograms,
 
 	"Files.Upload": people.RunImports, "Files.AddPiece": people.RunImports, "Files.Join": people.RunImports, "Files.Stored": people.RunImports,
 	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,

@@ -27,6 +27,9 @@ func (v *Visit) NewForm() *Form {
 	return &Form{values: v.R.URL.Query()}
 }
 
+// FormOf returns a form with values that the visitor may change.
+func FormOf(values url.Values) *Form { return &Form{values: values} }
+
 // Value returns what the visitor entered into a field.
 func (f *Form) Value(field string) string { return f.values.Get(field) }
 

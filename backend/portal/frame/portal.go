@@ -106,6 +106,9 @@ func (p *Portal) parse(pages *Pages) map[string]*template.Template {
 	functions["asset"] = p.assetURL
 	maps.Copy(functions, pages.Functions)
 	shared := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "page/layout.html", "page/parts.html"))
+	if _, err := fs.Stat(pages.Files, "page/parts.html"); err == nil && pages.Files != files {
+		template.Must(shared.ParseFS(pages.Files, "page/parts.html"))
+	}
 	names, err := fs.Glob(pages.Files, "page/*.html")
 	if err != nil {
 		panic(err) // the pattern is correct

@@ -17,7 +17,8 @@ type Pages struct {
 	// of a form, whose other parts Visit.NextPart returns.
 	Uploads Routes
 	// Files has the templates, in the folder page, as NAME.html, and Functions what they
-	// call beside the functions of the frame.
+	// call beside the functions of the frame. A file parts.html has what several of these
+	// pages use.
 	Files     fs.FS
 	Functions template.FuncMap
 	// Done has the texts that Visit.Done names.

@@ -18,8 +18,12 @@ import (
 // which browsers send no Origin with forms.
 func (v *Visit) secure() {
 	h := v.W.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+v.nonce+"'; style-src 'self'; img-src 'self' data:; font-src 'self'; "+
-		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	policy := "default-src 'none'; script-src 'nonce-" + v.nonce + "'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	if v.frames {
+		policy += "; frame-src 'self'"
+	}
+	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -27,6 +31,27 @@ func (v *Visit) secure() {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
+}
+
+// ShowFrames permits the page of the visit to show documents of Frame.
+func (v *Visit) ShowFrames() { v.frames = true }
+
+// framePolicy is the Content-Security-Policy of documents in frames. Sandbox gives them an
+// origin of their own, so that their scripts reach nothing of the portal. They may load
+// public files, and send nothing.
+const framePolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' https:; style-src 'unsafe-inline' https:; img-src https: data:; " +
+	"font-src https: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// Frame writes a whole HTML document with scripts of its own for a frame of a page; see
+// ShowFrames.
+func (v *Visit) Frame(html string) error {
+	v.secure()
+	h := v.W.Header()
+	h.Set("Content-Security-Policy", framePolicy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	_, _ = v.W.Write([]byte(html)) // if this fails the visitor has disconnected
+	return nil
 }
 
 // encrypted reports whether the visitor uses https.

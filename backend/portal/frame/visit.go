@@ -42,6 +42,8 @@ type Visit struct {
 	pages *Pages
 	// parts are the parts of an upload that a form has sent.
 	parts *multipart.Reader
+	// frames is true if the page may show frames of the portal.
+	frames bool
 }
 
 type visitKey struct{}

@@ -56,6 +56,14 @@ func EntriesAbout(ctx context.Context, r store.Reads, tenant core.TenantAlias, a
 	return entryColumns.All(rows, err, "audit log about a user")
 }
 
+// ProgramEntries returns up to limit entries about the creation and the changes of a
+// program, newest first.
+func ProgramEntries(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey, limit int) ([]people.Entry, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+entryColumns.SQL()+` FROM audit_entry WHERE tenant = ? AND action IN (?, ?) AND subject = ?
+		ORDER BY seq DESC LIMIT ?`, string(tenant), string(people.ProgramCreated), string(people.ProgramChanged), string(key), limit)
+	return entryColumns.All(rows, err, "audit log of a program")
+}
+
 // entriesOf returns the statement that selects a page of entries, and its arguments. The
 // first argument is the tenant, the last the limit; both are to be set.
 func entriesOf(f people.AuditFilter) (query string, args []any) {

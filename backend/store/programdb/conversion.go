@@ -108,3 +108,11 @@ func (v Version) Plan() (conversion.Plan, error) {
 	}
 	return p.Plan(v.Since), nil
 }
+
+// Versions returns the versions of a program, the latest first. A program that never
+// converted by events has none.
+func Versions(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) ([]Version, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+VersionColumns.SQL()+` FROM program_version WHERE tenant = ? AND program = ? ORDER BY since DESC LIMIT ?`,
+		string(tenant), string(key), MaxVersions)
+	return VersionColumns.All(rows, err, "program versions")
+}

@@ -1,0 +1,232 @@
+package programs
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// head is what each page of a program shows above the rest.
+type head struct {
+	Program referral.Program
+	// Tab is the current page, and Path the path of the program.
+	Tab, Path string
+	// Codes is true if a side gives coupon codes.
+	Codes bool
+	May   bool
+}
+
+func headOf(v *frame.Visit, p referral.Program, tab string) head {
+	return head{
+		Program: p, Tab: tab, Path: v.SectionPath() + "/" + string(p.Key), May: v.Caller.Role.Permits(people.WritePrograms),
+		Codes: p.Referrer.Kind == reward.FuelTank || p.Referred.Kind == reward.FuelTank,
+	}
+}
+
+// program returns the program in the path, with the head of one of its pages.
+func program(v *frame.Visit, tab string) (head, error) {
+	k, err := key(v)
+	if err != nil {
+		return head{}, err
+	}
+	p, err := v.Engine.Admin.Programs.ByKey(v.Ctx(), v.Caller, k)
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeNotFound {
+		err = unknown()
+	}
+	return headOf(v, p, tab), err
+}
+
+// programList is the data of the list of programs.
+type programList struct {
+	Programs []referral.Program
+	May      bool
+	Most     int
+}
+
+func list(v *frame.Visit) error {
+	all, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	return v.Page(http.StatusOK, "list", "Programs", programList{all, v.Caller.Role.Permits(people.WritePrograms), referral.MaxPrograms})
+}
+
+// does is what a program will do, or what is missing.
+type does struct {
+	Sentences []referral.Sentence
+	Problems  []string
+}
+
+// form is the data of the form of a program.
+type form struct {
+	*frame.Form
+	head
+	New       bool
+	Sides     []side
+	When      []frame.Option
+	Languages []string
+	Signals   []referral.Signal
+	Does      does
+}
+
+// newForm returns the form with values, and what the program in them does. err is what is
+// wrong with the values.
+func newForm(h head, isNew bool, values url.Values, p referral.Program, err error) (form, error) {
+	d := form{Form: frame.FormOf(values), head: h, New: isNew, Languages: languagesOf(values), Signals: referral.Signals()}
+	if err != nil {
+		if !d.Refuse(err, labelsOf(err)) {
+			return d, err
+		}
+		for _, problem := range d.Errors {
+			d.Does.Problems = append(d.Does.Problems, problem.Message)
+		}
+	} else {
+		d.Does.Sentences = p.Describe()
+	}
+	d.When = options(d.Value(fieldWhen), whenEvent, "When the friend orders", whenPaid, "When the friend's account becomes a paying customer")
+	for _, key := range sideKeys {
+		d.Sides = append(d.Sides, newSide(d.Form, key, isNew))
+	}
+	return d, nil
+}
+
+// show writes the form. Errors are shown only after it was sent.
+func show(v *frame.Visit, h head, isNew bool, values url.Values, p referral.Program, err error) error {
+	d, err := newForm(h, isNew, values, p, err)
+	if err != nil {
+		return err
+	}
+	if isNew {
+		return v.Page(d.Status(), "edit", "New program", d)
+	}
+	return v.Page(d.Status(), "edit", h.Program.Name, d)
+}
+
+// newPage shows the form of a new program, in which the most usual answers are chosen.
+func newPage(v *frame.Visit) error {
+	values := url.Values{
+		fieldWhen: {whenEvent}, "conversion.event": {"purchase"}, "rewards.referrer.type": {string(reward.Credit) + suffixShare}, "rewards.referrer.percentOfRevenue": {"10"},
+		"rewards.referred.type": {string(reward.PercentDiscount)}, "rewards.referred.discountPercent": {"10"},
+	}
+	all, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	if len(all) > 0 {
+		values.Set("sharing.url", all[0].LandingURL)
+	}
+	d, err := newForm(head{Path: v.SectionPath() + "/_new", May: true}, true, values, referral.Program{}, nil)
+	if err != nil {
+		return err
+	}
+	d.Does = doesOf("", values)
+	return v.Page(http.StatusOK, "edit", "New program", d)
+}
+
+// doesOf returns what the program in the values of a form does.
+func doesOf(key core.ProgramKey, values url.Values) (d does) {
+	p, _, err := read(key, values)
+	if err == nil {
+		d.Sentences = p.Describe()
+		return d
+	}
+	var f frame.Form
+	f.Refuse(err, labelsOf(err))
+	for _, problem := range f.Errors {
+		d.Problems = append(d.Problems, problem.Message)
+	}
+	return d
+}
+
+func create(v *frame.Visit) error {
+	p, values, err := read("", v.R.PostForm)
+	if err == nil {
+		_, err = v.Engine.Admin.Programs.Create(v.Ctx(), v.Caller, p)
+		var known *core.Error
+		if errors.As(err, &known) && known.Code == core.CodeConflict {
+			err = core.Invalid("id", "belongs to another program already; give another one")
+			values.Set("id", string(p.Key))
+		}
+		err = inForm(err)
+	}
+	if err != nil {
+		return show(v, head{Path: v.SectionPath() + "/_new", May: true}, true, values, p, err)
+	}
+	return v.Done(v.SectionPath()+"/"+string(p.Key), "program-created")
+}
+
+func editPage(v *frame.Visit) error {
+	h, err := program(v, "settings")
+	if err != nil {
+		return err
+	}
+	return show(v, h, false, valuesOf(h.Program), h.Program, nil)
+}
+
+// save changes a program, unless another person has changed it since the form was opened.
+func save(v *frame.Visit) error {
+	h, err := program(v, "settings")
+	if err != nil {
+		return err
+	}
+	p, values, err := read(h.Program.Key, v.R.PostForm)
+	if err == nil {
+		_, err = v.Engine.Admin.Programs.Update(v.Ctx(), v.Caller, h.Program.Key, func(stored *referral.Program) error {
+			if opened := values.Get(fieldModified); opened != strconv.FormatInt(int64(stored.Modified), 10) {
+				return &core.Error{Code: core.CodeConflict, Field: fieldModified, Message: "was changed since you opened this page; open it again in another tab, compare, and repeat your change there"}
+			}
+			*stored = p
+			return nil
+		})
+		err = inForm(err)
+	}
+	if err != nil {
+		return show(v, h, false, values, p, err)
+	}
+	return v.Done(h.Path, "program-saved")
+}
+
+// previewNew shows what a new program would do. It stores nothing.
+func previewNew(v *frame.Visit) error {
+	return preview(v, head{Path: v.SectionPath() + "/_new", May: true}, true)
+}
+
+// previewChange shows what a changed program would do. It stores nothing.
+func previewChange(v *frame.Visit) error {
+	h, err := program(v, "settings")
+	if err != nil {
+		return err
+	}
+	return preview(v, h, false)
+}
+
+// preview answers htmx with what the program does, and a browser without scripts with the
+// whole form.
+func preview(v *frame.Visit, h head, isNew bool) error {
+	if v.R.Header.Get("HX-Request") != "" {
+		return v.Page(http.StatusOK, "preview", "What this program will do", doesOf(h.Program.Key, v.R.PostForm))
+	}
+	p, values, err := read(h.Program.Key, v.R.PostForm)
+	return show(v, h, isNew, values, p, err)
+}
+
+// remove deletes a program, or says why that is not possible.
+func remove(v *frame.Visit) error {
+	h, err := program(v, "settings")
+	if err != nil {
+		return err
+	}
+	err = v.Engine.Admin.Programs.Delete(v.Ctx(), v.Caller, h.Program.Key)
+	if err == nil {
+		return v.Done(v.SectionPath(), "program-deleted")
+	}
+	return show(v, h, false, valuesOf(h.Program), h.Program, err)
+}

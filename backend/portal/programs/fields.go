@@ -1,0 +1,305 @@
+package programs
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/text"
+)
+
+// What a field is.
+const (
+	kindText     = "text"
+	kindNumber   = "number"   // a whole number
+	kindDecimal  = "decimal"  // a percentage or an amount
+	kindDuration = "duration" // a number with a unit
+	kindLines    = "lines"    // several lines
+	kindCheck    = "check"
+	kindSelect   = "select"
+)
+
+// fieldText describes a field: an error of the field is the label with the message.
+type fieldText struct{ kind, label, hint string }
+
+// fieldTexts has the fields of the form, without those of sides, tiers and languages.
+var fieldTexts = map[string]fieldText{
+	"id":                           {kindText, "Key", "Identifies the program in share links and in the API, and never changes: letters, digits and hyphens. Leave it empty to make one from the name."},
+	"name":                         {kindText, "Name", "People see it in widgets and invitations."},
+	"sharing.url":                  {kindText, "Landing page", "Where a friend arrives who follows a share link, such as https://shop.example/welcome."},
+	"sharing.allowedHosts":         {kindLines, "Other hosts", "Hosts besides that of the landing page to which a share link may lead, one in each line, such as blog.shop.example."},
+	"sharing.cookieExpiryDuration": {kindDuration, "Attribution window", "How long after a visit a sign-up counts as a referral. Browsers keep the cookie for at most 400 days."},
+	"conversion.event":             {kindText, "Event", "The key of the event that your shop sends for an order, such as purchase."},
+	"conversion.conditions":        {kindLines, "Conditions", "All of them must be met, one in each line: a field of the event, a comparison and a value, such as revenue >= 50 or plan in (pro, team)."},
+	"conversion.withinDuration":    {kindDuration, "Time limit", "The longest time between the referral and the order. Empty: no limit."},
+	"conversion.firstEvent":        {kindCheck, "New customers only", "The account must never have had this event before."},
+	"conversion.reversalEvent":     {kindText, "Event of a refund", "The event that takes the reward of its order back. Empty: refund."},
+	"limits.rewards":               {kindNumber, "Rewards in total", "The most rewards of one referrer. Empty: no limit."},
+	"limits.rewardsInPeriod":       {kindNumber, "Rewards in a period", "The most rewards of one referrer within the period. Empty: no limit."},
+	"limits.period":                {kindDuration, "Period", "Counted back from each new reward."},
+	"limits.discountPercent":       {kindDecimal, "Sum of discounts", "The most percent that the discounts of a user add up to. Empty: no limit."},
+	"fraud.handling":               {kindSelect, "A sign of fraud", "What happens to the rewards of a suspicious referral."},
+	"fraud.dailyRewardLimit":       {kindNumber, "Daily limit", "More rewards of a referrer in 24 hours are a sign of fraud. Empty: never."},
+	fieldWhen:                      {"", "When a referral counts", ""},
+	fieldModified:                  {"", "The program", ""},
+	fieldsNew.tag:                  {kindText, "Language", "A language such as nl or pt-BR."},
+	fieldsNew.subject:              {kindText, "Subject", ""},
+	fieldsNew.message:              {kindLines, "Message", ""},
+}
+
+// sideTexts has the fields of a side.
+var sideTexts = map[string]fieldText{
+	"type":                 {"", "Reward", ""},
+	"percentOfRevenue":     {kindDecimal, "Share of the order in percent", "Of the field revenue of the event, in the currency of the order."},
+	"minimum":              {kindDecimal, "At least", "Raises smaller rewards to this amount. Empty: no minimum."},
+	"maximum":              {kindDecimal, "At most", "Reduces larger rewards to this amount. Empty: no maximum."},
+	"discountPercent":      {kindDecimal, "Discount in percent", "Off the price of a subscription."},
+	"credit":               {kindDecimal, "Credit", "An amount such as 10.00, or a whole number in a unit of your own."},
+	"fuelTankType":         {kindSelect, "A code is worth", ""},
+	"amount":               {kindDecimal, "Worth of a code", "In percent or an amount such as 10.00, as your shop has set up the codes."},
+	"valueInCents":         {kindDecimal, "Worth of the gift", "An amount such as 10.00."},
+	"currency":             {kindText, "Currency", "Three letters such as EUR. Empty: USD."},
+	"unit":                 {kindText, "Unit", "Empty for money, or a unit of your own such as POINT or MONTH."},
+	"name":                 {kindText, "Name of the reward", "People see it in place of the value. Empty: the value."},
+	"description":          {kindText, "Description", "For people, in widgets of your own."},
+	"integrationSettings":  {kindLines, "Settings of the delivery", `For the service that delivers the gift: a JSON object such as {"giftCard": "A1"}.`},
+	"scheduleDuration":     {kindDuration, "Waiting time", "How long the reward is pending, such as the time in which orders may be returned. Empty: none."},
+	"expiryDuration":       {kindDuration, "Validity", "How long the reward can be used after it was given. Empty: without limit."},
+	"orders":               {kindNumber, "Number of orders", ""},
+	"orders" + suffixWhich: {"", "Orders that earn it", ""},
+	"months":               {kindNumber, "Months", "Orders later than so many months after the first one earn nothing. Empty: no limit."},
+}
+
+// sideNames begin the labels of the fields of a side in errors.
+var sideNames = map[referral.SideKey]string{referral.ReferrerSide: "Referrer: ", referral.ReferredSide: "Friend: "}
+
+// fieldAt returns the description of a field by its name.
+func fieldAt(name string) (fieldText, bool) {
+	if t, ok := fieldTexts[name]; ok {
+		return t, true
+	}
+	if rest, ok := strings.CutPrefix(name, "fraud.signals."); ok {
+		return fieldText{kindSelect, upper(referral.Signal(rest).Words()), ""}, true
+	}
+	if rest, ok := strings.CutPrefix(name, "invitations."); ok {
+		tag, field, _ := strings.Cut(rest, ".")
+		if field == "subject" {
+			return fieldText{kindText, languageName(tag) + ": Subject", ""}, true
+		}
+		return fieldText{kindLines, languageName(tag) + ": Message", ""}, true
+	}
+	side, field, _ := strings.Cut(strings.TrimPrefix(name, "rewards."), ".")
+	t, ok := sideTexts[field]
+	switch {
+	case strings.HasSuffix(field, "].from"):
+		t, ok = fieldText{kindNumber, "From conversion", ""}, true
+	case strings.HasSuffix(field, "].value"):
+		t, ok = fieldText{kindDecimal, "Value", ""}, true
+	}
+	t.label = sideNames[referral.SideKey(side)] + t.label
+	return t, ok
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// languageName returns the English name of a language of the service, or the tag.
+func languageName(tag string) string {
+	return cmp.Or(map[string]string{"en": "English", "de": "German", "fr": "French", "es": "Spanish", "pt": "Portuguese", "ar": "Arabic"}[tag], tag)
+}
+
+// labelsOf returns the labels of the fields that errors are about, for frame.Form.Refuse.
+func labelsOf(err error) map[string]string {
+	labels := map[string]string{}
+	for _, one := range joined(err) {
+		var known *core.Error
+		if errors.As(one, &known) {
+			if t, ok := fieldAt(known.Field); ok {
+				labels[known.Field] = t.label
+			}
+		}
+	}
+	return labels
+}
+
+// joined returns the errors that errors.Join has joined.
+func joined(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()
+	}
+	return []error{err}
+}
+
+var (
+	tierValue = regexp.MustCompile(`^(rewards\.[a-z]+\.tiers\[[0-9]+\])\.(credit|valueInCents|discountPercent|percentOfRevenue)$`)
+	element   = regexp.MustCompile(`^(sharing\.allowedHosts|conversion\.conditions)\[([0-9]+)\]$`)
+)
+
+// inForm returns an error about a setting of the API as an error about a field of the form,
+// in its words.
+func inForm(err error) error {
+	var known *core.Error
+	if !errors.As(err, &known) || known.Code != core.CodeInvalid && known.Code != core.CodeMalformed || known.Field == "" {
+		return err
+	}
+	out := core.Invalid(known.Field, formWords.Replace(known.Message))
+	if at := tierValue.FindStringSubmatch(known.Field); at != nil {
+		out.Field = at[1] + ".value"
+	}
+	if at := element.FindStringSubmatch(known.Field); at != nil {
+		n, _ := strconv.Atoi(at[2])
+		out.Field, out.Message = at[1], "line "+strconv.Itoa(n+1)+" "+out.Message
+	}
+	if _, ok := fieldAt(out.Field); !ok && strings.HasPrefix(out.Field, "invitations") {
+		out.Field = fieldsNew.tag
+	}
+	return out
+}
+
+// formWords replaces what messages say for callers of the API.
+var formWords = strings.NewReplacer(
+	"needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event",
+	"needs an order: choose “When the friend orders” under “"+fieldTexts[fieldWhen].label+"”, or give a fixed amount",
+	"must be set together with limits.rewardsInPeriod; give both or neither", "must be given together with “Rewards in a period”: both or neither",
+	"must be 0 to 1000 with conversion.event; 0 means no limit", "must be at most 1000 if an event converts",
+	"must differ from conversion.event; name another event, the default is refund", "must differ from the event that converts, such as refund",
+	"must be PT1S to P3650D, or be left out", "must be 1 second to 3650 days, or be empty",
+	"must be P1D to P3650D, or be left out", "must be 1 to 3650 days, or be empty",
+	"must be PT1S to P400D; browsers keep cookies for at most 400 days", "must be 1 second to 400 days",
+	"must be CENTS with percentOfRevenue, or be left out: a share of the revenue is money", "must be empty: a share of the order is money",
+	"or be left out", "or be empty", "; 0 means no limit", "",
+)
+
+// entry is a field of the form as templates show it.
+type entry struct {
+	fieldText
+	Name, Value, Problem string
+	// Suffix follows the field, such as the currency.
+	Suffix  string
+	Options []frame.Option
+}
+
+func (e entry) Kind() string  { return e.kind }
+func (e entry) Label() string { return e.label }
+func (e entry) Hint() string  { return e.hint }
+
+// Unit is the name of the field with the unit of a duration.
+func (e entry) Unit() string { return e.Name + suffixUnit }
+
+// newEntry returns a field of a form. A side's fields have the label without the side.
+func newEntry(f *frame.Form, name string) (entry, error) {
+	t, ok := fieldAt(name)
+	if !ok {
+		return entry{}, errors.New("portal: the form of a program has no field " + name)
+	}
+	for _, side := range sideNames {
+		t.label = strings.TrimPrefix(t.label, side)
+	}
+	if rest, ok := strings.CutPrefix(name, "invitations."); ok {
+		_, field, _ := strings.Cut(rest, ".")
+		t.label = upper(field)
+	}
+	e := entry{fieldText: t, Name: name, Value: f.Value(name), Problem: f.Problem(name)}
+	switch {
+	case t.kind == kindDuration:
+		chosen := f.Value(name + suffixUnit)
+		for _, u := range units {
+			e.Options = append(e.Options, frame.Option{Value: u.name, Label: u.name, Chosen: u.name == chosen})
+		}
+	case strings.HasSuffix(name, "fuelTankType"):
+		e.Options = options(e.Value, string(reward.PercentDiscount), "a percentage", string(reward.Credit), "an amount")
+	case name == "fraud.handling":
+		e.Options = options(e.Value, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
+	case t.kind == kindSelect:
+		e.Options = options(e.Value, "", "as any sign of fraud", string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
+	}
+	return e, nil
+}
+
+var handlings = map[referral.Handling]string{
+	referral.HandleNone: "is recorded and changes nothing", referral.HandlePending: "waits for approval", referral.HandleDeny: "cancels the rewards",
+}
+
+// options returns the options of a field. pairs are values and labels.
+func options(chosen string, pairs ...string) (all []frame.Option) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, frame.Option{Value: pairs[i], Label: pairs[i+1], Chosen: pairs[i] == chosen})
+	}
+	return all
+}
+
+// side is one side of the program in the form.
+type side struct {
+	*frame.Form
+	At    string // begins the names of the fields
+	Title string
+	Types []frame.Option
+	Which []frame.Option
+	// Tiers are the numbers of the rows for tiers.
+	Tiers []int
+	// Few leaves out what has a default.
+	Few bool
+}
+
+// Field returns the name of a field of the side.
+func (s side) Field(name string) string { return s.At + name }
+
+// Tier returns the name of a field of a tier.
+func (s side) Tier(i int, name string) string { return tierField(s.At, i, name) }
+
+// typeOptions are the rewards that a side may earn.
+func typeOptions(chosen string) []frame.Option {
+	all := []frame.Option{
+		{Value: string(reward.Credit) + suffixShare, Label: "A share of the order", Hint: "Credit of so many percent of what the friend pays."},
+		{Value: string(reward.Credit), Label: "A fixed credit", Hint: "An amount such as 10.00 USD, or points."},
+		{Value: string(reward.PercentDiscount), Label: "A discount", Hint: "Some percent off the price of a subscription."},
+		{Value: string(reward.FuelTank), Label: "A coupon code", Hint: "One of the codes that you upload to the fuel tank."},
+		{Value: string(reward.Integration), Label: "A gift of a fixed worth", Hint: "Delivered by another service, such as a gift card."},
+		{Value: string(reward.Integration) + suffixShare, Label: "A gift worth a share of the order", Hint: "Delivered by another service."},
+		{Value: noReward, Label: "No reward", Hint: "The other side may still have one."},
+	}
+	for i := range all {
+		all[i].Chosen = all[i].Value == chosen
+	}
+	return all
+}
+
+func newSide(f *frame.Form, key referral.SideKey, few bool) side {
+	s := side{Form: f, At: "rewards." + string(key) + ".", Title: map[referral.SideKey]string{
+		referral.ReferrerSide: "What the referrer gets", referral.ReferredSide: "What the friend gets",
+	}[key], Few: few}
+	s.Types = typeOptions(f.Value(s.At + "type"))
+	which := cmp.Or(f.Value(s.At+"orders"+suffixWhich), "first")
+	s.Which = options(which, "first", "Only the first order of a friend", "some", "The first orders of a friend", "all", "Each order of a friend")
+	rows := 0
+	for i := range conversion.MaxTiers {
+		if f.Value(s.Tier(i, "from"))+f.Value(s.Tier(i, "value")) != "" {
+			rows = i + 1
+		}
+	}
+	for i := range min(rows+2, conversion.MaxTiers) {
+		s.Tiers = append(s.Tiers, i)
+	}
+	return s
+}
+
+// languagesOf returns the languages of the form: those of the service, and others that the
+// program has texts in.
+func languagesOf(v url.Values) (tags []string) {
+	for _, tag := range text.Languages {
+		tags = append(tags, string(tag))
+	}
+	for _, tag := range languagesIn(v) {
+		if _, own := map[string]bool{"en": true, "de": true, "fr": true, "es": true, "pt": true, "ar": true}[tag]; !own {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}

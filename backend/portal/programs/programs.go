@@ -1,0 +1,82 @@
+// Package programs has the pages of referral programs: their settings in sentences and as a
+// form, trials of events, versions, previews of widgets, and fuel tanks.
+package programs
+
+import (
+	"embed"
+	"html/template"
+
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/text"
+)
+
+//go:embed page
+var files embed.FS
+
+//go:embed programs.css
+var style string
+
+// Section is the section of the programs.
+func Section() *frame.Section {
+	return &frame.Section{
+		Key: "programs", Title: "Programs", Letter: "r", Needs: people.ReadPrograms,
+		Pages: frame.Pages{
+			Files: files, Style: style,
+			Routes: frame.Routes{
+				// No key of a program has an underscore.
+				"GET ":                        list,
+				"GET /_new":                   writing(newPage),
+				"POST /_new":                  writing(create),
+				"POST /_new/preview":          writing(previewNew),
+				"GET /{program}":              editPage,
+				"POST /{program}":             writing(save),
+				"POST /{program}/preview":     writing(previewChange),
+				"POST /{program}/delete":      writing(remove),
+				"GET /{program}/try":          tryPage,
+				"GET /{program}/history":      historyPage,
+				"GET /{program}/widget":       widgetPage,
+				"GET /{program}/widget/frame": widgetFrame,
+				"GET /{program}/codes":        codesPage,
+			},
+			Uploads: frame.Routes{"POST /{program}/codes/{side}": writing(fill)},
+			Functions: template.FuncMap{
+				"field": newEntry, "language": languageName, "direction": func(tag string) string { return text.Tag(tag).Direction() },
+				"signal":     func(s referral.Signal) string { return "fraud.signals." + string(s) },
+				"invitation": func(tag, field string) string { return "invitations." + tag + "." + field },
+			},
+			Done: map[string]string{
+				"program-created": "The program is created. Below is everything else that you can set.",
+				"program-saved":   "The program is saved. It counts for what happens from now on.",
+				"program-deleted": "The program is deleted.",
+				"codes-added":     "The codes are in the fuel tank. Codes that it had before were skipped.",
+			},
+		},
+	}
+}
+
+// writing returns a handler for members who may change programs. The use cases check it
+// again; without it a form would be read before that.
+func writing(h frame.Handler) frame.Handler {
+	return func(v *frame.Visit) error {
+		if err := v.Caller.Require(people.WritePrograms); err != nil {
+			return err
+		}
+		return h(v)
+	}
+}
+
+// key returns the key of the program in the path.
+func key(v *frame.Visit) (core.ProgramKey, error) {
+	key, err := core.ParseProgramKey("id", v.R.PathValue("program"))
+	if err != nil {
+		return "", unknown()
+	}
+	return key, nil
+}
+
+func unknown() *core.Error {
+	return core.NotFound("There is no program with this key. It may have been deleted; open the list of programs.")
+}

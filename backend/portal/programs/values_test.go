@@ -1,0 +1,273 @@
+package programs
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/wire"
+)
+
+// samples are programs of the API that have all settings between them.
+var samples = []string{
+	`{"id":"a","sharing":{"url":"https://a.example/"}}`,
+	`{"id":"b","name":"B <b>","sharing":{"url":"https://b.example/?x=1","allowedHosts":["c.example","d.example:8443"],"cookieExpiryDuration":"P1DT2H"},
+		"conversion":{"event":"purchase","reversalEvent":"return","conditions":["revenue >= 50","plan in (pro, \"a, b\")"],"withinDuration":"PT90M","firstEvent":true},
+		"rewards":{"referrer":{"type":"CREDIT","percentOfRevenue":15,"minimum":100,"maximum":4000,"currency":"EUR","name":"Thanks","description":"For you","expiryDuration":"P365D","scheduleDuration":"P14D",
+			"orders":3,"months":12,"tiers":[{"from":2,"percentOfRevenue":17.5},{"from":5,"percentOfRevenue":20}]},
+			"referred":{"type":"PCT_DISCOUNT","discountPercent":12.25,"orders":null,"tiers":[{"from":3,"discountPercent":20}]}},
+		"limits":{"rewards":10,"rewardsInPeriod":3,"period":"P7D","discountPercent":50.5},
+		"fraud":{"handling":"PENDING","signals":{"ip":"DENY","name":"NONE","email":"PENDING","tempEmail":"DENY","rate":"DENY","dailyReferralRewardLimit":"DENY"},"dailyRewardLimit":5},
+		"invitations":{"de":{"subject":"Hallo","message":"Zwei\nZeilen {reward}"},"pt-BR":{"subject":"Oi","message":"Veja"}}}`,
+	`{"id":"c","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":1050,"currency":"USD","tiers":[{"from":2,"credit":1105}]},
+		"referred":{"type":"FUELTANK","fuelTankType":"PCT_DISCOUNT","amount":20}}}`,
+	`{"id":"d","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":1500,"currency":"JPY","tiers":[{"from":2,"credit":2000}]},
+		"referred":{"type":"FUELTANK","fuelTankType":"CREDIT","amount":1234,"currency":"KWD"}}}`,
+	`{"id":"e","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":5,"unit":"POINT","tiers":[{"from":2,"credit":7}]},
+		"referred":{"type":"INTEGRATION","valueInCents":2500,"currency":"USD","integrationSettings":{"giftCard":"<A & B>","n":1.50},"tiers":[{"from":4,"valueInCents":3000}]}}}`,
+	`{"id":"f","sharing":{"url":"https://a.example/"},"conversion":{"event":"order"},"rewards":{"referrer":{"type":"INTEGRATION","percentOfRevenue":0.05,"currency":"USD","integrationSettings":{"a":[]}},
+		"referred":{"type":"FUELTANK","fuelTankType":"CREDIT","amount":3,"unit":"MONTH","orders":null}}}`,
+	`{"id":"g","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":999,"unit":"CASH/EUR","tiers":[{"from":2,"credit":1001}]},"referred":null}}`,
+}
+
+// A program that is shown in the form and sent back unchanged is the same program.
+func TestForm_SendsBackWhatItShows(t *testing.T) {
+	for _, sample := range samples {
+		p, err := wire.ParseProgram("", []byte(sample))
+		require.NoError(t, err, sample)
+		p.Modified = 7
+		back, arranged, err := read(p.Key, valuesOf(p))
+		require.NoError(t, err, sample)
+		back.Modified = 7
+		require.Equal(t, string(wire.Program(p)), string(wire.Program(back)))
+		require.Equal(t, valuesOf(p), arranged)
+	}
+}
+
+// The form has a field for each setting of a program in the OpenAPI document.
+func TestForm_HasAllSettings(t *testing.T) {
+	found := map[string]bool{}
+	for _, sample := range samples {
+		p, err := wire.ParseProgram("", []byte(sample))
+		require.NoError(t, err)
+		collect(found, "", wire.Program(p))
+	}
+	page, err := files.ReadFile("page/edit.html")
+	require.NoError(t, err)
+	parts, err := files.ReadFile("page/parts.html")
+	require.NoError(t, err)
+	shown := string(page) + string(parts)
+	document, err := os.ReadFile("../../api/openapi.yaml")
+	require.NoError(t, err)
+	for _, of := range []struct{ schema, at string }{
+		{"ProgramInput", ""}, {"ProgramSharingInput", "sharing."}, {"OfferInput", "rewards.referrer."}, {"RewardTier", "rewards.referrer.tiers."}, {"ConversionRule", "conversion."},
+		{"ProgramLimits", "limits."}, {"FraudPolicy", "fraud."}, {"FraudSignalHandlings", "fraud.signals."},
+	} {
+		names := settingsOf(t, string(document), of.schema)
+		require.NotEmpty(t, names, of.schema)
+		for _, name := range names {
+			if name == "dateCreated" || name == "dateModified" {
+				continue // they are sent back and ignored
+			}
+			other := strings.Replace(of.at, "referrer", "referred", 1) + name
+			require.True(t, found[of.at+name] || found[of.at+name+"."] || found[other], "no sample has %s%s", of.at, name)
+		}
+	}
+	for name := range found {
+		if strings.HasSuffix(name, ".") || found[name+"."] || name == "dateCreated" || name == "dateModified" {
+			continue
+		}
+		field := regexp.MustCompile(`^rewards\.(referrer|referred)\.`).ReplaceAllString(name, "")
+		switch {
+		case strings.HasPrefix(field, "tiers"):
+			field = "Tier . "
+		case strings.HasPrefix(name, "invitations."):
+			require.Contains(t, shown, `invitation . "`+name[strings.LastIndex(name, ".")+1:]+`"`)
+			continue
+		case strings.HasPrefix(name, "fraud.signals."):
+			field = "(signal .)"
+		case field != name:
+			_, ok := fieldAt(name)
+			require.True(t, ok, name)
+			field = `.Field "` + field + `"`
+		default:
+			_, ok := fieldAt(name)
+			require.True(t, ok, name)
+			field = `"` + field + `"`
+		}
+		require.Contains(t, shown, field, name)
+	}
+}
+
+// collect adds the paths of the values of a JSON object. Those of objects and lists of
+// objects end in a point.
+func collect(found map[string]bool, at string, text []byte) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
+		var list []json.RawMessage
+		if json.Unmarshal(text, &list) == nil {
+			for _, item := range list {
+				collect(found, at, item)
+			}
+		}
+		return
+	}
+	for name, value := range fields {
+		switch {
+		case name == "integrationSettings":
+			found[at+name] = true
+		case value[0] == '{' || strings.HasPrefix(string(value), "[{"):
+			found[at+name+"."] = true
+			collect(found, at+name+".", value)
+		default:
+			found[at+name] = true
+		}
+	}
+}
+
+// settingsOf returns the names of the properties of a schema of the OpenAPI document.
+func settingsOf(t *testing.T, document, schema string) (names []string) {
+	t.Helper()
+	_, rest, ok := strings.Cut(document, "\n    "+schema+":\n")
+	require.True(t, ok, schema)
+	if end := regexp.MustCompile(`\n    [A-Z]`).FindStringIndex(rest); end != nil {
+		rest = rest[:end[0]]
+	}
+	_, rest, ok = strings.Cut("\n"+rest, "\n      properties:\n")
+	require.True(t, ok, schema)
+	for line := range strings.SplitSeq(rest, "\n") {
+		if found := regexp.MustCompile(`^        ([A-Za-z]+):`).FindStringSubmatch(line); found != nil {
+			names = append(names, found[1])
+		} else if !strings.HasPrefix(line, "        ") {
+			break
+		}
+	}
+	return names
+}
+
+// entered returns the values of a complete form with changes: pairs of a field and a value.
+func entered(changes ...string) url.Values {
+	p, _ := wire.ParseProgram("", []byte(samples[1]))
+	v := valuesOf(p)
+	for i := 0; i < len(changes); i += 2 {
+		v.Set(changes[i], changes[i+1])
+	}
+	return v
+}
+
+// Each wrong value is an error at its field, in words of the form.
+func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
+	const referrer, referred = "rewards.referrer.", "rewards.referred."
+	for _, c := range []struct {
+		changes []string
+		field   string
+		want    string
+	}{
+		{[]string{"name", " "}, "name", "Name must not be empty; people see it in invitations."},
+		{[]string{"sharing.url", "shop"}, "sharing.url", "Landing page must be an absolute http or https URL."},
+		{[]string{"sharing.allowedHosts", "a.example\nhttps://b.example"}, "sharing.allowedHosts", "Other hosts line 2 must be a host such as shop.example or shop.example:8443."},
+		{[]string{"sharing.cookieExpiryDuration", "401", "sharing.cookieExpiryDuration.unit", "days"}, "sharing.cookieExpiryDuration", "Attribution window must be 1 second to 400 days."},
+		{[]string{"sharing.cookieExpiryDuration", "1.5"}, "sharing.cookieExpiryDuration", "Attribution window must be a whole number such as 30."},
+		{[]string{"sharing.cookieExpiryDuration.unit", "years"}, "sharing.cookieExpiryDuration", "Attribution window must be in days, hours, minutes or seconds."},
+		{[]string{"conversion", ""}, "conversion", "When a referral counts must be chosen: it is what a referral has to lead to."},
+		{[]string{"conversion", "paid", referrer + "orders.which", "first"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent needs an order: choose “When the friend orders” under “When a referral counts”, or give a fixed amount."},
+		{[]string{"conversion.event", ""}, "conversion.event", "Event must not be empty; give the key that your shop sends, such as purchase."},
+		{[]string{"conversion.conditions", "\nrevenue >= 50\nrevenue > much"}, "conversion.conditions", "Conditions line 2 must compare with a number: > is for numbers, as in revenue > 50."},
+		{[]string{"conversion.reversalEvent", "purchase"}, "conversion.reversalEvent", "Event of a refund must differ from the event that converts, such as refund."},
+		{[]string{referrer + "type", ""}, referrer + "type", "Referrer: Reward must be chosen; there may be none."},
+		{[]string{referrer + "type", "MONEY"}, referrer + "type", "Referrer: Reward must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION."},
+		{[]string{referrer + "percentOfRevenue", "101"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent must be a percentage from 0 to 100 such as 15 or 12.5."},
+		{[]string{referrer + "percentOfRevenue", "0"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent must be more than 0 and at most 100; leave it out for a fixed value."},
+		{[]string{referrer + "maximum", "40,00"}, referrer + "maximum", "Referrer: At most must be an amount such as 10.00, without separators of thousands."},
+		{[]string{referrer + "maximum", "0.50"}, referrer + "maximum", "Referrer: At most must not be less than the minimum, and at most 1000000000000, or be empty."},
+		{[]string{referrer + "type", "CREDIT", referrer + "credit", ""}, referrer + "credit", "Referrer: Credit must not be empty."},
+		{[]string{referrer + "type", "CREDIT", referrer + "credit", "10.505"}, referrer + "credit", "Referrer: Credit must be an amount such as 10.00: amounts in EUR have 2 decimals."},
+		{[]string{referrer + "currency", "euro"}, referrer + "currency", "Referrer: Currency must be a currency code of three capital letters, such as USD."},
+		{[]string{referrer + "orders.which", "some", referrer + "orders", ""}, referrer + "orders", "Referrer: Number of orders must not be empty, or choose each order."},
+		{[]string{referrer + "orders.which", "some", referrer + "orders", "-1"}, referrer + "orders", "Referrer: Number of orders must be a whole number such as 10, without separators."},
+		{[]string{referrer + "tiers[1].from", "2"}, referrer + "tiers[1].from", "Referrer: From conversion must be 2 to 1000 and more than in the tier before."},
+		{[]string{referrer + "tiers[1].value", ""}, referrer + "tiers[1].value", "Referrer: Value must not be empty; clear both fields to remove the step."},
+		{[]string{referrer + "tiers[0].from", "", referrer + "tiers[0].value", "", referrer + "tiers[1].value", "0"}, referrer + "tiers[0].value", "Referrer: Value must be more than 0 and at most 100."},
+		{[]string{referred + "type", "FUELTANK", referred + "fuelTankType", "PCT_DISCOUNT", referred + "amount", "12.5"}, referred + "amount", "Friend: Worth of a code must be a whole number."},
+		{[]string{referred + "type", "INTEGRATION", referred + "valueInCents", "5", referred + "integrationSettings", "x"}, referred + "integrationSettings", `Friend: Settings of the delivery must be a JSON object such as {"giftCard": "A1"}.`},
+		{[]string{"limits.period", ""}, "limits.period", "Period must be given together with “Rewards in a period”: both or neither."},
+		{[]string{"limits.rewards", "many"}, "limits.rewards", "Rewards in total must be a whole number such as 10, without separators."},
+		{[]string{"fraud.handling", "SHRUG"}, "fraud.handling", "A sign of fraud must be one of NONE, PENDING, DENY."},
+		{[]string{"fraud.signals.ip", "SHRUG"}, "fraud.signals.ip", "The same IP address of referrer and friend must be one of NONE, PENDING, DENY."},
+		{[]string{"invitations.de.subject", ""}, "invitations.de.subject", "German: Subject must not be empty; leave out the language to use the default."},
+		{[]string{"invitations.de.message", "{price}"}, "invitations.de.message", "German: Message may contain {shop}, {program} and {reward}, and no other text in braces."},
+		{[]string{"invitation.tag", "dutch", "invitation.subject", "s", "invitation.message", "m"}, "invitation.tag", "Language must be a language such as nl or pt-BR that has no texts above."},
+		{[]string{"invitation.tag", "de", "invitation.subject", "s", "invitation.message", "m"}, "invitation.tag", "Language must be a language such as nl or pt-BR that has no texts above."},
+	} {
+		_, arranged, err := read("b", entered(c.changes...))
+		require.Error(t, err, c.changes)
+		f := frame.FormOf(arranged)
+		require.True(t, f.Refuse(err, labelsOf(err)), "%q: %v", c.changes, err)
+		require.Equal(t, []frame.FormProblem{{Field: c.field, Message: c.want}}, f.Errors, "%q", c.changes)
+	}
+	// All of them at once.
+	_, _, err := read("b", entered("name", "", referrer+"maximum", "x", "limits.rewards", "y"))
+	require.Len(t, joined(err), 3)
+}
+
+// A new language is moved to the others, and empty steps are closed up.
+func TestForm_Arranges(t *testing.T) {
+	p, v, err := read("b", entered("invitation.tag", "nl", "invitation.subject", "Hoi", "invitation.message", "Kijk\r\neens", "rewards.referrer.tiers[0].from", "", "rewards.referrer.tiers[0].value", " "))
+	require.NoError(t, err)
+	require.Equal(t, "Kijk\neens", p.Invitations["nl"].Message)
+	require.Contains(t, languagesOf(v), "nl")
+	require.Len(t, p.ReferrerTerms.Tiers, 1)
+	require.Equal(t, "5", v.Get("rewards.referrer.tiers[0].from"))
+}
+
+func TestKeyOf(t *testing.T) {
+	for name, want := range map[string]string{"Refer a friend": "refer-a-friend", "  Größe & Co. 2 ": "gr-e-co-2", "友達": "", strings.Repeat("a", 50): strings.Repeat("a", 40)} {
+		require.Equal(t, want, keyOf(name))
+	}
+}
+
+func TestParseCodes(t *testing.T) {
+	all, err := parseCodes("codes", "A-1\r\n\n \"B-2\",10 EUR\nC-3\n")
+	require.NoError(t, err)
+	require.Equal(t, []string{"A-1", "B-2", "C-3"}, all)
+	for text, want := range map[string]string{
+		"A\nB C\nD":                 `codes: line 2 must be 1 to 200 bytes without blanks: "B C". No code was added`,
+		" \n":                       "codes: enter at least one, or choose a file",
+		strings.Repeat("A\n", 1001): "codes: 1001 are more than 1000; upload them in several parts",
+	} {
+		_, err := parseCodes("codes", text)
+		require.EqualError(t, err, want)
+	}
+	_, err = parseCodes("codes", strings.Repeat("a b\n", 12))
+	var refused *core.Error
+	require.True(t, errors.As(err, &refused))
+	require.Equal(t, 10, strings.Count(refused.Message, "line "))
+	require.Contains(t, refused.Message, "2 more lines are wrong")
+}
+
+// Each change of a program is shown with the label of its field.
+func TestChangesOf(t *testing.T) {
+	parse := func(i int) []change {
+		was, err := wire.ParseProgram("", []byte(samples[i]))
+		require.NoError(t, err)
+		is, err := wire.ParseProgram("", []byte(samples[1]))
+		require.NoError(t, err)
+		return changesOf(was, is)
+	}
+	require.Empty(t, parse(1))
+	all := parse(0)
+	require.True(t, slices.Contains(all, change{"Attribution window", "30 days", "26 hours"}), all)
+	require.True(t, slices.Contains(all, change{"Referrer: Share of the order in percent", "", "15"}), all)
+	for _, c := range all {
+		require.NotEmpty(t, c.Label)
+	}
+}
