@@ -111,9 +111,9 @@ func (d *description) side(about, name string, e conversion.Earning, p Program) 
 	}
 	d.add(about, s+".")
 	for i, t := range e.Tiers {
-		s := "From the referrer's " + strconv.FormatInt(t.From, 10) + ". conversion on"
+		s := "From the referrer's conversion " + strconv.FormatInt(t.From, 10) + " on"
 		if i+1 < len(e.Tiers) {
-			s = "For the referrer's conversions " + strconv.FormatInt(t.From, 10) + " to " + strconv.FormatInt(e.Tiers[i+1].From-1, 10)
+			s = "At the referrer's conversions " + strconv.FormatInt(t.From, 10) + " to " + strconv.FormatInt(e.Tiers[i+1].From-1, 10)
 		}
 		d.add(about+".tiers", s+", it is "+worth(e.At(t.From), false)+".")
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"kith/backend/portal/frame"
 	"kith/core"
@@ -63,6 +64,37 @@ func list(v *frame.Visit) error {
 type does struct {
 	Sentences []referral.Sentence
 	Problems  []string
+}
+
+// group is the sentences about one part of a program.
+type group struct {
+	Title string
+	Texts []string
+}
+
+// groupTitles are the titles of the parts of a program, by the beginning of
+// referral.Sentence.About.
+var groupTitles = []struct{ about, title string }{
+	{"conversion", "When it counts"}, {"rewards.referrer", "The referrer"}, {"rewards.referred", "The friend"}, {"limits", "Limits"}, {"sharing", "Share links"},
+	{"fraud", "Signs of fraud"}, {"invitations", "Invitations"},
+}
+
+// Groups returns the sentences in the order of the form.
+func (d does) Groups() []group { return groupsOf(d.Sentences) }
+
+func groupsOf(sentences []referral.Sentence) (all []group) {
+	for _, of := range groupTitles {
+		g := group{Title: of.title}
+		for _, s := range sentences {
+			if strings.HasPrefix(s.About, of.about) {
+				g.Texts = append(g.Texts, s.Text)
+			}
+		}
+		if len(g.Texts) > 0 {
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // form is the data of the form of a program.

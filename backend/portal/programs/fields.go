@@ -181,9 +181,17 @@ var formWords = strings.NewReplacer(
 type entry struct {
 	fieldText
 	Name, Value, Problem string
-	// Suffix follows the field, such as the currency.
-	Suffix  string
-	Options []frame.Option
+	Options              []frame.Option
+	// Lang is the language of the text, or empty.
+	Lang string
+}
+
+// Dir is the direction of the text, or empty.
+func (e entry) Dir() string {
+	if e.Lang == "" {
+		return ""
+	}
+	return text.Tag(e.Lang).Direction()
 }
 
 func (e entry) Kind() string  { return e.kind }
@@ -202,11 +210,12 @@ func newEntry(f *frame.Form, name string) (entry, error) {
 	for _, side := range sideNames {
 		t.label = strings.TrimPrefix(t.label, side)
 	}
+	e := entry{Name: name, Value: f.Value(name), Problem: f.Problem(name)}
 	if rest, ok := strings.CutPrefix(name, "invitations."); ok {
-		_, field, _ := strings.Cut(rest, ".")
-		t.label = upper(field)
+		tag, field, _ := strings.Cut(rest, ".")
+		t.label, e.Lang = upper(field), tag
 	}
-	e := entry{fieldText: t, Name: name, Value: f.Value(name), Problem: f.Problem(name)}
+	e.fieldText = t
 	switch {
 	case t.kind == kindDuration:
 		chosen := f.Value(name + suffixUnit)

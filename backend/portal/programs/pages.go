@@ -175,6 +175,9 @@ type version struct {
 	First bool
 }
 
+// Groups returns what the version did.
+func (v version) Groups() []group { return groupsOf(v.Program.Describe()) }
+
 // change is a setting that a version has changed. Was and Is are empty if it is not set.
 type change struct{ Label, Was, Is string }
 

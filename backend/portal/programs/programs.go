@@ -10,7 +10,6 @@ import (
 	"kith/core"
 	"kith/core/people"
 	"kith/core/referral"
-	"kith/core/text"
 )
 
 //go:embed page
@@ -43,7 +42,7 @@ func Section() *frame.Section {
 			},
 			Uploads: frame.Routes{"POST /{program}/codes/{side}": writing(fill)},
 			Functions: template.FuncMap{
-				"field": newEntry, "language": languageName, "direction": func(tag string) string { return text.Tag(tag).Direction() },
+				"field": newEntry, "language": languageName,
 				"signal":     func(s referral.Signal) string { return "fraud.signals." + string(s) },
 				"invitation": func(tag, field string) string { return "invitations." + tag + "." + field },
 			},

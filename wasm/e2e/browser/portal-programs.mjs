@@ -1,0 +1,143 @@
+// Scenarios of the programs in the portal: a person creates a program, changes its reward,
+// tries an event, and fills its fuel tank.
+import { readFileSync } from 'node:fs';
+
+const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+const section = '/portal/t/demo/programs';
+
+/** Opens the programs as the owner. An error in the console fails the scenario. */
+async function programs({ visitor, errors, portal, email, password }, options = {}) {
+  const page = await visitor(options);
+  page.on('console', (message) => {
+    // Chromium reports the status of a page too.
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(portal + section);
+  await page.getByLabel('Mail address').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Programs', exact: true }).waitFor();
+  return page;
+}
+
+/** The card with the reward of one side. */
+const side = (page, title) => page.locator('section.side', { has: page.getByRole('heading', { name: title }) });
+
+/** From nothing to 15 % of the order, with errors on the way. */
+export async function fromNothing(world) {
+  const { assert } = world;
+  const page = await programs(world);
+  await page.getByRole('link', { name: 'New program' }).click();
+  await page.getByRole('button', { name: 'Create the program' }).click();
+  const problems = page.getByRole('alert');
+  await problems.getByRole('link', { name: /^Name must not be empty/ }).click();
+  assert.equal(await page.evaluate(() => document.activeElement.name), 'name', 'an error leads to its field');
+  await page.getByLabel('Name', { exact: true }).fill('Summer sale');
+  await page.getByRole('button', { name: 'Create the program' }).click();
+  await page.getByText('The program is created.').waitFor();
+  assert.match(page.url(), /\/programs\/summer-sale$/);
+
+  // The sentences follow what is entered, before it is saved.
+  const does = page.getByRole('complementary', { name: 'What this program will do' });
+  await does.getByText('The referrer gets 10% of the order as credit.').waitFor();
+  const referrer = side(page, 'What the referrer gets');
+  const share = referrer.getByLabel('Share of the order in percent');
+  await share.fill('15');
+  await does.getByText('The referrer gets 15% of the order as credit.').waitFor();
+  await share.fill('150');
+  await does.getByText('Referrer: Share of the order in percent must be a percentage from 0 to 100').waitFor();
+  await share.fill('15');
+  await referrer.getByLabel('At most').fill('40.00');
+  await referrer.getByLabel('Waiting time', { exact: true }).fill('14');
+  await does.getByText('The referrer gets 15% of the order as credit, at most $40.00, after 14 days.').waitFor();
+
+  // Only the fields of the chosen reward are shown.
+  await side(page, 'What the friend gets').getByLabel('A coupon code').check();
+  assert.equal(await side(page, 'What the friend gets').getByLabel('Discount in percent').isVisible(), false);
+  await side(page, 'What the friend gets').getByLabel('A code is worth').selectOption('an amount');
+  await side(page, 'What the friend gets').getByLabel('Worth of a code').fill('10.00');
+  await does.getByText('The friend gets a coupon code worth $10.00.').waitFor();
+  await page.getByRole('button', { name: 'Save the program' }).click();
+  await page.getByText('The program is saved.').waitFor();
+
+  // A trial says what happens, and why.
+  await page.getByRole('link', { name: 'Try an event' }).click();
+  await page.getByLabel('Amount of the order').fill('80.00');
+  await page.getByRole('button', { name: 'Try the event' }).click();
+  await page.getByText('The referrer earns $12.00: 15% of $80.00.').waitFor();
+  assert.match(page.url(), /revenue=80.00/, 'the trial has a URL');
+
+  await page.getByRole('link', { name: 'History' }).click();
+  const change = page.getByRole('row', { name: /Referrer: Share of the order in percent/ });
+  assert.match(await change.innerText(), /10\s+15/);
+
+  // Codes, first with a wrong line.
+  await page.getByRole('link', { name: 'Coupon codes' }).click();
+  await page.getByText('The next reward has to wait.').waitFor();
+  await page.getByLabel('Codes', { exact: true }).fill('A-1\nB 2');
+  await page.getByRole('button', { name: 'Add the codes' }).click();
+  await page.getByRole('alert').getByText('line 2 must be').waitFor();
+  await page.getByLabel('Codes', { exact: true }).fill('');
+  await page.getByLabel('Or a file').setInputFiles({ name: 'codes.csv', mimeType: 'text/csv', buffer: Buffer.from(Array.from({ length: 12 }, (_, i) => `C-${i},10 USD`).join('\n')) });
+  await page.getByRole('button', { name: 'Add the codes' }).click();
+  await page.getByText('The codes are in the fuel tank.').waitFor();
+  assert.equal(await page.getByRole('definition').first().innerText(), '12');
+
+  await page.goto(world.portal + section + '/summer-sale');
+  await page.getByText('Delete Summer sale').click();
+  await page.getByRole('button', { name: 'Yes, delete this program' }).click();
+  await page.getByText('The program is deleted.').waitFor();
+}
+
+/** The widget in each language, in a frame that cannot reach the portal. */
+export async function widget(world) {
+  const { assert } = world;
+  const page = await programs(world);
+  await page.goto(world.portal + section + '/classic/widget');
+  const languages = await page.getByLabel('Language').locator('option').allInnerTexts();
+  assert.equal(languages.length, 6);
+  for (const language of languages) {
+    await page.getByLabel('Language').selectOption(language);
+    await page.locator(`iframe[title="The widget in ${language}"]`).waitFor();
+    const html = page.frameLocator('iframe').locator('html');
+    await page.frameLocator('iframe').locator('h1').filter({ hasText: /./ }).waitFor();
+    assert.equal(await html.getAttribute('dir'), language === 'Arabic' ? 'rtl' : 'ltr');
+    assert.equal(await html.evaluate(() => self.origin), 'null', 'its origin is not that of the portal');
+  }
+  await page.getByLabel('Theme').selectOption('Dark');
+  await page.frameLocator('iframe').locator('html.dark').waitFor();
+}
+
+/** The form works without scripts. */
+export async function withoutScripts(world) {
+  const page = await programs(world, { javaScriptEnabled: false });
+  await page.getByRole('link', { name: 'New program' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('Plain');
+  await side(page, 'What the referrer gets').getByLabel('Share of the order in percent').fill('12.5');
+  await page.getByRole('button', { name: 'Show what it will do' }).click();
+  await page.getByText('The referrer gets 12.5% of the order as credit.').waitFor();
+  await page.getByRole('button', { name: 'Create the program' }).click();
+  await page.getByText('The program is created.').waitFor();
+  await page.getByText('Delete Plain').click();
+  await page.getByRole('button', { name: 'Yes, delete this program' }).click();
+  await page.getByText('The program is deleted.').waitFor();
+}
+
+/** Each page in light and dark, wide and on a phone: axe finds nothing, nothing is too wide. */
+export async function looks(world) {
+  const { assert } = world;
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1280, 360]) {
+      const page = await programs(world, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
+      for (const path of ['', '/_new', '/classic', '/classic/try?event=purchase', '/classic/history', '/classic/widget', '/classic/codes']) {
+        await page.goto(world.portal + section + path);
+        await page.waitForLoadState('networkidle');
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.ok(wide <= 0, `${path} is ${wide} px too wide at ${width} px`);
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }));
+        assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes[0].html}`), [], `${path} in ${colorScheme} at ${width} px`);
+      }
+    }
+  }
+}
