@@ -12,7 +12,8 @@ func (a *API) programRoutes() routes {
 		tenantPath + "/programs": {"GET": a.keyed(a.programs), "POST": a.keyed(created(a.createProgram))},
 		one:                      {"GET": a.keyed(a.program), "PUT": a.keyed(a.putProgram), "DELETE": a.keyed(a.deleteProgram)},
 
-		one + "/try": {"POST": a.keyed(a.tryProgram)},
+		one + "/try":      {"POST": a.keyed(a.tryProgram)},
+		one + "/versions": {"GET": a.keyed(a.programVersions)},
 
 		one + "/rewards/{side}/codes": {"GET": a.keyed(a.fuelTank), "POST": a.keyed(a.fillFuelTank)},
 	}
@@ -96,6 +97,15 @@ func (a *API) tryProgram(c *call) ([]byte, error) {
 		return nil, err
 	}
 	return wire.Tried(d, steps), nil
+}
+
+// programVersions handles GET /programs/{program}/versions.
+func (a *API) programVersions(c *call) ([]byte, error) {
+	key, err := c.programKey()
+	if err != nil {
+		return nil, err
+	}
+	return encode(wire.ProgramVersions)(a.Engine.Programs.Versions(c.Context(), c.tenant, key))
 }
 
 // tankKey reads the program and the side of the fuel tank in the path of a call.

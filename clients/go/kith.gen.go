@@ -1664,6 +1664,28 @@ type ProgramSharingInput struct {
 // ProgramSide defines model for ProgramSide.
 type ProgramSide string
 
+// ProgramVersion defines model for ProgramVersion.
+type ProgramVersion struct {
+	// By Mail address of the member who made the change in the portal; null for any other change.
+	By      *string `json:"by"`
+	Program Program `json:"program"`
+
+	// Since Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	Since Date `json:"since"`
+}
+
+// ProgramVersionPage defines model for ProgramVersionPage.
+type ProgramVersionPage struct {
+	// Count Number of items in this page.
+	Count int64 `json:"count"`
+
+	// TotalCount Number of items in all pages.
+	TotalCount int64            `json:"totalCount"`
+	Versions   []ProgramVersion `json:"versions"`
+}
+
 // PublicKey defines model for PublicKey.
 type PublicKey struct {
 	Alg PublicKeyAlg `json:"alg"`
@@ -3713,6 +3735,17 @@ func (c *Client) TryProgram(ctx context.Context, program ProgramKey, body TrialI
 		method: "POST", path: "/api/v1/{tenant}/programs/{program}/try",
 		params: []string{"program", string(program)},
 		body:   body,
+	}, &answer)
+	return answer, err
+}
+
+// ListProgramVersions List versions of a program
+func (c *Client) ListProgramVersions(ctx context.Context, program ProgramKey) (ProgramVersionPage, error) {
+	var answer ProgramVersionPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/programs/{program}/versions",
+		params:     []string{"program", string(program)},
+		repeatable: true,
 	}, &answer)
 	return answer, err
 }

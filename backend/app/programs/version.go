@@ -47,7 +47,7 @@ func (ps *Programs) Versions(ctx context.Context, tenant core.TenantAlias, key c
 			v.By = e.Actor
 		}
 	}
-	return found.list(), nil
+	return found.list(now.Created), nil
 }
 
 // versions are versions by the time from which on they apply.
@@ -69,13 +69,15 @@ func (all versions) add(since core.Time, p referral.Program) {
 	}
 }
 
-// list returns the versions, the latest first, without those that changed nothing.
-func (all versions) list() (list []wire.ProgramVersion) {
+// list returns the versions, the latest first, without those that changed nothing. created is
+// when the program was created.
+func (all versions) list(created core.Time) (list []wire.ProgramVersion) {
 	last := ""
 	for _, since := range slices.Sorted(maps.Keys(all)) {
 		v := *all[since]
 		v.Program.Created, v.Program.Modified = 0, 0
 		if is := string(wire.Program(v.Program)); is != last {
+			v.Program.Created, v.Program.Modified = created, since
 			list, last = append(list, v), is
 		}
 	}

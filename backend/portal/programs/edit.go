@@ -123,11 +123,15 @@ func newForm(h head, isNew bool, values url.Values, p referral.Program, err erro
 	} else {
 		d.Does.Sentences = p.Describe()
 	}
-	d.When = options(d.Value(fieldWhen), whenEvent, "When the friend orders", whenPaid, "When the friend's account becomes a paying customer")
+	d.When = whenOptions(d.Value(fieldWhen))
 	for _, key := range sideKeys {
 		d.Sides = append(d.Sides, newSide(d.Form, key, isNew))
 	}
 	return d, nil
+}
+
+func whenOptions(chosen string) []frame.Option {
+	return options(chosen, whenEvent, "When the friend orders", whenPaid, "When the friend's account becomes a paying customer")
 }
 
 // show writes the form. Errors are shown only after it was sent.

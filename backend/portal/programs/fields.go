@@ -280,13 +280,16 @@ func typeOptions(chosen string) []frame.Option {
 	return all
 }
 
+func whichOptions(chosen string) []frame.Option {
+	return options(chosen, "first", "Only the first order of a friend", "some", "The first orders of a friend", "all", "Each order of a friend")
+}
+
 func newSide(f *frame.Form, key referral.SideKey, few bool) side {
 	s := side{Form: f, At: "rewards." + string(key) + ".", Title: map[referral.SideKey]string{
 		referral.ReferrerSide: "What the referrer gets", referral.ReferredSide: "What the friend gets",
 	}[key], Few: few}
 	s.Types = typeOptions(f.Value(s.At + "type"))
-	which := cmp.Or(f.Value(s.At+"orders"+suffixWhich), "first")
-	s.Which = options(which, "first", "Only the first order of a friend", "some", "The first orders of a friend", "all", "Each order of a friend")
+	s.Which = whichOptions(cmp.Or(f.Value(s.At+"orders"+suffixWhich), "first"))
 	rows := 0
 	for i := range conversion.MaxTiers {
 		if f.Value(s.Tier(i, "from"))+f.Value(s.Tier(i, "value")) != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,7 +216,7 @@ func changesOf(was, is referral.Program) (all []change) {
 		if strings.HasSuffix(name, suffixUnit) && name != "rewards.referrer.unit" && name != "rewards.referred.unit" || name == fieldModified {
 			continue
 		}
-		c := change{Was: shown(before.Get(name), before.Get(name+suffixUnit)), Is: shown(after.Get(name), after.Get(name+suffixUnit))}
+		c := change{Was: shown(name, before), Is: shown(name, after)}
 		if c.Was == c.Is {
 			continue
 		}
@@ -228,11 +229,34 @@ func changesOf(was, is referral.Program) (all []change) {
 	return all
 }
 
-func shown(value, unit string) string {
+// shown returns the value of a field as people read it in the form.
+func shown(name string, v url.Values) string {
+	value, unit := v.Get(name), v.Get(name+suffixUnit)
+	for _, o := range choices(name, value) {
+		if o.Value == value && value != "" {
+			return o.Label
+		}
+	}
 	if value == "" || unit == "" {
 		return strings.ReplaceAll(value, "\n", ", ")
 	}
 	return value + " " + unit
+}
+
+// choices returns the options of a field with some.
+func choices(name, chosen string) []frame.Option {
+	switch {
+	case name == fieldWhen:
+		return whenOptions(chosen)
+	case strings.HasSuffix(name, ".type"):
+		return typeOptions(chosen)
+	case strings.HasSuffix(name, suffixWhich):
+		return whichOptions(chosen)
+	case name == "conversion.firstEvent":
+		return options(chosen, "true", "yes")
+	}
+	e, _ := newEntry(frame.FormOf(url.Values{name: {chosen}}), name)
+	return e.Options
 }
 
 // widgetView is the data of the page with the widget.

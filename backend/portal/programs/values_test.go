@@ -267,6 +267,10 @@ func TestChangesOf(t *testing.T) {
 	all := parse(0)
 	require.True(t, slices.Contains(all, change{"Attribution window", "30 days", "26 hours"}), all)
 	require.True(t, slices.Contains(all, change{"Referrer: Share of the order in percent", "", "15"}), all)
+	require.True(t, slices.Contains(all, change{"Referrer: Reward", "No reward", "A share of the order"}), all)
+	require.True(t, slices.Contains(all, change{"When a referral counts", "When the friend's account becomes a paying customer", "When the friend orders"}), all)
+	require.True(t, slices.Contains(all, change{"The same IP address of referrer and friend", "", "cancels the rewards"}), all)
+	require.True(t, slices.Contains(all, change{"New customers only", "", "yes"}), all)
 	for _, c := range all {
 		require.NotEmpty(t, c.Label)
 	}
