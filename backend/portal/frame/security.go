@@ -33,8 +33,8 @@ func (v *Visit) secure() {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// ShowFrames permits the page of the visit to show documents of Frame.
-func (v *Visit) ShowFrames() { v.frames = true }
+// ShowFrames permits the page of a visit to show documents of WriteFrame.
+func ShowFrames(v *Visit) { v.frames = true }
 
 // framePolicy is the Content-Security-Policy of documents in frames. Sandbox gives them an
 // origin of their own, so that their scripts reach nothing of the portal. They may load
@@ -42,9 +42,9 @@ func (v *Visit) ShowFrames() { v.frames = true }
 const framePolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' https:; style-src 'unsafe-inline' https:; img-src https: data:; " +
 	"font-src https: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// Frame writes a whole HTML document with scripts of its own for a frame of a page; see
-// ShowFrames.
-func (v *Visit) Frame(html string) error {
+// WriteFrame answers a visit with a whole HTML document, which may have scripts of its own,
+// for a frame of a page; see ShowFrames.
+func WriteFrame(v *Visit, html string) error {
 	v.secure()
 	h := v.W.Header()
 	h.Set("Content-Security-Policy", framePolicy)

@@ -301,7 +301,7 @@ func widgetPage(v *frame.Visit) error {
 	for _, tag := range text.Languages {
 		d.Languages = append(d.Languages, frame.Option{Value: string(tag), Label: languageName(string(tag)), Chosen: tag == p.Language})
 	}
-	v.ShowFrames()
+	frame.ShowFrames(v)
 	return v.Page(http.StatusOK, "widget", "Widget: "+h.Program.Name, d)
 }
 
@@ -315,7 +315,7 @@ func widgetFrame(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Frame(html)
+	return frame.WriteFrame(v, html)
 }
 
 // codes is the data of the page of fuel tanks.

@@ -230,7 +230,10 @@ func TestProgram_Roles(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.Browser().Get(section).Status)
 	b := w.SignedIn(t, "support@acme.example")
 	require.Equal(t, http.StatusForbidden, b.Post(t, section, section+"/by-owner/delete").Status)
-	require.Equal(t, http.StatusForbidden, b.Post(t, section, section+"/by-owner/codes/referrer", "referrer.codes", "A").Status)
+	b.Headers["X-Csrf-Token"] = portaltest.TokenInPage.FindStringSubmatch(b.Get(section).Body)[1]
+	got := b.Send("POST", section+"/by-owner/codes/referrer", nil)
+	require.Equal(t, http.StatusForbidden, got.Status)
+	require.Contains(t, got.Body, "Your role is support, which does not permit to change programs")
 }
 
 // A program is deleted only while nothing uses it.
@@ -353,5 +356,6 @@ func TestProgram_Codes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	require.Equal(t, `{"codesSent":4,"side":"referred"}`, entries[0].After, "no codes in the audit log")
-	require.Equal(t, http.StatusNotFound, b.Post(t, path, path+"/other", "x", "y").Status)
+	b.Headers["X-Csrf-Token"] = token
+	require.Equal(t, http.StatusNotFound, b.Send("POST", path+"/other", nil).Status)
 }
