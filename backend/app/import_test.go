@@ -28,6 +28,7 @@ import (
 	"kith/backend/store/userdb"
 	"kith/backend/testenv"
 	"kith/core"
+	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -419,9 +420,9 @@ func TestValidateJob(t *testing.T) {
 	validate := func(typ job.Type, name, text string) []string {
 		in := b.jobInput(typ, "{}")
 		in.File = b.upload(t, name, text)
-		problems, err := b.Jobs.Validate(t.Context(), b.tenant, in)
+		found, err := b.Jobs.Check(t.Context(), b.tenant, in.Type, in.File, jobs.MaxProblems)
 		require.NoError(t, err)
-		return problems
+		return found.Texts()
 	}
 	require.Empty(t, validate(job.ImportUser, "a.csv", userRows(0, 3)))
 	require.Equal(t, []string{
@@ -435,10 +436,76 @@ func TestValidateJob(t *testing.T) {
 	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat(",\n", 1000)), 100)
 	in := b.jobInput(job.ImportUser, "{}")
 	in.File = "imports/nobody/x_1.csv"
-	_, err := b.Jobs.Validate(t.Context(), b.tenant, in)
+	_, err := b.Jobs.Check(t.Context(), b.tenant, in.Type, in.File, jobs.MaxProblems)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
 	_, err = b.Jobs.Create(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
+}
+
+// Check counts all rows, and returns the first problems by row, column and value.
+func TestCheck_Counts(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	long := strings.Repeat("é", 100)
+	for name, text := range map[string]string{
+		"a.csv":   "accountId,id,email\n" + strings.Repeat("a,b,\n", 300) + "a,b," + long + "\na,b,x\na,,\n",
+		"a.jsonl": strings.Repeat(`{"accountId":"a","id":"b"}`+"\n", 300) + `{"accountId":"a","id":"b","email":"` + long + `"}` + "\n" + `{"accountId":"a","id":"b","email":"x"}` + "\n" + `{"accountId":"a"}` + "\n",
+	} {
+		found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, b.upload(t, name, text), 2)
+		require.NoError(t, err)
+		const address = "must be an e-mail address; give one such as name@example.com, or leave it out"
+		require.Equal(t, jobs.Checked{Checked: 303, Rejected: 3, Complete: true, Rows: []importfile.Problem{
+			{Record: 301, Column: "email", Value: strings.Repeat("é", 40) + "…", Reason: address}, {Record: 302, Column: "email", Value: "x", Reason: address},
+		}}, found, name)
+	}
+}
+
+// A file that is sent in pieces is the same as one that is sent at once. It is stored only if
+// all of its pieces are there, and its pieces are removed.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	text := userRows(0, 500)
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	_, err := zip.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, zip.Close())
+	for name, content := range map[string]string{"a.csv": text, "b.csv.gz": packed.String()} {
+		var pieces []core.FileRef
+		for rest := content; rest != ""; {
+			n := min(len(rest), 1000)
+			ref, err := b.Files.AddPiece(t.Context(), b.tenant, strings.NewReader(rest[:n]))
+			require.NoError(t, err)
+			pieces, rest = append(pieces, ref), rest[n:]
+		}
+		ref, err := b.Files.Join(t.Context(), b.tenant, name, pieces)
+		require.NoError(t, err)
+		size, complete, err := b.Files.Stored(t.Context(), b.tenant, ref)
+		require.NoError(t, err)
+		require.True(t, complete)
+		require.Equal(t, int64(len(content)), size)
+		found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, ref, 1)
+		require.NoError(t, err)
+		require.Equal(t, jobs.Checked{Checked: 500, Complete: true}, found, name)
+		_, err = b.Files.Join(t.Context(), b.tenant, name, pieces)
+		require.ErrorContains(t, err, "pieces: has a piece that is not kept any more; send the file again")
+		_, _, err = b.Files.Stored(t.Context(), "rival", ref)
+		require.ErrorContains(t, err, "fileRef: there is no such file")
+	}
+	ref, err := b.Files.AddPiece(t.Context(), b.tenant, strings.NewReader("PK\x03\x04"))
+	require.NoError(t, err)
+	_, err = b.Files.Join(t.Context(), b.tenant, "a.xlsx", []core.FileRef{ref})
+	require.ErrorContains(t, err, "file: is an Excel workbook")
+	b.Files.Max = 3
+	_, err = b.Files.Join(t.Context(), b.tenant, "a.csv", []core.FileRef{ref})
+	require.ErrorContains(t, err, "file: is larger than 3 bytes")
+	_, err = b.Files.Join(t.Context(), b.tenant, "a.csv", make([]core.FileRef, jobs.MaxPieces+1))
+	require.ErrorContains(t, err, "pieces: must be 1 to 1000 pieces")
+	b.Files.Max = 0
+	b.pass(core.Day)
+	_, err = b.Files.Join(t.Context(), b.tenant, "a.csv", []core.FileRef{ref})
+	require.ErrorContains(t, err, "pieces: has a piece that is not kept any more")
 }
 
 func TestUpload_Bounds(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 
+	"kith/backend/app/jobs"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -20,20 +21,25 @@ type jobNode struct {
 	Name, Requester, MailtoEmail, FileRef   *string
 	Message                                 *string
 	DateCreated, DateCompleted, DateExpires *date
+	DateStarted                             *date
 	OutputFormat                            *string
 	Status                                  string
 	Params                                  *node
 	Stats                                   *jobStats
 }
 
-type jobStats struct{ RecordsProcessed, Errors long }
+type jobStats struct {
+	RecordsProcessed, Errors long
+	RecordsTotal             *long
+}
 
 func newJob(c *call, j job.Job) *jobNode {
 	return &jobNode{
 		c: c, stored: j, ID: id(j.ID), Type: word(j.Type), Name: textOrNull(j.Name), Requester: textOrNull(j.Requester),
 		MailtoEmail: textOrNull(j.MailTo), Message: textOrNull(j.Message), FileRef: textOrNull(string(j.File)), DateCreated: dateOrNull(j.Created),
 		DateCompleted: dateOrNull(j.Completed), DateExpires: dateOrNull(j.Expires), OutputFormat: textOrNull(string(j.Format)),
-		Status: string(j.Status), Params: pointer(node(j.Params)), Stats: &jobStats{long(j.Stats.Processed), long(j.Stats.Errors)},
+		Status: string(j.Status), Params: pointer(node(j.Params)), DateStarted: dateOrNull(j.Started),
+		Stats: &jobStats{long(j.Stats.Processed), long(j.Stats.Errors), longOrNull(j.Total)},
 	}
 }
 
@@ -185,7 +191,27 @@ func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*de
 }
 
 // validated has the errors of an import; none: it may be created.
-type validated struct{ Errors []string }
+type validated struct {
+	Errors                          []string
+	Problems                        []*importProblem
+	RecordsChecked, RecordsRejected *long
+	Complete                        *bool
+}
+
+// importProblem is the GraphQL type ImportProblem.
+type importProblem struct {
+	Record        *long
+	Column, Value *string
+	Message       string
+}
+
+// longOrNull returns a number, or null for 0.
+func longOrNull(n int64) *long {
+	if n == 0 {
+		return nil
+	}
+	return pointer(long(n))
+}
 
 // ValidateJobCreation checks the input of a job without creating it.
 func (*query) ValidateJobCreation(ctx context.Context, args jobArguments) (*validated, error) {
@@ -202,9 +228,18 @@ func (c *call) validateJob(ctx context.Context, a argument) (*validated, error) 
 	if err != nil {
 		return nil, err
 	}
-	problems, err := c.engine.Jobs.Validate(ctx, c.tenant, in)
+	v := &validated{Errors: []string{}, Problems: []*importProblem{}}
+	if !in.Type.Import() {
+		return v, nil
+	}
+	found, err := c.engine.Jobs.Check(ctx, c.tenant, in.Type, in.File, jobs.MaxProblems)
 	if err != nil {
 		return nil, err
 	}
-	return &validated{Errors: append([]string{}, problems...)}, nil
+	v.Errors = append(v.Errors, found.Texts()...)
+	for _, p := range append(found.Rows, found.File...) {
+		v.Problems = append(v.Problems, &importProblem{longOrNull(p.Record), textOrNull(p.Column), textOrNull(p.Value), p.Reason})
+	}
+	v.RecordsChecked, v.RecordsRejected, v.Complete = pointer(long(found.Checked)), pointer(long(found.Rejected)), &found.Complete
+	return v, nil
 }

@@ -61,7 +61,8 @@ func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref cor
 	if err := c.Require(people.RunImports); err != nil {
 		return jobs.Checked{}, err
 	}
-	return fs.jobs.Check(ctx, c.Tenant, t, ref, 0)
+	const shown = 20
+	return fs.jobs.Check(ctx, c.Tenant, t, ref, shown)
 }
 
 // Import starts the import of a file; see jobs.Jobs.Create.

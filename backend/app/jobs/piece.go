@@ -21,7 +21,7 @@ const (
 	// MaxPiece is the size of a piece at most, in bytes.
 	MaxPiece = 16 << 20
 	// MaxPieces is the number of pieces of a file at most.
-	MaxPieces = 4096
+	MaxPieces = 1000
 	// pieceLife is how long a piece is kept.
 	pieceLife = core.Day
 	// joinWait is how long Join waits for the file. Joining continues in the background

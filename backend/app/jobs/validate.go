@@ -18,26 +18,15 @@ const (
 	// result, and the edge for 10 seconds at most.
 	validatedBytes = 64 << 20
 	validatedTime  = 4 * time.Second
-	// maxProblems is the number of row problems that are reported at most.
-	maxProblems = 100
+	timedRows      = 256
+	// MaxProblems is the number of row problems that the API reports at most.
+	MaxProblems = 100
 )
-
-// Validate returns the problems of an import file: all problems of its header, and the
-// first 100 problems of rows in its first 64 MiB (spec 4.1.2). A file without problems
-// may still have rows that are refused when they are imported, such as a code that
-// belongs to another user. Validate of an export returns nil.
-func (js *Jobs) Validate(ctx context.Context, tenant core.TenantAlias, in job.Input) ([]string, error) {
-	if !in.Type.Import() {
-		return nil, nil
-	}
-	c, err := js.Check(ctx, tenant, in.Type, in.File, maxProblems)
-	return append(texts(c.Rows), texts(c.File)...), err
-}
 
 // validate returns the problems of the file as a whole, for which its job would be
 // aborted, and those of single rows.
 func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
-	c, err := js.Check(ctx, tenant, in.Type, in.File, maxProblems)
+	c, err := js.Check(ctx, tenant, in.Type, in.File, MaxProblems)
 	return texts(c.File), texts(c.Rows), err
 }
 
@@ -61,12 +50,14 @@ type Checked struct {
 	Complete bool
 }
 
-// Check reads an import file as its job would, without changing anything. It stops at the
-// row with the last problem of most, after 64 MiB, or after 4 seconds; if most is 0, it
-// counts all problems and returns the first 20. A row without a problem may still be
-// rejected later, for what the database has by then, such as a code of another user.
+// Texts returns the problems as texts, those of rows first.
+func (c Checked) Texts() []string { return append(texts(c.Rows), texts(c.File)...) }
+
+// Check reads an import file as its job would, without changing anything. It counts all
+// problems of its first 64 MiB, for 4 seconds at most, and returns the first ones of rows, up
+// to most. A row without a problem may still be rejected later, for what the database has by
+// then, such as a code of another user.
 func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, most int) (c Checked, err error) {
-	const shown = 20
 	s, err := js.openSource(ctx, tenant, t, ref, 0, 0, nil)
 	if err != nil {
 		c.File, err = problemsOf(err)
@@ -74,7 +65,11 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 	}
 	defer s.close()
 	deadline := time.Now().Add(validatedTime)
-	for (most == 0 || len(c.Rows) < most) && s.Position() < validatedBytes && (s.Record()&255 != 255 || time.Now().Before(deadline)) && ctx.Err() == nil {
+	for s.Position() < validatedBytes && ctx.Err() == nil {
+		// The clock is read once for many rows.
+		if s.Record()%timedRows == 0 && time.Now().After(deadline) {
+			break
+		}
 		row, problem, err := s.row()
 		if err == io.EOF {
 			c.Complete = true
@@ -91,7 +86,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 		if problem == nil {
 			continue
 		}
-		if c.Rejected++; most != 0 || len(c.Rows) < shown {
+		if c.Rejected++; len(c.Rows) < most {
 			c.Rows = append(c.Rows, rowProblem(s.Record(), problem, row))
 		}
 	}
