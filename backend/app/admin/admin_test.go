@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 // exported method of each field of Admin.
 var operations = map[string]people.Operation{
 	"Programs.List": people.ReadPrograms, "Programs.ByKey": people.ReadPrograms,
-	"Users.Find": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
+	"Users.Find": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
 	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,
 	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,
 	"Programs.Try": people.ReadPrograms, "Programs.Tank": people.ReadPrograms, "Programs.Fill": people.WritePrograms,

@@ -52,8 +52,7 @@ type Profile struct {
 	RewardTotal int
 	Events      []event.Logged
 	// Made are the referrals that the user made.
-	Made      []referral.Referral
-	MadeTotal int
+	Made []referral.Referral
 	// Decisions are the attribution decisions about the account.
 	Decisions     []wire.Decision
 	DecisionTotal int
@@ -98,7 +97,7 @@ func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Iden
 			return err
 		},
 		func() (err error) {
-			p.Made, p.MadeTotal, err = us.api.Referrals.List(ctx, c.Tenant, referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Limit: ProfileRows})
+			p.Made, err = us.api.Referrals.LatestMade(ctx, c.Tenant, who, ProfileRows)
 			return err
 		},
 		func() (err error) {
@@ -117,6 +116,18 @@ func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Iden
 		}
 	}
 	return p, nil
+}
+
+// ByID returns a user with the account and the referral by which it was referred, and the
+// programs of the tenant; or a not-found error.
+func (us *Users) ByID(ctx context.Context, c people.Caller, who referral.Identity) (u wire.UserInfo, programs []referral.Program, err error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return u, nil, err
+	}
+	if u, err = us.api.Users.ByID(ctx, c.Tenant, who.Account, who.User); err == nil {
+		programs, err = us.api.Programs.List(ctx, c.Tenant)
+	}
+	return u, programs, err
 }
 
 // about returns a change about a user. Its subject has the ids of the user. All that names

@@ -20,6 +20,11 @@ func (rs *Referrals) List(ctx context.Context, tenant core.TenantAlias, f referr
 	return referraldb.List(ctx, rs.DB.Reads, tenant, f)
 }
 
+// LatestMade returns up to limit referrals that a user made, newest first.
+func (rs *Referrals) LatestMade(ctx context.Context, tenant core.TenantAlias, who referral.Identity, limit int) ([]referral.Referral, error) {
+	return referraldb.LatestMade(ctx, rs.DB.Reads, tenant, who, limit)
+}
+
 // ByID returns a referral, or a not-found error.
 func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id string) (referral.Referral, error) {
 	found, err := referraldb.ByID(ctx, rs.DB.Reads, tenant, id)

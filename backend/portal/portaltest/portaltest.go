@@ -46,7 +46,7 @@ type World struct {
 
 // New returns a portal with the tenants acme, test_acme and rival, and the owner
 // owner@acme.example of acme.
-func New(t *testing.T) *World {
+func New(t testing.TB) *World {
 	t.Helper()
 	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func New(t *testing.T) *World {
 func (w *World) Pass(d core.Time) { w.Clock.Add(int64(d)) }
 
 // Add adds a member of acme.
-func (w *World) Add(t *testing.T, email string, role people.Role) {
+func (w *World) Add(t testing.TB, email string, role people.Role) {
 	t.Helper()
 	created, err := w.Engine.Members.Create(t.Context(), members.OperatorOf("acme"), email, "", Password, role)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func (b *Browser) Get(path string) Answer { return b.Send("GET", path, nil) }
 var TokenInPage = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // Post sends a form of a page, with the token that the page has.
-func (b *Browser) Post(t *testing.T, page, path string, fields ...string) Answer {
+func (b *Browser) Post(t testing.TB, page, path string, fields ...string) Answer {
 	t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
@@ -153,13 +153,13 @@ func (b *Browser) Post(t *testing.T, page, path string, fields ...string) Answer
 }
 
 // SignIn signs a person in.
-func (b *Browser) SignIn(t *testing.T, email string) Answer {
+func (b *Browser) SignIn(t testing.TB, email string) Answer {
 	t.Helper()
 	return b.Post(t, "/portal/signin", "/portal/signin", "email", email, "password", Password)
 }
 
 // SignedIn returns the browser of a person who has signed in.
-func (w *World) SignedIn(t *testing.T, email string) *Browser {
+func (w *World) SignedIn(t testing.TB, email string) *Browser {
 	t.Helper()
 	b := w.Browser()
 	require.Equal(t, http.StatusSeeOther, b.SignIn(t, email).Status)

@@ -36,16 +36,16 @@ func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operat
 	if err := v.Caller.Require(needs); err != nil {
 		return err
 	}
-	p, err := v.Engine.Admin.Users.Profile(v.Ctx(), v.Caller, who(v))
+	u, programs, err := v.Engine.Admin.Users.ByID(v.Ctx(), v.Caller, who(v))
 	if err != nil {
 		return gone(err)
 	}
 	data := change{
-		Form: f, UserInfo: p.UserInfo, Name: userName(p.UserInfo), Path: pathOf(v), Once: f.Value("once"), Typed: string(p.User.ID),
+		Form: f, UserInfo: u, Name: userName(u), Path: pathOf(v), Once: f.Value("once"), Typed: string(u.User.ID),
 		MayExport: v.Caller.Role.Permits(people.RunExports), MayErase: v.Caller.Role.Permits(people.EraseUsers),
 	}
-	if ref := p.ReferredBy.Referral; ref != nil {
-		data.Replaceable = ref.Replaceable(p.Account.Standing)
+	if ref := u.ReferredBy.Referral; ref != nil {
+		data.Replaceable = ref.Replaceable(u.Account.Standing)
 	}
 	if data.Once == "" {
 		data.Once = v.Engine.NewID()
@@ -61,7 +61,7 @@ func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operat
 		k.Chosen = k.Value == chosen
 		data.Kinds = append(data.Kinds, k)
 	}
-	for _, program := range p.Programs {
+	for _, program := range programs {
 		if program.Conversion.ByEvent() {
 			data.Events = append(data.Events, program.Conversion.Event)
 		}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 const list = "/portal/t/acme/people"
 
 // identify adds a user of acme.
-func identify(t *testing.T, w *portaltest.World, account core.AccountID, user core.UserID, change ...func(*rules.Identification)) {
+func identify(t testing.TB, w *portaltest.World, account core.AccountID, user core.UserID, change ...func(*rules.Identification)) {
 	t.Helper()
 	email := strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(string(user))) + "@shop.example"
 	in := rules.Identification{Update: referral.UserUpdate{Account: account, ID: user, Email: &email}, Server: true}
@@ -66,7 +66,7 @@ func paid(in *rules.Identification) {
 }
 
 // shop returns a portal with the referrer anna and the friend ben, whom anna referred.
-func shop(t *testing.T) *portaltest.World {
+func shop(t testing.TB) *portaltest.World {
 	w := portaltest.New(t)
 	identify(t, w, "anna", "anna", named("Anna", "Ahrens"), owns("ANNA10"))
 	identify(t, w, "ben", "ben", named("Ben", "Bauer"), by("ANNA10"))

@@ -27,6 +27,12 @@ func MadeByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	}), err
 }
 
+// LatestMade returns up to limit referrals that a user made, newest first. It reads no more
+// of them than it returns.
+func LatestMade(ctx context.Context, r store.Reads, tenant core.TenantAlias, who referral.Identity, limit int) ([]referral.Referral, error) {
+	return find(ctx, r, tenant, referralWhere(referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User}), `r.started_at DESC, r.rowid DESC`, limit, 0)
+}
+
 // madeWhere returns the condition of the referrals that a given user made.
 func madeWhere(f referral.Filter) store.Where {
 	f.ReferrerAccount, f.ReferrerUser = "", ""
