@@ -94,6 +94,7 @@ func New(shared base.Base) *Engine {
 	e.addWebhooks(b)
 	e.addPayments(b)
 	e.Admin = admin.New(b, admin.UseCases{
+		Analytics: &e.Analytics,
 		Codes:     &e.Codes,
 		Erasures:  &e.Erasures,
 		Events:    &e.Events,

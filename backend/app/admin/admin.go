@@ -13,6 +13,7 @@ import (
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
+	"kith/backend/app/statistics"
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/widgets"
@@ -21,6 +22,7 @@ import (
 // Admin has the use cases by subject. Its fields are set by New.
 type Admin struct {
 	Files    Files
+	Overview Overview
 	Programs Programs
 	SFTPKeys SFTPKeys
 	Users    Users
@@ -28,6 +30,7 @@ type Admin struct {
 
 // UseCases are the use cases of the API that Admin calls.
 type UseCases struct {
+	Analytics *statistics.Analytics
 	Codes     *referrals.Codes
 	Erasures  *users.Erasures
 	Events    *events.Events
@@ -47,6 +50,7 @@ type UseCases struct {
 func New(b *base.Base, u UseCases) Admin {
 	return Admin{
 		Files:    Files{b, u.Files, u.Jobs},
+		Overview: Overview{u.Analytics},
 		Programs: Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
 		SFTPKeys: SFTPKeys{b, u.SFTPKeys},
 		Users:    Users{b, u},

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 // operations has the operation that each use case of a member requires: a row for each
 // exported method of each field of Admin.
 var operations = map[string]people.Operation{
+	"Overview.Compare": people.ReadPrograms, "Overview.TopReferrers": people.ReadReferrals, "Overview.Attention": people.ReadPrograms, "Overview.Beginning": people.ReadPrograms,
 	"Programs.List": people.ReadPrograms, "Programs.ByKey": people.ReadPrograms,
 	"Users.Find": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
 	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,

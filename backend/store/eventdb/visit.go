@@ -216,3 +216,8 @@ func TopReferrers(ctx context.Context, r store.Reads, tenant core.TenantAlias, f
 		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit)
 	return store.Collect(rows, err, "top referrers", func(rows *sql.Rows, one *analytics.Referrer) error { return referrerColumns.Scan(rows, one) })
 }
+
+// HasFigures reports whether a tenant has any visit or referral.
+func HasFigures(ctx context.Context, r store.Reads, tenant core.TenantAlias) (bool, error) {
+	return store.One[bool](ctx, r, "has figures", `SELECT EXISTS (SELECT 1 FROM visit WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM referral WHERE tenant = ?1)`, string(tenant))
+}

@@ -102,3 +102,11 @@ var PutCodes = &store.Put{
 	Table: "code", Columns: store.Columns("code, program, account_id, user_id"), At: store.Columns("created_at"),
 	Conflict: `ON CONFLICT (tenant, code) DO NOTHING`,
 }
+
+// AnyCode returns a code of a user who is not blocked, and whether there is one.
+func AnyCode(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c referral.Code, ok bool, err error) {
+	ok, err = CodeColumns.One(r.QueryRowContext(ctx, `SELECT `+CodeColumns.SQL()+` FROM code c
+		CROSS JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
+		WHERE c.tenant = ? AND u.blocked_at IS NULL LIMIT 1`, string(tenant)), "any code", &c)
+	return c, ok, err
+}

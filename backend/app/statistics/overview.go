@@ -1,0 +1,86 @@
+package statistics
+
+import (
+	"context"
+	"errors"
+
+	"kith/backend/store/billingdb"
+	"kith/backend/store/eventdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
+	"kith/backend/store/webhookdb"
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/referral"
+)
+
+// Compare returns the series of a period, and that of the period of the same length before
+// it. It stores the visits that this backend has counted first, as Series does.
+func (a *Analytics) Compare(ctx context.Context, tenant core.TenantAlias, in Range, f analytics.SeriesFilter) (before, now analytics.Series, err error) {
+	p, err := a.period(ctx, in)
+	if err != nil {
+		return before, now, err
+	}
+	both, err := eventdb.Series(ctx, a.DB.Reads, tenant, p.WithPrevious(), f)
+	if err != nil {
+		return before, now, err
+	}
+	before, now = both.Halves()
+	return before, now, nil
+}
+
+// Parts are the parts of an Attention that a caller may see. Fuel tanks are always part.
+type Parts struct{ Moderation, Integrations bool }
+
+// Attention returns what waits for a person of the tenant. Parts that are not asked for
+// are zero.
+func (a *Analytics) Attention(ctx context.Context, tenant core.TenantAlias, parts Parts) (found analytics.Attention, err error) {
+	const most = analytics.MostAttention
+	r := a.DB.Reads
+	if parts.Moderation {
+		found.Pending, err = referraldb.CountPending(ctx, r, tenant, most)
+	}
+	if parts.Integrations && err == nil {
+		var second error
+		found.FailedWebhooks, err = webhookdb.CountFailed(ctx, r, tenant, most)
+		found.FailedGateway, second = billingdb.CountParked(ctx, r, tenant, most)
+		err = errors.Join(err, second)
+	}
+	if err != nil {
+		return found, err
+	}
+	tanks, err := rewarddb.TankLevels(ctx, r, tenant, analytics.LowTank, most)
+	for _, t := range tanks {
+		if t.Low() {
+			found.Tanks = append(found.Tanks, t)
+		}
+	}
+	return found, err
+}
+
+// Beginning is what a tenant without figures has.
+type Beginning struct {
+	// Code is the code of a user, if there is one, and Link its share link.
+	Code referral.Code
+	Link string
+}
+
+// Beginning returns what the tenant can begin with. begins is false once it has visits or
+// referrals: then b is zero.
+func (a *Analytics) Beginning(ctx context.Context, tenant core.TenantAlias) (b Beginning, begins bool, err error) {
+	has, err := eventdb.HasFigures(ctx, a.DB.Reads, tenant)
+	if has || err != nil {
+		return b, false, err
+	}
+	t, err := tenantdb.Find(ctx, a.DB.Reads, tenant)
+	if err != nil {
+		return b, false, err
+	}
+	var ok bool
+	if b.Code, ok, err = userdb.AnyCode(ctx, a.DB.Reads, tenant); ok {
+		b.Link = a.Share(t).URL(b.Code.Code)
+	}
+	return b, true, err
+}
