@@ -77,7 +77,7 @@ edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest for the tests
 graphiql: ## fetch the third-party files of the GraphiQL page again, from npm
 	@$(GRAPHIQL)/refresh.sh
 
-htmx: ## fetch the third-party file of the portal again, from npm
+htmx: ## fetch the third-party files of the portal again, from npm
 	@backend/portal/frame/third_party/refresh.sh
 
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path

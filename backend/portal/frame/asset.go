@@ -38,6 +38,11 @@ func ownAssets() map[string]asset {
 	}
 }
 
+// Chart returns the script and the style sheet of uPlot, for a section that draws charts.
+func Chart() (script, style string) {
+	return string(mustRead(thirdParty, "third_party/uplot/uPlot.iife.min.js")), string(mustRead(thirdParty, "third_party/uplot/uPlot.min.css"))
+}
+
 func mustRead(from embed.FS, file string) []byte {
 	text, err := from.ReadFile(file)
 	if err != nil {
