@@ -9,6 +9,7 @@ import (
 	"kith/backend/portal/account"
 	"kith/backend/portal/files"
 	"kith/backend/portal/frame"
+	"kith/backend/portal/overview"
 	"kith/backend/portal/programs"
 	"kith/backend/portal/team"
 	"kith/backend/portal/users"
@@ -22,6 +23,7 @@ func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider
 		Engine: e, URL: url, Log: log,
 		Outside: []*frame.Pages{account.Pages(provider)},
 		Sections: []*frame.Section{
+			overview.Section(),
 			programs.Section(),
 			users.Section(),
 			files.Section(),

@@ -1,0 +1,82 @@
+package overview
+
+import (
+	"strconv"
+
+	"kith/backend/portal/frame"
+	"kith/core/analytics"
+)
+
+// notice is one thing that waits for a person.
+type notice struct {
+	// Count is a number such as "99+", or empty.
+	Count, Title, Explanation string
+	// Path leads to the section where it is solved; empty if the caller may not open it.
+	Path string
+}
+
+// attention returns what waits for a person, the most urgent first.
+func attention(v *frame.Visit) (all []notice, err error) {
+	found, err := v.Engine.Admin.Overview.Attention(v.Ctx(), v.Caller)
+	if err != nil {
+		return nil, err
+	}
+	add := func(n int, one, many, explanation, path string) {
+		if n > 0 {
+			title := many
+			if n == 1 {
+				title = one
+			}
+			all = append(all, notice{counted(n), title, explanation, path})
+		}
+	}
+	for _, t := range found.Tanks {
+		all = append(all, tankNotice(v, t))
+	}
+	referrals := v.Section("referrals")
+	if referrals != "" {
+		referrals += "?moderation=pending"
+	}
+	integrations := v.Section("integrations")
+	add(found.FailedGateway, "gateway operation failed", "gateway operations failed",
+		"The payment gateway refused a discount, a refund or a code, and Kith does not try it again by itself.", integrations)
+	add(found.FailedWebhooks, "webhook was not delivered", "webhooks were not delivered",
+		"Your server did not accept them at any attempt. Repair the endpoint, then replay them.", integrations)
+	add(found.Pending, "referral waits for a moderator", "referrals wait for a moderator",
+		"Their rewards are held until a moderator approves or denies them.", referrals)
+	return all, nil
+}
+
+// tankNotice is the notice of a fuel tank that is low.
+func tankNotice(v *frame.Visit, t analytics.TankLevel) notice {
+	n := notice{Path: v.Section("programs")}
+	if n.Path != "" {
+		n.Path += "/" + string(t.Program)
+	}
+	of := " of " + nameOf(t.ProgramName, string(t.Program)) + " for the " + t.Side
+	switch {
+	case t.Due > 0:
+		n.Count, n.Title = counted(t.Due), "rewards wait for a code: the fuel tank"+of+" is empty"
+		if t.Due == 1 {
+			n.Title = "reward waits for a code: the fuel tank" + of + " is empty"
+		}
+		n.Explanation = "Add codes; those who wait get theirs at once."
+	case t.Available == 0:
+		n.Title, n.Explanation = "The fuel tank"+of+" is empty", "Add codes, or the next rewards wait."
+	default:
+		n.Count, n.Title = strconv.Itoa(t.Available), "codes left: the fuel tank"+of+" is low"
+		if t.Available == 1 {
+			n.Title = "code left: the fuel tank" + of + " is low"
+		}
+		n.Explanation = "Add codes before it is empty; then rewards wait."
+	}
+	return n
+}
+
+// counted returns a number of an Attention, which stops counting.
+func counted(n int) string {
+	if n >= analytics.MostAttention {
+		return strconv.Itoa(analytics.MostAttention-1) + "+"
+	}
+	return strconv.Itoa(n)
+}

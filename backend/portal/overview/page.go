@@ -1,0 +1,401 @@
+package overview
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kith/backend/app/statistics"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// mostReferrers is the number of top referrers on the page.
+const mostReferrers = 10
+
+// overview is the data of the page.
+type overview struct {
+	*frame.Form
+	// Presets, Programs, Mediums, Intervals and Ranks are the choices of the filter.
+	Presets                      []choice
+	Programs, Mediums, Intervals []frame.Option
+	// OwnDates is true if the period is from one day to another: From and To.
+	OwnDates bool
+	From, To string
+	// First and Last are the days of the period, and FirstBefore and LastBefore those of
+	// the period before.
+	First, Last, FirstBefore, LastBefore core.Time
+	// Before says what the figures are compared with: "the 30 days before".
+	Before  string
+	Figures []figure
+	Costs   []cost
+	// MoreCosts is the number of units and currencies that are only in the table.
+	MoreCosts int
+	// Bots is the number of visits that are not counted.
+	Bots  int64
+	Chart *chart
+	// Referrers are nil if the role of the caller may not read them.
+	Referrers []referrer
+	Ranks     []choice
+	MayRead   bool
+	Attention []notice
+	// Begin is set for a tenant without figures.
+	Begin *statistics.Beginning
+	// ShowAll is the path of the page without a filter of program and medium, or empty.
+	ShowAll string
+}
+
+// Kept are the parameters that the form sends unchanged.
+func (overview) Kept() []string { return []string{"period", "show", "rank"} }
+
+// choice is a link that changes one parameter of the page.
+type choice struct {
+	Label, Path string
+	Chosen      bool
+}
+
+// query is what the page shows.
+type query struct {
+	preset analytics.Preset
+	in     statistics.Range
+	filter analytics.SeriesFilter
+	show   metric
+	by     analytics.Interval // of the chart; empty: the period decides
+	rank   analytics.Rank
+	// from and to are the first and the last day as a form has them.
+	from, to string
+}
+
+var labels = map[string]string{
+	"from": "The first day", "to": "The last day", "period": "The period", "program": "The program",
+	"medium": "The medium", "by": "The interval", "show": "The figure", "rank": "The order",
+}
+
+// read reads the query from the form. The first wrong parameter is an error about it; the
+// rest of the query is then as if it was not given.
+func read(v *frame.Visit, f *frame.Form) (q query, err error) {
+	now := v.Engine.Now()
+	today := now - now%core.Day
+	q.preset, q.show, q.rank = analytics.Days30, joined, analytics.ByConverted
+	if q.preset, err = analytics.ParsePreset("period", f.Value("period")); err != nil {
+		q.preset = analytics.Days30
+	}
+	days := core.Time(q.preset.Days())
+	if days == 0 {
+		days = 30
+	}
+	first, after := today-(days-1)*core.Day, today+core.Day
+	q.in = statistics.Range{Interval: analytics.Daily, From: first, Until: after}
+	if err == nil && q.preset == analytics.OwnDates {
+		err = q.readDates(f.Value("from"), f.Value("to"))
+	}
+	q.from, q.to = date(q.in.From), date(q.in.Until-core.Day)
+	if err == nil && f.Value("program") != "" {
+		q.filter.Program, err = core.ParseProgramKey("program", f.Value("program"))
+	}
+	if err == nil {
+		q.filter.ShareMedium, err = analytics.ParseShareMedium("medium", f.Value("medium"))
+	}
+	if err == nil && f.Value("by") != "" {
+		q.by, err = analytics.ParseInterval("by", f.Value("by"))
+	}
+	if err == nil {
+		q.show, err = parseMetric(f.Value("show"))
+	}
+	if err == nil {
+		q.rank, err = analytics.ParseRank("rank", f.Value("rank"))
+	}
+	return q, err
+}
+
+// readDates reads the days of a period from one day to another. One that is not given
+// stays as it is.
+func (q *query) readDates(from, to string) error {
+	span, err := frame.Days(from, to, time.UTC)
+	if err != nil {
+		return err
+	}
+	in := q.in
+	if span.Before != 0 {
+		in.Until = span.Before
+	}
+	switch {
+	case span.From != 0:
+		in.From = span.From
+	case span.Before != 0:
+		in.From = in.Until - 30*core.Day
+	}
+	var wrong *core.Error
+	if _, err := analytics.NewPeriod(in.Interval, in.From, in.Until, in.Until); errors.As(err, &wrong) {
+		// The fields of the API have other names, and a page cannot take its advice.
+		if wrong.Field == "until" {
+			return core.Invalid("to", "is before the first one; choose a later one")
+		}
+		return core.Invalid("from", "is more than "+strconv.Itoa(analytics.MostPoints)+" days before the last one; choose a later one")
+	}
+	q.in = in
+	return nil
+}
+
+// page shows the overview.
+func page(v *frame.Visit) error {
+	f := v.NewForm()
+	q, err := read(v, f)
+	if err != nil && !f.Refuse(err, labels) {
+		return err
+	}
+	data := overview{Form: f, OwnDates: q.preset == analytics.OwnDates, From: q.from, To: q.to}
+	if f.Failed() && f.Value("from") != "" {
+		data.From = f.Value("from")
+	}
+	if f.Failed() && f.Value("to") != "" {
+		data.To = f.Value("to")
+	}
+	programs, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	data.choices(v, q, programs)
+	if data.Attention, err = attention(v); err != nil {
+		return err
+	}
+	if !f.Failed() {
+		if err := data.figures(v, q); err != nil {
+			return err
+		}
+	}
+	return v.Page(f.Status(), "overview", "Overview", data)
+}
+
+// choices fills in the filter.
+func (o *overview) choices(v *frame.Visit, q query, programs []referral.Program) {
+	for _, p := range analytics.Presets() {
+		o.Presets = append(o.Presets, choice{Label: p.Describe(), Path: withPeriod(v, p), Chosen: p == q.preset})
+	}
+	o.Programs = []frame.Option{{Label: "All programs", Chosen: q.filter.Program == ""}}
+	for _, p := range programs {
+		o.Programs = append(o.Programs, frame.Option{Value: string(p.Key), Label: nameOf(p.Name, string(p.Key)), Chosen: p.Key == q.filter.Program})
+	}
+	o.Mediums = []frame.Option{{Label: "All media", Chosen: q.filter.ShareMedium == ""}}
+	for _, m := range link.ShareMediums {
+		o.Mediums = append(o.Mediums, frame.Option{Value: string(m), Label: mediumNames[m], Chosen: m == q.filter.ShareMedium})
+	}
+	interval := q.interval()
+	o.Intervals = []frame.Option{
+		{Value: string(analytics.Daily), Label: "Day", Chosen: interval == analytics.Daily},
+		{Value: string(analytics.Weekly), Label: "Week", Chosen: interval == analytics.Weekly},
+	}
+	if q.filter.Program != "" || q.filter.ShareMedium != "" {
+		o.ShowAll = pathWith(v, "program", "", "medium", "")
+	}
+	for _, r := range []struct {
+		rank  analytics.Rank
+		label string
+	}{{analytics.ByConverted, "Converted"}, {analytics.ByJoined, "Joined"}, {analytics.ByVisits, "Visits"}} {
+		o.Ranks = append(o.Ranks, choice{Label: r.label, Path: v.With("rank", string(r.rank)) + "#referrers", Chosen: r.rank == q.rank})
+	}
+}
+
+// withPeriod returns the path of the page with another period.
+func withPeriod(v *frame.Visit, p analytics.Preset) string {
+	if p == analytics.OwnDates {
+		return v.With("period", string(p))
+	}
+	return pathWith(v, "from", "", "to", "", "period", string(p))
+}
+
+// pathWith returns the path of the page with other parameters: names and values, which are
+// left out if they are empty.
+func pathWith(v *frame.Visit, pairs ...string) string {
+	query := v.R.URL.Query()
+	query.Del("done")
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	for name, values := range query {
+		if strings.Join(values, "") == "" {
+			query.Del(name)
+		}
+	}
+	if len(query) == 0 {
+		return v.R.URL.Path
+	}
+	return v.R.URL.Path + "?" + query.Encode()
+}
+
+// interval returns the interval of the chart.
+func (q query) interval() analytics.Interval {
+	if q.by != "" {
+		return q.by
+	}
+	return analytics.Period{Interval: analytics.Daily, From: q.in.From, Until: q.in.Until}.Readable()
+}
+
+// figures fills in the figures, the chart and the top referrers.
+func (o *overview) figures(v *frame.Visit, q query) error {
+	before, now, err := v.Engine.Admin.Overview.Compare(v.Ctx(), v.Caller, q.in, q.filter)
+	if err != nil {
+		return err
+	}
+	o.First, o.Last = now.From, now.Until-core.Day
+	o.FirstBefore, o.LastBefore = before.From, before.Until-core.Day
+	o.Before = spanBefore(len(now.Points))
+	was, is := before.Total(), now.Total()
+	o.Bots = is.BotVisits
+	o.addFigures(v, q, was, is)
+	if nothing(was) && nothing(is) {
+		b, begins, err := v.Engine.Admin.Overview.Beginning(v.Ctx(), v.Caller)
+		if err != nil {
+			return err
+		}
+		if begins {
+			o.Begin = &b
+			return nil
+		}
+	}
+	o.Chart = newChart(q, before, now)
+	if o.MayRead = v.Caller.Role.Permits(people.ReadReferrals); !o.MayRead {
+		return nil
+	}
+	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, q.in, analytics.TopFilter{By: q.rank, Program: q.filter.Program, Limit: mostReferrers})
+	for _, one := range found {
+		o.Referrers = append(o.Referrers, referrer{Referrer: one, Name: nameOf(strings.TrimSpace(one.FirstName+" "+one.LastName), string(one.User))})
+	}
+	return err
+}
+
+func nothing(p analytics.Point) bool {
+	return p.Visits == 0 && p.Joined == 0 && p.Converted == 0 && len(p.Rewards) == 0
+}
+
+// referrer is a top referrer.
+type referrer struct {
+	analytics.Referrer
+	// Path leads to the user; empty if the caller may not open it.
+	Name, Path string
+}
+
+// metric is a figure that the chart can show.
+type metric string
+
+const (
+	visits    metric = "visits"
+	joined    metric = "joined"
+	converted metric = "converted"
+)
+
+func parseMetric(s string) (metric, error) {
+	switch m := metric(s); m {
+	case "":
+		return joined, nil
+	case visits, joined, converted:
+		return m, nil
+	}
+	return joined, core.Invalid("show", "must be visits, joined or converted")
+}
+
+func (m metric) of(p analytics.Point) int64 {
+	switch m {
+	case visits:
+		return p.Visits
+	case converted:
+		return p.Converted
+	}
+	return p.Joined
+}
+
+// metrics are the figures in the order of the funnel.
+var metrics = []struct {
+	metric
+	label, hint string
+}{
+	{visits, "Visits", "People who followed a share link."},
+	{joined, "Joined", "Friends who signed up after they followed a link."},
+	{converted, "Converted", "Friends who became customers."},
+}
+
+// figure is one number of the funnel.
+type figure struct {
+	Label, Hint string
+	// Path shows the figure in the chart; Shown is true if the chart shows it.
+	Path  string
+	Shown bool
+	Now   int64
+	Change
+	// Rate is how many of the step before took this step, such as "4.1 % of visits", or
+	// empty.
+	Rate string
+}
+
+// Change is how a number has changed since the period before.
+type Change struct {
+	// Text is "+12 %", "no change" or "new".
+	Text string
+	Up   bool
+	Down bool
+	Was  string
+}
+
+// cost is what rewards of one unit and currency cost.
+type cost struct {
+	Amount string
+	Change
+}
+
+func (o *overview) addFigures(v *frame.Visit, q query, was, is analytics.Point) {
+	for i, m := range metrics {
+		one := figure{
+			Label: m.label, Hint: m.hint, Path: v.With("show", string(m.metric)), Shown: m.metric == q.show,
+			Now: m.of(is), Change: newChange(m.of(was), m.of(is), number(m.of(was))),
+		}
+		if i > 0 {
+			if tenths, ok := analytics.Share(one.Now, metrics[i-1].of(is)); ok {
+				one.Rate = tenthsOfPercent(tenths) + " of " + strings.ToLower(metrics[i-1].label)
+			}
+		}
+		o.Figures = append(o.Figures, one)
+	}
+	all := slices.Concat(is.Rewards, was.Rewards)
+	slices.SortFunc(all, func(a, b analytics.Cost) int {
+		return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Currency, b.Currency))
+	})
+	all = slices.CompactFunc(all, func(a, b analytics.Cost) bool { return a.Unit == b.Unit && a.Currency == b.Currency })
+	for _, c := range all[:min(len(all), mostCosts)] {
+		before, now := was.CostIn(c.Unit, c.Currency), is.CostIn(c.Unit, c.Currency)
+		o.Costs = append(o.Costs, cost{Amount: pretty(now, c), Change: newChange(before, now, pretty(before, c))})
+	}
+	o.MoreCosts = max(0, len(all)-mostCosts)
+}
+
+// mostCosts is the number of currencies and units on the page.
+const mostCosts = 8
+
+func pretty(amount int64, in analytics.Cost) string {
+	return reward.Pretty(amount, in.Unit, in.Currency, reward.UnitFormatted)
+}
+
+func newChange(before, now int64, was string) Change {
+	c := Change{Up: now > before, Down: now < before, Was: was}
+	percent, ok := analytics.Change(before, now)
+	switch {
+	case now == before:
+		c.Text = "no change"
+	case !ok && before == 0:
+		c.Text = "new"
+	case !ok || percent == 0:
+		// The sign of Up and Down says enough.
+	case percent > 0:
+		c.Text = "+" + number(percent) + " %"
+	default:
+		c.Text = "−" + number(-percent) + " %"
+	}
+	return c
+}
