@@ -80,7 +80,7 @@ func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error
 // wanted returns the tables to archive.
 func (s Source) wanted(ctx context.Context, r store.Reads) ([]tabledb.Table, error) {
 	all, err := tabledb.Tables(ctx, r)
-	return slices.DeleteFunc(all, func(t tabledb.Table) bool { return s.Tenant != "" && t.Tenant == "" }), err
+	return slices.DeleteFunc(all, func(t tabledb.Table) bool { return t.Derived || s.Tenant != "" && t.Tenant == "" }), err
 }
 
 // keep reports whether the archive has a column.

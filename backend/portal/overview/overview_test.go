@@ -150,7 +150,7 @@ func TestOverview_RefusesWrongParameters(t *testing.T) {
 		"period=dates&from=2023-03-02&to=2023-03-01": "The last day is before the first one; choose a later one.",
 		"period=dates&from=2020-01-01&to=2023-03-01": "The first day is more than 400 days before the last one; choose a later one.",
 		"program=%00":                                "The program ", "medium=PIGEON": "The medium must be one of ", "by=month": "The interval must be day or week.",
-		"show=money": "The figure must be visits, joined or converted.", "rank=luck": "The order must be converted, joined or visits.",
+		"show=money": "The figure must be visits, joined or converted.", "rank=luck": "The order must be converted or joined.", "rank=visits": "The order must be converted or joined.",
 	} {
 		got := b.Get(path + "?" + query)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, query)

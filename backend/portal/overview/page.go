@@ -18,8 +18,13 @@ import (
 	"kith/core/reward"
 )
 
-// mostReferrers is the number of top referrers on the page.
-const mostReferrers = 10
+const (
+	// mostReferrers is the number of top referrers on the page.
+	mostReferrers = 10
+	// mostTopDays is the number of days for which they are counted: the last ones of a longer
+	// period, because counting the referrals of a year takes too long for a page.
+	mostTopDays = 92
+)
 
 // overview is the data of the page.
 type overview struct {
@@ -45,6 +50,8 @@ type overview struct {
 	// Referrers are nil if the role of the caller may not read them.
 	Referrers []referrer
 	Ranks     []choice
+	// TopDays is the number of days for which they are counted, or 0: the whole period.
+	TopDays   int
 	MayRead   bool
 	Attention []notice
 	// Begin is set for a tenant without figures.
@@ -111,7 +118,7 @@ func read(v *frame.Visit, f *frame.Form) (q query, err error) {
 		q.show, err = parseMetric(f.Value("show"))
 	}
 	if err == nil {
-		q.rank, err = analytics.ParseRank("rank", f.Value("rank"))
+		q.rank, err = parseRank(f.Value("rank"))
 	}
 	return q, err
 }
@@ -199,9 +206,20 @@ func (o *overview) choices(v *frame.Visit, q query, programs []referral.Program)
 	for _, r := range []struct {
 		rank  analytics.Rank
 		label string
-	}{{analytics.ByConverted, "Converted"}, {analytics.ByJoined, "Joined"}, {analytics.ByVisits, "Visits"}} {
+	}{{analytics.ByConverted, "Converted"}, {analytics.ByJoined, "Joined"}} {
 		o.Ranks = append(o.Ranks, choice{Label: r.label, Path: v.With("rank", string(r.rank)) + "#referrers", Chosen: r.rank == q.rank})
 	}
+}
+
+// parseRank returns what the top referrers are ordered by. The page does not order by
+// visits: a period has many more of them than referrals, and counting them takes too long
+// for a page.
+func parseRank(s string) (analytics.Rank, error) {
+	rank, err := analytics.ParseRank("rank", s)
+	if err != nil || rank == analytics.ByVisits {
+		return analytics.ByConverted, core.Invalid("rank", "must be converted or joined")
+	}
+	return rank, nil
 }
 
 // withPeriod returns the path of the page with another period.
@@ -265,7 +283,12 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 	if o.MayRead = v.Caller.Role.Permits(people.ReadReferrals); !o.MayRead {
 		return nil
 	}
-	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, q.in, analytics.TopFilter{By: q.rank, Program: q.filter.Program, Limit: mostReferrers})
+	in := q.in
+	if in.Until-in.From > mostTopDays*core.Day {
+		in.From = in.Until - mostTopDays*core.Day
+		o.TopDays = mostTopDays
+	}
+	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, in, analytics.TopFilter{By: q.rank, Program: q.filter.Program, Limit: mostReferrers})
 	for _, one := range found {
 		o.Referrers = append(o.Referrers, referrer{Referrer: one, Name: nameOf(strings.TrimSpace(one.FirstName+" "+one.LastName), string(one.User))})
 	}

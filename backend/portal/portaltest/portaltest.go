@@ -48,7 +48,13 @@ type World struct {
 // owner@acme.example of acme.
 func New(t testing.TB) *World {
 	t.Helper()
-	db, err := store.Open(storetest.File(t), "")
+	return On(t, storetest.File(t))
+}
+
+// On is like New, on a migrated database without tenants.
+func On(t testing.TB, url string) *World {
+	t.Helper()
+	db, err := store.Open(url, "")
 	require.NoError(t, err)
 	db.SetTimeout(sqldtest.Deadline)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })

@@ -138,46 +138,68 @@ func (q *seriesQuery) visits(ctx context.Context) error {
 	where.addCode("code", q.tenant, q.f.Code)
 	where.add("share_medium = ?", string(q.f.ShareMedium))
 	where.add("engagement_medium = ?", string(q.f.EngagementMedium))
-	return q.points(ctx, "series of visits", `SELECT (day - ?) / ?, sum(visits), sum(bot_visits) FROM visit
+	table := `visit_day`
+	if q.f.Code != "" {
+		table = `visit`
+	}
+	return q.points(ctx, "series of visits", `SELECT (day - ?) / ?, sum(visits), sum(bot_visits) FROM `+table+`
 		WHERE tenant = ? AND day >= ? AND day < ?`+where.sql+` GROUP BY 1`, q.within(where), func(p *analytics.Point) []any {
 		return []any{&p.Visits, &p.BotVisits}
 	})
 }
 
 func (q *seriesQuery) referrals(ctx context.Context) error {
+	if q.f.Code != "" {
+		return errors.Join(
+			q.referralsOfCode(ctx, "started_at", func(p *analytics.Point) []any { return []any{&p.Joined} }),
+			q.referralsOfCode(ctx, "converted_at", func(p *analytics.Point) []any { return []any{&p.Converted} }),
+		)
+	}
+	var where conditions
+	where.add("program = ?", string(q.f.Program))
+	where.add("share_medium = ?", string(q.f.ShareMedium))
+	return q.points(ctx, "series of referrals", `SELECT (day - ?) / ?, sum(joined), sum(converted) FROM referral_day
+		WHERE tenant = ? AND day >= ? AND day < ?`+where.sql+` GROUP BY 1`, q.within(where), func(p *analytics.Point) []any {
+		return []any{&p.Joined, &p.Converted}
+	})
+}
+
+// referralsOfCode counts the referrals of a code by the time in a column.
+func (q *seriesQuery) referralsOfCode(ctx context.Context, column string, into func(*analytics.Point) []any) error {
 	var where conditions
 	where.add("program = ?", string(q.f.Program))
 	where.addCode("code", q.tenant, q.f.Code)
 	where.add("share_medium = ?", string(q.f.ShareMedium))
-	query := func(column string) string {
-		return `SELECT (` + column + ` - ?) / ?, count(*) FROM referral WHERE tenant = ? AND ` + column + ` >= ? AND ` + column + ` < ?` + where.sql + ` GROUP BY 1`
-	}
-	return errors.Join(
-		q.points(ctx, "series of referrals", query("started_at"), q.within(where), func(p *analytics.Point) []any { return []any{&p.Joined} }),
-		q.points(ctx, "series of conversions", query("converted_at"), q.within(where), func(p *analytics.Point) []any { return []any{&p.Converted} }),
-	)
+	return q.points(ctx, "series of referrals of a code", `SELECT (`+column+` - ?) / ?, count(*) FROM referral
+		WHERE tenant = ? AND `+column+` >= ? AND `+column+` < ?`+where.sql+` GROUP BY 1`, q.within(where), into)
 }
 
 // rewards adds what the rewards cost that were granted in the period: the sum of their
 // ledgers without what was redeemed, what expired, and what settled the debt of another
 // reward. A percentage has no amount.
 func (q *seriesQuery) rewards(ctx context.Context) error {
-	var where, of conditions
+	into := func(p *analytics.Point) []any {
+		p.Rewards = make([]analytics.Cost, 1)
+		return []any{&p.Rewards[0].Unit, &p.Rewards[0].Currency, &p.Rewards[0].Amount}
+	}
+	var where conditions
+	if q.f.Code == "" {
+		where.add("program = ?", string(q.f.Program))
+		where.add("share_medium = ?", string(q.f.ShareMedium))
+		return q.points(ctx, "series of rewards", `SELECT (day - ?) / ?, unit, currency, sum(cost) FROM reward_day
+			WHERE tenant = ? AND day >= ? AND day < ?`+where.sql+` GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, q.within(where), into)
+	}
 	where.add("w.program = ?", string(q.f.Program))
+	var of conditions
 	of.addCode("f.code", q.tenant, q.f.Code)
 	of.add("f.share_medium = ?", string(q.f.ShareMedium))
-	if of.sql != "" {
-		where.sql += ` AND EXISTS (SELECT 1 FROM referral f WHERE f.tenant = ? AND f.id = w.referral_id` + of.sql + `)`
-		where.args = append(append(where.args, string(q.tenant)), of.args...)
-	}
-	return q.points(ctx, "series of rewards", `SELECT (g.at - ?) / ?, w.unit, w.currency, sum(l.amount)
+	where.sql += ` AND EXISTS (SELECT 1 FROM referral f WHERE f.tenant = ? AND f.id = w.referral_id` + of.sql + `)`
+	where.args = append(append(where.args, string(q.tenant)), of.args...)
+	return q.points(ctx, "series of rewards of a code", `SELECT (g.at - ?) / ?, w.unit, w.currency, sum(l.amount)
 		FROM reward_ledger g CROSS JOIN reward w ON w.tenant = g.tenant AND w.id = g.reward_id
 			CROSS JOIN reward_ledger l ON l.tenant = g.tenant AND l.reward_id = g.reward_id AND l.action NOT IN ('redeem', 'expire', 'settle')
 		WHERE g.tenant = ? AND g.action = 'grant' AND g.at >= ? AND g.at < ? AND w.unit <> '%'`+where.sql+`
-		GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, q.within(where), func(p *analytics.Point) []any {
-		p.Rewards = make([]analytics.Cost, 1)
-		return []any{&p.Rewards[0].Unit, &p.Rewards[0].Currency, &p.Rewards[0].Amount}
-	})
+		GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, q.within(where), into)
 }
 
 var referrerColumns = store.Selection[analytics.Referrer]{
@@ -193,7 +215,7 @@ var referrerColumns = store.Selection[analytics.Referrer]{
 		AND r.converted_at >= ?2 AND r.converted_at < ?3 AND ?4 IN ('', r.program))`, func(f *analytics.Referrer) any { return &f.Converted }),
 }
 
-// topBy counts, for each rank, what the users are ordered by. Erased users are left out.
+// topBy counts, for each rank, what the users are ordered by.
 var topBy = map[analytics.Rank]string{
 	analytics.ByVisits: `SELECT c.account_id AS account, c.user_id AS user, sum(v.visits) AS times FROM visit v CROSS JOIN code c ON c.tenant = ?1 AND c.code = v.code
 		WHERE v.tenant = ?1 AND v.day >= ?2 AND v.day < ?3 AND ?4 IN ('', v.program) GROUP BY 1, 2 HAVING times > 0`,
@@ -203,17 +225,21 @@ var topBy = map[analytics.Rank]string{
 
 func topReferrals(column string) string {
 	return `SELECT referrer_account_id AS account, referrer_user_id AS user, count(*) AS times FROM referral
-		WHERE tenant = ?1 AND ` + column + ` >= ?2 AND ` + column + ` < ?3 AND ?4 IN ('', program)
-			AND EXISTS (SELECT 1 FROM user x WHERE x.tenant = ?1 AND x.account_id = referrer_account_id AND x.id = referrer_user_id)
-		GROUP BY 1, 2`
+		WHERE tenant = ?1 AND ` + column + ` >= ?2 AND ` + column + ` < ?3 AND ?4 IN ('', program) GROUP BY 1, 2`
 }
+
+// mostErased is how many erased users may be above a top referrer. Erased users are found
+// after the users are ordered, because reading each user would take longer than counting.
+const mostErased = 1000
 
 // TopReferrers returns the users with the most visits, referrals or conversions in a
 // period; of users with equal numbers first the one with the lower ids.
 func TopReferrers(ctx context.Context, r store.Reads, tenant core.TenantAlias, f analytics.TopFilter) ([]analytics.Referrer, error) {
-	rows, err := r.QueryContext(ctx, `WITH top AS MATERIALIZED (`+topBy[f.By]+` ORDER BY times DESC, account, user LIMIT ?5)
+	rows, err := r.QueryContext(ctx, `WITH hit AS MATERIALIZED (`+topBy[f.By]+` ORDER BY times DESC, account, user LIMIT ?5 + ?6),
+		top AS MATERIALIZED (SELECT * FROM hit WHERE EXISTS (SELECT 1 FROM user x WHERE x.tenant = ?1 AND x.account_id = hit.account AND x.id = hit.user)
+			ORDER BY times DESC, account, user LIMIT ?5)
 		SELECT `+referrerColumns.SQL()+` FROM top CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = top.account AND u.id = top.user
-		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit)
+		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit, mostErased)
 	return store.Collect(rows, err, "top referrers", func(rows *sql.Rows, one *analytics.Referrer) error { return referrerColumns.Scan(rows, one) })
 }
 

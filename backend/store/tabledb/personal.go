@@ -37,8 +37,8 @@ var personal = map[string]string{
 	"webhook_event":  ofEvents,
 
 	"api_key": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
-	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_identity": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "schema_version": "", "secure_mode": "",
-	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "visit_batch": "", "webhook_allowed": "", "webhook_attempt": "",
+	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_identity": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "referral_day": "", "reward_day": "", "schema_version": "", "secure_mode": "",
+	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "visit_batch": "", "visit_day": "", "webhook_allowed": "", "webhook_attempt": "",
 	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "",
 }
 

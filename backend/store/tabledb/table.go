@@ -22,6 +22,9 @@ type Table struct {
 	// Tenant is the column with the tenant of a row; empty for a table of the whole
 	// service, see ServiceTables.
 	Tenant string
+	// Derived is true if triggers fill the table from other tables: then archives leave it
+	// out, and a restore fills it again.
+	Derived bool
 	// key are the columns that order the rows.
 	key []string
 	// hidden is true if the key is the rowid and no column has it.
@@ -44,6 +47,9 @@ const (
 // ServiceTables are the tables whose rows belong to no tenant, in alphabetical order.
 // All others have a column with the tenant.
 var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "person", "person_identity", "person_recovery", "person_reset", "person_session", "schema_version", sequences, "webhook_key"}
+
+// derivedTables are the tables that triggers fill.
+var derivedTables = []string{"referral_day", "reward_day", "visit_day"}
 
 // schemaColumn is a column of a table as SQLite describes it: key is its position in
 // the primary key, from 1, or 0; rowless is true in a table WITHOUT ROWID.
@@ -78,7 +84,7 @@ func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 		if n < 0 {
 			n = len(columns)
 		}
-		t, keys := Table{Name: columns[0].table, hidden: !columns[0].rowless}, make([]string, n)
+		t, keys := Table{Name: columns[0].table, Derived: slices.Contains(derivedTables, columns[0].table), hidden: !columns[0].rowless}, make([]string, n)
 		for _, c := range columns[:n] {
 			t.Columns = append(t.Columns, Column{c.name, c.kind})
 			if c.name == "tenant" || t.Name == tenants && c.name == "alias" {

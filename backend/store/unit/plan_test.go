@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
 	"kith/backend/store/eventdb"
 	"kith/backend/store/programdb"
 	"kith/backend/store/referraldb"
@@ -15,6 +16,7 @@ import (
 	"kith/backend/store/sqltest"
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
+	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/event"
@@ -128,6 +130,10 @@ func TestReads_FindByIndex(t *testing.T) {
 			_, err := eventdb.Series(ctx, r, "t", aWeek, analytics.SeriesFilter{EngagementMedium: "EMAIL"})
 			return err
 		},
+		func() error { _, err := referraldb.CountPending(ctx, r, "t", 100); return err },
+		func() error { _, err := webhookdb.CountFailed(ctx, r, "t", 100); return err },
+		func() error { _, err := billingdb.CountParked(ctx, r, "t", 100); return err },
+		func() error { _, err := rewarddb.TankLevels(ctx, r, "t", 10, 100); return err },
 		func() error { return topReferrers(ctx, r, analytics.ByConverted) },
 		func() error { return topReferrers(ctx, r, analytics.ByJoined) },
 		func() error { return topReferrers(ctx, r, analytics.ByVisits) },
