@@ -10,7 +10,7 @@ import (
 
 var tankLevelColumns = store.Selection[analytics.TankLevel]{
 	store.Col(`r.program`, func(t *analytics.TankLevel) any { return &t.Program }),
-	store.Col(`p.name`, func(t *analytics.TankLevel) any { return &t.ProgramName }),
+	store.Col(`program.name`, func(t *analytics.TankLevel) any { return &t.ProgramName }),
 	store.Col(`r.key`, func(t *analytics.TankLevel) any { return &t.Side }),
 	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM fuel_tank f WHERE f.tenant = ?1 AND f.program = r.program AND f.key = r.key AND f.reward_id IS NULL LIMIT ?2))`,
 		func(t *analytics.TankLevel) any { return &t.Available }),
@@ -22,7 +22,7 @@ var tankLevelColumns = store.Selection[analytics.TankLevel]{
 // program first. It counts available codes to enough, and rewards that wait to most.
 func TankLevels(ctx context.Context, r store.Reads, tenant core.TenantAlias, enough, most int) ([]analytics.TankLevel, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+tankLevelColumns.SQL()+`
-		FROM program p CROSS JOIN program_reward r ON r.tenant = ?1 AND r.program = p.key
-		WHERE p.tenant = ?1 AND r.kind = 'FUELTANK' ORDER BY p.created_at, p.key, r.key DESC`, string(tenant), enough, most)
+		FROM program CROSS JOIN program_reward r ON r.tenant = ?1 AND r.program = program.key
+		WHERE program.tenant = ?1 AND r.kind = 'FUELTANK' ORDER BY program.created_at, program.key, r.key DESC`, string(tenant), enough, most)
 	return tankLevelColumns.All(rows, err, "fuel tanks")
 }

@@ -11,5 +11,5 @@ import (
 // to most.
 func CountFailed(ctx context.Context, r store.Reads, tenant core.TenantAlias, most int) (int, error) {
 	return store.One[int](ctx, r, "count failed webhooks",
-		`SELECT count(*) FROM (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND state = 'failed' LIMIT ?)`, string(tenant), most)
+		`SELECT count(*) FROM (SELECT 1 FROM webhook_delivery INDEXED BY webhook_delivery_failed WHERE tenant = ? AND state = 'failed' LIMIT ?)`, string(tenant), most)
 }
