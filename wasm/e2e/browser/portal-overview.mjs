@@ -1,0 +1,122 @@
+// Scenarios of the overview of the portal: from a tenant without figures to a conversion in
+// the chart. They run in this order, on one tenant.
+import { readFileSync } from 'node:fs';
+
+const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+const overview = '/portal/t/demo/overview';
+
+/** Opens the overview as the owner. An error in the console fails the scenario. */
+async function asOwner({ visitor, errors, portal, email, password }, options = {}, path = overview) {
+  const page = await visitor(options);
+  page.on('console', (message) => {
+    // Chromium reports the status of a page too.
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(portal + path);
+  await page.getByLabel('Mail address').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+  return page;
+}
+
+/** The text of a figure of the funnel. */
+async function figure(page, label) {
+  return page.locator('.funnel li', { hasText: label }).first().locator('.figure').first().textContent();
+}
+
+/** A new tenant says how to begin. Its share link counts a visit, and friends are counted. */
+export async function beginning(world) {
+  const { assert, call, eventually, visitor } = world;
+  const page = await asOwner(world);
+  await page.getByRole('heading', { name: 'No visits and no referrals yet' }).waitFor();
+  const link = await page.getByLabel('Share link').inputValue();
+  const friend = await visitor();
+  await friend.goto(link + '?rsShareMedium=SMS');
+  await eventually(async () => {
+    await page.reload();
+    assert.equal(await figure(page, 'Visits'), '1');
+  });
+  assert.equal(await page.getByRole('heading', { name: 'No visits and no referrals yet' }).count(), 0);
+  await call('/api/v1/demo/account/frida/user/frida', { method: 'PUT', body: JSON.stringify({ accountId: 'frida', id: 'frida', firstName: 'Frida' }) });
+  await call('/api/v1/demo/accountsync', {
+    method: 'POST',
+    body: JSON.stringify({ id: 'frida', subscription: { status: 'PAID' }, referral: { code: 'ANNA10' } }),
+  });
+  await page.reload();
+  assert.equal(await figure(page, 'Joined'), '1');
+  assert.equal(await figure(page, 'Converted'), '1');
+  assert.match(await page.getByRole('heading', { name: 'Top referrers' }).locator('xpath=../..').textContent(), /Anna Ahrens\s+1\s+1\s+1/);
+}
+
+/** Every filter is in the URL, so that the same page can be opened again. */
+export async function filtering(world) {
+  const { assert } = world;
+  const page = await asOwner(world);
+  await page.getByLabel('Share medium').selectOption({ label: 'Facebook' });
+  await page.waitForURL(/medium=FACEBOOK/);
+  await page.getByText('All programs and media').waitFor();
+  assert.equal(await figure(page, 'Visits'), '0');
+  await page.getByLabel('Share medium').selectOption({ label: 'SMS' });
+  await page.waitForURL(/medium=SMS/);
+  await page.locator('.funnel .figure', { hasText: /^1$/ }).first().waitFor();
+  await page.locator('.funnel a', { hasText: 'Visits' }).click();
+  await page.waitForURL(/show=visits/);
+  await page.getByRole('heading', { name: 'Visits by day' }).waitFor();
+  assert.equal(await page.locator('#chart canvas').count(), 1, 'the chart is drawn again');
+  await page.getByRole('link', { name: 'Last 90 days' }).click();
+  await page.waitForURL(/period=90d/);
+  const url = page.url();
+  for (const part of ['medium=SMS', 'show=visits', 'period=90d']) assert.ok(url.includes(part), url);
+  await page.goto(url);
+  await page.getByRole('heading', { name: 'Visits by day' }).waitFor();
+  assert.equal(await page.getByLabel('Share medium').inputValue(), 'SMS');
+  await page.getByRole('link', { name: 'Own dates' }).click();
+  await page.getByLabel('From').fill('2026-01-02');
+  await page.getByLabel('To').fill('2026-01-01');
+  await page.getByLabel('To').press('Enter');
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+}
+
+/** The chart is read by keyboard, in both themes, on a phone, and does not move the page. */
+export async function reading(world) {
+  const { assert, eventually } = world;
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1280, 360]) {
+      const page = await asOwner(world, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
+      await page.addInitScript(() => {
+        window.shift = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((e) => { window.shift += e.hadRecentInput ? 0 : e.value; })).observe({ type: 'layout-shift', buffered: true });
+      });
+      await page.goto(world.portal + overview);
+      await page.locator('#chart canvas').waitFor();
+      assert.ok(await page.evaluate(() => window.shift) < 0.01, 'the layout shifts');
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), `wider than ${width} px`);
+      await page.locator('#chart').focus();
+      await page.keyboard.press('End');
+      await eventually(async () => assert.match(await page.locator('#chart-point').textContent(), /: 1\. .*: 0$/));
+      assert.ok(await page.locator('.chart-tip').isVisible());
+      await page.keyboard.press('ArrowLeft');
+      assert.match(await page.locator('#chart-point').textContent(), /: 0\. .*: 0$/);
+      await page.keyboard.press('Escape');
+      assert.ok(!await page.locator('.chart-tip').isVisible());
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }));
+      assert.deepEqual(found.violations.map((v) => v.id + ' ' + v.nodes.map((n) => n.html)), []);
+    }
+  }
+}
+
+/** Without scripts the filter is a form, and the numbers are a table. */
+export async function withoutScripts(world) {
+  const { assert } = world;
+  const page = await asOwner(world, { javaScriptEnabled: false });
+  await page.getByLabel('Share medium').selectOption({ label: 'SMS' });
+  await page.getByRole('button', { name: 'Show' }).click();
+  assert.match(page.url(), /medium=SMS/);
+  assert.equal(await figure(page, 'Visits'), '1');
+  await page.getByText('The numbers as a table').click();
+  await page.getByRole('columnheader', { name: 'Day' }).waitFor();
+  assert.equal(await page.locator('#chart').isVisible(), false);
+}
