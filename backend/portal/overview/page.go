@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -289,8 +290,13 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 		o.TopDays = mostTopDays
 	}
 	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, in, analytics.TopFilter{By: q.rank, Program: q.filter.Program, Limit: mostReferrers})
+	section := v.Section("people")
 	for _, one := range found {
-		o.Referrers = append(o.Referrers, referrer{Referrer: one, Name: nameOf(strings.TrimSpace(one.FirstName+" "+one.LastName), string(one.User))})
+		path := ""
+		if section != "" {
+			path = section + "/" + url.PathEscape(string(one.Account)) + "/" + url.PathEscape(string(one.User))
+		}
+		o.Referrers = append(o.Referrers, referrer{Referrer: one, Path: path, Name: nameOf(strings.TrimSpace(one.FirstName+" "+one.LastName), string(one.User))})
 	}
 	return err
 }

@@ -197,6 +197,13 @@
   document.addEventListener("htmx:configRequest", function (event) {
     if (event.detail.verb !== "get" && document.body.dataset.csrf) event.detail.headers["X-Csrf-Token"] = document.body.dataset.csrf;
   });
+  // The page of a wrong filter or form says what is wrong.
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    if (event.detail.xhr.status === 422) {
+      event.detail.shouldSwap = true;
+      event.detail.isError = false;
+    }
+  });
   document.addEventListener("htmx:load", function (event) { prepare(event.detail.elt); });
   prepare(document);
 })();
