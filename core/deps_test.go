@@ -124,6 +124,7 @@ var importRules = []importRule{
 		why: "JSON is parsed and written only here, by the two parsers that are small enough for the guest"},
 	{pkg: "kith/core/state", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
 		why: "it defines the data that calls read and change; loading and storing it is the store's task"},
+	{pkg: "kith/core/timeline", std: pure, kith: []string{"kith/core/..."}, modules: parsers, why: purity},
 	{pkg: "kith/core/rules", std: pure, kith: []string{"kith/core/..."}, modules: parsers, why: purity},
 
 	{pkg: "kith/edge", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."},
@@ -288,6 +289,9 @@ var importRules = []importRule{
 		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it has pages of the portal"},
 	{pkg: "kith/backend/portal/overview", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
+		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
+		why: "it has pages of the portal"},
+	{pkg: "kith/backend/portal/referrals", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/frame"}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it has pages of the portal"},
 	{pkg: "kith/backend/portal/portaltest", kith: slices.Concat(stores, files, libsql, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/...", "kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/testenv"}),

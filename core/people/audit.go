@@ -59,6 +59,11 @@ const (
 	UserErased     Action = "user.erased"
 	RewardAdded    Action = "reward.added"
 	EventAdded     Action = "event.added"
+
+	ReferralApproved  Action = "referral.approved"
+	ReferralDenied    Action = "referral.denied"
+	ReferralsExported Action = "referrals.exported"
+	RewardCancelled   Action = "reward.cancelled"
 )
 
 // actionTexts describe the actions in the audit log.
@@ -99,6 +104,10 @@ var actionTexts = []struct {
 	{UserErased, "erased a user"},
 	{RewardAdded, "added a reward"},
 	{EventAdded, "added an event"},
+	{ReferralApproved, "approved a referral"},
+	{ReferralDenied, "denied a referral"},
+	{ReferralsExported, "exported referrals"},
+	{RewardCancelled, "cancelled a reward"},
 }
 
 // Actions lists every action.

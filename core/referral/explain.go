@@ -35,21 +35,23 @@ func (r Rule) Explain() string {
 	return string(r)
 }
 
-// Explain returns where the code of a claim is from, as words for people.
+// Explain returns where the code of a claim is from, as words that may follow "from".
 func (s Source) Explain() string {
 	switch s {
 	case SourceAccount:
-		return "an account update of the shop"
+		return "an account update"
 	case SourceByHand:
 		return "a member, by hand"
 	case SourceApplied:
-		return "a code that was applied to the user"
+		return "a call that applied it"
 	case SourceCoupon:
-		return "a discount code at checkout"
-	case SourceCodes, SourceReferredBy, SourceInit:
-		return "a code that the shop named"
+		return "a discount at checkout"
+	case SourceCodes, SourceReferredBy:
+		return "an identification"
+	case SourceInit:
+		return "the browser script"
 	case SourceEvent:
-		return "an event with a code"
+		return "an event"
 	case SourceCookie:
 		return "the cookie of a share link"
 	case SourceBody:

@@ -3,6 +3,8 @@ package referral
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"kith/core"
 )
@@ -179,4 +181,31 @@ const MaxModerations = 100
 type Moderation struct {
 	Referral string
 	Action   Action
+	// Seen is Referral.Modified of the referral that the moderator saw. If it is not zero,
+	// a referral that has changed since is not moderated.
+	Seen core.Time
+}
+
+// Changed returns the error of a moderation of a referral that the moderator has not seen
+// as it is now.
+func Changed() *core.Error {
+	return &core.Error{Code: core.CodeConflict, Message: "the referral has changed since you opened it; look at it again, then decide"}
+}
+
+// MaxReason is the most bytes of the reason of a decision.
+const MaxReason = 500
+
+// ParseReason returns the reason that a person gave for a decision, without surrounding
+// blanks, or an error about field.
+func ParseReason(field, s string) (string, error) {
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return "", core.Invalid(field, "is required; say why, for the people who ask later")
+	case len(s) > MaxReason:
+		return "", core.Invalid(field, "must be at most 500 bytes; shorten it")
+	case !utf8.ValidString(s):
+		return "", core.Invalid(field, "must be text in UTF-8")
+	}
+	return s, nil
 }

@@ -172,6 +172,15 @@ func (r Reward) Cancel(now core.Time) (Reward, Entry, error) {
 	return r, entry, nil
 }
 
+// CancelLeft is Cancel for a caller who saw that an amount was left: another amount is a
+// conflict.
+func (r Reward) CancelLeft(left int64, now core.Time) (Reward, Entry, error) {
+	if r.Left() != left {
+		return r, Entry{}, &core.Error{Code: core.CodeConflict, Message: "the reward has changed since you opened it; look at it again, then decide"}
+	}
+	return r.Cancel(now)
+}
+
 func (r Reward) takeBack(now core.Time) (Reward, Entry) {
 	left := max(0, r.Left())
 	r.Cancelled = now

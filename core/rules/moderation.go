@@ -80,6 +80,9 @@ func (r *Rules) Moderate(s *state.State, a referral.Moderation) (ok bool, err er
 	if !ok {
 		return false, nil
 	}
+	if a.Seen != 0 && a.Seen != ref.Modified {
+		return true, referral.Changed()
+	}
 	before := ref.Moderation
 	ref.Moderation = before.Decide(a.Action, s.Now)
 	return true, r.KeepModeration(s, before, ref)

@@ -71,3 +71,9 @@ func TakeFuelDues(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, pr
 	return ids, tx.Exec(ctx, "delete fuel dues", `DELETE FROM fuel_due
 		WHERE tenant = ? AND key = ? AND referral_id IN (SELECT value FROM json_each(?))`, string(tenant), string(side), string(list))
 }
+
+// FuelDuesOf returns the sides of a referral whose reward waits for a code of a fuel tank.
+func FuelDuesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, referralID string) ([]referral.SideKey, error) {
+	rows, err := r.QueryContext(ctx, `SELECT key FROM fuel_due WHERE tenant = ? AND referral_id = ?`, string(tenant), referralID)
+	return store.Collect(rows, err, "fuel dues of a referral", func(rows *sql.Rows, side *referral.SideKey) error { return rows.Scan(side) })
+}

@@ -262,3 +262,27 @@ func ListDue(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
 	}
 	return nil, nil
 }
+
+var entryColumns = store.Selection[reward.Entry]{
+	store.Col(`l.id`, func(e *reward.Entry) any { return &e.ID }),
+	store.Col(`l.reward_id`, func(e *reward.Entry) any { return &e.Reward }),
+	store.Col(`l.action`, func(e *reward.Entry) any { return &e.Action }),
+	store.Col(`l.amount`, func(e *reward.Entry) any { return &e.Amount }),
+	store.Col(`l.unit`, func(e *reward.Entry) any { return &e.Unit }),
+	store.Col(`l.at`, func(e *reward.Entry) any { return &e.At }),
+}
+
+// History returns the last entries, up to limit, of the ledger of the rewards of a
+// referral, the latest first.
+func History(ctx context.Context, r store.Reads, tenant core.TenantAlias, referral string, limit int) ([]reward.Entry, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+entryColumns.SQL()+` FROM reward w CROSS JOIN reward_ledger l ON l.tenant = w.tenant AND l.reward_id = w.id
+		WHERE w.tenant = ? AND w.referral_id = ? ORDER BY l.seq DESC LIMIT ?`, string(tenant), referral, limit)
+	return entryColumns.All(rows, err, "ledger of a referral")
+}
+
+// OfReferral returns the last rewards, up to limit, of a referral, the latest first.
+func OfReferral(ctx context.Context, r store.Reads, tenant core.TenantAlias, referral string, limit int) ([]reward.Reward, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE r.tenant = ? AND r.referral_id = ?
+		ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, string(tenant), referral, limit)
+	return store.Collect(rows, err, "rewards of a referral", Scan)
+}

@@ -41,6 +41,19 @@ func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referr
 	return page, total, attachCodes(ctx, r, tenant, page)
 }
 
+// FindPeople returns up to limit users who have, for each word, a term that begins with
+// it, in no order.
+func FindPeople(ctx context.Context, r store.Reads, tenant core.TenantAlias, words []string, limit int) ([]referral.Identity, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+personColumns.SQL()+` `+searchSource+` LIMIT ?`, searchQuery(tenant, words), string(tenant), limit)
+	return personColumns.All(rows, err, "people")
+}
+
+var personColumns = store.Selection[referral.Identity]{
+	store.Col(`u.account_id`, func(i *referral.Identity) any { return &i.Account }),
+	store.Col(`u.id`, func(i *referral.Identity) any { return &i.User }),
+	store.Col(`u.email`, func(i *referral.Identity) any { return &i.Email }),
+}
+
 // userSorts maps each of referral.UserFields to its SQL expression.
 var userSorts = map[string]string{
 	"id": `u.id`, "accountId": `u.account_id`, "firstName": `u.first_name COLLATE NOCASE`, "lastName": `u.last_name COLLATE NOCASE`,

@@ -297,3 +297,36 @@ func DeleteOld(ctx context.Context, tx *store.Tx, before core.Time, limit int) (
 		ORDER BY e.created_at LIMIT ?)`, int64(before), limit)
 	return deliveries + events, err
 }
+
+// About returns the last deliveries, up to limit, of events about a referral and its
+// rewards, the latest first, each with its latest attempt. The subject of an event is the
+// id in its data.
+func About(ctx context.Context, r store.Reads, tenant core.TenantAlias, subjects []string, limit int) ([]webhook.Delivery, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+aboutColumns.SQL()+`
+		FROM json_each(?2) given CROSS JOIN webhook_event e INDEXED BY webhook_event_subject ON e.tenant = ?1 AND e.data ->> '$.id' = given.value
+		CROSS JOIN webhook_delivery d ON d.tenant = e.tenant AND d.event_id = e.id
+		LEFT JOIN webhook_attempt t ON t.tenant = d.tenant AND t.url = d.url AND t.event_id = d.event_id AND t.number = d.attempt
+		ORDER BY e.seq DESC, d.url LIMIT ?3`, string(tenant), store.TextList(subjects), limit)
+	found, err := aboutColumns.All(rows, err, "webhook deliveries about a referral")
+	all := make([]webhook.Delivery, len(found))
+	for i, f := range found {
+		all[i] = f.Delivery
+		if f.Number > 0 {
+			all[i].Attempts = []webhook.Attempt{f.Attempt}
+		}
+	}
+	return all, err
+}
+
+// delivered is a delivery with its latest attempt; its number is 0 if there is none.
+type delivered struct {
+	webhook.Delivery
+	webhook.Attempt
+}
+
+var aboutColumns = store.Selection[delivered]{
+	store.Col(`coalesce(t.number, 0)`, func(d *delivered) any { return &d.Number }),
+	store.Col(`coalesce(t.started_at, 0)`, func(d *delivered) any { return &d.Started }),
+	store.Col(`coalesce(t.status, 0)`, func(d *delivered) any { return &d.Status }),
+	store.Col(`coalesce(t.error, '')`, func(d *delivered) any { return &d.Error }),
+}.With(store.Nested(deliveryColumns, func(d *delivered) *webhook.Delivery { return &d.Delivery }))

@@ -1,0 +1,97 @@
+package referraldb
+
+import (
+	"context"
+	"strings"
+
+	"kith/backend/store"
+	"kith/backend/store/rewarddb"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// Search returns up to limit referrals that a search selects, the latest first, with their
+// rewards. people are the users whom its Person matches; it is ignored if Person is empty.
+func Search(ctx context.Context, r store.Reads, tenant core.TenantAlias, s referral.Search, people []referral.Identity, limit int) ([]referral.Referral, error) {
+	query, args := searchOf(tenant, s, people, limit)
+	rows, err := r.QueryContext(ctx, query, args...)
+	page, err := Columns.All(rows, err, "referrals")
+	if err != nil {
+		return nil, err
+	}
+	return page, rewarddb.AttachTo(ctx, r, tenant, page)
+}
+
+// searchOf returns the statement of a search, and its arguments.
+func searchOf(tenant core.TenantAlias, s referral.Search, people []referral.Identity, limit int) (query string, args []any) {
+	w := searchWhere(s)
+	if s.Person != "" {
+		// For each user, the latest referrals on either side.
+		of := func(index, columns string) string {
+			return `SELECT m.rowid FROM ` + store.GivenUsers + ` CROSS JOIN referral m ON +m.tenant = ? AND m.rowid IN (
+				SELECT r.rowid FROM referral r ` + index + ` WHERE r.tenant = ? AND ` + columns + ` AND ` + w.SQL() + ` ORDER BY r.started_at DESC, r.id DESC LIMIT ?)`
+		}
+		given := store.Identities(people)
+		for range 2 {
+			args = append(append(append(args, given, string(tenant), string(tenant)), w.Args...), limit)
+		}
+		return `SELECT ` + Columns.SQL() + From + ` WHERE +r.tenant = ? AND r.rowid IN (` +
+			of(`INDEXED BY referral_referrer`, `r.referrer_account_id = given.account AND r.referrer_user_id = given.owner`) + ` UNION ALL ` +
+			of(``, `r.referred_account_id = given.account AND r.referred_user_id = given.owner`) + `)
+			ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, append(append([]any{string(tenant)}, args...), limit)
+	}
+	from := strings.Replace(From, `FROM referral r`, `FROM referral r INDEXED BY `+searchIndex(s), 1)
+	return `SELECT ` + Columns.SQL() + from + ` WHERE r.tenant = ? AND ` + w.SQL() + ` ORDER BY r.started_at DESC, r.id DESC LIMIT ?`,
+		append(w.ArgsFor(tenant), limit)
+}
+
+// searchIndex returns the index for a search: that of the filter which probably selects the
+// fewest referrals. SQLite knows no numbers of rows, so it would choose any.
+func searchIndex(s referral.Search) string {
+	switch {
+	case s.Code != "":
+		return `referral_code`
+	case s.Moderation == referral.SidePending:
+		return `referral_pending`
+	case s.Moderation == referral.SideDenied:
+		return `referral_denied`
+	case s.Situation == referral.SituationEnded:
+		return `referral_ended`
+	case s.Program != "":
+		return `referral_program`
+	case s.Situation != "":
+		return `referral_state`
+	}
+	return `referral_started`
+}
+
+// searchWhere returns the condition of a search, without the tenant and the person.
+func searchWhere(s referral.Search) (w store.Where) {
+	switch s.Situation {
+	case "":
+	case referral.SituationEnded:
+		w.Require(`r.ended_at IS NOT NULL`)
+	default:
+		w.Require(`r.state = ?`, string(s.Situation))
+	}
+	// The statuses are not parameters, so that SQLite sees that a partial index has the rows.
+	switch s.Moderation {
+	case referral.SidePending:
+		w.Require(`(r.referrer_moderation = 'PENDING' OR r.referred_moderation = 'PENDING')`)
+	case referral.SideDenied:
+		w.Require(`(r.referrer_moderation = 'DENIED' OR r.referred_moderation = 'DENIED')`)
+	case referral.SideApproved:
+		w.Require(`r.referrer_moderation = 'APPROVED' AND r.referred_moderation = 'APPROVED'`)
+	}
+	if s.Code != "" {
+		w.Require(`r.code = ? COLLATE NOCASE`, string(s.Code))
+	}
+	if s.Program != "" {
+		w.Require(`r.program = ?`, string(s.Program))
+	}
+	w.Span(`r.started_at`, s.Started)
+	if s.Before != (referral.Position{}) {
+		w.Require(`(r.started_at, r.id) < (?, ?)`, int64(s.Before.Started), s.Before.ID)
+	}
+	return w
+}

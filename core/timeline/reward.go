@@ -1,0 +1,164 @@
+package timeline
+
+import (
+	"slices"
+	"strings"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// worth returns an amount of a reward for people.
+func worth(w reward.Reward, amount int64) string {
+	return reward.Pretty(amount, w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
+}
+
+func (c *collector) addRewards() {
+	for _, e := range c.Ledger {
+		i := slices.IndexFunc(c.Rewards, func(w reward.Reward) bool { return w.ID == e.Reward })
+		if i >= 0 {
+			c.addEntry(c.Rewards[i], e)
+		}
+	}
+	for _, w := range c.Rewards {
+		if w.Status(c.Now) == reward.StatusPending && !w.Held {
+			c.add(Entry{At: w.Given, Kind: Rewarding, Tone: Waiting, Text: say(c.owner(w) + " can use the reward of " + worth(w, w.Left()) + " from here on.")})
+		}
+	}
+	for _, side := range c.Dues {
+		who := c.Referrer()
+		if side == referral.ReferredSide {
+			who = c.Referred()
+		}
+		c.add(Entry{At: c.Now, Kind: Rewarding, Tone: Waiting, Text: say(who + " waits for a code of the fuel tank."), Why: say(tankEmpty)})
+	}
+}
+
+const tankEmpty = "The fuel tank is empty. Upload codes to it; the reward is then given by itself."
+
+// addEntry adds an entry of the ledger of a reward.
+func (c *collector) addEntry(w reward.Reward, l reward.Entry) {
+	e := Entry{At: l.At, Kind: Rewarding}
+	if w.Offer.Kind == reward.PercentDiscount {
+		e.Kind = Discount
+	}
+	who, amount := c.owner(w), worth(w, max(l.Amount, -l.Amount))
+	switch l.Action {
+	case reward.ActionGrant:
+		e.Tone, e.Text = Good, say(who+" earned "+amount+order(w)+".")
+		if w.Scheduled > w.Created {
+			e.Why = say("It is due on ", w.Scheduled, ", so that a refund before then takes it back.")
+		}
+	case reward.ActionHold:
+		if l.At == w.Created {
+			return // the grant says it
+		}
+		e.Tone, e.Text = Waiting, say("The reward of "+who+" was held.")
+	case reward.ActionRelease:
+		e.Tone, e.Text = Good, say(who+" can use the reward of "+worth(w, w.Offer.Value())+".")
+	case reward.ActionRedeem:
+		e.Text = say(who + " used " + amount + " of the reward.")
+	case reward.ActionExpire:
+		e.Tone, e.Text = Bad, say(amount+" of the reward of "+who+" expired unused.")
+	case reward.ActionCancel:
+		e.Tone, e.Text = Bad, say("The reward of "+who+" was cancelled: "+amount+".")
+		e.Why, e.By = c.cancelled(w)
+	case reward.ActionRestore:
+		e.Tone, e.Text = Good, say("The reward of "+who+" was given again: "+amount+".")
+	case reward.ActionReverse:
+		e.Kind, e.Tone, e.Text = Refund, Bad, say("A refund took back "+amount+" of the reward of "+who+".")
+		if l.Amount > 0 {
+			e.Tone, e.Text = Good, say("A correction of a refund gave "+amount+" back to "+who+".")
+		}
+	case reward.ActionAdjust:
+		e.Text = say("The reward of " + who + " changed by " + worth(w, l.Amount) + ".")
+		e.Why = say("Its order was decided again, because an earlier event arrived late or was corrected.")
+	case reward.ActionSettle:
+		e.Kind, e.Text = Refund, say(amount+" of the reward of "+who+" settled a debt.")
+		e.Why = say("A refund had taken back credit that was used already.")
+	default:
+		return
+	}
+	c.add(e)
+}
+
+// order returns the words that name the order of a reward, or "".
+func order(w reward.Reward) string {
+	if w.Order == "" {
+		return ""
+	}
+	return " for the order " + w.Order
+}
+
+// cancelled returns why a reward was cancelled, and who did it.
+func (f Facts) cancelled(w reward.Reward) (why Sentence, by string) {
+	for _, a := range f.Acts {
+		if a.Reward == w.ID {
+			return say(a.Reason), a.By
+		}
+	}
+	if w.Denied {
+		return say("The referral was denied."), ""
+	}
+	return nil, ""
+}
+
+func (c *collector) addModeration() {
+	m := c.Referral.Moderation
+	if len(m.Signals) > 0 {
+		at := m.Moderated
+		if m.ByHand != 0 {
+			at = c.Referral.Started
+		}
+		c.add(Entry{At: at, Kind: Moderation, Tone: Bad, Text: say("Signs of fraud were found."), Why: say(signals(m.Signals))})
+	}
+	known := false
+	for _, a := range c.Acts {
+		known = known || a.At == m.ByHand
+		if a.Reward == "" {
+			c.add(Entry{At: a.At, Kind: Moderation, Text: say(c.decided(a)), Why: say(a.Reason), By: a.By})
+		}
+	}
+	if m.ByHand != 0 && !known {
+		c.add(Entry{At: m.ByHand, Kind: Moderation, Text: say("The referral was moderated by a call of the API.")})
+	}
+}
+
+// decided returns what a person decided about the referral.
+func (f Facts) decided(a Act) string {
+	switch a.Decision {
+	case referral.ApproveReferrer:
+		return "The reward of " + f.Referrer() + " was approved."
+	case referral.ApproveReferred:
+		return "The reward of " + f.Referred() + " was approved."
+	case referral.DenyReferrer:
+		return "The reward of " + f.Referrer() + " was denied."
+	case referral.DenyReferred:
+		return "The reward of " + f.Referred() + " was denied."
+	}
+	if a.Denied {
+		return "The referral was denied: neither side gets a reward."
+	}
+	return "The referral was approved: both sides get their rewards."
+}
+
+// signals returns fraud signals as sentences.
+func signals(found []referral.Finding) string {
+	texts := make([]string, len(found))
+	for i, s := range found {
+		texts[i] = s.Message + "."
+	}
+	return strings.Join(texts, " ")
+}
+
+// sideStatus returns the moderation of the side of a source.
+func (f Facts) sideStatus(source reward.Source) referral.Side {
+	if source == reward.FriendSignup {
+		return f.Referral.Moderation.Referrer
+	}
+	return f.Referral.Moderation.Referred
+}
+
+// due is when a pending reward can be used.
+func due(w reward.Reward) core.Time { return max(w.Given, w.Scheduled) }
