@@ -94,20 +94,21 @@ func New(shared base.Base) *Engine {
 	e.addWebhooks(b)
 	e.addPayments(b)
 	e.Admin = admin.New(b, admin.UseCases{
-		Analytics: &e.Analytics,
-		Codes:     &e.Codes,
-		Erasures:  &e.Erasures,
-		Events:    &e.Events,
-		Files:     &e.Files,
-		FuelTanks: &e.FuelTanks,
-		Jobs:      &e.Jobs,
-		Orders:    &e.Orders,
-		Programs:  &e.Programs,
-		Referrals: &e.Referrals,
-		Rewards:   &e.Rewards,
-		SFTPKeys:  &e.SFTPKeys,
-		Users:     &e.Users,
-		Widgets:   &e.Widgets,
+		Analytics:  &e.Analytics,
+		Codes:      &e.Codes,
+		Erasures:   &e.Erasures,
+		Events:     &e.Events,
+		Files:      &e.Files,
+		FuelTanks:  &e.FuelTanks,
+		Jobs:       &e.Jobs,
+		Moderation: &e.Moderation,
+		Orders:     &e.Orders,
+		Programs:   &e.Programs,
+		Referrals:  &e.Referrals,
+		Rewards:    &e.Rewards,
+		SFTPKeys:   &e.SFTPKeys,
+		Users:      &e.Users,
+		Widgets:    &e.Widgets,
 	})
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/backend/portal/overview"
 	"kith/backend/portal/programs"
+	"kith/backend/portal/referrals"
 	"kith/backend/portal/team"
 	"kith/backend/portal/users"
 )
@@ -25,6 +26,7 @@ func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider
 		Sections: []*frame.Section{
 			overview.Section(),
 			programs.Section(),
+			referrals.Section(),
 			users.Section(),
 			files.Section(),
 			team.Members(),

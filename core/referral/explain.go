@@ -4,13 +4,13 @@ package referral
 func (r Rule) Explain() string {
 	switch r {
 	case RuleFirstCode:
-		return "This was the first code that counted, so its owner is the referrer."
+		return "It was the first valid code of the account, and the first code is final."
 	case RuleByHand:
 		return "A member replaced the code that referred the account, before anything depended on it."
 	case RuleSameCode:
 		return "The account was already referred by this code."
 	case RuleAlreadyReferred:
-		return "The account was already referred by another code, and the first code counts."
+		return "The account had already been referred by another code, and the first code is final."
 	case RuleClosed:
 		return "The account paid for the first time before it was referred, so it cannot be referred any more."
 	case RuleUnknownCode:

@@ -21,38 +21,41 @@ import (
 
 // Admin has the use cases by subject. Its fields are set by New.
 type Admin struct {
-	Files    Files
-	Overview Overview
-	Programs Programs
-	SFTPKeys SFTPKeys
-	Users    Users
+	Files     Files
+	Overview  Overview
+	Programs  Programs
+	Referrals Referrals
+	SFTPKeys  SFTPKeys
+	Users     Users
 }
 
 // UseCases are the use cases of the API that Admin calls.
 type UseCases struct {
-	Analytics *statistics.Analytics
-	Codes     *referrals.Codes
-	Erasures  *users.Erasures
-	Events    *events.Events
-	Files     *jobs.Files
-	FuelTanks *rewards.FuelTanks
-	Jobs      *jobs.Jobs
-	Orders    *orders.Orders
-	Programs  *programs.Programs
-	Referrals *referrals.Referrals
-	Rewards   *rewards.Rewards
-	SFTPKeys  *tenants.SFTPKeys
-	Users     *users.Users
-	Widgets   *widgets.Widgets
+	Analytics  *statistics.Analytics
+	Codes      *referrals.Codes
+	Erasures   *users.Erasures
+	Events     *events.Events
+	Files      *jobs.Files
+	FuelTanks  *rewards.FuelTanks
+	Jobs       *jobs.Jobs
+	Moderation *rewards.Moderation
+	Orders     *orders.Orders
+	Programs   *programs.Programs
+	Referrals  *referrals.Referrals
+	Rewards    *rewards.Rewards
+	SFTPKeys   *tenants.SFTPKeys
+	Users      *users.Users
+	Widgets    *widgets.Widgets
 }
 
 // New returns the use cases of members.
 func New(b *base.Base, u UseCases) Admin {
 	return Admin{
-		Files:    Files{b, u.Files, u.Jobs},
-		Overview: Overview{u.Analytics},
-		Programs: Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
-		SFTPKeys: SFTPKeys{b, u.SFTPKeys},
-		Users:    Users{b, u},
+		Files:     Files{b, u.Files, u.Jobs},
+		Overview:  Overview{u.Analytics},
+		Programs:  Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
+		Referrals: Referrals{b, u.Referrals, u.Moderation, u.Rewards},
+		SFTPKeys:  SFTPKeys{b, u.SFTPKeys},
+		Users:     Users{b, u},
 	}
 }

@@ -32,6 +32,8 @@ var operations = map[string]people.Operation{
 	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
 	"Files.Download": people.RunImports, "Files.Rejected": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
 	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
+	"Referrals.Search": people.ReadReferrals, "Referrals.ListByID": people.ReadReferrals, "Referrals.Timeline": people.ReadReferrals, "Referrals.Export": people.RunExports,
+	"Referrals.Moderate": people.Moderate, "Referrals.CancelReward": people.Moderate,
 }
 
 // Each use case refuses each role that the table of core/people does not permit, and no

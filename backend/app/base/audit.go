@@ -47,6 +47,26 @@ func (b *Base) Act(ctx context.Context, c people.Caller, op people.Operation, ch
 	return b.DB.Write(ctx, b.Now(), func(*store.Tx) error { return nil })
 }
 
+// ActAll is Act for changes of several things, which are made together or not at all. do
+// must make them in one transaction.
+func (b *Base) ActAll(ctx context.Context, c people.Caller, op people.Operation, changes []Change, do func(context.Context) error) error {
+	if err := c.Require(op); err != nil {
+		return err
+	}
+	ctx, entries := store.WithCompanion(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for _, change := range changes {
+			if err := Audit(ctx, tx, c, change); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := do(ctx); err != nil || entries.Committed() {
+		return err
+	}
+	return b.DB.Write(ctx, b.Now(), func(*store.Tx) error { return nil })
+}
+
 // Entry returns a change as an entry of the audit log, made by a person from an address.
 func (c Change) Entry(person people.PersonID, actor, from string) (e people.Entry, err error) {
 	e = people.Entry{Person: person, Actor: actor, From: from, Action: c.Action, Subject: c.Subject, Account: c.Account, User: c.User}

@@ -88,6 +88,14 @@ func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id strin
 	return rs.change(ctx, tenant, id, reward.Reward.Cancel)
 }
 
+// CancelLeft is Cancel for a caller who saw that an amount was left: if another one is, it
+// is a conflict.
+func (rs *Rewards) CancelLeft(ctx context.Context, tenant core.TenantAlias, id string, left int64) (reward.Reward, error) {
+	return rs.change(ctx, tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
+		return r.CancelLeft(left, now)
+	})
+}
+
 // SetStatus changes the status of a reward, and returns the reward; see
 // reward.Reward.To. The status of a reward that has ended cannot change.
 func (rs *Rewards) SetStatus(ctx context.Context, tenant core.TenantAlias, id string, status reward.Status) (reward.Reward, error) {

@@ -95,9 +95,9 @@ func DeleteOldEntries(ctx context.Context, tx *store.Tx, before core.Time, limit
 		int64(before), limit)
 }
 
-// EntriesAbout returns the last entries, up to limit, of the audit log of a tenant with
+// EntriesOf returns the last entries, up to limit, of the audit log of a tenant with
 // exactly this subject, the latest first.
-func EntriesAbout(ctx context.Context, r store.Reads, tenant core.TenantAlias, subject string, limit int) ([]people.Entry, error) {
+func EntriesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, subject string, limit int) ([]people.Entry, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+entryColumns.SQL()+` FROM audit_entry WHERE tenant = ? AND subject = ? ORDER BY seq DESC LIMIT ?`,
 		string(tenant), subject, limit)
 	return entryColumns.All(rows, err, "audit log of a subject")

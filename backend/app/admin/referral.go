@@ -1,0 +1,160 @@
+package admin
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/backend/app/referrals"
+	"kith/backend/app/rewards"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/timeline"
+)
+
+// Referrals are the referrals of a tenant, and their rewards.
+type Referrals struct {
+	base       *base.Base
+	api        *referrals.Referrals
+	moderation *rewards.Moderation
+	rewards    *rewards.Rewards
+}
+
+// Search returns a page of referrals; see referrals.Referrals.Search.
+func (rs *Referrals) Search(ctx context.Context, c people.Caller, s referral.Search) (page []referral.Referral, next referral.Position, err error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return nil, next, err
+	}
+	return rs.api.Search(ctx, c.Tenant, s)
+}
+
+// Timeline returns what the timeline of a referral is made of; see
+// referrals.Referrals.Timeline.
+func (rs *Referrals) Timeline(ctx context.Context, c people.Caller, id string) (timeline.Facts, error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return timeline.Facts{}, err
+	}
+	return rs.api.Timeline(ctx, c.Tenant, id)
+}
+
+// ListByID returns the referrals with the given ids, in no order; see
+// referrals.Referrals.ListByID.
+func (rs *Referrals) ListByID(ctx context.Context, c people.Caller, ids []string) ([]referral.Referral, error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return nil, err
+	}
+	return rs.api.ListByID(ctx, c.Tenant, ids)
+}
+
+// Export calls write with the referrals that a search selects, and adds the export to the
+// audit log before; see referrals.Referrals.SearchAll.
+func (rs *Referrals) Export(ctx context.Context, c people.Caller, s referral.Search, write func(referral.Referral) error) (complete bool, err error) {
+	if err := c.Require(people.RunExports); err != nil {
+		return false, err
+	}
+	if err := s.Check(); err != nil {
+		return false, err
+	}
+	change := base.Change{Action: people.ReferralsExported, Subject: "csv"}
+	if err := rs.base.Act(ctx, c, people.RunExports, change, func(context.Context, *base.Change) error { return nil }); err != nil {
+		return false, err
+	}
+	return rs.api.SearchAll(ctx, c.Tenant, s, write)
+}
+
+// Chosen is a referral that a member decides about, as the member saw it.
+type Chosen struct {
+	ID string
+	// Seen is its Modified.
+	Seen core.Time
+}
+
+// Moderate applies a decision to referrals, all or none, with a reason for the audit log. A
+// referral that has changed since the member saw it is a conflict.
+func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action referral.Action, reason string, chosen []Chosen) error {
+	if err := c.Require(people.Moderate); err != nil {
+		return err
+	}
+	reason, err := referral.ParseReason("reason", reason)
+	if err != nil {
+		return err
+	}
+	if _, err := referral.ParseAction("action", string(action)); err != nil {
+		return err
+	}
+	if len(chosen) == 0 {
+		return core.Invalid("referral", "choose at least one referral")
+	}
+	if len(chosen) > referral.MaxModerations {
+		return core.Invalid("referral", "choose at most 100 referrals at once")
+	}
+	ids := make([]string, len(chosen))
+	actions := make([]referral.Moderation, len(chosen))
+	for i, one := range chosen {
+		ids[i] = one.ID
+		actions[i] = referral.Moderation{Referral: one.ID, Action: action, Seen: one.Seen}
+		if one.Seen == 0 {
+			return referral.Changed()
+		}
+	}
+	found, err := rs.api.ListByID(ctx, c.Tenant, ids)
+	if err != nil {
+		return err
+	}
+	changes := make([]base.Change, len(found))
+	for i, r := range found {
+		changes[i] = moderated(r, action, reason, rs.base.Now())
+	}
+	return rs.base.ActAll(ctx, c, people.Moderate, changes, func(ctx context.Context) error {
+		return rs.moderation.Apply(ctx, c.Tenant, actions)
+	})
+}
+
+// moderated returns the change that a decision makes.
+func moderated(r referral.Referral, action referral.Action, reason string, now core.Time) base.Change {
+	after := r.Moderation.Decide(action, now)
+	change := base.Change{
+		Action: people.ReferralApproved, Subject: r.ID,
+		Before:  referrals.Acted{Referrer: r.Moderation.Referrer.Status, Referred: r.Moderation.Referred.Status},
+		After:   referrals.Acted{Decision: action, Referrer: after.Referrer.Status, Referred: after.Referred.Status, Reason: reason},
+		Account: r.Referred.Account, User: r.Referred.User,
+	}
+	switch action {
+	case referral.Deny, referral.DenyReferrer, referral.DenyReferred:
+		change.Action = people.ReferralDenied
+	}
+	if r.Referred.User == "" || action == referral.ApproveReferrer || action == referral.DenyReferrer {
+		change.Account, change.User = r.Referrer.Account, r.Referrer.User
+	}
+	return change
+}
+
+// CancelReward cancels what is left of a reward, with a reason for the audit log. left is
+// the amount that the member saw; another one is a conflict.
+func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id string, left int64, reason string) error {
+	if err := c.Require(people.Moderate); err != nil {
+		return err
+	}
+	reason, err := referral.ParseReason("reason", reason)
+	if err != nil {
+		return err
+	}
+	w, err := rs.rewards.ByID(ctx, c.Tenant, id)
+	if err != nil {
+		return err
+	}
+	change := base.Change{Action: people.RewardCancelled, Subject: w.Referral, Account: w.Account, User: w.User}
+	if change.Subject == "" {
+		change.Subject = w.ID
+	}
+	pretty := func(amount int64) string {
+		return reward.Pretty(amount, w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
+	}
+	change.Before = referrals.Acted{Reward: id, Amount: pretty(w.Left())}
+	change.After = referrals.Acted{Reward: id, Amount: pretty(0), Reason: reason}
+	return rs.base.ActAll(ctx, c, people.Moderate, []base.Change{change}, func(ctx context.Context) error {
+		_, err := rs.rewards.CancelLeft(ctx, c.Tenant, id, left)
+		return err
+	})
+}

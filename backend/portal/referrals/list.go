@@ -1,0 +1,255 @@
+package referrals
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/exportfile"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// list is the data of the list of referrals.
+type list struct {
+	*frame.Form
+	Referrals                     []referral.Referral
+	States, Moderations, Programs []frame.Option
+	Now                           core.Time
+	// Filtered is true if the filter selects.
+	Filtered bool
+	// Pending is true if the page has referrals that the caller may decide about, and
+	// MayExport if the caller may download the list.
+	Pending, MayExport bool
+	// People is true if the portal has pages of users.
+	People bool
+	// Older and Newest are the paths of the next and of the first page, or empty.
+	Older, Newest string
+}
+
+// Fields returns the fields of the filter.
+func (list) Fields() []string {
+	return []string{"state", "moderation", "person", "code", "program", "from", "to", "zone"}
+}
+
+var labels = map[string]string{
+	"state": "The state", "moderation": "The moderation", "person": "The person", "code": "The code", "program": "The program", "from": "The first day", "to": "The last day",
+}
+
+// searchOf reads the filter of the list from the form.
+func searchOf(f *frame.Form) (s referral.Search, err error) {
+	text := func(field string) string { return strings.TrimSpace(f.Value(field)) }
+	s = referral.Search{
+		Situation: referral.Situation(text("state")), Moderation: referral.SideStatus(text("moderation")), Code: core.ReferralCode(text("code")),
+		Program: core.ProgramKey(text("program")), Person: text("person"),
+	}
+	if s.Started, err = frame.Days(f.Value("from"), f.Value("to"), frame.Zone(f.Value("zone"))); err != nil {
+		return s, err
+	}
+	if s.Before, err = referral.ParsePosition("before", f.Value("before")); err != nil {
+		return s, err
+	}
+	return s, s.Check()
+}
+
+func listPage(v *frame.Visit) error {
+	f := v.NewForm()
+	s, err := searchOf(f)
+	data := list{
+		Form: f, Now: v.Engine.Now(), Filtered: s != referral.Search{Before: s.Before}, MayExport: v.Caller.Role.Permits(people.RunExports), People: hasPeople(v),
+		States: []frame.Option{
+			{Label: "any"}, {Value: string(referral.SituationOpen), Label: "in progress"},
+			{Value: string(referral.SituationConverted), Label: "converted"}, {Value: string(referral.SituationEnded), Label: "ended"},
+		},
+		Moderations: []frame.Option{
+			{Label: "any"}, {Value: string(referral.SidePending), Label: "pending"}, {Value: string(referral.SideApproved), Label: "approved"}, {Value: string(referral.SideDenied), Label: "denied"},
+		},
+		Programs: []frame.Option{{Label: "any"}},
+	}
+	choose(data.States, string(s.Situation))
+	choose(data.Moderations, string(s.Moderation))
+	programs, failed := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	if failed != nil {
+		return failed
+	}
+	for _, p := range programs {
+		data.Programs = append(data.Programs, frame.Option{Value: string(p.Key), Label: cmp.Or(p.Name, string(p.Key))})
+	}
+	choose(data.Programs, string(s.Program))
+	var next referral.Position
+	if err == nil {
+		data.Referrals, next, err = v.Engine.Admin.Referrals.Search(v.Ctx(), v.Caller, s)
+	}
+	if err != nil {
+		data.Filtered = true
+		if !f.Refuse(err, labels) {
+			return err
+		}
+	}
+	data.Pending = v.Caller.Role.Permits(people.Moderate) && slices.ContainsFunc(data.Referrals, pending)
+	if next != (referral.Position{}) {
+		data.Older = v.With("before", next.String())
+	}
+	if s.Before != (referral.Position{}) {
+		data.Newest = v.With("before", "")
+	}
+	return v.Page(f.Status(), "list", "Referrals", data)
+}
+
+func choose(options []frame.Option, value string) {
+	for i := range options {
+		options[i].Chosen = options[i].Value == value
+	}
+}
+
+// pending reports whether a moderator must decide about a referral.
+func pending(r referral.Referral) bool { return r.Moderation.Status() == "PENDING" }
+
+// Pending is pending, for the page.
+func (list) PendingOne(r referral.Referral) bool { return pending(r) }
+
+// who returns the name of a user for people.
+func who(i referral.Identity, p referral.Profile) string {
+	name := strings.TrimSpace(p.FirstName + " " + p.LastName)
+	if name == "" && i.Email == "" && i.User == "" {
+		return string(i.Account)
+	}
+	return cmp.Or(name, i.Email, string(i.User))
+}
+
+const peopleRoute = "GET " + frame.Root + "/t/{tenant}/people/{account}/{user}"
+
+// hasPeople reports whether the portal has pages of users.
+func hasPeople(v *frame.Visit) bool { return slices.Contains(v.Patterns(), peopleRoute) }
+
+// personPath returns the path of the page of a user.
+func personPath(tenant core.TenantAlias, i referral.Identity) string {
+	return frame.Root + "/t/" + string(tenant) + "/people/" + url.PathEscape(string(i.Account)) + "/" + url.PathEscape(string(i.User))
+}
+
+// tag is a word about a referral, with its color.
+type tag struct{ Text, Tone string }
+
+// tagsOf returns the state of a referral and its moderation as tags.
+func tagsOf(r referral.Referral) (tags []tag) {
+	if r.State == referral.Converted {
+		tags = append(tags, tag{"converted", "good"})
+	} else {
+		tags = append(tags, tag{"in progress", ""})
+	}
+	if r.Ended != 0 {
+		tags = append(tags, tag{"ended", ""})
+	}
+	m := r.Moderation
+	for _, s := range []struct {
+		status referral.SideStatus
+		tag    tag
+	}{{referral.SidePending, tag{"pending", "waiting"}}, {referral.SideDenied, tag{"denied", "bad"}}} {
+		switch {
+		case m.Referrer.Status == s.status && m.Referred.Status == s.status:
+			tags = append(tags, s.tag)
+		case m.Referrer.Status == s.status:
+			tags = append(tags, tag{"referrer " + s.tag.Text, s.tag.Tone})
+		case m.Referred.Status == s.status:
+			tags = append(tags, tag{"friend " + s.tag.Text, s.tag.Tone})
+		}
+	}
+	return tags
+}
+
+// rewardStatus returns the status of a reward as a word.
+func rewardStatus(w reward.Reward, now core.Time) string {
+	switch w.Status(now) {
+	case reward.StatusPending:
+		if w.Held {
+			return "held"
+		}
+		return "pending"
+	case reward.StatusRedeemed:
+		return "used"
+	case reward.StatusExpired:
+		return "expired"
+	case reward.StatusCancelled:
+		if w.Cancelled == 0 {
+			return "taken back"
+		}
+		return "cancelled"
+	}
+	return "available"
+}
+
+// export writes the referrals that the filter selects as a file.
+func export(v *frame.Visit) error {
+	s, err := searchOf(v.NewForm())
+	if err != nil {
+		return err
+	}
+	name := "referrals-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format(time.DateOnly) + ".csv"
+	return v.Download(name, "text/csv; charset=utf-8", func(w *bufio.Writer) error {
+		out := csv.NewWriter(w)
+		now := v.Engine.Now()
+		_ = out.Write(columns)
+		_, err := v.Engine.Admin.Referrals.Export(v.Ctx(), v.Caller, s, func(r referral.Referral) error {
+			row := rowOf(r, now)
+			for i := range row {
+				row[i] = exportfile.Harmless(row[i])
+			}
+			return out.Write(row)
+		})
+		if err != nil {
+			return err // before the first part was sent, the page of the error is shown
+		}
+		out.Flush()
+		return errors.Join(err, out.Error())
+	})
+}
+
+var columns = []string{
+	"id", "programId", "state", "code", "shareMedium", "shareLink", "dateStarted", "dateConverted", "dateEnded",
+	"referrerAccountId", "referrerUserId", "referrerEmail", "referrerName", "referredAccountId", "referredUserId", "referredEmail", "referredName",
+	"referrerModeration", "referredModeration", "fraudSignals",
+	"referrerReward", "referrerRewardUnit", "referrerRewardStatus", "referredReward", "referredRewardUnit", "referredRewardStatus",
+}
+
+// rowOf returns a referral as a row of columns.
+func rowOf(r referral.Referral, now core.Time) []string {
+	var signals []string
+	for _, s := range r.Moderation.Signals {
+		signals = append(signals, string(s.Signal))
+	}
+	full := func(p referral.Profile) string { return strings.TrimSpace(p.FirstName + " " + p.LastName) }
+	row := []string{
+		r.ID, string(r.Program), string(r.State), string(r.Code), r.ShareMedium, r.ShareLink, date(r.Started), date(r.Converted), date(r.Ended),
+		string(r.Referrer.Account), string(r.Referrer.User), r.Referrer.Email, full(r.ReferrerProfile),
+		string(r.Referred.Account), string(r.Referred.User), r.Referred.Email, full(r.ReferredProfile),
+		string(r.Moderation.Referrer.Status), string(r.Moderation.Referred.Status), strings.Join(signals, " "),
+	}
+	for _, w := range []*reward.Reward{r.ReferrerReward, r.ReferredReward} {
+		if w == nil {
+			row = append(row, "", "", "")
+			continue
+		}
+		unit := w.Offer.Unit
+		if unit == reward.UnitCents && w.Offer.Currency != "" {
+			unit = w.Offer.Currency
+		}
+		row = append(row, reward.Pretty(w.Offer.Value(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, rewardStatus(*w, now))
+	}
+	return row
+}
+
+// date returns a time as a spreadsheet reads it, or "".
+func date(at core.Time) string {
+	if at == 0 {
+		return ""
+	}
+	return time.UnixMilli(int64(at)).UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,251 @@
+package referrals
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kith/backend/app/admin"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/timeline"
+)
+
+// story is the data of the page of a referral.
+type story struct {
+	timeline.Facts
+	Entries []timeline.Entry
+	Answers [2]timeline.Answer
+	Summary timeline.Sentence
+	// May is true if the caller may decide about the referral and its rewards.
+	May, People bool
+	// ApproveAny and DenyAny are true if a decision would change a side.
+	ApproveAny, DenyAny bool
+}
+
+func referralPage(v *frame.Visit) error {
+	facts, err := v.Engine.Admin.Referrals.Timeline(v.Ctx(), v.Caller, v.R.PathValue("id"))
+	if err != nil {
+		return missing(err)
+	}
+	r := facts.Referral
+	differs := func(status referral.SideStatus) bool {
+		return r.Moderation.Referrer.Status != status || r.Moderation.Referred.Status != status
+	}
+	slices.SortFunc(facts.Rewards, func(a, b reward.Reward) int { return strings.Compare(a.ID, b.ID) })
+	data := story{
+		Facts: facts, Entries: timeline.Of(facts), Answers: timeline.Answers(facts), Summary: timeline.Summary(facts),
+		May: v.Caller.Role.Permits(people.Moderate), People: hasPeople(v), ApproveAny: differs(referral.SideApproved), DenyAny: differs(referral.SideDenied),
+	}
+	return v.Page(http.StatusOK, "referral", who(r.Referrer, r.ReferrerProfile)+" → "+who(r.Referred, r.ReferredProfile), data)
+}
+
+// missing returns the error of a referral or reward that does not exist as a page says it.
+func missing(err error) error {
+	if known, ok := err.(*core.Error); ok && known.Code == core.CodeNotFound {
+		return core.NotFound("This referral or reward does not exist any more. It may have been removed with a user.")
+	}
+	return err
+}
+
+// Cancellable reports whether a reward can be cancelled by hand.
+func (s story) Cancellable(w reward.Reward) bool {
+	status := w.Status(s.Now)
+	return s.May && w.Cancellable && (status == reward.StatusPending || status == reward.StatusAvailable)
+}
+
+// OwnerOf returns the name of the owner of a reward.
+func (s story) OwnerOf(w reward.Reward) string {
+	if w.Source == reward.FriendSignup {
+		return s.Referrer()
+	}
+	return s.Referred()
+}
+
+// Future reports whether an entry has not happened yet.
+func (s story) Future(e timeline.Entry) bool { return e.At > s.Now }
+
+// kindName returns the kind of an entry as people read it.
+func kindName(k timeline.Kind) string {
+	return strings.ToUpper(string(k[:1])) + string(k[1:])
+}
+
+// decision is the data of the page that confirms a decision about referrals.
+type decision struct {
+	*frame.Form
+	Action    referral.Action
+	Referrals []referral.Referral
+	// Changed is true if a referral has changed since the visitor saw it.
+	Changed bool
+	Now     core.Time
+	Back    string
+}
+
+// Deny reports whether the decision is a denial.
+func (d decision) Deny() bool { return strings.HasSuffix(string(d.Action), "DENIED") }
+
+// Side returns the only side that the decision is about, or "".
+func (d decision) Side() string {
+	side, _, ok := strings.Cut(string(d.Action), "_")
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(side)
+}
+
+// Rewards returns the rewards that the decision is about.
+func (d decision) Rewards(r referral.Referral) (all []reward.Reward) {
+	if w := r.ReferrerReward; w != nil && d.Side() != "referred" {
+		all = append(all, *w)
+	}
+	if w := r.ReferredReward; w != nil && d.Side() != "referrer" {
+		all = append(all, *w)
+	}
+	return all
+}
+
+// Effect returns what the decision does to a reward.
+func (d decision) Effect(w reward.Reward) string {
+	status := w.Status(d.Now)
+	open := status == reward.StatusPending || status == reward.StatusAvailable
+	left := reward.Pretty(w.Left(), w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
+	switch {
+	case d.Deny() && open:
+		return left + " is cancelled"
+	case d.Deny():
+		return "stays " + rewardStatus(w, d.Now)
+	case w.Denied:
+		return "is given again"
+	case w.Held:
+		return left + " is released"
+	}
+	return "stays " + rewardStatus(w, d.Now)
+}
+
+// Seen is what a form sends about a referral: its id, and when it had changed last.
+func (decision) Seen(r referral.Referral) string {
+	return r.ID + "@" + strconv.FormatInt(int64(r.Modified), 10)
+}
+
+func moderatePage(v *frame.Visit) error {
+	if err := v.Caller.Require(people.Moderate); err != nil {
+		return err
+	}
+	return showDecision(v, v.NewForm(), v.R.URL.Query()["referral"])
+}
+
+// showDecision asks for the confirmation of a decision about referrals.
+func showDecision(v *frame.Visit, f *frame.Form, ids []string) error {
+	action, err := referral.ParseAction("action", f.Value("action"))
+	if err != nil {
+		return core.NotFound("The address of this page has no decision. Open the referral again and choose one.")
+	}
+	if len(ids) > referral.MaxModerations {
+		ids = ids[:referral.MaxModerations]
+	}
+	found, err := v.Engine.Admin.Referrals.ListByID(v.Ctx(), v.Caller, ids)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b referral.Referral) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	data := decision{Form: f, Action: action, Referrals: found, Now: v.Engine.Now(), Back: v.SectionPath()}
+	if len(ids) == 0 && !f.Failed() {
+		f.Refuse(core.Invalid("referral", "no referral is chosen; go back and choose at least one"), nil)
+	}
+	if len(found) == 1 {
+		data.Back += "/" + found[0].ID
+	} else {
+		data.Back = v.Next(v.SectionPath() + "?moderation=PENDING")
+	}
+	title := "Approve "
+	if data.Deny() {
+		title = "Deny "
+	}
+	switch {
+	case data.Side() == "referrer":
+		title += "the reward of the referrer"
+	case data.Side() == "referred":
+		title += "the reward of the friend"
+	case len(found) == 1:
+		title += "the referral"
+	default:
+		title += strconv.Itoa(len(found)) + " referrals"
+	}
+	return v.Page(f.Status(), "moderate", title, data)
+}
+
+func moderate(v *frame.Visit) error {
+	f := v.NewForm()
+	var chosen []admin.Chosen
+	var ids []string
+	for _, one := range v.R.PostForm["referral"] {
+		id, seen, _ := strings.Cut(one, "@")
+		at, _ := strconv.ParseInt(seen, 10, 62)
+		chosen, ids = append(chosen, admin.Chosen{ID: id, Seen: core.Time(at)}), append(ids, id)
+	}
+	action := referral.Action(f.Value("action"))
+	err := v.Engine.Admin.Referrals.Moderate(v.Ctx(), v.Caller, action, f.Value("reason"), chosen)
+	if err != nil {
+		if !f.Refuse(err, map[string]string{"reason": "The reason"}) {
+			return missing(err)
+		}
+		return showDecision(v, f, ids)
+	}
+	to := v.SectionPath() + "?moderation=PENDING"
+	if len(ids) == 1 {
+		to = v.SectionPath() + "/" + ids[0]
+	}
+	if strings.HasSuffix(string(action), "DENIED") {
+		return v.Done(to, "referrals-denied")
+	}
+	return v.Done(to, "referrals-approved")
+}
+
+// cancellation is the data of the page that confirms the cancellation of a reward.
+type cancellation struct {
+	*frame.Form
+	story
+	Reward reward.Reward
+}
+
+// Failed reports whether the form has errors.
+func (c cancellation) Failed() bool { return c.Form.Failed() }
+
+func cancelPage(v *frame.Visit) error {
+	if err := v.Caller.Require(people.Moderate); err != nil {
+		return err
+	}
+	return showCancellation(v, v.NewForm())
+}
+
+func showCancellation(v *frame.Visit, f *frame.Form) error {
+	facts, err := v.Engine.Admin.Referrals.Timeline(v.Ctx(), v.Caller, v.R.PathValue("id"))
+	if err != nil {
+		return missing(err)
+	}
+	i := slices.IndexFunc(facts.Rewards, func(w reward.Reward) bool { return w.ID == v.R.PathValue("reward") })
+	if i < 0 {
+		return core.NotFound("The referral has no such reward. Open the referral again.")
+	}
+	return v.Page(f.Status(), "cancel", "Cancel a reward", cancellation{Form: f, story: story{Facts: facts, May: true}, Reward: facts.Rewards[i]})
+}
+
+func cancel(v *frame.Visit) error {
+	f := v.NewForm()
+	left, err := strconv.ParseInt(f.Value("left"), 10, 64)
+	if err != nil {
+		left = -1 // a conflict: no cancellable reward owes
+	}
+	err = v.Engine.Admin.Referrals.CancelReward(v.Ctx(), v.Caller, v.R.PathValue("reward"), left, f.Value("reason"))
+	if err == nil {
+		return v.Done(v.SectionPath()+"/"+v.R.PathValue("id"), "reward-cancelled")
+	}
+	if !f.Refuse(err, map[string]string{"reason": "The reason"}) {
+		return missing(err)
+	}
+	return showCancellation(v, f)
+}
