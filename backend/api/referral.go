@@ -7,16 +7,18 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
+	"kith/core/timeline"
 	"kith/core/wire"
 )
 
 func (a *API) referralRoutes() routes {
 	return routes{
-		tenantPath + "/referrals":             {"GET": a.keyed(a.referrals)},
-		tenantPath + "/referrals/{id}":        {"GET": a.keyed(a.referral)},
-		tenantPath + "/referrals/{id}/orders": {"GET": a.keyed(a.orders)},
-		tenantPath + "/referrals/moderate":    {"POST": a.keyed(a.moderate)},
-		tenantPath + "/open/referrals":        {"GET": a.open(a.openReferrals)},
+		tenantPath + "/referrals":               {"GET": a.keyed(a.referrals)},
+		tenantPath + "/referrals/{id}":          {"GET": a.keyed(a.referral)},
+		tenantPath + "/referrals/{id}/orders":   {"GET": a.keyed(a.orders)},
+		tenantPath + "/referrals/{id}/timeline": {"GET": a.keyed(a.timeline)},
+		tenantPath + "/referrals/moderate":      {"POST": a.keyed(a.moderate)},
+		tenantPath + "/open/referrals":          {"GET": a.open(a.openReferrals)},
 	}
 }
 
@@ -43,7 +45,11 @@ func referralFilter(q url.Values, p base.Page) (f referral.Filter, err error) {
 	f = referral.Filter{
 		ReferredAccount: core.AccountID(q.Get("referredAccountId")), ReferredUser: core.UserID(q.Get("referredUserId")),
 		ReferrerAccount: core.AccountID(q.Get("referringAccountId")), ReferrerUser: core.UserID(q.Get("referringUserId")),
+		Code: core.ReferralCode(q.Get("code")), Program: core.ProgramKey(q.Get("programId")),
 		Limit: p.Limit, Offset: p.Offset,
+	}
+	if text := q.Get("state"); text != "" {
+		f.Situation, err = referral.ParseSituation("state", text)
 	}
 	for name, span := range map[string]*core.Span{
 		"dateReferralStarted": &f.Started, "dateReferralPaid": &f.Converted, "dateReferralEnded": &f.Ended,
@@ -53,7 +59,7 @@ func referralFilter(q url.Values, p base.Page) (f referral.Filter, err error) {
 		}
 	}
 	for name, status := range map[string]*referral.SideStatus{
-		"referrerModerationStatus": &f.ReferrerModeration, "referredModerationStatus": &f.ReferredModeration,
+		"moderationStatus": &f.Moderation, "referrerModerationStatus": &f.ReferrerModeration, "referredModerationStatus": &f.ReferredModeration,
 	} {
 		if text := q.Get(name); text != "" && err == nil {
 			*status, err = referral.ParseSideStatus(name, text)
@@ -117,6 +123,15 @@ func (a *API) orders(c *call) ([]byte, error) {
 		return nil, err
 	}
 	return encodeBoth(wire.Orders)(a.Engine.Orders.List(c.Context(), c.tenant, c.PathValue("id"), p.Limit, p.Offset))
+}
+
+// timeline handles GET /referrals/{id}/timeline.
+func (a *API) timeline(c *call) ([]byte, error) {
+	f, err := a.Engine.Referrals.Timeline(c.Context(), c.tenant, c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return timeline.Wire(f).JSON(), nil
 }
 
 // moderate handles POST /referrals/moderate.

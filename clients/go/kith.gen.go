@@ -258,6 +258,30 @@ const (
 	SubscriptionStatusTRIAL     SubscriptionStatus = "TRIAL"
 )
 
+// Defines values for TimelineEntryKind.
+const (
+	TimelineEntryKindAttribution    TimelineEntryKind = "attribution"
+	TimelineEntryKindConversion     TimelineEntryKind = "conversion"
+	TimelineEntryKindDiscount       TimelineEntryKind = "discount"
+	TimelineEntryKindEnd            TimelineEntryKind = "end"
+	TimelineEntryKindIdentification TimelineEntryKind = "identification"
+	TimelineEntryKindModeration     TimelineEntryKind = "moderation"
+	TimelineEntryKindOrder          TimelineEntryKind = "order"
+	TimelineEntryKindPayment        TimelineEntryKind = "payment"
+	TimelineEntryKindRefund         TimelineEntryKind = "refund"
+	TimelineEntryKindReward         TimelineEntryKind = "reward"
+	TimelineEntryKindVisit          TimelineEntryKind = "visit"
+	TimelineEntryKindWebhook        TimelineEntryKind = "webhook"
+)
+
+// Defines values for TimelineTone.
+const (
+	TimelineToneBad         TimelineTone = "bad"
+	TimelineToneGood        TimelineTone = "good"
+	TimelineToneLessThannil TimelineTone = "<nil>"
+	TimelineToneWaiting     TimelineTone = "waiting"
+)
+
 // Defines values for WebhookEventType.
 const (
 	WebhookEventTypeCouponCreated                  WebhookEventType = "coupon.created"
@@ -272,6 +296,20 @@ const (
 	WebhookEventTypeRewardReversed                 WebhookEventType = "reward.reversed"
 	WebhookEventTypeUserCreated                    WebhookEventType = "user.created"
 	WebhookEventTypeUserRewardBalanceChanged       WebhookEventType = "user.reward.balance.changed"
+)
+
+// Defines values for ListUserReferralsParamsState.
+const (
+	ListUserReferralsParamsStateConverted  ListUserReferralsParamsState = "converted"
+	ListUserReferralsParamsStateEnded      ListUserReferralsParamsState = "ended"
+	ListUserReferralsParamsStateInProgress ListUserReferralsParamsState = "in-progress"
+)
+
+// Defines values for ListReferralsParamsState.
+const (
+	ListReferralsParamsStateConverted  ListReferralsParamsState = "converted"
+	ListReferralsParamsStateEnded      ListReferralsParamsState = "ended"
+	ListReferralsParamsStateInProgress ListReferralsParamsState = "in-progress"
 )
 
 // APIKey defines model for APIKey.
@@ -2209,6 +2247,56 @@ type SubscriptionStatus string
 // Example: demo
 type TenantAlias = string
 
+// Timeline defines model for Timeline.
+type Timeline struct {
+	// Entries The earliest first. Those without a date are before all others.
+	Entries  []TimelineEntry `json:"entries"`
+	Referred TimelineAnswer  `json:"referred"`
+	Referrer TimelineAnswer  `json:"referrer"`
+
+	// Summary What became of the referral, in one sentence.
+	Summary string `json:"summary"`
+
+	// Truncated Whether there are older entries than those listed.
+	Truncated bool `json:"truncated"`
+}
+
+// TimelineAnswer defines model for TimelineAnswer.
+type TimelineAnswer struct {
+	// Answer Why the side has its reward, or has none. Times are in UTC.
+	Answer string `json:"answer"`
+
+	// Tone Whether it brings a reward nearer. Null: neither.
+	Tone *TimelineTone `json:"tone"`
+}
+
+// TimelineEntry defines model for TimelineEntry.
+type TimelineEntry struct {
+	// Date Time in epoch milliseconds. Null: not yet, or unknown.
+	Date *MaybeDate `json:"date"`
+
+	// Kind New kinds may be added.
+	Kind TimelineEntryKind `json:"kind"`
+
+	// ModifiedBy Address of the member of the tenant who did it. Null: none did.
+	ModifiedBy *string `json:"modifiedBy"`
+
+	// Reason Why. Null: nothing to add.
+	Reason *string `json:"reason"`
+
+	// Text What happened.
+	Text string `json:"text"`
+
+	// Tone Whether it brings a reward nearer. Null: neither.
+	Tone *TimelineTone `json:"tone"`
+}
+
+// TimelineEntryKind New kinds may be added.
+type TimelineEntryKind string
+
+// TimelineTone Whether it brings a reward nearer. Null: neither.
+type TimelineTone string
+
 // TopReferrer defines model for TopReferrer.
 type TopReferrer struct {
 	AccountId string `json:"accountId"`
@@ -2765,6 +2853,18 @@ type ListUserReferralsParams struct {
 	// DateReferralEnded Only referrals that ended then.
 	DateReferralEnded *DateSpan `form:"dateReferralEnded,omitempty" json:"dateReferralEnded,omitempty"`
 
+	// ProgramId Only referrals of this program.
+	ProgramId *string `form:"programId,omitempty" json:"programId,omitempty"`
+
+	// Code Only referrals with this code, in any case.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// State Only referrals in this state. A referral may have ended in either state.
+	State *ListUserReferralsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// ModerationStatus PENDING or DENIED: only referrals of which at least one side is. APPROVED: only those of which both sides are.
+	ModerationStatus *SideStatus `form:"moderationStatus,omitempty" json:"moderationStatus,omitempty"`
+
 	// ReferrerModerationStatus Only referrals with this decision about the referrer.
 	ReferrerModerationStatus *SideStatus `form:"referrerModerationStatus,omitempty" json:"referrerModerationStatus,omitempty"`
 
@@ -2777,6 +2877,9 @@ type ListUserReferralsParams struct {
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
+
+// ListUserReferralsParamsState defines parameters for ListUserReferrals.
+type ListUserReferralsParamsState string
 
 // GetCodeOwnerParams defines parameters for GetCodeOwner.
 type GetCodeOwnerParams struct {
@@ -2813,6 +2916,18 @@ type ListReferralsParams struct {
 	// DateReferralEnded Only referrals that ended then.
 	DateReferralEnded *DateSpan `form:"dateReferralEnded,omitempty" json:"dateReferralEnded,omitempty"`
 
+	// ProgramId Only referrals of this program.
+	ProgramId *string `form:"programId,omitempty" json:"programId,omitempty"`
+
+	// Code Only referrals with this code, in any case.
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// State Only referrals in this state. A referral may have ended in either state.
+	State *ListReferralsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// ModerationStatus PENDING or DENIED: only referrals of which at least one side is. APPROVED: only those of which both sides are.
+	ModerationStatus *SideStatus `form:"moderationStatus,omitempty" json:"moderationStatus,omitempty"`
+
 	// ReferrerModerationStatus Only referrals with this decision about the referrer.
 	ReferrerModerationStatus *SideStatus `form:"referrerModerationStatus,omitempty" json:"referrerModerationStatus,omitempty"`
 
@@ -2825,6 +2940,9 @@ type ListReferralsParams struct {
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
+
+// ListReferralsParamsState defines parameters for ListReferrals.
+type ListReferralsParamsState string
 
 // ListOrdersParams defines parameters for ListOrders.
 type ListOrdersParams struct {
@@ -3614,6 +3732,10 @@ func (c *Client) ListUserReferrals(ctx context.Context, params ListUserReferrals
 	addQuery(query, "dateReferralStarted", params.DateReferralStarted)
 	addQuery(query, "dateReferralPaid", params.DateReferralPaid)
 	addQuery(query, "dateReferralEnded", params.DateReferralEnded)
+	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "code", params.Code)
+	addQuery(query, "state", params.State)
+	addQuery(query, "moderationStatus", params.ModerationStatus)
 	addQuery(query, "referrerModerationStatus", params.ReferrerModerationStatus)
 	addQuery(query, "referredModerationStatus", params.ReferredModerationStatus)
 	addQuery(query, "limit", params.Limit)
@@ -3760,6 +3882,10 @@ func (c *Client) ListReferrals(ctx context.Context, params ListReferralsParams) 
 	addQuery(query, "dateReferralStarted", params.DateReferralStarted)
 	addQuery(query, "dateReferralPaid", params.DateReferralPaid)
 	addQuery(query, "dateReferralEnded", params.DateReferralEnded)
+	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "code", params.Code)
+	addQuery(query, "state", params.State)
+	addQuery(query, "moderationStatus", params.ModerationStatus)
 	addQuery(query, "referrerModerationStatus", params.ReferrerModerationStatus)
 	addQuery(query, "referredModerationStatus", params.ReferredModerationStatus)
 	addQuery(query, "limit", params.Limit)
@@ -3802,6 +3928,17 @@ func (c *Client) ListOrders(ctx context.Context, id string, params ListOrdersPar
 		method: "GET", path: "/api/v1/{tenant}/referrals/{id}/orders",
 		params:     []string{"id", string(id)},
 		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// GetReferralTimeline Explain a referral
+func (c *Client) GetReferralTimeline(ctx context.Context, id string) (Timeline, error) {
+	var answer Timeline
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/referrals/{id}/timeline",
+		params:     []string{"id", string(id)},
 		repeatable: true,
 	}, &answer)
 	return answer, err

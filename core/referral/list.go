@@ -26,6 +26,14 @@ func Situations() []Situation {
 	return []Situation{SituationOpen, SituationConverted, SituationEnded}
 }
 
+// ParseSituation returns s as a situation, or an error about field.
+func ParseSituation(field, s string) (Situation, error) {
+	if one := Situation(s); slices.Contains(Situations(), one) {
+		return one, nil
+	}
+	return "", core.Invalid(field, "must be one of in-progress, converted, ended")
+}
+
 // Limits of lists of referrals.
 const (
 	// MaxSearchPage is the most referrals of a page.
@@ -88,9 +96,12 @@ func ParsePosition(field, s string) (p Position, err error) {
 
 // Check returns an error about the field of a search that can select nothing, or too much.
 func (s Search) Check() error {
+	if s.Situation != "" {
+		if _, err := ParseSituation("state", string(s.Situation)); err != nil {
+			return err
+		}
+	}
 	switch {
-	case s.Situation != "" && !slices.Contains(Situations(), s.Situation):
-		return core.Invalid("state", "must be one of in-progress, converted, ended")
 	case s.Started.Before != 0 && s.Started.From >= s.Started.Before:
 		return core.Invalid("to", "must not be before the first day; exchange the two days")
 	case len(s.Person) > maxPersons:

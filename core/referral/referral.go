@@ -108,6 +108,10 @@ type Filter struct {
 	ReferrerAccount core.AccountID
 	ReferrerUser    core.UserID
 	Program         core.ProgramKey
+	Code            core.ReferralCode
+	Situation       Situation
+	// Moderation is that of both sides together; see Search.
+	Moderation SideStatus
 	// Started, Converted and Ended limit these dates of a referral.
 	Started, Converted, Ended core.Span
 	// The moderation status of a side.

@@ -101,7 +101,7 @@ func (f Facts) because() string {
 	if len(f.Referral.Moderation.Signals) == 0 {
 		return ""
 	}
-	return " " + signals(f.Referral.Moderation.Signals)
+	return " Signs of fraud: " + signals(f.Referral.Moderation.Signals)
 }
 
 // gone answers for a side whose reward is cancelled.

@@ -153,8 +153,8 @@ type Entry struct {
 func Of(f Facts) []Entry {
 	c := collector{Facts: f}
 	c.addAttribution()
+	c.addOrders() // before the conversion, which may have the same time
 	c.addPayment()
-	c.addOrders()
 	c.addRewards()
 	c.addModeration()
 	c.addWebhooks()
@@ -349,4 +349,18 @@ func (c *collector) addWebhooks() {
 		}
 		c.add(e)
 	}
+}
+
+// Wire returns the timeline for the API.
+func Wire(f Facts) wire.Timeline {
+	answers := Answers(f)
+	t := wire.Timeline{
+		Summary: Summary(f).String(), Truncated: f.Cut,
+		Referrer: wire.TimelineAnswer{Tone: string(answers[0].Tone), Text: answers[0].Text.String()},
+		Referred: wire.TimelineAnswer{Tone: string(answers[1].Tone), Text: answers[1].Text.String()},
+	}
+	for _, e := range Of(f) {
+		t.Entries = append(t.Entries, wire.TimelineEntry{At: e.At, Kind: string(e.Kind), Tone: string(e.Tone), Text: e.Text.String(), Reason: e.Why.String(), ModifiedBy: e.By})
+	}
+	return t
 }

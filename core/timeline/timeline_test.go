@@ -119,7 +119,7 @@ func TestAnswers(t *testing.T) {
 		"debt": {give(func(w *reward.Reward) { w.Order, w.Sums.Redeemed, w.Sums.Reversed, w.Refunded = "7", 1000, 400, 400 }), Bad,
 			"Anna got $10.00 on 2026-02-28 09:00 UTC, used it, and owes $4.00, because the order was refunded later."},
 		"expired": {give(func(w *reward.Reward) { w.Expires = now - core.Hour }), Bad, "Anna got $10.00, but it expired on 2026-03-01 08:00 UTC."},
-		"held":    {all(fraud, give(func(w *reward.Reward) { w.Held = true })), Waiting, "Anna gets no reward yet: $10.00 is held until the referral is approved or denied. Referrer and referred came from the same IP."},
+		"held":    {all(fraud, give(func(w *reward.Reward) { w.Held = true })), Waiting, "Anna gets no reward yet: $10.00 is held until the referral is approved or denied. Signs of fraud: Referrer and referred came from the same IP."},
 		"due": {give(func(w *reward.Reward) { w.Given, w.Scheduled = now+core.Day, now+core.Day }), Waiting,
 			"Anna gets no reward yet: $10.00 is due on 2026-03-02 09:00 UTC."},
 		"due for an order": {all(byEvent(placed("7", 8000, conversion.Outcome{Number: 1})), give(func(w *reward.Reward) { w.Order, w.Given, w.Scheduled = "7", now+core.Day, now+core.Day })), Waiting,
@@ -213,8 +213,8 @@ func TestOf(t *testing.T) {
 		"moderation bad: Signs of fraud were found. | Referrer and referred have the same name.",
 		"identification good: ben@friend.example was identified for the first time.",
 		"payment : The account b became PAID for the first time. | The program converts by the event purchase, so this converts nothing.",
-		"conversion good: The referral converted. | The order 7 is the first one that counts.",
 		"order good: The order 7 of $80.00 was placed. | It is order 1 of the referral that counts. ben@friend.example earns nothing for it. The program has no reward for this side. $20.00 of it was refunded.",
+		"conversion good: The referral converted. | The order 7 is the first one that counts.",
 		"attribution bad: The code CARL from a call that applied it did not count. | The account had already been referred by another code, and the first code is final. The same happened 2 times, last on 2026-02-25 10:00 UTC.",
 		"reward good: Anna earned $10.00 for the order 7. | It is due on 2026-03-02 15:00 UTC, so that a refund before then takes it back.",
 		"reward waiting: The reward of Anna was held.",
@@ -252,5 +252,21 @@ func TestOf_WithoutDecisions(t *testing.T) {
 	}
 	if got, want := Summary(facts(nil)).String(), "Anna referred ben@friend.example on 2026-02-19 09:00 UTC with the code ANNA10. The referral is open."; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The API has the same texts, with times in UTC.
+func TestWire(t *testing.T) {
+	got := string(Wire(facts(func(f *Facts) {
+		f.Referral.Moderation.ByHand = now
+		f.Acts = []Act{{At: now, By: "owner@acme.example", Reason: "Checked"}}
+	})).JSON())
+	want := `{"summary":"Anna referred ben@friend.example on 2026-02-19 09:00 UTC with the code ANNA10. The referral is open.",` +
+		`"referrer":{"tone":"waiting","answer":"Anna gets no reward yet: the account b is TRIAL, and the referral converts when it becomes PAID."},` +
+		`"referred":{"tone":"waiting","answer":"ben@friend.example gets no reward yet: the account b is TRIAL, and the referral converts when it becomes PAID."},"truncated":false,"entries":[` +
+		`{"date":1771491600000,"kind":"attribution","tone":"good","text":"Anna referred ben@friend.example with the code ANNA10.","reason":"No decision about the code is stored: the referral was imported, or decisions were removed with a user.","modifiedBy":null},` +
+		`{"date":1772355600000,"kind":"moderation","tone":null,"text":"The referral was approved: both sides get their rewards.","reason":"Checked","modifiedBy":"owner@acme.example"}]}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -271,3 +271,54 @@ func DecisionInputs(before referral.Standing, c referral.Command, v referral.Ver
 	w.close()
 	return string(w.b)
 }
+
+// Timeline is the history of a referral in the words of people, with times in UTC.
+type Timeline struct {
+	Summary            string
+	Referrer, Referred TimelineAnswer
+	// Truncated is true if there is more than Entries has.
+	Truncated bool
+	Entries   []TimelineEntry
+}
+
+// TimelineAnswer says why a side has its reward, or has none.
+type TimelineAnswer struct{ Tone, Text string }
+
+// TimelineEntry is one event of a timeline. At is zero if its time is not recorded.
+type TimelineEntry struct {
+	At                       core.Time
+	Kind, Tone               string
+	Text, Reason, ModifiedBy string
+}
+
+// JSON returns the response to GET /referrals/{id}/timeline.
+func (t Timeline) JSON() []byte {
+	w := writer{}
+	w.open()
+	w.text("summary", t.Summary)
+	for _, side := range []struct {
+		name   string
+		answer TimelineAnswer
+	}{{"referrer", t.Referrer}, {"referred", t.Referred}} {
+		w.object(side.name, func() {
+			w.textOrNull("tone", side.answer.Tone)
+			w.text("answer", side.answer.Text)
+		})
+	}
+	w.boolean("truncated", t.Truncated)
+	w.key("entries")
+	w.b = list(w.b, len(t.Entries), func(b []byte, i int) []byte {
+		e, w := t.Entries[i], writer{b: b}
+		w.open()
+		w.date("date", e.At)
+		w.text("kind", e.Kind)
+		w.textOrNull("tone", e.Tone)
+		w.text("text", e.Text)
+		w.textOrNull("reason", e.Reason)
+		w.textOrNull("modifiedBy", e.ModifiedBy)
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}

@@ -26,6 +26,24 @@ var openLine = regexp.MustCompile(`Open +(\S+)\n +Password +(\S+)\n`)
 // to a folder, each page is also drawn there.
 func TestBrowser_Portal(t *testing.T) {
 	t.Parallel()
+	for file, scenarios := range map[string][]string{
+		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks"},
+		"portal-files":     {"rejectedRow", "progress", "withoutScripts", "looks"},
+		"portal-overview":  {"beginning", "filtering", "reading", "withoutScripts"},
+		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
+		"portal-programs":  {"fromNothing", "widget", "withoutScripts", "looks"},
+		"portal-referrals": {"answering", "deciding", "withoutScripts", "looks"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			browsePortal(t, file, scenarios...)
+		})
+	}
+}
+
+// browsePortal runs scenarios of browser/FILE.mjs with the portal of a new `kith dev`.
+func browsePortal(t *testing.T, file string, scenarios ...string) {
+	t.Helper()
 	s := newSite(t)
 	node := s.dev(t)
 	var printed []string
@@ -37,8 +55,9 @@ func TestBrowser_Portal(t *testing.T) {
 	})
 	require.Equal(t, s.edge, printed[1])
 	require.FileExists(t, filepath.Join(browserLibraries, "axe-core", "axe.min.js"), "run make test")
-	runInBrowser(t, "portal", map[string]any{"portal": s.edge, "email": ownerEmail, "password": printed[2], "shots": os.Getenv("KITH_SHOTS")},
-		"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks")
+	runInBrowser(t, file, map[string]any{
+		"portal": s.edge, "backend": s.backend, "key": s.keys["demo"], "email": ownerEmail, "password": printed[2], "shots": os.Getenv("KITH_SHOTS"),
+	}, scenarios...)
 }
 
 // runInBrowser runs scenarios of browser/FILE.mjs, each as a test of its own.

@@ -1,6 +1,7 @@
 package referrals
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,7 +37,9 @@ func referralPage(v *frame.Visit) error {
 	differs := func(status referral.SideStatus) bool {
 		return r.Moderation.Referrer.Status != status || r.Moderation.Referred.Status != status
 	}
-	slices.SortFunc(facts.Rewards, func(a, b reward.Reward) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(facts.Rewards, func(a, b reward.Reward) int {
+		return cmp.Or(strings.Compare(string(a.Source), string(b.Source)), cmp.Compare(a.Created, b.Created), strings.Compare(a.ID, b.ID))
+	})
 	data := story{
 		Facts: facts, Entries: timeline.Of(facts), Answers: timeline.Answers(facts), Summary: timeline.Summary(facts),
 		May: v.Caller.Role.Permits(people.Moderate), People: hasPeople(v), ApproveAny: differs(referral.SideApproved), DenyAny: differs(referral.SideDenied),
@@ -65,6 +68,9 @@ func (s story) OwnerOf(w reward.Reward) string {
 	}
 	return s.Referred()
 }
+
+// sideName returns the moderation of a side as a word.
+func sideName(s referral.Side) string { return strings.ToLower(string(s.Status)) }
 
 // Future reports whether an entry has not happened yet.
 func (s story) Future(e timeline.Entry) bool { return e.At > s.Now }
@@ -112,18 +118,18 @@ func (d decision) Rewards(r referral.Referral) (all []reward.Reward) {
 func (d decision) Effect(w reward.Reward) string {
 	status := w.Status(d.Now)
 	open := status == reward.StatusPending || status == reward.StatusAvailable
-	left := reward.Pretty(w.Left(), w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
+	pretty := func(amount int64) string {
+		return reward.Pretty(amount, w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
+	}
 	switch {
 	case d.Deny() && open:
-		return left + " is cancelled"
-	case d.Deny():
-		return "stays " + rewardStatus(w, d.Now)
-	case w.Denied:
-		return "is given again"
-	case w.Held:
-		return left + " is released"
+		return pretty(w.Left()) + " is cancelled"
+	case !d.Deny() && w.Denied:
+		return pretty(w.Sums.Cancelled) + " is given again"
+	case !d.Deny() && w.Held && open:
+		return pretty(w.Left()) + " is released"
 	}
-	return "stays " + rewardStatus(w, d.Now)
+	return pretty(w.Offer.Value()) + " stays " + rewardStatus(w, d.Now)
 }
 
 // Seen is what a form sends about a referral: its id, and when it had changed last.

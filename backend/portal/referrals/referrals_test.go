@@ -191,13 +191,13 @@ func TestReferral_IsModerated(t *testing.T) {
 	_, err := w.Engine.Accounts.Sync(t.Context(), "acme", referral.AccountUpdate{ID: "dan", Status: &status})
 	require.NoError(t, err)
 	text := shown(b.Get(page))
-	require.Contains(t, text, "Anna Ahrens gets no reward yet: $10.00 is held until the referral is approved or denied. Referrer and referred have the same name.")
+	require.Contains(t, text, "Anna Ahrens gets no reward yet: $10.00 is held until the referral is approved or denied. Signs of fraud: Referrer and referred have the same name.")
 	require.Contains(t, text, "It was the first valid code of the account, and the first code is final.")
 	require.Contains(t, text, "The referral converted. The account is PAID and a user of it was identified.")
 
 	ask := section + "/moderate?action=APPROVED&referral=" + r.ID
 	confirm := b.Get(ask)
-	require.Contains(t, shown(confirm), "$10.00 of the referrer: $10.00 is released")
+	require.Contains(t, shown(confirm), "Referrer: $10.00 is released")
 	seen := regexp.MustCompile(`name="referral" value="([^"]+)"`).FindStringSubmatch(confirm.Body)[1]
 	got := b.Post(t, ask, section+"/moderate", "action", "APPROVED", "referral", seen, "reason", " ")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
@@ -252,7 +252,7 @@ func TestList_DecidesAboutSeveral(t *testing.T) {
 	ask := section + "/moderate?action=DENIED&referral=" + ids[0] + "&referral=" + ids[2]
 	confirm := b.Get(ask)
 	require.Contains(t, shown(confirm), "Deny 2 referrals?")
-	require.Contains(t, shown(confirm), "$10.00 of the referrer: $10.00 is cancelled")
+	require.Contains(t, shown(confirm), "Referrer: $10.00 is cancelled")
 	form := url.Values{"action": {"DENIED"}, "reason": {"One person"}, "csrf": {portaltest.TokenInPage.FindStringSubmatch(confirm.Body)[1]}}
 	for _, m := range regexp.MustCompile(`name="referral" value="([^"]+)"`).FindAllStringSubmatch(confirm.Body, -1) {
 		form.Add("referral", m[1])

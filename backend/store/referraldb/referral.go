@@ -97,6 +97,7 @@ func referralWhere(f referral.Filter) (w store.Where) {
 			w.Require(equal[0], equal[1])
 		}
 	}
+	requireSituation(&w, f.Situation, f.Moderation, f.Code)
 	w.Span(`r.started_at`, f.Started)
 	w.Span(`r.converted_at`, f.Converted)
 	w.Span(`r.ended_at`, f.Ended)
@@ -188,7 +189,9 @@ var Columns = store.Selection[referral.Referral]{
 }
 
 // From are the tables of Columns: referrals r with the profiles of their users, a and b.
-const From = ` FROM referral r
+const From = ` FROM referral r` + profiles
+
+const profiles = `
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
 		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id`
 

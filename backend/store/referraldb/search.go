@@ -2,7 +2,6 @@ package referraldb
 
 import (
 	"context"
-	"strings"
 
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
@@ -40,8 +39,7 @@ func searchOf(tenant core.TenantAlias, s referral.Search, people []referral.Iden
 			of(``, `r.referred_account_id = given.account AND r.referred_user_id = given.owner`) + `)
 			ORDER BY r.started_at DESC, r.id DESC LIMIT ?`, append(append([]any{string(tenant)}, args...), limit)
 	}
-	from := strings.Replace(From, `FROM referral r`, `FROM referral r INDEXED BY `+searchIndex(s), 1)
-	return `SELECT ` + Columns.SQL() + from + ` WHERE r.tenant = ? AND ` + w.SQL() + ` ORDER BY r.started_at DESC, r.id DESC LIMIT ?`,
+	return `SELECT ` + Columns.SQL() + ` FROM referral r INDEXED BY ` + searchIndex(s) + profiles + ` WHERE r.tenant = ? AND ` + w.SQL() + ` ORDER BY r.started_at DESC, r.id DESC LIMIT ?`,
 		append(w.ArgsFor(tenant), limit)
 }
 
@@ -67,25 +65,7 @@ func searchIndex(s referral.Search) string {
 
 // searchWhere returns the condition of a search, without the tenant and the person.
 func searchWhere(s referral.Search) (w store.Where) {
-	switch s.Situation {
-	case "":
-	case referral.SituationEnded:
-		w.Require(`r.ended_at IS NOT NULL`)
-	default:
-		w.Require(`r.state = ?`, string(s.Situation))
-	}
-	// The statuses are not parameters, so that SQLite sees that a partial index has the rows.
-	switch s.Moderation {
-	case referral.SidePending:
-		w.Require(`(r.referrer_moderation = 'PENDING' OR r.referred_moderation = 'PENDING')`)
-	case referral.SideDenied:
-		w.Require(`(r.referrer_moderation = 'DENIED' OR r.referred_moderation = 'DENIED')`)
-	case referral.SideApproved:
-		w.Require(`r.referrer_moderation = 'APPROVED' AND r.referred_moderation = 'APPROVED'`)
-	}
-	if s.Code != "" {
-		w.Require(`r.code = ? COLLATE NOCASE`, string(s.Code))
-	}
+	requireSituation(&w, s.Situation, s.Moderation, s.Code)
 	if s.Program != "" {
 		w.Require(`r.program = ?`, string(s.Program))
 	}
@@ -94,4 +74,28 @@ func searchWhere(s referral.Search) (w store.Where) {
 		w.Require(`(r.started_at, r.id) < (?, ?)`, int64(s.Before.Started), s.Before.ID)
 	}
 	return w
+}
+
+// requireSituation requires a situation, a moderation of both sides together, and a code;
+// an empty one requires nothing.
+func requireSituation(w *store.Where, situation referral.Situation, moderation referral.SideStatus, code core.ReferralCode) {
+	switch situation {
+	case "":
+	case referral.SituationEnded:
+		w.Require(`r.ended_at IS NOT NULL`)
+	default:
+		w.Require(`r.state = ?`, string(situation))
+	}
+	// The statuses are not parameters, so that SQLite sees that a partial index has the rows.
+	switch moderation {
+	case referral.SidePending:
+		w.Require(`(r.referrer_moderation = 'PENDING' OR r.referred_moderation = 'PENDING')`)
+	case referral.SideDenied:
+		w.Require(`(r.referrer_moderation = 'DENIED' OR r.referred_moderation = 'DENIED')`)
+	case referral.SideApproved:
+		w.Require(`r.referrer_moderation = 'APPROVED' AND r.referred_moderation = 'APPROVED'`)
+	}
+	if code != "" {
+		w.Require(`r.code = ? COLLATE NOCASE`, string(code))
+	}
 }
