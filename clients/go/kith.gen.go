@@ -1236,6 +1236,9 @@ type ModerationInput struct {
 	// Action APPROVED and DENIED decide both sides, the others one side.
 	Action ModerationInputAction `json:"action"`
 
+	// Reason Why, for the timeline of the referral and the audit log. At most 500 bytes.
+	Reason *string `json:"reason,omitempty"`
+
 	// ReferralId The referral.
 	ReferralId string `json:"referralId"`
 }

@@ -135,7 +135,7 @@ type Entry struct {
 	Seq int64
 	At  core.Time
 	// Actor is the person who made the change, by address. It is "command line" for the
-	// operator and "API key NAME" for a caller of the API. From is the IP address.
+	// operator and "API key" for a caller of the API. From is the IP address.
 	Person PersonID
 	Actor  string
 	From   string
@@ -150,8 +150,11 @@ type Entry struct {
 	User    core.UserID
 }
 
-// Operator is the actor of changes by the command line.
-const Operator = "command line"
+// The actors that are no people: the command line, and a caller with an API key.
+const (
+	Operator = "command line"
+	APIKey   = "API key"
+)
 
 // AuditFilter selects entries. The zero value selects all.
 type AuditFilter struct {

@@ -181,6 +181,8 @@ const MaxModerations = 100
 type Moderation struct {
 	Referral string
 	Action   Action
+	// Reason is why, for the audit log; empty if it was not given.
+	Reason string
 	// Seen is Referral.Modified of the referral that the moderator saw. If it is not zero,
 	// a referral that has changed since is not moderated.
 	Seen core.Time

@@ -49,6 +49,8 @@ func (c *collector) addEntry(w reward.Reward, l reward.Entry) {
 		e.Tone, e.Text = Good, say(who+" earned "+amount+order(w)+".")
 		if w.Scheduled > w.Created {
 			e.Why = say("It is due on ", w.Scheduled, ", so that a refund before then takes it back.")
+		} else if c.heldAtFirst(w) {
+			e.Why = say("It was held until the referral is approved or denied.")
 		}
 	case reward.ActionHold:
 		if l.At == w.Created {
@@ -81,6 +83,13 @@ func (c *collector) addEntry(w reward.Reward, l reward.Entry) {
 		return
 	}
 	c.add(e)
+}
+
+// heldAtFirst reports whether a reward without a date was pending when it was earned.
+func (f Facts) heldAtFirst(w reward.Reward) bool {
+	return slices.ContainsFunc(f.Ledger, func(l reward.Entry) bool {
+		return l.Reward == w.ID && l.Action == reward.ActionHold && l.At == w.Created
+	})
 }
 
 // order returns the words that name the order of a reward, or "".

@@ -155,8 +155,8 @@ func Of(f Facts) []Entry {
 	c.addAttribution()
 	c.addOrders() // before the conversion, which may have the same time
 	c.addPayment()
+	c.addModeration() // before the rewards that it gives or cancels
 	c.addRewards()
-	c.addModeration()
 	c.addWebhooks()
 	slices.SortStableFunc(c.entries, func(a, b Entry) int { return cmp.Compare(a.At, b.At) })
 	return c.entries

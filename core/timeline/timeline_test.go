@@ -244,6 +244,16 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A reward that was held from the beginning says so.
+func TestOf_HeldReward(t *testing.T) {
+	f := facts(give(func(w *reward.Reward) { w.Held = true }))
+	f.Ledger = []reward.Entry{{Reward: "w", Action: reward.ActionGrant, Amount: 1000, At: now - core.Day}, {Reward: "w", Action: reward.ActionHold, At: now - core.Day}}
+	entries := Of(f)
+	if got, want := entries[len(entries)-1].Why.String(), "It was held until the referral is approved or denied."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A referral without a stored decision, such as an imported one, begins with its start.
 func TestOf_WithoutDecisions(t *testing.T) {
 	got := Of(facts(func(f *Facts) { f.Referral.Referred = referral.Identity{Account: "b"} }))

@@ -152,6 +152,10 @@ func parseModeration(at string, v *fastjson.Value) (m referral.Moderation, err e
 			return take(func(a **referral.Action, key string, v *fastjson.Value) bool {
 				return parsed(r, key, v, a, referral.ParseAction)
 			}, &m.Action, key, v)
+		case "reason":
+			return take(func(reason **string, key string, v *fastjson.Value) bool {
+				return parsed(r, key, v, reason, referral.ParseReason)
+			}, &m.Reason, key, v)
 		}
 		return false
 	})

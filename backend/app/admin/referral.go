@@ -104,30 +104,11 @@ func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action refer
 	}
 	changes := make([]base.Change, len(found))
 	for i, r := range found {
-		changes[i] = moderated(r, action, reason, rs.base.Now())
+		changes[i] = rewards.Moderated(r, action, reason, rs.base.Now())
 	}
 	return rs.base.ActAll(ctx, c, people.Moderate, changes, func(ctx context.Context) error {
 		return rs.moderation.Apply(ctx, c.Tenant, actions)
 	})
-}
-
-// moderated returns the change that a decision makes.
-func moderated(r referral.Referral, action referral.Action, reason string, now core.Time) base.Change {
-	after := r.Moderation.Decide(action, now)
-	change := base.Change{
-		Action: people.ReferralApproved, Subject: r.ID,
-		Before:  referrals.Acted{Referrer: r.Moderation.Referrer.Status, Referred: r.Moderation.Referred.Status},
-		After:   referrals.Acted{Decision: action, Referrer: after.Referrer.Status, Referred: after.Referred.Status, Reason: reason},
-		Account: r.Referred.Account, User: r.Referred.User,
-	}
-	switch action {
-	case referral.Deny, referral.DenyReferrer, referral.DenyReferred:
-		change.Action = people.ReferralDenied
-	}
-	if r.Referred.User == "" || action == referral.ApproveReferrer || action == referral.DenyReferrer {
-		change.Account, change.User = r.Referrer.Account, r.Referrer.User
-	}
-	return change
 }
 
 // CancelReward cancels what is left of a reward, with a reason for the audit log. left is
@@ -151,8 +132,8 @@ func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id strin
 	pretty := func(amount int64) string {
 		return reward.Pretty(amount, w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
 	}
-	change.Before = referrals.Acted{Reward: id, Amount: pretty(w.Left())}
-	change.After = referrals.Acted{Reward: id, Amount: pretty(0), Reason: reason}
+	change.Before = base.Acted{Reward: id, Amount: pretty(w.Left())}
+	change.After = base.Acted{Reward: id, Amount: pretty(0), Reason: reason}
 	return rs.base.ActAll(ctx, c, people.Moderate, []base.Change{change}, func(ctx context.Context) error {
 		_, err := rs.rewards.CancelLeft(ctx, c.Tenant, id, left)
 		return err

@@ -8,6 +8,7 @@ import (
 	"kith/backend/store/peopledb"
 	"kith/core"
 	"kith/core/people"
+	"kith/core/referral"
 )
 
 // Change is what a member changed, for the audit log.
@@ -87,4 +88,16 @@ func auditValue(v any) (string, error) {
 		text, err = json.Marshal(map[string]any{"omittedBytes": len(text)})
 	}
 	return string(text), err
+}
+
+// Acted is what the audit log has about a decision on a referral or a reward.
+type Acted struct {
+	// Decision is what a moderator decided, with the status of both sides.
+	Decision referral.Action     `json:"decision,omitempty"`
+	Referrer referral.SideStatus `json:"referrer,omitempty"`
+	Referred referral.SideStatus `json:"referred,omitempty"`
+	// Reward is the reward that was cancelled.
+	Reward string `json:"rewardId,omitempty"`
+	Amount string `json:"amount,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }

@@ -150,21 +150,9 @@ func atMost[T any](rows []T, most int, cut bool) ([]T, bool) {
 	return rows, cut
 }
 
-// Acted is what the entry of an act in the audit log has after the change.
-type Acted struct {
-	// Decision is what a moderator decided, with the status of both sides.
-	Decision referral.Action     `json:"decision,omitempty"`
-	Referrer referral.SideStatus `json:"referrer,omitempty"`
-	Referred referral.SideStatus `json:"referred,omitempty"`
-	// Reward is the reward that was cancelled.
-	Reward string `json:"rewardId,omitempty"`
-	Amount string `json:"amount,omitempty"`
-	Reason string `json:"reason,omitempty"`
-}
-
 // actOf returns an entry of the audit log as an act.
 func actOf(e people.Entry) timeline.Act {
-	var acted Acted
+	var acted base.Acted
 	_ = json.Unmarshal([]byte(e.After), &acted) // an erasure may have cleared it
 	return timeline.Act{At: e.At, By: e.Actor, Decision: acted.Decision, Denied: e.Action == people.ReferralDenied, Reason: acted.Reason, Reward: acted.Reward}
 }

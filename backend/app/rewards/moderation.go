@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/state"
 )
@@ -14,7 +15,27 @@ import (
 // Moderation applies manual decisions about referrals.
 type Moderation struct{ *base.Base }
 
-// Apply applies all actions in order, or none of them. It takes 1 to
+// Moderated returns the change that a decision about a referral makes, for the audit log.
+func Moderated(r referral.Referral, action referral.Action, reason string, now core.Time) base.Change {
+	after := r.Moderation.Decide(action, now)
+	change := base.Change{
+		Action: people.ReferralApproved, Subject: r.ID,
+		Before:  base.Acted{Referrer: r.Moderation.Referrer.Status, Referred: r.Moderation.Referred.Status},
+		After:   base.Acted{Decision: action, Referrer: after.Referrer.Status, Referred: after.Referred.Status, Reason: reason},
+		Account: r.Referred.Account, User: r.Referred.User,
+	}
+	switch action {
+	case referral.Deny, referral.DenyReferrer, referral.DenyReferred:
+		change.Action = people.ReferralDenied
+	}
+	if r.Referred.User == "" || action == referral.ApproveReferrer || action == referral.DenyReferrer {
+		change.Account, change.User = r.Referrer.Account, r.Referrer.User
+	}
+	return change
+}
+
+// Apply applies all actions in order, or none of them. Those with a reason are entered in
+// the audit log. It takes 1 to
 // referral.MaxModerations actions. An unknown referral is a not-found error whose Field
 // has the index of the action.
 func (m *Moderation) Apply(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
@@ -27,7 +48,15 @@ func (m *Moderation) Apply(ctx context.Context, tenant core.TenantAlias, actions
 			u.Referrals.Want(a.Referral)
 		}
 		for i, a := range actions {
-			if err := u.Decide(ctx, func(s *state.State) error { return m.moderate(s, i, a) }); err != nil {
+			var before referral.Referral
+			err := u.Decide(ctx, func(s *state.State) error {
+				before, _ = s.Referral(a.Referral)
+				return m.moderate(s, i, a)
+			})
+			if err == nil && a.Reason != "" {
+				err = base.Audit(ctx, tx, people.Caller{Tenant: tenant, Email: people.APIKey}, Moderated(before, a.Action, a.Reason, tx.Now))
+			}
+			if err != nil {
 				return err
 			}
 		}
