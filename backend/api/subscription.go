@@ -67,7 +67,8 @@ func (a *API) unsubscribe(c *call) ([]byte, error) {
 
 // testSubscription handles POST /subscription/{endpointUrl}/test.
 func (a *API) testSubscription(c *call) ([]byte, error) {
-	return nil, a.Engine.Webhooks.Test(c.Context(), c.tenant, c.endpoint())
+	_, err := a.Engine.Webhooks.Test(c.Context(), c.tenant, c.endpoint())
+	return nil, err
 }
 
 // rotateSecret handles POST /subscription/{endpointUrl}/secret.

@@ -88,7 +88,7 @@ func (b bundle) delivery(t testing.TB, queue webhook.Queue) webhook.Delivery {
 func withTestEvent(t *testing.T, b bundle) webhook.Queue {
 	t.Helper()
 	queue := b.subscribe(t, hook)
-	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+	require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 	return queue
 }
 
@@ -96,7 +96,7 @@ func TestDeliveries_Content(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook, Name: "Shop"})
 		require.NoError(t, err)
-		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+		require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 		b.pass(core.Minute)
 		begun := b.begin(t)
 		require.Len(t, begun, 1)
@@ -220,7 +220,7 @@ func TestDeliveries_EachBegunByOneProcess(t *testing.T) {
 		b.subscribe(t, hook)
 		const events = 40
 		for range events {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 		}
 		seen := map[string]int{}
 		for len(seen) < events {
@@ -249,7 +249,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := b.subscribe(t, hook)
 		for range 20 {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 			b.pass(1)
 		}
 		var begun []string
@@ -277,7 +277,7 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := b.subscribe(t, hook)
 		for range 10 {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 		}
 		begun := b.begin(t)
 		require.Len(t, begun, someSlots.PerQueue)
@@ -305,7 +305,7 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := b.subscribe(t, hook)
 		for range 10 {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 		}
 		begun := b.begin(t)
 		b.end(t, 410, begun[0])
@@ -364,7 +364,7 @@ func TestReplayFailed_Since(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := b.subscribe(t, hook)
 		for range 4 {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 			b.pass(core.Hour)
 		}
 		for range webhook.MaxTries {
@@ -393,21 +393,21 @@ func TestRotateSecret(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook})
 		require.NoError(t, err)
-		second, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
+		renewed, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
 		require.NoError(t, err)
-		require.NotEqual(t, first.Secret, second.Secret)
+		require.NotEqual(t, first.Secret, renewed.Secret)
 		secrets := func() []string {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 			begun := b.begin(t)
 			require.Len(t, begun, 1)
 			b.end(t, 200, begun...)
 			return begun[0].Secrets
 		}
-		require.Equal(t, []string{second.Secret, first.Secret}, secrets())
+		require.Equal(t, []string{renewed.Secret, first.Secret}, secrets())
 		b.pass(webhook.SecretOverlap - 1)
-		require.Equal(t, []string{second.Secret, first.Secret}, secrets())
+		require.Equal(t, []string{renewed.Secret, first.Secret}, secrets())
 		b.pass(1)
-		require.Equal(t, []string{second.Secret}, secrets())
+		require.Equal(t, []string{renewed.Secret}, secrets())
 		third, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
 		require.NoError(t, err)
 		fourth, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
@@ -423,7 +423,7 @@ func TestSecrets_AreSealed(t *testing.T) {
 	s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, webhook.Request{Endpoint: hook})
 	require.NoError(t, err)
 	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
-	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+	require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 	key, known, err := webhookdb.SigningKey(t.Context(), b.DB.Reads)
 	require.NoError(t, err)
 	require.True(t, known)
@@ -441,7 +441,7 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := b.subscribe(t, hook)
 		for range 3 {
-			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 		}
 		begun := b.begin(t)
 		b.end(t, 200, begun[0])
@@ -482,7 +482,7 @@ func TestAllowAddresses(t *testing.T) {
 	require.NoError(t, err)
 	b.subscribe(t, hook)
 	for tenant, url := range map[core.TenantAlias]string{test: "http://127.0.0.1/", b.tenant: hook} {
-		require.NoError(t, b.Webhooks.Test(t.Context(), tenant, url))
+		require.NoError(t, second(b.Webhooks.Test(t.Context(), tenant, url)))
 	}
 	begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)

@@ -79,6 +79,7 @@ type Engine struct {
 	Sweeps        payments.Sweeps
 	Coupons       payments.Coupons
 	Discounts     payments.Discounts
+	Operations    payments.Operations
 }
 
 // New returns an engine on shared. Its Wake fields do nothing: set them to wake
@@ -94,21 +95,30 @@ func New(shared base.Base) *Engine {
 	e.addWebhooks(b)
 	e.addPayments(b)
 	e.Admin = admin.New(b, admin.UseCases{
-		Analytics:  &e.Analytics,
-		Codes:      &e.Codes,
-		Erasures:   &e.Erasures,
-		Events:     &e.Events,
-		Files:      &e.Files,
-		FuelTanks:  &e.FuelTanks,
-		Jobs:       &e.Jobs,
-		Moderation: &e.Moderation,
-		Orders:     &e.Orders,
-		Programs:   &e.Programs,
-		Referrals:  &e.Referrals,
-		Rewards:    &e.Rewards,
-		SFTPKeys:   &e.SFTPKeys,
-		Users:      &e.Users,
-		Widgets:    &e.Widgets,
+		APIKeys:       &e.APIKeys,
+		Analytics:     &e.Analytics,
+		Codes:         &e.Codes,
+		Deliveries:    &e.Deliveries,
+		Erasures:      &e.Erasures,
+		Events:        &e.Events,
+		Files:         &e.Files,
+		FuelTanks:     &e.FuelTanks,
+		Gateways:      &e.Gateways,
+		Jobs:          &e.Jobs,
+		Moderation:    &e.Moderation,
+		Notifications: &e.Notifications,
+		Operations:    &e.Operations,
+		Orders:        &e.Orders,
+		Origins:       &e.Origins,
+		Pipelines:     &e.Pipelines,
+		Programs:      &e.Programs,
+		Referrals:     &e.Referrals,
+		Rewards:       &e.Rewards,
+		SFTPKeys:      &e.SFTPKeys,
+		Tenants:       &e.Tenants,
+		Users:         &e.Users,
+		Webhooks:      &e.Webhooks,
+		Widgets:       &e.Widgets,
 	})
 	return e
 }
@@ -158,6 +168,7 @@ func (e *Engine) addWebhooks(b *base.Base) {
 func (e *Engine) addPayments(b *base.Base) {
 	e.Gateways.Base = b
 	e.Notifications = payments.Notifications{Base: b, Gateways: &e.Gateways}
+	e.Operations = payments.Operations{Base: b, Gateways: &e.Gateways}
 	e.Sweeps = payments.Sweeps{Base: b, Gateways: &e.Gateways}
 	e.Coupons = payments.Coupons{Base: b, Gateways: &e.Gateways}
 	e.Discounts = payments.Discounts{Base: b, Gateways: &e.Gateways}

@@ -86,7 +86,7 @@ func TestSubscribe_SomeTypes(t *testing.T) {
 		some := webhook.Queue{Tenant: b.tenant, Endpoint: hook + "2"}
 		require.Subset(t, b.sent(t, webhook.Queue{Tenant: b.tenant, Endpoint: hook}), []webhook.Type{webhook.UserCreated, webhook.CouponCreated, webhook.ExportCreated})
 		require.Equal(t, []webhook.Type{webhook.CouponCreated, webhook.ExportCreated}, sorted(b.sent(t, some)))
-		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook+"2"))
+		require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook+"2")))
 		require.Len(t, b.sent(t, some), 3)
 	})
 }
@@ -106,7 +106,7 @@ func TestSubscribe_DisabledEndpointsMakeRoom(t *testing.T) {
 		b.subscribe(t, hook+strconv.Itoa(i))
 	}
 	for _, gone := range []string{"7", "3"} {
-		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook+gone))
+		require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook+gone)))
 		begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 		require.NoError(t, err)
 		require.Len(t, begun, 1)
@@ -209,7 +209,7 @@ func TestTestSubscription_GoesToOneEndpoint(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	one, two := b.subscribe(t, hook), b.subscribe(t, hook+"2")
-	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
+	require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
 	require.Equal(t, []webhook.Type{webhook.Test}, b.sent(t, one))
 	require.Empty(t, b.sent(t, two))
 }
@@ -226,7 +226,7 @@ func TestSubscriptions_AreSeparatePerTenant(t *testing.T) {
 	require.Empty(t, all)
 	for what, err := range map[string]error{
 		"unsubscribe": other.Webhooks.Unsubscribe(t.Context(), other.tenant, hook),
-		"test":        other.Webhooks.Test(t.Context(), other.tenant, hook),
+		"test":        second(other.Webhooks.Test(t.Context(), other.tenant, hook)),
 		"secret":      second(other.Webhooks.RotateSecret(t.Context(), other.tenant, hook)),
 		"replay":      second(other.Deliveries.ReplayFailed(t.Context(), webhook.Queue{Tenant: other.tenant, Endpoint: hook}, 0)),
 	} {

@@ -89,7 +89,7 @@ func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArgum
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.Webhooks.Test(ctx, c.tenant, endpoint); err != nil {
+	if _, err := c.engine.Webhooks.Test(ctx, c.tenant, endpoint); err != nil {
 		return nil, err
 	}
 	return c.tested(ctx, webhook.Endpoint(endpoint))

@@ -9,6 +9,7 @@ import (
 	"kith/backend/portal/account"
 	"kith/backend/portal/files"
 	"kith/backend/portal/frame"
+	"kith/backend/portal/integrations"
 	"kith/backend/portal/overview"
 	"kith/backend/portal/programs"
 	"kith/backend/portal/referrals"
@@ -29,6 +30,7 @@ func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider
 			referrals.Section(),
 			users.Section(),
 			files.Section(),
+			integrations.Section(),
 			team.Members(),
 			team.Audit(),
 		},

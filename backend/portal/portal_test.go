@@ -197,7 +197,7 @@ func TestRoles(t *testing.T) {
 			w.Add(t, email, role)
 		}
 		b := w.SignedIn(t, email)
-		for path, op := range map[string]people.Operation{"members": people.ReadMembers, "audit": people.ReadAudit} {
+		for path, op := range map[string]people.Operation{"integrations": people.ReadIntegrations, "members": people.ReadMembers, "audit": people.ReadAudit} {
 			want := http.StatusForbidden
 			if role.Permits(op) {
 				want = http.StatusOK

@@ -107,7 +107,8 @@ func (h hooks) endpoint(t testing.TB, answer http.HandlerFunc) string {
 func (h hooks) emit(t testing.TB, url string, n int) {
 	t.Helper()
 	for range n {
-		require.NoError(t, h.Webhooks.Test(context.Background(), tenant, url))
+		_, err := h.Webhooks.Test(context.Background(), tenant, url)
+		require.NoError(t, err)
 	}
 }
 

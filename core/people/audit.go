@@ -60,10 +60,28 @@ const (
 	RewardAdded    Action = "reward.added"
 	EventAdded     Action = "event.added"
 
-	ReferralApproved  Action = "referral.approved"
-	ReferralDenied    Action = "referral.denied"
-	ReferralsExported Action = "referrals.exported"
-	RewardCancelled   Action = "reward.cancelled"
+	ReferralApproved        Action = "referral.approved"
+	ReferralDenied          Action = "referral.denied"
+	ReferralsExported       Action = "referrals.exported"
+	RewardCancelled         Action = "reward.cancelled"
+	KeyCreated              Action = "key.created"
+	KeyRotated              Action = "key.rotated"
+	KeyRevoked              Action = "key.revoked"
+	WebhookSubscribed       Action = "webhook.subscribed"
+	WebhookUnsubscribed     Action = "webhook.unsubscribed"
+	WebhookSecretRotated    Action = "webhook.secret_rotated"
+	WebhookTested           Action = "webhook.tested"
+	WebhookReplayed         Action = "webhook.replayed"
+	OriginAdded             Action = "origin.added"
+	OriginRemoved           Action = "origin.removed"
+	WebsiteChanged          Action = "website.changed"
+	GatewayConnected        Action = "gateway.connected"
+	GatewayDisconnected     Action = "gateway.disconnected"
+	GatewayReplayed         Action = "gateway.notification_replayed"
+	GatewayOperationRetried Action = "gateway.operation_retried"
+	PipelineChanged         Action = "pipeline.changed"
+	PipelineSecretRotated   Action = "pipeline.secret_rotated"
+	PipelineSecretRemoved   Action = "pipeline.secret_removed"
 )
 
 // actionTexts describe the actions in the audit log.
@@ -108,6 +126,24 @@ var actionTexts = []struct {
 	{ReferralDenied, "denied a referral"},
 	{ReferralsExported, "exported referrals"},
 	{RewardCancelled, "cancelled a reward"},
+	{KeyCreated, "created an API key"},
+	{KeyRotated, "replaced the secret of an API key"},
+	{KeyRevoked, "revoked an API key"},
+	{WebhookSubscribed, "subscribed a webhook"},
+	{WebhookUnsubscribed, "removed a webhook"},
+	{WebhookSecretRotated, "replaced the secret of a webhook"},
+	{WebhookTested, "sent a test event to a webhook"},
+	{WebhookReplayed, "sent events to a webhook again"},
+	{OriginAdded, "allowed an origin"},
+	{OriginRemoved, "removed an origin"},
+	{WebsiteChanged, "changed consent, secure mode or the share origin"},
+	{GatewayConnected, "connected the payment gateway"},
+	{GatewayDisconnected, "disconnected the payment gateway"},
+	{GatewayReplayed, "processed a gateway notification again"},
+	{GatewayOperationRetried, "retried an operation at the gateway"},
+	{PipelineChanged, "changed the mapping of the pipeline"},
+	{PipelineSecretRotated, "made a new secret of the pipeline"},
+	{PipelineSecretRemoved, "removed the secret of the pipeline"},
 }
 
 // Actions lists every action.

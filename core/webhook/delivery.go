@@ -51,6 +51,28 @@ type Delivery struct {
 	Attempts []Attempt
 }
 
+// LastAttempt returns the latest attempt of a delivery, or nil.
+func (d Delivery) LastAttempt() *Attempt {
+	if len(d.Attempts) == 0 {
+		return nil
+	}
+	return &d.Attempts[len(d.Attempts)-1]
+}
+
+const (
+	// MaxDeliveryPage is the most deliveries of a page of DeliveryFilter.
+	MaxDeliveryPage = 50
+	// MaxFailedShown is the highest number of failed deliveries that is counted.
+	MaxFailedShown = 1000
+)
+
+// DeliveryFilter selects deliveries to an endpoint. The zero value selects all.
+type DeliveryFilter struct {
+	State State
+	// Before is the id of the last event of the page before; empty: the first page.
+	Before string
+}
+
 // MaxAttemptsShown is the most attempts of a delivery that the log returns: those of
 // two runs through the schedule.
 const MaxAttemptsShown = 20

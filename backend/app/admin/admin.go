@@ -10,52 +10,74 @@ import (
 	"kith/backend/app/events"
 	"kith/backend/app/jobs"
 	"kith/backend/app/orders"
+	"kith/backend/app/payments"
+	"kith/backend/app/pipelines"
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
 	"kith/backend/app/statistics"
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
+	"kith/backend/app/webhooks"
 	"kith/backend/app/widgets"
 )
 
 // Admin has the use cases by subject. Its fields are set by New.
 type Admin struct {
+	APIKeys   APIKeys
 	Files     Files
+	Gateway   Gateway
 	Overview  Overview
+	Pipelines Pipelines
 	Programs  Programs
 	Referrals Referrals
 	SFTPKeys  SFTPKeys
 	Users     Users
+	Webhooks  Webhooks
+	Website   Website
 }
 
 // UseCases are the use cases of the API that Admin calls.
 type UseCases struct {
-	Analytics  *statistics.Analytics
-	Codes      *referrals.Codes
-	Erasures   *users.Erasures
-	Events     *events.Events
-	Files      *jobs.Files
-	FuelTanks  *rewards.FuelTanks
-	Jobs       *jobs.Jobs
-	Moderation *rewards.Moderation
-	Orders     *orders.Orders
-	Programs   *programs.Programs
-	Referrals  *referrals.Referrals
-	Rewards    *rewards.Rewards
-	SFTPKeys   *tenants.SFTPKeys
-	Users      *users.Users
-	Widgets    *widgets.Widgets
+	APIKeys       *tenants.APIKeys
+	Analytics     *statistics.Analytics
+	Codes         *referrals.Codes
+	Deliveries    *webhooks.Deliveries
+	Erasures      *users.Erasures
+	Events        *events.Events
+	Files         *jobs.Files
+	FuelTanks     *rewards.FuelTanks
+	Gateways      *payments.Gateways
+	Jobs          *jobs.Jobs
+	Moderation    *rewards.Moderation
+	Notifications *payments.Notifications
+	Operations    *payments.Operations
+	Orders        *orders.Orders
+	Origins       *tenants.Origins
+	Pipelines     *pipelines.Pipelines
+	Programs      *programs.Programs
+	Referrals     *referrals.Referrals
+	Rewards       *rewards.Rewards
+	SFTPKeys      *tenants.SFTPKeys
+	Tenants       *tenants.Tenants
+	Users         *users.Users
+	Webhooks      *webhooks.Subscriptions
+	Widgets       *widgets.Widgets
 }
 
 // New returns the use cases of members.
 func New(b *base.Base, u UseCases) Admin {
 	return Admin{
+		APIKeys:   APIKeys{b, u.APIKeys},
 		Files:     Files{b, u.Files, u.Jobs},
+		Gateway:   Gateway{b, u.Tenants, u.Gateways, u.Notifications, u.Operations},
 		Overview:  Overview{u.Analytics},
+		Pipelines: Pipelines{b, u.Pipelines},
 		Programs:  Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
 		Referrals: Referrals{b, u.Referrals, u.Moderation, u.Rewards},
 		SFTPKeys:  SFTPKeys{b, u.SFTPKeys},
 		Users:     Users{b, u},
+		Webhooks:  Webhooks{b, u.Webhooks, u.Deliveries},
+		Website:   Website{b, u.Tenants, u.Origins, u.Programs},
 	}
 }

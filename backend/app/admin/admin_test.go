@@ -34,6 +34,15 @@ var operations = map[string]people.Operation{
 	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
 	"Referrals.Search": people.ReadReferrals, "Referrals.ListByID": people.ReadReferrals, "Referrals.Timeline": people.ReadReferrals, "Referrals.Export": people.RunExports,
 	"Referrals.Moderate": people.Moderate, "Referrals.CancelReward": people.Moderate,
+
+	"APIKeys.List": people.ReadIntegrations, "APIKeys.Create": people.WriteKeys, "APIKeys.Rotate": people.WriteKeys, "APIKeys.Revoke": people.WriteKeys,
+	"Webhooks.List": people.ReadIntegrations, "Webhooks.Deliveries": people.ReadIntegrations, "Webhooks.Delivery": people.ReadIntegrations,
+	"Webhooks.Subscribe": people.WriteIntegrations, "Webhooks.Unsubscribe": people.WriteIntegrations, "Webhooks.RotateSecret": people.WriteIntegrations,
+	"Webhooks.Test": people.WriteIntegrations, "Webhooks.Replay": people.WriteIntegrations, "Webhooks.ReplayFailed": people.WriteIntegrations,
+	"Website.Read": people.ReadIntegrations, "Website.AddOrigin": people.WriteIntegrations, "Website.RemoveOrigin": people.WriteIntegrations, "Website.Change": people.WriteIntegrations,
+	"Gateway.Connection": people.ReadIntegrations, "Gateway.Check": people.ReadIntegrations, "Gateway.Notifications": people.ReadIntegrations, "Gateway.Operations": people.ReadIntegrations,
+	"Gateway.Connect": people.WriteIntegrations, "Gateway.Disconnect": people.WriteIntegrations, "Gateway.Replay": people.WriteIntegrations, "Gateway.Retry": people.WriteIntegrations,
+	"Pipelines.Read": people.ReadIntegrations, "Pipelines.Change": people.WriteIntegrations, "Pipelines.RotateSecret": people.WriteIntegrations, "Pipelines.RemoveSecret": people.WriteIntegrations,
 }
 
 // Each use case refuses each role that the table of core/people does not permit, and no

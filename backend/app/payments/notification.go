@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -107,6 +108,53 @@ func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 		return nil
 	}
 	return billingdb.TouchSubscription(ctx, tx, tenant, n.Subscription)
+}
+
+// MaxNotificationPage is the most notifications of a page of List.
+const MaxNotificationPage = 50
+
+// NotificationFilter selects notifications of a tenant. The zero value selects all.
+type NotificationFilter struct {
+	// Problem selects those that could not be read.
+	Problem bool
+	// Before is the number of the last notification of the page before; zero: the first
+	// page.
+	Before int64
+}
+
+// List returns the notifications of a tenant that a filter selects, the newest first, and
+// the Before of the next page; zero on the last one.
+func (ns *Notifications) List(ctx context.Context, tenant core.TenantAlias, f NotificationFilter) (page []billingdb.Received, next int64, err error) {
+	if f.Before == 0 {
+		f.Before = math.MaxInt64
+	}
+	page, err = billingdb.NotificationLog(ctx, ns.DB.Reads, tenant, f.Problem, f.Before, MaxNotificationPage+1)
+	if len(page) > MaxNotificationPage {
+		page = page[:MaxNotificationPage]
+		next = page[len(page)-1].Seq
+	}
+	return page, next, err
+}
+
+// Replay makes a worker process a notification again. It is a conflict once the payload
+// was deleted; see PayloadLife. An unknown notification is a not-found error.
+func (ns *Notifications) Replay(ctx context.Context, tenant core.TenantAlias, seq int64) error {
+	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) error {
+		n, known, err := billingdb.FindReceived(ctx, tx.Reads, tenant, seq)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return core.NotFound("there is no such notification of this tenant's gateway")
+		case !n.Kept:
+			return &core.Error{Code: core.CodeConflict, Field: "id", Message: "was processed more than 30 days ago, and its content is deleted; have the gateway send it again"}
+		}
+		return billingdb.ReplayNotification(ctx, tx, tenant, seq)
+	})
+	if err == nil {
+		ns.Gateways.wake()
+	}
+	return err
 }
 
 // PayloadLife is how long the payload of a parsed notification is kept, for debugging.

@@ -117,6 +117,24 @@ func (ps *Pipelines) Settings(ctx context.Context, tenant core.TenantAlias) (pip
 	return wire.ParsePipelineSettings([]byte(stored.Settings))
 }
 
+// Secrets says which secrets verify the signatures of a tenant's pipeline.
+type Secrets struct {
+	// Set is true if there is a secret. OldUntil is the time until which the one before is
+	// valid; zero if there is none.
+	Set      bool
+	OldUntil core.Time
+}
+
+// Secrets returns which secrets a tenant's pipeline has.
+func (ps *Pipelines) Secrets(ctx context.Context, tenant core.TenantAlias) (Secrets, error) {
+	stored, err := tenantdb.FindPipeline(ctx, ps.DB.Reads, tenant)
+	s := Secrets{Set: stored.Secret != ""}
+	if stored.Old != "" && stored.OldUntil > ps.Now() {
+		s.OldUntil = stored.OldUntil
+	}
+	return s, err
+}
+
 // Change stores how the messages of a tenant's pipeline are read, from the next call on.
 func (ps *Pipelines) Change(ctx context.Context, tenant core.TenantAlias, s pipeline.Settings) (pipeline.Settings, error) {
 	return s, ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {

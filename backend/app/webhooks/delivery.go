@@ -226,6 +226,41 @@ func (d *Deliveries) List(ctx context.Context, queue webhook.Queue, state webhoo
 	return webhookdb.Deliveries(ctx, d.DB.Reads, queue, state, p.Limit, p.Offset)
 }
 
+// Page returns the deliveries to an endpoint that a filter selects, the newest event
+// first, at most webhook.MaxDeliveryPage, and the Before of the next page; empty on the
+// last one. An unknown endpoint is a not-found error.
+func (d *Deliveries) Page(ctx context.Context, queue webhook.Queue, f webhook.DeliveryFilter) (page []webhook.Delivery, next string, err error) {
+	_, known, err := webhookdb.Subscription(ctx, d.DB.Reads, queue)
+	if err := mustBeKnown(known, err); err != nil {
+		return nil, "", err
+	}
+	page, err = webhookdb.DeliveryPage(ctx, d.DB.Reads, queue, f, webhook.MaxDeliveryPage+1)
+	if len(page) > webhook.MaxDeliveryPage {
+		page = page[:webhook.MaxDeliveryPage]
+		next = page[len(page)-1].Event
+	}
+	return page, next, err
+}
+
+// Find returns a delivery with its attempts, or a not-found error.
+func (d *Deliveries) Find(ctx context.Context, key webhook.DeliveryKey) (webhook.Delivery, error) {
+	found, known, err := webhookdb.Delivery(ctx, d.DB.Reads, key)
+	if err == nil && !known {
+		err = notSent()
+	}
+	return found, err
+}
+
+func notSent() error {
+	return core.NotFound("this event was not sent to this endpoint within the last 30 days")
+}
+
+// CountFailed returns the number of failed deliveries to each endpoint of a tenant, at
+// most webhook.MaxFailedShown of each.
+func (d *Deliveries) CountFailed(ctx context.Context, tenant core.TenantAlias) (map[webhook.Endpoint]int, error) {
+	return webhookdb.CountFailedByEndpoint(ctx, d.DB.Reads, tenant, webhook.MaxFailedShown)
+}
+
 // Replay queues an event for an endpoint again, whether it was delivered or not. It does
 // nothing while an attempt is running. An unknown delivery is a not-found error.
 func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
@@ -235,7 +270,7 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 			return err
 		}
 		if !known {
-			return core.NotFound("this event was not sent to this endpoint within the last 30 days")
+			return notSent()
 		}
 		_, err = webhookdb.Replay(ctx, tx, p)
 		return err

@@ -105,18 +105,20 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 	})
 }
 
-// Test queues an event of type webhook.Test for one endpoint. An unknown endpoint is a
-// not-found error.
-func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
+// Test queues an event of type webhook.Test for one endpoint, and returns the event's id.
+// An unknown endpoint is a not-found error.
+func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) (event string, err error) {
 	queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
-	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
+	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
 		s, known, err := webhookdb.Subscription(ctx, tx.Reads, queue)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		place := webhook.DeliveryKey{Tenant: tenant, Endpoint: s.Endpoint, Event: ss.IDAt(tx.Now)}
+		event = ss.IDAt(tx.Now)
+		place := webhook.DeliveryKey{Tenant: tenant, Endpoint: s.Endpoint, Event: event}
 		return webhookdb.EmitTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
 	})
+	return event, err
 }
 
 // RotateSecret gives an endpoint a new secret and returns the subscription with it. For

@@ -134,7 +134,8 @@ type webhookTestCommand struct {
 // Run stores a test event; a running backend sends it.
 func (c *webhookTestCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		return engine.Webhooks.Test(e.ctx, tenant, c.URL)
+		_, err := engine.Webhooks.Test(e.ctx, tenant, c.URL)
+		return err
 	})
 }
 

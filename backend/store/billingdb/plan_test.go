@@ -1,6 +1,7 @@
 package billingdb
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,8 +35,30 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, err := TakeSweeps(ctx, tx, 1, 1); return err },
 		func() error { _, err := CouponDue(ctx, r, 1); return err },
 		func() error { _, err := TakeCoupons(ctx, tx, 1, 1); return err },
+		func() error { _, err := NotificationLog(ctx, r, "t", false, 1, 1); return err },
+		func() error { _, err := NotificationLog(ctx, r, "t", true, 1, 1); return err },
+		func() error { _, _, err := FindReceived(ctx, r, "t", 1); return err },
+		func() error { return ReplayNotification(ctx, tx, "t", 1) },
+		func() error { _, err := RetrySubscription(ctx, tx, "t", "s"); return err },
+		func() error { _, err := RetryCoupon(ctx, tx, "t", "c"); return err },
 		func() error { _, err := HasOldPayloads(ctx, r, 1); return err },
 	} {
 		require.NoError(t, read())
 	}
+}
+
+// The operations that failed are read by indexes that have no others.
+func TestOperations_UsesIndexes(t *testing.T) {
+	t.Parallel()
+	var looks []string
+	for _, step := range (sqltest.Explained{DB: sqltest.File(t), T: t}).Plan(operations, []any{"t", 1}) {
+		if strings.Contains(step, " gateway_") {
+			looks = append(looks, step)
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"SEARCH gateway_refund USING INDEX gateway_refund_failed (tenant=?)",
+		"SEARCH gateway_subscription USING INDEX gateway_subscription_problem (tenant=?)",
+		"SEARCH gateway_coupon USING INDEX gateway_coupon_problem (tenant=?)",
+	}, looks)
 }

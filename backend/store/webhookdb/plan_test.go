@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqltest"
+	"kith/core/webhook"
 )
 
 // The due queues are found by reading one delivery of each, whatever its length.
@@ -30,4 +31,23 @@ func TestDueQueues_ReadsOneDeliveryOfEachQueue(t *testing.T) {
 		"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)",
 		"SEARCH s USING PRIMARY KEY (tenant=? AND url=?)",
 	}, looks)
+}
+
+// The delivery log finds its page by an index, in each state, and counts failed deliveries
+// without the others.
+func TestDeliveryLog_UsesIndexes(t *testing.T) {
+	t.Parallel()
+	db := sqltest.Explained{DB: sqltest.File(t), T: t}
+	queue := webhook.Queue{Tenant: "acme", Endpoint: "https://shop.example/"}
+	for state, index := range map[webhook.State]string{
+		"": "sqlite_autoindex_webhook_delivery_1", webhook.Delivered: "sqlite_autoindex_webhook_delivery_1",
+		webhook.Failed: "webhook_delivery_state", webhook.Waiting: "webhook_delivery_state", webhook.Sending: "webhook_delivery_state",
+	} {
+		query, args := deliveryPage(queue, webhook.DeliveryFilter{State: state}, 51)
+		plan := strings.Join(db.Plan(query, args), "\n")
+		require.Contains(t, plan, "SEARCH d USING INDEX "+index, state)
+		require.NotContains(t, plan, "TEMP B-TREE", state)
+	}
+	plan := strings.Join(db.Plan(countFailedByEndpoint(), []any{"acme", 1000}), "\n")
+	require.Contains(t, plan, "SEARCH d USING COVERING INDEX webhook_delivery_state (tenant=? AND url=? AND state=?)")
 }

@@ -1,0 +1,126 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"kith/backend/app/base"
+	"kith/backend/app/payments"
+	"kith/backend/app/tenants"
+	"kith/backend/store/billingdb"
+	"kith/core/billing"
+	"kith/core/people"
+	"kith/core/wire"
+)
+
+// Gateway is the connection of a tenant to its payment gateway.
+type Gateway struct {
+	base          *base.Base
+	tenants       *tenants.Tenants
+	api           *payments.Gateways
+	notifications *payments.Notifications
+	operations    *payments.Operations
+}
+
+// Connection returns the connection without private keys; known is false if the tenant has
+// none.
+func (g *Gateway) Connection(ctx context.Context, c people.Caller) (found billing.Connection, known bool, err error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return found, false, err
+	}
+	found, err = g.api.Connection(ctx, c.Tenant)
+	if base.IsNotFound(err) {
+		return found, false, nil
+	}
+	return found, err == nil, err
+}
+
+// Connect sets the connection, except for the URL of the gateway; see
+// payments.Gateways.Change.
+func (g *Gateway) Connect(ctx context.Context, c people.Caller, connection billing.Connection) error {
+	change := base.Change{Action: people.GatewayConnected, Subject: connection.MerchantID, After: auditedConnection(connection)}
+	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+		if err := g.recordBefore(ctx, c, change); err != nil {
+			return err
+		}
+		_, err := g.api.Change(ctx, c.Tenant, connection)
+		return err
+	})
+}
+
+// auditedConnection is a connection in the audit log, without private keys.
+func auditedConnection(c billing.Connection) any {
+	if len(c.Keys) == 0 {
+		return nil
+	}
+	return json.RawMessage(wire.Connection(c))
+}
+
+// recordBefore sets Before of a change to the connection, if there is one.
+func (g *Gateway) recordBefore(ctx context.Context, c people.Caller, change *base.Change) error {
+	before, err := g.api.Connection(ctx, c.Tenant)
+	if err == nil {
+		change.Before = auditedConnection(before)
+	}
+	if base.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Disconnect deletes the connection with its keys; see payments.Gateways.Disconnect.
+func (g *Gateway) Disconnect(ctx context.Context, c people.Caller) error {
+	return g.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.GatewayDisconnected}, func(ctx context.Context, change *base.Change) error {
+		if err := g.recordBefore(ctx, c, change); err != nil {
+			return err
+		}
+		return g.api.Disconnect(ctx, c.Tenant)
+	})
+}
+
+// Check asks the gateway whether it accepts the keys and has the discount; see
+// payments.Gateways.Test.
+func (g *Gateway) Check(ctx context.Context, c people.Caller) (payments.GatewayCheck, error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return payments.GatewayCheck{}, err
+	}
+	tenant, err := g.tenants.ByAlias(ctx, c.Tenant)
+	if err != nil {
+		return payments.GatewayCheck{}, err
+	}
+	return g.api.Test(ctx, tenant)
+}
+
+// Notifications returns a page of the notifications that arrived; see
+// payments.Notifications.List.
+func (g *Gateway) Notifications(ctx context.Context, c people.Caller, f payments.NotificationFilter) (page []billingdb.Received, next int64, err error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return nil, 0, err
+	}
+	return g.notifications.List(ctx, c.Tenant, f)
+}
+
+// Replay makes a worker process a notification again; see payments.Notifications.Replay.
+func (g *Gateway) Replay(ctx context.Context, c people.Caller, seq int64) error {
+	change := base.Change{Action: people.GatewayReplayed, Subject: strconv.FormatInt(seq, 10)}
+	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		return g.notifications.Replay(ctx, c.Tenant, seq)
+	})
+}
+
+// Operations returns the work at the gateway that has failed; see payments.Operations.List.
+func (g *Gateway) Operations(ctx context.Context, c people.Caller) ([]billingdb.Operation, error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return nil, err
+	}
+	return g.operations.List(ctx, c.Tenant)
+}
+
+// Retry makes a worker try an operation now; see payments.Operations.Retry.
+func (g *Gateway) Retry(ctx context.Context, c people.Caller, kind, id string) error {
+	change := base.Change{Action: people.GatewayOperationRetried, Subject: id, After: map[string]string{"kind": kind}}
+	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		return g.operations.Retry(ctx, c.Tenant, kind, id)
+	})
+}

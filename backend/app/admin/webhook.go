@@ -1,0 +1,142 @@
+package admin
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/backend/app/webhooks"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/webhook"
+)
+
+// Webhooks are the endpoints that get the events of a tenant, and their deliveries.
+type Webhooks struct {
+	base       *base.Base
+	api        *webhooks.Subscriptions
+	deliveries *webhooks.Deliveries
+}
+
+// Webhook is a subscription with the number of its failed deliveries.
+type Webhook struct {
+	webhook.Subscription
+	// Failed is at most webhook.MaxFailedShown.
+	Failed int
+}
+
+// List returns the subscriptions of the tenant, the oldest first.
+func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return nil, err
+	}
+	all, err := ws.api.List(ctx, c.Tenant)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	failed, err := ws.deliveries.CountFailed(ctx, c.Tenant)
+	listed := make([]Webhook, len(all))
+	for i, s := range all {
+		listed[i] = Webhook{s, failed[s.Endpoint]}
+	}
+	return listed, err
+}
+
+// Subscribe subscribes an endpoint, or changes its subscription, which is the result; see
+// webhooks.Subscriptions.Subscribe.
+func (ws *Webhooks) Subscribe(ctx context.Context, c people.Caller, in webhook.Request) (s webhook.Subscription, err error) {
+	change := base.Change{Action: people.WebhookSubscribed, Subject: in.Endpoint, After: auditedWebhook(in.Name, in.Types)}
+	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+		if err := ws.recordBefore(ctx, c, change); err != nil {
+			return err
+		}
+		s, err = ws.api.Subscribe(ctx, c.Tenant, in)
+		return err
+	})
+	return s, err
+}
+
+// auditedWebhook is a subscription in the audit log. No types mean all.
+func auditedWebhook(name string, types []webhook.Type) any {
+	return map[string]any{"name": name, "eventTypes": types}
+}
+
+// recordBefore sets Before of a change to the subscription that it is about, if there is
+// one.
+func (ws *Webhooks) recordBefore(ctx context.Context, c people.Caller, change *base.Change) error {
+	all, err := ws.api.List(ctx, c.Tenant)
+	for _, s := range all {
+		if string(s.Endpoint) == change.Subject {
+			change.Before = auditedWebhook(s.Name, s.Types)
+		}
+	}
+	return err
+}
+
+// Unsubscribe removes a subscription with its deliveries; see
+// webhooks.Subscriptions.Unsubscribe.
+func (ws *Webhooks) Unsubscribe(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) error {
+	change := base.Change{Action: people.WebhookUnsubscribed, Subject: string(endpoint)}
+	return ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+		if err := ws.recordBefore(ctx, c, change); err != nil {
+			return err
+		}
+		return ws.api.Unsubscribe(ctx, c.Tenant, string(endpoint))
+	})
+}
+
+// RotateSecret gives an endpoint a new secret and returns the subscription with it; see
+// webhooks.Subscriptions.RotateSecret.
+func (ws *Webhooks) RotateSecret(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (s webhook.Subscription, err error) {
+	change := base.Change{Action: people.WebhookSecretRotated, Subject: string(endpoint), After: auditedOverlap(webhook.SecretOverlap)}
+	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		s, err = ws.api.RotateSecret(ctx, c.Tenant, string(endpoint))
+		return err
+	})
+	return s, err
+}
+
+// Test queues a test event for an endpoint and returns the event's id.
+func (ws *Webhooks) Test(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (event string, err error) {
+	change := base.Change{Action: people.WebhookTested, Subject: string(endpoint)}
+	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		event, err = ws.api.Test(ctx, c.Tenant, string(endpoint))
+		return err
+	})
+	return event, err
+}
+
+// Deliveries returns a page of the deliveries to an endpoint, the newest first, and the
+// id from which the next page continues; see webhooks.Deliveries.Page.
+func (ws *Webhooks) Deliveries(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, f webhook.DeliveryFilter) (page []webhook.Delivery, next string, err error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return nil, "", err
+	}
+	return ws.deliveries.Page(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, f)
+}
+
+// Delivery returns a delivery with its attempts, or a not-found error.
+func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) (d webhook.Delivery, err error) {
+	if err := c.Require(people.ReadIntegrations); err != nil {
+		return d, err
+	}
+	return ws.deliveries.Find(ctx, webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event})
+}
+
+// Replay queues an event for an endpoint again; see webhooks.Deliveries.Replay.
+func (ws *Webhooks) Replay(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) error {
+	change := base.Change{Action: people.WebhookReplayed, Subject: string(endpoint), After: map[string]string{"event": event}}
+	return ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		return ws.deliveries.Replay(ctx, webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event})
+	})
+}
+
+// ReplayFailed queues all events again whose delivery to an endpoint failed, and returns
+// their number.
+func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (n int, err error) {
+	change := base.Change{Action: people.WebhookReplayed, Subject: string(endpoint), After: map[string]string{"events": "all that failed"}}
+	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		n, err = ws.deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, core.Time(0))
+		return err
+	})
+	return n, err
+}

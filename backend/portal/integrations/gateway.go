@@ -1,0 +1,189 @@
+package integrations
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"kith/backend/app/payments"
+	"kith/backend/portal/frame"
+	"kith/backend/store/billingdb"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/people"
+)
+
+// gatewayProvider has the texts about a payment gateway.
+type gatewayProvider struct {
+	// Name is the name of the gateway. Keys says where a person finds the keys there,
+	// Webhook where to register the URL, and Check how to send a first notification.
+	Name, Keys, Webhook, Check string
+	// webhook is the path below the tenant's API at which notifications arrive.
+	webhook string
+}
+
+// provider is the gateway that tenants connect.
+var provider = gatewayProvider{
+	Name:    "Braintree",
+	Keys:    "In Braintree's Control Panel open Settings (the gear), API, Keys. The three values are there; create a key pair for Kith alone.",
+	Webhook: "In the Control Panel open Settings, API, Webhooks, and create a webhook with this URL and all notifications about subscriptions, transactions and disputes.",
+	Check:   "Press “Check URL” beside the webhook in the Control Panel, or wait for the first one.",
+	webhook: "/gateway/braintree/webhook",
+}
+
+// gatewayForm is the data of the page of the gateway.
+type gatewayForm struct {
+	*frame.Form
+	Provider gatewayProvider
+	May      bool
+	// Connection is the connection, if Connected is true.
+	Connection billing.Connection
+	Connected  bool
+	Public     string
+	WebhookURL string
+	// Check is the result of asking the gateway, if Checked is true. Down says why the
+	// gateway could not be asked, or is empty.
+	Check    payments.GatewayCheck
+	Checked  bool
+	Down     string
+	Discount string
+	Last     []billingdb.Received
+	Parked   []billingdb.Operation
+}
+
+// gatewayFields are the fields of a connection with their labels.
+var gatewayFields = map[string]string{"merchantId": "The merchant ID", "publicKey": "The public key", "privateKey": "The private key"}
+
+func gatewayPage(v *frame.Visit) error { return showGateway(v, v.NewForm(), false) }
+
+// checkGateway shows the page of the gateway with a checklist that asks the gateway.
+func checkGateway(v *frame.Visit) error { return showGateway(v, v.NewForm(), true) }
+
+func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
+	g := &v.Engine.Admin.Gateway
+	data := gatewayForm{
+		Form: f, Provider: provider, May: v.Caller.Role.Permits(people.WriteIntegrations),
+		WebhookURL: v.Link("/api/v1/" + string(v.Caller.Tenant) + provider.webhook),
+	}
+	if data.Connection, data.Connected, err = g.Connection(v.Ctx(), v.Caller); err != nil {
+		return err
+	}
+	if data.Connected {
+		data.Public = data.Connection.Keys[0].Public
+	}
+	if data.Last, _, err = g.Notifications(v.Ctx(), v.Caller, payments.NotificationFilter{}); err != nil {
+		return err
+	}
+	data.Last = data.Last[:min(5, len(data.Last))]
+	if data.Parked, err = g.Operations(v.Ctx(), v.Caller); err != nil {
+		return err
+	}
+	if check && data.Connected {
+		if err := data.check(v); err != nil {
+			return err
+		}
+	}
+	return v.Page(f.Status(), "gateway", "Payment gateway", data)
+}
+
+// check asks the gateway. That it does not answer is a result.
+func (data *gatewayForm) check(v *frame.Visit) (err error) {
+	data.Checked = true
+	data.Check, err = v.Engine.Admin.Gateway.Check(v.Ctx(), v.Caller)
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeUnavailable {
+		data.Down = known.Message
+		return nil
+	}
+	return err
+}
+
+func connectGateway(v *frame.Visit) error {
+	f := v.NewForm()
+	before, _, err := v.Engine.Admin.Gateway.Connection(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	first := billing.Key{Public: strings.TrimSpace(f.Value("publicKey")), Private: strings.TrimSpace(f.Value("privateKey"))}
+	connection := billing.Connection{MerchantID: strings.TrimSpace(f.Value("merchantId")), Keys: []billing.Key{first}}
+	for _, k := range before.Keys {
+		// The key that is replaced verifies notifications until the gateway signs with the
+		// new one.
+		if k.Public != first.Public && connection.MerchantID == before.MerchantID && len(connection.Keys) < billing.MaxKeys {
+			connection.Keys = append(connection.Keys, k)
+		}
+	}
+	err = v.Engine.Admin.Gateway.Connect(v.Ctx(), v.Caller, connection)
+	if err == nil {
+		return v.Done(path(v, "/gateway/check"), "gateway-connected")
+	}
+	if !f.Refuse(err, gatewayFields) {
+		return err
+	}
+	return showGateway(v, f, false)
+}
+
+func disconnectGateway(v *frame.Visit) error {
+	if err := v.Engine.Admin.Gateway.Disconnect(v.Ctx(), v.Caller); err != nil {
+		return err
+	}
+	return v.Done(path(v, "/gateway"), "gateway-disconnected")
+}
+
+// notificationList is the data of the notification log.
+type notificationList struct {
+	*frame.Form
+	Provider      gatewayProvider
+	Notifications []billingdb.Received
+	Problems      bool
+	May           bool
+	Older, Newest string
+}
+
+func notificationsPage(v *frame.Visit) error { return showNotifications(v, v.NewForm()) }
+
+func showNotifications(v *frame.Visit, f *frame.Form) (err error) {
+	query := v.R.URL.Query()
+	filter := payments.NotificationFilter{Problem: query.Get("problem") == "1"}
+	if text := query.Get("before"); text != "" {
+		if filter.Before, err = strconv.ParseInt(text, 10, 64); err != nil || filter.Before < 1 {
+			return core.Invalid("before", "is not a page of this list; begin at the first page")
+		}
+	}
+	data := notificationList{Form: f, Provider: provider, Problems: filter.Problem, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	var next int64
+	if data.Notifications, next, err = v.Engine.Admin.Gateway.Notifications(v.Ctx(), v.Caller, filter); err != nil {
+		return err
+	}
+	if next != 0 {
+		data.Older = v.With("before", strconv.FormatInt(next, 10))
+	}
+	if filter.Before != 0 {
+		data.Newest = v.With("before", "")
+	}
+	return v.Page(f.Status(), "notifications", "Notifications of the gateway", data)
+}
+
+func replayNotification(v *frame.Visit) error {
+	f := v.NewForm()
+	seq, err := strconv.ParseInt(f.Value("id"), 10, 64)
+	if err != nil {
+		return core.NotFound("There is no such notification.")
+	}
+	err = v.Engine.Admin.Gateway.Replay(v.Ctx(), v.Caller, seq)
+	if err == nil {
+		return v.Done(path(v, "/gateway/notifications"), "notification-replayed")
+	}
+	if !f.Refuse(err, map[string]string{"id": "The notification"}) {
+		return err
+	}
+	return showNotifications(v, f)
+}
+
+func retryOperation(v *frame.Visit) error {
+	f := v.NewForm()
+	if err := v.Engine.Admin.Gateway.Retry(v.Ctx(), v.Caller, f.Value("kind"), f.Value("id")); err != nil {
+		return err
+	}
+	return v.Done(path(v, "/gateway"), "operation-retried")
+}

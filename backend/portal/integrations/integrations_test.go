@@ -1,0 +1,392 @@
+package integrations_test
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app/webhooks"
+	"kith/backend/portal/portaltest"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/webhook"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+const section = "/portal/t/acme/integrations"
+
+// secretShown is a secret that a page shows.
+var secretShown = regexp.MustCompile(`aria-label="Secret of the [a-z]+"`)
+
+// secretIn returns the secret that a page shows.
+func secretIn(t *testing.T, body string) string {
+	t.Helper()
+	found := regexp.MustCompile(`readonly value="([^"]+)" aria-label="Secret of the [a-z]+"`).FindStringSubmatch(body)
+	require.NotNil(t, found, "the page shows no secret")
+	return strings.ReplaceAll(found[1], "&#43;", "+")
+}
+
+// entries returns the actions in the audit log, the newest first, and all that they have.
+func entries(t *testing.T, w *portaltest.World) (actions []people.Action, all string) {
+	t.Helper()
+	found, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{})
+	require.NoError(t, err)
+	for _, e := range found {
+		if e.Action == people.PersonSignedIn || e.Action == people.MemberJoined {
+			continue
+		}
+		actions = append(actions, e.Action)
+		all += e.Subject + e.Before + e.After + "\n"
+	}
+	return actions, all
+}
+
+// Each page is open to the roles that may read integrations, and a form is only shown to
+// those that may send it.
+func TestPages_ByRole(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	s, err := w.Engine.Webhooks.Subscribe(t.Context(), "acme", webhook.Request{Endpoint: "https://shop.example/hook"})
+	require.NoError(t, err)
+	require.NotEmpty(t, s.Secret)
+	owner := w.SignedIn(t, "owner@acme.example")
+	hook := regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(owner.Get(section + "/webhooks").Body)
+	require.NotEmpty(t, hook)
+	pages := []string{
+		"", "/keys", "/keys/default", "/webhooks", hook, hook + "?state=failed", "/website", "/website/storage", "/gateway", "/gateway/check", "/gateway/notifications",
+		"/gateway/notifications?problem=1", "/pipeline",
+	}
+	for _, role := range people.Roles() {
+		b := owner
+		if role != people.Owner {
+			w.Add(t, string(role)+"@acme.example", role)
+			b = w.SignedIn(t, string(role)+"@acme.example")
+		}
+		for _, page := range pages {
+			got := b.Get(section + page)
+			want := http.StatusForbidden
+			if role.Permits(people.ReadIntegrations) {
+				want = http.StatusOK
+			}
+			require.Equal(t, want, got.Status, "%s as %s: %s", page, role, got.Body)
+			require.NotRegexp(t, `<[a-z][^>]*\s(style|on[a-z]+)=`, got.Body, page)
+			require.Equal(t, http.StatusNotFound, b.Get("/portal/t/rival/integrations"+page).Status)
+		}
+		got := b.Get(section + "/keys").Body
+		require.Equal(t, role == people.Owner, strings.Contains(got, "Create a key"), role)
+		require.Equal(t, role == people.Owner, b.Post(t, section+"/webhooks", section+"/keys/create", "name", "by-"+string(role), "role", "read").Status == http.StatusOK, role)
+	}
+	for _, page := range []string{"/keys/none", "/webhooks/0000000000000000", hook + "/deliveries/x", "/nothing"} {
+		require.Equal(t, http.StatusNotFound, owner.Get(section+page).Status, page)
+	}
+	for _, page := range []string{hook + "?state=fly", "/gateway/notifications?before=x"} {
+		require.Equal(t, http.StatusBadRequest, owner.Get(section+page).Status, page)
+	}
+}
+
+// The secret of a key is shown once, works at once, and is in no other place.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	got := b.Post(t, section+"/keys", section+"/keys/create", "name", "checkout", "role", "events", "dateExpires", "2023-12-31", "zone", "Europe/Berlin")
+	require.Equal(t, http.StatusOK, got.Status)
+	first := secretIn(t, got.Body)
+	valid := func(secret string) bool {
+		tenant, err := w.Engine.Tenants.ByAlias(t.Context(), "acme")
+		require.NoError(t, err)
+		k, ok := tenant.Keys.Match(secret, w.Engine.Now())
+		return ok && k.Role == auth.RoleEvents
+	}
+	require.True(t, valid(first))
+	got = b.Get(section + "/keys")
+	require.NotRegexp(t, secretShown, got.Body)
+	require.NotContains(t, got.Body, first)
+	require.Contains(t, got.Body, "2023-12-31T23:00:00.000Z", "the day ends in the visitor's zone")
+
+	got = b.Post(t, section+"/keys", section+"/keys/checkout/rotate", "overlap", "1")
+	require.Equal(t, http.StatusOK, got.Status)
+	second := secretIn(t, got.Body)
+	require.NotEqual(t, first, second)
+	require.Contains(t, got.Body, "The old secret stays valid until")
+	require.True(t, valid(first) && valid(second))
+	require.Contains(t, b.Get(section+"/keys").Body, "Old secret valid until")
+	w.Pass(core.Hour)
+	require.False(t, valid(first))
+	require.True(t, valid(second))
+	require.NotContains(t, b.Get(section+"/keys").Body, "Old secret valid until")
+
+	require.Equal(t, section+"/keys?done=key-revoked", b.Post(t, section+"/keys", section+"/keys/checkout/revoke").Header.Get("Location"))
+	require.False(t, valid(second))
+	got = b.Post(t, section+"/keys", section+"/keys/default/revoke")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "create another one first")
+	require.Contains(t, b.Get(section+"/keys").Body, ">default<")
+
+	actions, all := entries(t, w)
+	require.Equal(t, []people.Action{people.KeyRevoked, people.KeyRotated, people.KeyCreated}, actions)
+	for _, secret := range []string{first, second} {
+		require.NotContains(t, all, secret)
+	}
+	require.Contains(t, all, `{"role":"events","dateExpires":1704063600000}`)
+}
+
+// A form that is wrong keeps what was entered, and says what to do.
+func TestKeys_Errors(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	for want, form := range map[string][]string{
+		"The name must be 1 to 64 of":             {"name", "a b", "role", "read"},
+		"There is a key default already":          {"name", "default", "role", "read"},
+		"The role must be one of":                 {"name", "new", "role", "king"},
+		"The last day is not a day":               {"name", "new", "role", "read", "dateExpires", "soon"},
+		"The last day must be in the future":      {"name", "new", "role", "read", "dateExpires", "2020-01-31"},
+		"The name must be 1 to 64 of A-Z a-z 0-9": {"name", "", "role", "read"},
+	} {
+		got := b.Post(t, section+"/keys", section+"/keys/create", form...)
+		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
+		require.Contains(t, strings.ToLower(got.Body), strings.ToLower(want))
+		require.Contains(t, got.Body, `<title>Error: `)
+		require.Contains(t, got.Body, `name="name" type="text" value="`+form[1]+`"`)
+	}
+	got := b.Post(t, section+"/keys", section+"/keys/default/rotate", "overlap", "721")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "must be 0 to 720 hours")
+}
+
+// deliver makes the attempt that is due at an endpoint, with a result.
+func deliver(t *testing.T, w *portaltest.World, result webhook.Attempt) {
+	t.Helper()
+	begun, err := w.Engine.Deliveries.Begin(t.Context(), webhook.Slots{All: 10, PerQueue: 10}, webhook.Busy{Queues: map[webhook.Queue]int{}})
+	require.NoError(t, err)
+	require.NotEmpty(t, begun)
+	var made []webhooks.Sent
+	for _, s := range begun {
+		result.Number, result.Started = s.Number, w.Engine.Now()
+		made = append(made, webhooks.Sent{Sending: s, Attempt: result})
+	}
+	_, err = w.Engine.Deliveries.End(t.Context(), made)
+	require.NoError(t, err)
+}
+
+// A person subscribes an endpoint, tests it, sees why it failed, sends the event again,
+// changes the webhook and removes it.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	require.Contains(t, b.Get(section+"/webhooks").Body, "No webhooks yet")
+	got := b.Post(t, section+"/webhooks", section+"/webhooks/subscribe", "endpointUrl", "http://shop.example/hook", "eventTypes", "reward.created")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The URL must be an https URL")
+	require.Contains(t, got.Body, `value="reward.created" checked`, "the choice stays")
+	got = b.Post(t, section+"/webhooks", section+"/webhooks/subscribe", "endpointUrl", "https://shop.example/hook", "eventTypes", "fly")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	got = b.Post(t, section+"/webhooks", section+"/webhooks/subscribe", "endpointUrl", " https://shop.example/hook ", "name", "<b>CRM</b>", "eventTypes", "reward.created")
+	require.Equal(t, http.StatusOK, got.Status)
+	secret := secretIn(t, got.Body)
+	require.True(t, strings.HasPrefix(secret, "whsec_"), secret)
+	hook := section + regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(got.Body)
+	got = b.Get(hook)
+	require.NotContains(t, got.Body, secret)
+	require.NotContains(t, got.Body, "<b>CRM")
+	require.Contains(t, got.Body, "Nothing was sent yet")
+
+	got = b.Post(t, hook, hook+"/test")
+	require.Equal(t, http.StatusSeeOther, got.Status)
+	delivery := got.Header.Get("Location")
+	require.True(t, strings.HasPrefix(delivery, hook+"/deliveries/"), delivery)
+	got = b.Get(delivery)
+	require.Contains(t, got.Body, "It is sent in a moment")
+	require.Contains(t, got.Body, `hx-get="`+delivery+`"`)
+	deliver(t, w, webhook.Attempt{Status: 410, Answer: "<i>gone</i>", Duration: 12})
+	got = b.Get(delivery)
+	require.Contains(t, got.Body, "Answer 410")
+	require.Contains(t, got.Body, "&lt;i&gt;gone")
+	require.NotContains(t, got.Body, "hx-get", "the result is there")
+	got = b.Get(hook)
+	require.Contains(t, got.Body, "Disabled")
+	require.Contains(t, got.Body, "Send all failed events again")
+	require.Contains(t, b.Get(section+"/webhooks").Body, hook+"?state=failed")
+	require.Contains(t, b.Get(section).Body, "1 event was not delivered")
+	require.Contains(t, b.Get(hook+"?state=failed").Body, delivery)
+	require.NotContains(t, b.Get(hook+"?state=delivered").Body, delivery)
+
+	// Saving it enables it again; then the event can be sent again.
+	require.Equal(t, hook+"?done=webhook-changed", b.Post(t, hook, hook+"/change", "name", "CRM").Header.Get("Location"))
+	got = b.Get(hook)
+	require.NotContains(t, got.Body, "Disabled")
+	require.Contains(t, got.Body, "<dd>all</dd>")
+	require.Equal(t, hook+"?done=events-replayed", b.Post(t, hook, hook+"/replay").Header.Get("Location"))
+	deliver(t, w, webhook.Attempt{Error: "connection refused"})
+	require.Contains(t, b.Get(delivery).Body, "connection refused")
+	event := delivery[strings.LastIndexByte(delivery, '/')+1:]
+	require.Equal(t, delivery, b.Post(t, hook, hook+"/replay/"+event).Header.Get("Location"))
+	deliver(t, w, webhook.Attempt{Status: 204})
+	require.Contains(t, b.Get(delivery).Body, "The endpoint has accepted the event")
+
+	got = b.Post(t, hook, hook+"/secret")
+	require.NotEqual(t, secret, secretIn(t, got.Body))
+	renewed := secretIn(t, got.Body)
+	require.Equal(t, section+"/webhooks?done=webhook-removed", b.Post(t, hook, hook+"/remove").Header.Get("Location"))
+	require.Equal(t, http.StatusNotFound, b.Get(hook).Status)
+	require.Equal(t, http.StatusNotFound, b.Post(t, section+"/webhooks", hook+"/test").Status)
+
+	actions, all := entries(t, w)
+	require.Equal(t, []people.Action{
+		people.WebhookUnsubscribed, people.WebhookSecretRotated, people.WebhookReplayed, people.WebhookReplayed, people.WebhookSubscribed, people.WebhookTested, people.WebhookSubscribed,
+	}, actions)
+	require.NotContains(t, all, secret)
+	require.NotContains(t, all, renewed)
+}
+
+// The delivery log goes from page to page, in each state.
+func TestWebhooks_DeliveryLog(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	_, err := w.Engine.Webhooks.Subscribe(t.Context(), "acme", webhook.Request{Endpoint: "https://shop.example/hook"})
+	require.NoError(t, err)
+	var events []string
+	for range 2*webhook.MaxDeliveryPage + 1 {
+		event, err := w.Engine.Webhooks.Test(t.Context(), "acme", "https://shop.example/hook")
+		require.NoError(t, err)
+		events = append([]string{event}, events...)
+		w.Pass(1)
+	}
+	b := w.SignedIn(t, "owner@acme.example")
+	hook := section + regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(b.Get(section+"/webhooks").Body)
+	for _, state := range []string{"", "waiting"} {
+		var seen []string
+		page := hook + "?state=" + state
+		for pages := 0; page != ""; pages++ {
+			require.Less(t, pages, 3)
+			body := b.Get(page).Body
+			for _, found := range regexp.MustCompile(`/deliveries/([0-9a-f]+)"`).FindAllStringSubmatch(body, -1) {
+				seen = append(seen, found[1])
+			}
+			page = ""
+			if older := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(body); older != nil {
+				page = strings.ReplaceAll(older[1], "&amp;", "&")
+			}
+		}
+		require.Equal(t, events, seen, state)
+	}
+	require.Contains(t, b.Get(hook+"?state=failed").Body, "No delivery is in this state")
+}
+
+// The page of the website changes origins, consent, secure mode and the share origin, and
+// says what is wrong.
+func TestWebsite(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	page := section + "/website"
+	require.Contains(t, b.Get(page).Body, "https://acme.example/")
+	got := b.Post(t, page, page+"/origin", "origin", "https://shop.example/path")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The origin must be an origin such as")
+	require.Equal(t, page+"?done=origin-added", b.Post(t, page, page+"/origin", "origin", "https://shop.example/").Header.Get("Location"))
+	allowed := func() bool {
+		ok, err := w.Engine.Origins.Allowed(t.Context(), "acme", "https://shop.example")
+		require.NoError(t, err)
+		return ok
+	}
+	require.True(t, allowed())
+	require.Equal(t, page+"?done=origin-removed", b.Post(t, page, page+"/origin-remove", "remove", "https://shop.example").Header.Get("Location"))
+	require.False(t, allowed())
+
+	got = b.Post(t, page, page+"/consent", "consent", "opt-in", "consentCookie", "")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The cookie of your banner is required with consent opt-in")
+	require.Contains(t, got.Body, `value="opt-in" checked`)
+	require.Equal(t, page+"?done=consent-saved", b.Post(t, page, page+"/consent", "consent", "opt-in", "consentCookie", "agreed").Header.Get("Location"))
+	got = b.Post(t, page, page+"/secure-mode", "mode-lookup-user", "open", "mode-get-widget", "signed")
+	require.Equal(t, page+"?done=secure-mode-saved", got.Header.Get("Location"))
+	require.Contains(t, b.Get(page).Body, "1 call is open to everybody")
+	require.Equal(t, http.StatusUnprocessableEntity, b.Post(t, page, page+"/secure-mode", "mode-lookup-user", "fly").Status)
+	got = b.Post(t, page, page+"/share-origin", "shareOrigin", "go.shop.example")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The origin of share links must be http or https and a host")
+	require.Equal(t, page+"?done=share-origin-saved", b.Post(t, page, page+"/share-origin", "shareOrigin", "https://go.shop.example/").Header.Get("Location"))
+	require.Contains(t, b.Get(page).Body, "https://go.shop.example/s/acme/ANNA10")
+
+	tenant, err := w.Engine.Tenants.ByAlias(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Equal(t, link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}, tenant.Policy)
+	require.Equal(t, auth.Open, tenant.SecureMode[auth.LookupUser])
+	require.Equal(t, auth.Signed, tenant.SecureMode[auth.GetWidget])
+	actions, all := entries(t, w)
+	require.Equal(t, []people.Action{people.WebsiteChanged, people.WebsiteChanged, people.WebsiteChanged, people.OriginRemoved, people.OriginAdded}, actions)
+	require.Contains(t, all, `"secureMode.lookup-user":"open"`)
+}
+
+// The page about storage names each cookie that share links set, with its lifetime, and
+// follows the policy.
+func TestStorage_NamesTheCookiesThatAreSet(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	page := section + "/website"
+	body := b.Get(page + "/storage").Body
+	settings, err := w.Engine.Admin.Website.Read(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner})
+	require.NoError(t, err)
+	signer := w.Engine.Keys.Cookie("acme")
+	visit := link.Visit{Method: "GET", Secure: true, Host: "kith.example", UserAgent: "Mozilla/5.0"}
+	answer := link.FollowShareLink(visit, link.Tenant{Alias: "acme", Policy: settings.Tenant.Policy, Cookies: signer}, settings.Programs[0].Program, "ANNA10", w.Engine.Now())
+	set := regexp.MustCompile(`^([^=]+)=.*; Max-Age=([0-9]+);`)
+	for _, cookie := range []string{answer.SetCookie, answer.SquatchCookie} {
+		found := set.FindStringSubmatch(cookie)
+		require.NotNil(t, found, cookie)
+		require.Equal(t, "2592000", found[2], "30 days")
+		require.Contains(t, body, `<code class="break">`+found[1]+`</code></td>`+"\n"+`<td data-label="For how long">30 days</td>`)
+	}
+	require.Contains(t, body, `<code class="break">kith-user_acme</code></td>`+"\n"+`<td data-label="For how long">400 days</td>`)
+	require.Contains(t, body, "without asking")
+
+	b.Post(t, page, page+"/secure-mode", "mode-create-cookie-user", "disabled")
+	b.Post(t, page, page+"/consent", "consent", "opt-out", "consentCookie", "agreed")
+	body = b.Get(page + "/storage").Body
+	require.NotContains(t, body, "kith-user_acme")
+	require.Contains(t, body, "unless the visitor has refused: then the cookie <code>agreed</code>")
+}
+
+// The lifetime of the cookie that kith.js sets is the one in the script.
+func TestStorage_ScriptCookie(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../../../edge/script/kith.js")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`writeCookie\(text, ([0-9]+) \* day\)`).FindAllStringSubmatch(string(script), -1)
+	require.Len(t, found, 1)
+	days, err := strconv.ParseInt(found[0][1], 10, 64)
+	require.NoError(t, err)
+	require.Equal(t, link.ScriptCookieLife, core.Time(days)*core.Day)
+}
+
+// What people entered is shown as text.
+func TestPages_Escape(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, "owner@acme.example")
+	const attack = `"><script>alert(1)</script>`
+	for path, fields := range map[string][]string{
+		"/keys/create": {"name", attack, "role", "read"}, "/webhooks/subscribe": {"endpointUrl", attack, "name", attack}, "/website/origin": {"origin", attack},
+		"/website/consent": {"consent", attack, "consentCookie", attack}, "/website/share-origin": {"shareOrigin", attack},
+		"/gateway/connect": {"merchantId", attack, "publicKey", attack, "privateKey", attack}, "/pipeline/mapping": {"events", attack, "accountId", attack},
+	} {
+		got := b.Post(t, section+"/keys", section+path, fields...)
+		require.Equal(t, http.StatusUnprocessableEntity, got.Status, path)
+		require.NotContains(t, got.Body, "<script>alert", path)
+	}
+	require.NotContains(t, b.Get(section+"/gateway/notifications?before="+url.QueryEscape(attack)).Body, "<script>alert")
+}

@@ -1,0 +1,272 @@
+package integrations
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"kith/backend/app/admin"
+	"kith/backend/portal/frame"
+	"kith/core"
+	"kith/core/people"
+	"kith/core/webhook"
+)
+
+// webhookList is the data of the page of the webhooks.
+type webhookList struct {
+	*frame.Form
+	Webhooks []admin.Webhook
+	Types    []frame.Option
+	May      bool
+	Max      int
+}
+
+// webhookFields are the fields of a subscription with their labels.
+var webhookFields = map[string]string{"endpointUrl": "The URL", "name": "The name"}
+
+func webhooksPage(v *frame.Visit) error { return showWebhooks(v, v.NewForm()) }
+
+func showWebhooks(v *frame.Visit, f *frame.Form) error {
+	all, err := v.Engine.Admin.Webhooks.List(v.Ctx(), v.Caller)
+	if err != nil {
+		return err
+	}
+	data := webhookList{
+		Form: f, Webhooks: all, Types: typeOptions(chosenTypes(v)), May: v.Caller.Role.Permits(people.WriteIntegrations), Max: webhook.MaxSubscriptions,
+	}
+	return v.Page(f.Status(), "webhooks", "Webhooks", data)
+}
+
+// chosenTypes returns the types that a form sent.
+func chosenTypes(v *frame.Visit) []webhook.Type {
+	types := []webhook.Type{}
+	for _, text := range v.R.PostForm["eventTypes"] {
+		types = append(types, webhook.Type(text))
+	}
+	return types
+}
+
+// typeOptions returns all types of events as options.
+func typeOptions(chosen []webhook.Type) (all []frame.Option) {
+	for _, t := range webhook.Types() {
+		all = append(all, frame.Option{Value: string(t), Label: string(t), Hint: eventText(t), Chosen: slices.Contains(chosen, t)})
+	}
+	return all
+}
+
+// webhookRequest reads the form of a subscription.
+func webhookRequest(v *frame.Visit, f *frame.Form, endpoint string) (webhook.Request, error) {
+	in := webhook.Request{Endpoint: endpoint, Name: strings.TrimSpace(f.Value("name")), Types: chosenTypes(v)}
+	for _, t := range in.Types {
+		if _, err := webhook.ParseType("eventTypes", string(t)); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// subscribe subscribes an endpoint and shows its secret, once.
+func subscribe(v *frame.Visit) error {
+	f := v.NewForm()
+	in, err := webhookRequest(v, f, strings.TrimSpace(f.Value("endpointUrl")))
+	var s webhook.Subscription
+	if err == nil {
+		s, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
+	}
+	if err != nil {
+		if !f.Refuse(err, webhookFields) {
+			return err
+		}
+		return showWebhooks(v, f)
+	}
+	if s.Secret == "" {
+		return v.Done(path(v, "/webhooks/"+endpointID(s.Endpoint)), "webhook-changed")
+	}
+	return showWebhook(v, webhookForm{Form: &frame.Form{}, Secret: s.Secret}, endpointID(s.Endpoint))
+}
+
+// webhookForm is the data of the page of a webhook.
+type webhookForm struct {
+	*frame.Form
+	Webhook admin.Webhook
+	Types   []frame.Option
+	May     bool
+	// Secret is a secret that was just made. Rotated is true if it replaces another one.
+	Secret  string
+	Rotated bool
+	Overlap string
+	// Deliveries is a page of the delivery log in the State of the filter.
+	Deliveries    []webhook.Delivery
+	State         webhook.State
+	States        []frame.Option
+	Older, Newest string
+}
+
+// findWebhook returns the webhook with an id of endpointID.
+func findWebhook(v *frame.Visit, id string) (admin.Webhook, error) {
+	all, err := v.Engine.Admin.Webhooks.List(v.Ctx(), v.Caller)
+	for _, w := range all {
+		if endpointID(w.Endpoint) == id {
+			return w, nil
+		}
+	}
+	if err == nil {
+		err = core.NotFound("There is no such webhook. It may have been removed.")
+	}
+	return admin.Webhook{}, err
+}
+
+func webhookPage(v *frame.Visit) error {
+	return showWebhook(v, webhookForm{Form: v.NewForm()}, v.R.PathValue("id"))
+}
+
+func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
+	if data.Webhook, err = findWebhook(v, id); err != nil {
+		return err
+	}
+	data.May, data.Overlap = v.Caller.Role.Permits(people.WriteIntegrations), days(webhook.SecretOverlap)
+	data.Types = typeOptions(data.Webhook.Types)
+	if data.Failed() {
+		data.Types = typeOptions(chosenTypes(v))
+	}
+	filter := webhook.DeliveryFilter{Before: v.R.URL.Query().Get("before")}
+	if text := v.R.URL.Query().Get("state"); text != "" {
+		if filter.State, err = webhook.ParseState("state", text); err != nil {
+			return err
+		}
+	}
+	data.State = filter.State
+	var next string
+	if data.Deliveries, next, err = v.Engine.Admin.Webhooks.Deliveries(v.Ctx(), v.Caller, data.Webhook.Endpoint, filter); err != nil {
+		return err
+	}
+	base := path(v, "/webhooks/"+id)
+	for _, state := range []webhook.State{"", webhook.Failed, webhook.Waiting, webhook.Delivered} {
+		o := frame.Option{Value: base + "?state=" + string(state), Label: stateText(state), Chosen: state == filter.State}
+		if state == "" {
+			o.Value, o.Label = base, "All"
+		}
+		data.States = append(data.States, o)
+	}
+	if next != "" {
+		data.Older = base + "?before=" + next
+		if filter.State != "" {
+			data.Older += "&state=" + string(filter.State)
+		}
+	}
+	if filter.Before != "" {
+		data.Newest = v.With("before", "")
+	}
+	title := data.Webhook.Name
+	if title == "" {
+		title = "Webhook"
+	}
+	return v.Page(data.Status(), "webhook", title, data)
+}
+
+func changeWebhook(v *frame.Visit) error {
+	f, id := v.NewForm(), v.R.PathValue("id")
+	w, err := findWebhook(v, id)
+	if err != nil {
+		return err
+	}
+	in, err := webhookRequest(v, f, string(w.Endpoint))
+	if err == nil {
+		_, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
+	}
+	if err == nil {
+		return v.Done(path(v, "/webhooks/"+id), "webhook-changed")
+	}
+	if !f.Refuse(err, webhookFields) {
+		return err
+	}
+	return showWebhook(v, webhookForm{Form: f}, id)
+}
+
+// testWebhook queues a test event and shows its delivery.
+func testWebhook(v *frame.Visit) error {
+	w, err := findWebhook(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	event, err := v.Engine.Admin.Webhooks.Test(v.Ctx(), v.Caller, w.Endpoint)
+	if err != nil {
+		return err
+	}
+	return v.Redirect(path(v, "/webhooks/"+v.R.PathValue("id")+"/deliveries/"+event))
+}
+
+// rotateWebhookSecret gives a webhook another secret and shows it, once.
+func rotateWebhookSecret(v *frame.Visit) error {
+	w, err := findWebhook(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s, err := v.Engine.Admin.Webhooks.RotateSecret(v.Ctx(), v.Caller, w.Endpoint)
+	if err != nil {
+		return err
+	}
+	return showWebhook(v, webhookForm{Form: &frame.Form{}, Secret: s.Secret, Rotated: true}, v.R.PathValue("id"))
+}
+
+func replayFailed(v *frame.Visit) error {
+	id := v.R.PathValue("id")
+	w, err := findWebhook(v, id)
+	if err != nil {
+		return err
+	}
+	if _, err := v.Engine.Admin.Webhooks.ReplayFailed(v.Ctx(), v.Caller, w.Endpoint); err != nil {
+		return err
+	}
+	return v.Done(path(v, "/webhooks/"+id), "events-replayed")
+}
+
+func unsubscribe(v *frame.Visit) error {
+	w, err := findWebhook(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := v.Engine.Admin.Webhooks.Unsubscribe(v.Ctx(), v.Caller, w.Endpoint); err != nil {
+		return err
+	}
+	return v.Done(path(v, "/webhooks"), "webhook-removed")
+}
+
+// deliveryView is the data of the page of a delivery.
+type deliveryView struct {
+	Webhook  admin.Webhook
+	Delivery webhook.Delivery
+	May      bool
+	// Soon is true while a result may appear within seconds: a script loads the page again.
+	Soon bool
+}
+
+// soon is how far in the future the next attempt of a delivery may be for the page to wait
+// for it.
+const soon = 20 * core.Second
+
+func deliveryPage(v *frame.Visit) error {
+	w, err := findWebhook(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	d, err := v.Engine.Admin.Webhooks.Delivery(v.Ctx(), v.Caller, w.Endpoint, v.R.PathValue("event"))
+	if err != nil {
+		return err
+	}
+	data := deliveryView{Webhook: w, Delivery: d, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data.Soon = d.State == webhook.Sending || d.State == webhook.Waiting && d.Due < core.Time(v.Now().UnixMilli())+soon
+	return v.Page(http.StatusOK, "delivery", "Delivery", data)
+}
+
+func replayDelivery(v *frame.Visit) error {
+	w, err := findWebhook(v, v.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	event := v.R.PathValue("event")
+	if err := v.Engine.Admin.Webhooks.Replay(v.Ctx(), v.Caller, w.Endpoint, event); err != nil {
+		return err
+	}
+	return v.Redirect(path(v, "/webhooks/"+v.R.PathValue("id")+"/deliveries/"+event))
+}
