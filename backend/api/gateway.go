@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
+	"kith/backend/app/payments"
 	"kith/backend/gateway"
 	"kith/backend/guess"
 	"kith/core"
@@ -23,6 +25,11 @@ func (a *API) gatewayRoutes() routes {
 		braintree + "/connection":      {"PUT": a.keyed(a.connect), "GET": a.keyed(a.connection), "DELETE": a.keyed(a.disconnect)},
 		braintree + "/connection/test": {"POST": a.keyed(a.testConnection)},
 		braintree + "/webhook":         {"POST": notification, "GET": challenge},
+
+		braintree + "/notifications":             {"GET": a.keyed(a.notifications)},
+		braintree + "/notifications/{id}/replay": {"POST": a.keyed(a.replayNotification)},
+		braintree + "/operations":                {"GET": a.keyed(a.operations)},
+		braintree + "/operations/retry":          {"POST": a.keyed(a.retryOperations)},
 	}
 }
 
@@ -53,6 +60,58 @@ func (a *API) testConnection(c *call) ([]byte, error) {
 		return nil, err
 	}
 	return wire.ConnectionTest(found.Keys, found.Discount, found.DiscountID), nil
+}
+
+// notifications handles GET /gateway/braintree/notifications.
+func (a *API) notifications(c *call) ([]byte, error) {
+	q := c.URL.Query()
+	var f payments.NotificationFilter
+	switch q.Get("problem") {
+	case "", "false":
+	case "true":
+		f.Problem = true
+	default:
+		return nil, core.Invalid("problem", "must be true or false")
+	}
+	if text := q.Get("before"); text != "" {
+		var err error
+		if f.Before, err = notificationID("before", text); err != nil {
+			return nil, err
+		}
+	}
+	return encodeBoth(wire.GatewayNotifications)(a.Engine.Notifications.List(c.Context(), c.tenant, f))
+}
+
+// notificationID returns text as the number of a notification, or an error about field.
+func notificationID(field, text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, core.Invalid(field, "must be the id of a notification; take it from the list")
+	}
+	return id, nil
+}
+
+// replayNotification handles POST /gateway/braintree/notifications/{id}/replay.
+func (a *API) replayNotification(c *call) ([]byte, error) {
+	id, err := notificationID("id", c.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.Engine.Notifications.Replay(c.Context(), c.tenant, id)
+}
+
+// operations handles GET /gateway/braintree/operations.
+func (a *API) operations(c *call) ([]byte, error) {
+	return encode(wire.GatewayOperations)(a.Engine.Operations.List(c.Context(), c.tenant))
+}
+
+// retryOperations handles POST /gateway/braintree/operations/retry.
+func (a *API) retryOperations(c *call) ([]byte, error) {
+	in, err := decode(c, wire.ParseRetriedOperation)
+	if err != nil {
+		return nil, err
+	}
+	return encode(wire.RetriedOperations)(a.Engine.Operations.Retry(c.Context(), c.tenant, in.Kind, in.ID))
 }
 
 // maxNotification is the largest body of a notification, in bytes: a form with the

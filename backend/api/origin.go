@@ -3,7 +3,9 @@ package api
 import (
 	"net/http"
 
+	"kith/backend/app/tenants"
 	"kith/core/origin"
+	"kith/core/wire"
 )
 
 // acrossOrigins implements CORS: it sets the headers with which pages of a tenant's
@@ -43,4 +45,26 @@ func answered(err error) handler {
 		}
 		return err
 	}
+}
+
+func (a *API) websiteRoutes() routes {
+	return routes{tenantPath + "/website": {"GET": a.keyed(a.website), "PUT": a.keyed(a.changeWebsite)}}
+}
+
+// website handles GET /website.
+func (a *API) website(c *call) ([]byte, error) {
+	return encode(website)(a.Engine.Tenants.Website(c.Context(), c.tenant))
+}
+
+func website(w tenants.Website) []byte {
+	return wire.Website(wire.WebsiteSettings{Policy: w.Tenant.Policy, ShareOrigin: w.Tenant.ShareOrigin, SecureMode: w.Tenant.SecureMode, Origins: w.Origins})
+}
+
+// changeWebsite handles PUT /website.
+func (a *API) changeWebsite(c *call) ([]byte, error) {
+	in, err := decode(c, wire.ParseWebsite)
+	if err != nil {
+		return nil, err
+	}
+	return encode(website)(a.Engine.Tenants.ChangeWebsite(c.Context(), c.tenant, tenants.WebsiteChange(in)))
 }

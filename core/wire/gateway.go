@@ -3,6 +3,7 @@ package wire
 import (
 	"github.com/valyala/fastjson"
 
+	"kith/core"
 	"kith/core/billing"
 )
 
@@ -85,6 +86,95 @@ func ConnectionTest(keys, discount bool, discountID string) []byte {
 	w.boolean("keysAccepted", keys)
 	w.boolean("discountFound", discount)
 	w.text("discountId", discountID)
+	w.close()
+	return w.b
+}
+
+// GatewayNotifications returns a page of the notifications of a gateway as JSON. next is
+// the parameter before of the next page, or zero.
+func GatewayNotifications(page []billing.Received, next int64) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.key("notifications")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendReceived(b, page[i]) })
+	if next == 0 {
+		w.raw("next", "null")
+	} else {
+		w.number("next", next)
+	}
+	w.close()
+	return w.b
+}
+
+func appendReceived(b []byte, n billing.Received) []byte {
+	w := writer{b: b}
+	w.open()
+	w.number("id", n.Seq)
+	w.textOrNull("kind", n.Kind)
+	w.textOrNull("problem", n.Problem)
+	w.date("dateReceived", n.At)
+	w.date("dateProcessed", n.Read)
+	w.boolean("replayable", n.Kept)
+	w.close()
+	return w.b
+}
+
+// GatewayOperations returns the work at a gateway that has failed as JSON.
+func GatewayOperations(all []billing.Operation) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(all)))
+	w.key("operations")
+	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
+		w := writer{b: b}
+		w.open()
+		w.text("kind", string(all[i].Kind))
+		w.text("id", all[i].ID)
+		w.textOrNull("accountId", string(all[i].Account))
+		w.text("problem", all[i].Problem)
+		w.number("tries", int64(all[i].Tries))
+		w.date("dateNextTry", all[i].Due)
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}
+
+// RetriedOperation names an operation to retry; the zero value names all.
+type RetriedOperation struct {
+	Kind billing.OperationKind
+	ID   string
+}
+
+// ParseRetriedOperation parses the body of a retry: kind and id, or neither.
+func ParseRetriedOperation(body []byte) (RetriedOperation, error) {
+	var kind *billing.OperationKind
+	var id *string
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "kind":
+			return parsed(r, key, v, &kind, billing.ParseRetried)
+		case "id":
+			return r.text(&id, key, v)
+		}
+		return false
+	})
+	if err == nil && (kind == nil) != (id == nil) {
+		err = core.Invalid("", "give kind and id of an operation, or neither to retry all")
+	}
+	if err != nil || kind == nil {
+		return RetriedOperation{}, err
+	}
+	return RetriedOperation{*kind, *id}, nil
+}
+
+// RetriedOperations returns the number of retried operations as JSON.
+func RetriedOperations(n int) []byte {
+	w := writer{}
+	w.open()
+	w.number("retried", int64(n))
 	w.close()
 	return w.b
 }

@@ -1,9 +1,110 @@
 package wire
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/origin"
 )
+
+// WebsiteSettings are the settings of a tenant for the pages of its shop.
+type WebsiteSettings struct {
+	Policy      link.Policy
+	ShareOrigin string
+	SecureMode  auth.SecureMode
+	// Origins are the origins that were added; those of landing pages are allowed too.
+	Origins []origin.Origin
+}
+
+// Website returns the settings of a website as JSON.
+func Website(s WebsiteSettings) []byte {
+	w := writer{}
+	w.open()
+	w.key("origins")
+	w.b = list(w.b, len(s.Origins), func(b []byte, i int) []byte { return appendString(b, string(s.Origins[i])) })
+	w.text("consent", string(s.Policy.Consent))
+	w.text("consentCookie", s.Policy.ConsentCookie)
+	w.text("shareOrigin", s.ShareOrigin)
+	w.object("secureMode", func() {
+		for _, e := range auth.Endpoints() {
+			w.text(e.String(), s.SecureMode[e].String())
+		}
+	})
+	w.close()
+	return w.b
+}
+
+// WebsiteUpdate is a change of the settings of a website. A nil field leaves the setting
+// unchanged.
+type WebsiteUpdate struct {
+	Consent       *link.Consent
+	ConsentCookie *string
+	ShareOrigin   *string
+	// SecureMode has changes as auth.SecureMode.With takes them.
+	SecureMode string
+	// Origins replace all origins that were added.
+	Origins *[]origin.Origin
+}
+
+// ParseWebsite parses the body of PUT /website.
+func ParseWebsite(body []byte) (in WebsiteUpdate, err error) {
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "consent":
+			return parsed(r, key, v, &in.Consent, func(field, s string) (link.Consent, error) {
+				consent, ok := link.ParseConsent(s)
+				if !ok {
+					return "", core.Invalid(field, "must be one of off, opt-in, opt-out")
+				}
+				return consent, nil
+			})
+		case "consentCookie":
+			return r.text(&in.ConsentCookie, key, v)
+		case "shareOrigin":
+			return r.text(&in.ShareOrigin, key, v)
+		case "origins":
+			all := []origin.Origin{}
+			if v.Type() == fastjson.TypeArray {
+				in.Origins = &all
+			}
+			return r.items(key, v, origin.MaxPerTenant, func(i int, v *fastjson.Value) error {
+				at := element(r.path(key), i)
+				text, err := textItem(at, v)
+				if err != nil {
+					return err
+				}
+				o, err := origin.Parse(at, text)
+				if !slices.Contains(all, o) {
+					all = append(all, o)
+				}
+				return err
+			})
+		case "secureMode":
+			return r.nested(key, v, func(r *reader, name string, v *fastjson.Value) bool {
+				if strings.ContainsAny(name, "=,") {
+					return false
+				}
+				var mode *string
+				r.text(&mode, name, v)
+				if mode != nil {
+					change := name + "=" + *mode
+					if _, err := auth.DefaultSecureMode().With(r.path(name), change); err != nil {
+						return r.fail(err)
+					}
+					in.SecureMode += change + ","
+				}
+				return true
+			})
+		}
+		return false
+	})
+	return in, err
+}
 
 // linkWriter writes the share links of one code.
 type linkWriter struct {

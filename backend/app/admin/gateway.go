@@ -8,7 +8,6 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
 	"kith/backend/app/tenants"
-	"kith/backend/store/billingdb"
 	"kith/core/billing"
 	"kith/core/people"
 	"kith/core/wire"
@@ -94,7 +93,7 @@ func (g *Gateway) Check(ctx context.Context, c people.Caller) (payments.GatewayC
 
 // Notifications returns a page of the notifications that arrived; see
 // payments.Notifications.List.
-func (g *Gateway) Notifications(ctx context.Context, c people.Caller, f payments.NotificationFilter) (page []billingdb.Received, next int64, err error) {
+func (g *Gateway) Notifications(ctx context.Context, c people.Caller, f payments.NotificationFilter) (page []billing.Received, next int64, err error) {
 	if err := c.Require(people.ReadIntegrations); err != nil {
 		return nil, 0, err
 	}
@@ -110,17 +109,23 @@ func (g *Gateway) Replay(ctx context.Context, c people.Caller, seq int64) error 
 }
 
 // Operations returns the work at the gateway that has failed; see payments.Operations.List.
-func (g *Gateway) Operations(ctx context.Context, c people.Caller) ([]billingdb.Operation, error) {
+func (g *Gateway) Operations(ctx context.Context, c people.Caller) ([]billing.Operation, error) {
 	if err := c.Require(people.ReadIntegrations); err != nil {
 		return nil, err
 	}
 	return g.operations.List(ctx, c.Tenant)
 }
 
-// Retry makes a worker try an operation now; see payments.Operations.Retry.
-func (g *Gateway) Retry(ctx context.Context, c people.Caller, kind, id string) error {
-	change := base.Change{Action: people.GatewayOperationRetried, Subject: id, After: map[string]string{"kind": kind}}
-	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
-		return g.operations.Retry(ctx, c.Tenant, kind, id)
+// Retry makes a worker try an operation now, or all that have failed, and returns their
+// number; see payments.Operations.Retry.
+func (g *Gateway) Retry(ctx context.Context, c people.Caller, kind billing.OperationKind, id string) (n int, err error) {
+	change := base.Change{Action: people.GatewayOperationRetried, Subject: id}
+	if id != "" {
+		change.After = map[string]billing.OperationKind{"kind": kind}
+	}
+	err = g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+		n, err = g.operations.Retry(ctx, c.Tenant, kind, id)
+		return err
 	})
+	return n, err
 }

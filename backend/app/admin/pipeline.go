@@ -35,6 +35,9 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 	if err := c.Require(people.WriteIntegrations); err != nil {
 		return err
 	}
+	if err := s.Check(); err != nil {
+		return err
+	}
 	if _, err := wire.ParsePipelineSettings(wire.PipelineSettings(s)); err != nil {
 		return err
 	}

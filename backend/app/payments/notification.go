@@ -124,7 +124,7 @@ type NotificationFilter struct {
 
 // List returns the notifications of a tenant that a filter selects, the newest first, and
 // the Before of the next page; zero on the last one.
-func (ns *Notifications) List(ctx context.Context, tenant core.TenantAlias, f NotificationFilter) (page []billingdb.Received, next int64, err error) {
+func (ns *Notifications) List(ctx context.Context, tenant core.TenantAlias, f NotificationFilter) (page []billing.Received, next int64, err error) {
 	if f.Before == 0 {
 		f.Before = math.MaxInt64
 	}

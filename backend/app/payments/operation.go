@@ -7,6 +7,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
 	"kith/core"
+	"kith/core/billing"
 )
 
 // Operations are the work at payment gateways that has failed.
@@ -21,32 +22,38 @@ const MaxOperations = 100
 // List returns the operations of a tenant that have failed: the refunds that the gateway
 // refused for good, and the subscriptions and codes that are tried again, or wait for
 // Retry.
-func (os *Operations) List(ctx context.Context, tenant core.TenantAlias) ([]billingdb.Operation, error) {
+func (os *Operations) List(ctx context.Context, tenant core.TenantAlias) ([]billing.Operation, error) {
 	return billingdb.Operations(ctx, os.DB.Reads, tenant, MaxOperations)
 }
 
-// Retry makes a worker try an operation now. A refund cannot be retried: a person must
-// make it at the gateway, who sees why it was refused. An operation that has not failed is
-// a not-found error.
-func (os *Operations) Retry(ctx context.Context, tenant core.TenantAlias, kind, id string) error {
-	var retry func(context.Context, *store.Tx, core.TenantAlias, string) (bool, error)
-	switch kind {
-	case billingdb.ReadSubscription:
-		retry = billingdb.RetrySubscription
-	case billingdb.WriteCoupon:
-		retry = billingdb.RetryCoupon
-	default:
-		return core.Invalid("kind", "must be subscription or coupon; make a refund that failed at the gateway yourself")
+// Retry makes a worker try an operation now that has failed, or all of the tenant if kind
+// and id are empty, and returns their number. A refund cannot be retried. An operation that
+// has not failed is a not-found error.
+func (os *Operations) Retry(ctx context.Context, tenant core.TenantAlias, kind billing.OperationKind, id string) (n int, err error) {
+	kinds := []billing.OperationKind{kind}
+	if kind == "" && id == "" {
+		kinds = []billing.OperationKind{billing.ReadSubscription, billing.WriteCoupon}
+	} else if _, err := billing.ParseRetried("kind", string(kind)); err != nil {
+		return 0, err
+	} else if id == "" {
+		return 0, core.Invalid("id", "is required with kind; give the id of an operation that has failed")
 	}
-	err := os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
-		known, err := retry(ctx, tx, tenant, id)
-		if err == nil && !known {
-			err = core.NotFound("this operation has not failed; load the list again")
+	err = os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
+		n = 0
+		for _, kind := range kinds {
+			retried, err := billingdb.Retry(ctx, tx, tenant, kind, id)
+			if err != nil {
+				return err
+			}
+			n += retried
 		}
-		return err
+		if n == 0 && id != "" {
+			return core.NotFound("this operation has not failed; list the operations again")
+		}
+		return nil
 	})
-	if err == nil {
+	if err == nil && n > 0 {
 		os.Gateways.wake()
 	}
-	return err
+	return n, err
 }

@@ -45,19 +45,19 @@ func eventText(t webhook.Type) string {
 	case webhook.RewardBalanceChanged:
 		return "The amount that a user can redeem changes."
 	case webhook.ReferralStarted:
-		return "A friend joins by a referral code."
+		return "A referral starts: a friend joined by a code."
 	case webhook.ReferralConverted:
 		return "A referral converts."
 	case webhook.ReferralEnded:
-		return "The account of a referred friend is cancelled."
+		return "A referral ends."
 	case webhook.ReferralAutomoderated:
-		return "Fraud signals hold the rewards of a referral."
+		return "Fraud handling has decided on a referral."
 	case webhook.ExportCreated:
-		return "An export begins."
+		return "An export is created."
 	case webhook.ExportCompleted:
-		return "An export is ready."
+		return "An export has ended."
 	case webhook.JobCompleted:
-		return "An import or an export has ended."
+		return "An import has ended."
 	case webhook.Test:
 		return "A test."
 	}

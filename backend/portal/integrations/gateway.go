@@ -7,7 +7,6 @@ import (
 
 	"kith/backend/app/payments"
 	"kith/backend/portal/frame"
-	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 	"kith/core/people"
@@ -47,8 +46,8 @@ type gatewayForm struct {
 	Checked  bool
 	Down     string
 	Discount string
-	Last     []billingdb.Received
-	Parked   []billingdb.Operation
+	Last     []billing.Received
+	Parked   []billing.Operation
 }
 
 // gatewayFields are the fields of a connection with their labels.
@@ -134,7 +133,7 @@ func disconnectGateway(v *frame.Visit) error {
 type notificationList struct {
 	*frame.Form
 	Provider      gatewayProvider
-	Notifications []billingdb.Received
+	Notifications []billing.Received
 	Problems      bool
 	May           bool
 	Older, Newest string
@@ -182,7 +181,7 @@ func replayNotification(v *frame.Visit) error {
 
 func retryOperation(v *frame.Visit) error {
 	f := v.NewForm()
-	if err := v.Engine.Admin.Gateway.Retry(v.Ctx(), v.Caller, f.Value("kind"), f.Value("id")); err != nil {
+	if _, err := v.Engine.Admin.Gateway.Retry(v.Ctx(), v.Caller, billing.OperationKind(f.Value("kind")), f.Value("id")); err != nil {
 		return err
 	}
 	return v.Done(path(v, "/gateway"), "operation-retried")

@@ -14,7 +14,6 @@ import (
 	"kith/backend/app/payments"
 	"kith/backend/app/pipelines"
 	"kith/backend/portal/frame"
-	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -98,7 +97,7 @@ func Section() *frame.Section {
 				"gateway-connected":      "The credentials are stored. The checklist shows whether the gateway accepts them.",
 				"gateway-disconnected":   "The gateway is disconnected, and its credentials are deleted.",
 				"notification-replayed":  "The notification is queued, and is processed again in a moment.",
-				"operation-retried":      "The operation is tried again in a moment.",
+				"operation-retried":      "What failed is tried again in a moment.",
 				"pipeline-secret-ended":  "The secret is removed. Signatures of the pipeline are refused from now on.",
 				"pipeline-mapping-saved": "The mapping is saved. It counts for messages from now on.",
 			},
@@ -152,8 +151,8 @@ type overview struct {
 	// operations that failed, Unread the notifications that could not be read.
 	Connected bool
 	Provider  string
-	Parked    []billingdb.Operation
-	Unread    []billingdb.Received
+	Parked    []billing.Operation
+	Unread    []billing.Received
 	Pipeline  pipelines.Secrets
 }
 

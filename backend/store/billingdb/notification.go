@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/billing"
 )
 
 // Notification is a notification of a gateway that was not processed yet.
@@ -49,32 +50,19 @@ func RecordCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) err
 	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
 }
 
-// Received is a notification in the log of a tenant.
-type Received struct {
-	Seq int64
-	// Kind is the gateway's name of the kind, or empty until it was read. Problem says why
-	// it could not be read, or is empty.
-	Kind, Problem string
-	// At is when it arrived, and Read when it was processed; zero: it waits.
-	At, Read core.Time
-	// Kept is true if the payload is stored, so that the notification can be processed
-	// again.
-	Kept bool
-}
-
-var receivedColumns = store.Selection[Received]{
-	store.Col(`seq`, func(n *Received) any { return &n.Seq }),
-	store.Col(`kind`, func(n *Received) any { return &n.Kind }),
-	store.Col(`problem`, func(n *Received) any { return &n.Problem }),
-	store.Col(`received_at`, func(n *Received) any { return &n.At }),
-	store.Col(`coalesce(read_at, 0)`, func(n *Received) any { return &n.Read }),
-	store.Col(`payload <> ''`, func(n *Received) any { return &n.Kept }),
+var receivedColumns = store.Selection[billing.Received]{
+	store.Col(`seq`, func(n *billing.Received) any { return &n.Seq }),
+	store.Col(`kind`, func(n *billing.Received) any { return &n.Kind }),
+	store.Col(`problem`, func(n *billing.Received) any { return &n.Problem }),
+	store.Col(`received_at`, func(n *billing.Received) any { return &n.At }),
+	store.Col(`coalesce(read_at, 0)`, func(n *billing.Received) any { return &n.Read }),
+	store.Col(`payload <> ''`, func(n *billing.Received) any { return &n.Kept }),
 }
 
 // NotificationLog returns up to limit notifications of a tenant, newest first, that
 // arrived before the one with the number before; with problem, only those that could not
 // be read.
-func NotificationLog(ctx context.Context, r store.Reads, tenant core.TenantAlias, problem bool, before int64, limit int) ([]Received, error) {
+func NotificationLog(ctx context.Context, r store.Reads, tenant core.TenantAlias, problem bool, before int64, limit int) ([]billing.Received, error) {
 	rows, err := r.QueryContext(ctx, notificationLog(problem), string(tenant), before, limit)
 	return receivedColumns.All(rows, err, "gateway notifications")
 }
@@ -88,7 +76,7 @@ func notificationLog(problem bool) string {
 }
 
 // FindReceived returns a notification of a tenant; ok is false if it is unknown.
-func FindReceived(ctx context.Context, r store.Reads, tenant core.TenantAlias, seq int64) (n Received, ok bool, err error) {
+func FindReceived(ctx context.Context, r store.Reads, tenant core.TenantAlias, seq int64) (n billing.Received, ok bool, err error) {
 	ok, err = receivedColumns.One(r.QueryRowContext(ctx, `SELECT `+receivedColumns.SQL()+` FROM gateway_notification WHERE +tenant = ? AND seq = ?`, string(tenant), seq),
 		"gateway notification", &n)
 	return n, ok, err

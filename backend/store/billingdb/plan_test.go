@@ -39,8 +39,6 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, err := NotificationLog(ctx, r, "t", true, 1, 1); return err },
 		func() error { _, _, err := FindReceived(ctx, r, "t", 1); return err },
 		func() error { return ReplayNotification(ctx, tx, "t", 1) },
-		func() error { _, err := RetrySubscription(ctx, tx, "t", "s"); return err },
-		func() error { _, err := RetryCoupon(ctx, tx, "t", "c"); return err },
 		func() error { _, err := HasOldPayloads(ctx, r, 1); return err },
 	} {
 		require.NoError(t, read())
