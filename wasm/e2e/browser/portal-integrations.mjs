@@ -1,0 +1,128 @@
+// Scenarios of the section Integrations of the portal: an API key, a webhook with its test,
+// the checklist of the gateway, consent, and each page as it looks.
+import { readFileSync } from 'node:fs';
+
+const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+
+/** Opens a page of the section as the owner of the demo tenant. */
+async function openAs({ visitor, errors, portal, email, password }, path, options = {}) {
+  const page = await visitor(options);
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
+  });
+  await page.goto(`${portal}/portal/signin?next=${encodeURIComponent(path)}`);
+  await page.getByLabel('Mail address').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(portal + path);
+  return page;
+}
+
+const section = '/portal/t/test_demo/integrations';
+
+/** Calls the API with a key; the status of the answer. */
+async function statusWith(portal, key) {
+  const answer = await fetch(portal + '/api/v1/test_demo/code/NONE', { headers: { authorization: 'Basic ' + btoa(':' + key) } });
+  return answer.status;
+}
+
+/** A key is created, replaced with an overlap and revoked; its secret is shown once. */
+export async function keys(world) {
+  const { assert, portal } = world;
+  const page = await openAs(world, section + '/keys');
+  await page.getByLabel('Name', { exact: true }).fill('till 1');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('alert').waitFor();
+  assert.match(await page.title(), /^Error: /);
+  await page.getByLabel('Name', { exact: true }).fill('till-1');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  const first = await page.getByLabel('Secret of the key').inputValue();
+  assert.match(first, /^TEST_[A-Z0-9]{40}$/, 'the secret is shown as it is');
+  assert.equal(await statusWith(portal, first), 404, 'the key is valid: the code is unknown');
+  await page.goto(portal + section + '/keys');
+  assert.equal(await page.getByLabel('Secret of the key').count(), 0);
+  await page.getByRole('link', { name: 'Manage till-1' }).click();
+  await page.getByRole('button', { name: 'Make a new secret' }).click();
+  const second = await page.getByLabel('Secret of the key').inputValue();
+  assert.notEqual(second, first);
+  assert.equal(await statusWith(portal, first), 404, 'the old secret stays valid');
+  assert.equal(await statusWith(portal, second), 404);
+  await page.getByRole('link', { name: 'Manage till-1' }).click();
+  await page.getByText('Revoke till-1').click();
+  await page.getByRole('button', { name: 'Yes, revoke this key' }).click();
+  await page.getByText('The API key is revoked').waitFor();
+  assert.equal(await statusWith(portal, second), 401);
+}
+
+/** A webhook is subscribed and tested; the page shows the result without being loaded again. */
+export async function webhook(world) {
+  const { assert, portal, hook } = world;
+  const page = await openAs(world, section + '/webhooks');
+  await page.getByLabel('URL').fill(hook);
+  await page.getByLabel('reward.created').check();
+  await page.getByRole('button', { name: 'Subscribe', exact: true }).click();
+  assert.match(await page.getByLabel('Secret of the webhook').inputValue(), /^whsec_/);
+  await page.getByRole('button', { name: 'Send a test event' }).click();
+  await page.waitForURL(/\/deliveries\/[0-9a-f]+$/);
+  let loads = 0;
+  page.on('load', () => loads++);
+  await page.getByText('The endpoint has accepted the event').waitFor();
+  assert.equal(loads, 0, 'htmx shows the result');
+  await page.getByText('Answer 200').waitFor();
+  assert.equal(await page.getByText('received <test>').count(), 1, 'the answer is text');
+  await page.goto(portal + section + '/webhooks');
+  await page.getByText('Works').waitFor();
+}
+
+/** The checklist asks the gateway lab by itself, and shows the result. */
+export async function gateway(world) {
+  const { assert } = world;
+  const page = await openAs(world, section + '/gateway');
+  await page.getByText('svc_discount').waitFor();
+  assert.equal(await page.locator('#checklist .mark.good').count(), 3, 'stored, keys, discount');
+  assert.match(await page.getByLabel('URL of the webhook').inputValue(), new RegExp('^' + world.portal + '/api/v1/test_demo/'));
+  assert.equal(await page.getByLabel('Private key').inputValue(), '');
+}
+
+/** Consent is changed without scripts, and the page about storage follows. */
+export async function consent(world) {
+  const { assert, portal } = world;
+  const page = await openAs(world, section + '/website', { javaScriptEnabled: false });
+  await page.getByLabel('Only after the visitor agrees').check();
+  await page.locator('#consent').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('link', { name: /cookie of your banner is required/i }).click();
+  await page.getByLabel(/Cookie of your banner/).fill('agreed');
+  await page.locator('#consent').getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The rule for consent is saved').waitFor();
+  await page.getByRole('link', { name: 'What this configuration stores' }).click();
+  await page.getByText('only after the visitor has agreed').waitFor();
+  const answer = await fetch(portal + '/a/test_demo/consent');
+  assert.deepEqual(await answer.json(), { consent: 'opt-in', consentCookie: 'agreed' });
+}
+
+/** Each page fits its width, is accessible, and has no shift of its layout. */
+export async function looks(world) {
+  const { assert, portal, hook } = world;
+  const first = await openAs(world, section + '/webhooks');
+  const one = new URL(await first.getByRole('link', { name: hook }).getAttribute('href'), portal).pathname;
+  await first.goto(portal + one);
+  const delivery = new URL(await first.locator('a[href*="/deliveries/"]').first().getAttribute('href'), portal).pathname;
+  const pages = ['', '/keys', '/keys/default', '/webhooks', '/website', '/website/storage', '/gateway', '/gateway/notifications', '/pipeline'].map((p) => section + p);
+  pages.push(one, delivery);
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1280, 360]) {
+      const page = await openAs(world, section, { colorScheme, viewport: { width, height: 800 }, bypassCSP: true });
+      for (const path of pages) {
+        const where = `${path}, ${colorScheme}, ${width} px`;
+        await page.goto(portal + path, { waitUntil: 'networkidle' });
+        if (world.shots) await page.screenshot({ path: `${world.shots}/${path.replace(/[^a-z0-9]+/gi, '-')}-${colorScheme}-${width}.png`, fullPage: true });
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.equal(wide, 0, where + ': cut off at the side');
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+        const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
+        assert.deepEqual(serious.map((v) => v.id + ' ' + v.nodes[0].html), [], where);
+      }
+    }
+  }
+}
