@@ -515,6 +515,15 @@ type Attribution struct {
 	UserId *MaybeText `json:"userId"`
 }
 
+// AttributionByHand The code of the referrer, and why it counts.
+type AttributionByHand struct {
+	// Code A code of the referrer. It decides the program, too.
+	Code string `json:"code"`
+
+	// Reason Why it counts. It is kept with the decision, until the user or the referrer is erased.
+	Reason string `json:"reason"`
+}
+
 // AttributionPage defines model for AttributionPage.
 type AttributionPage struct {
 	Attributions []Attribution `json:"attributions"`
@@ -1449,6 +1458,19 @@ type Participant struct {
 
 // PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
 type PaymentProviderId = string
+
+// PersonalData All rows about a user.
+type PersonalData struct {
+	Account string `json:"account"`
+
+	// Tables The rows by table. A row has its values by column.
+	Tables map[string][]map[string]interface{} `json:"tables"`
+	Tenant string                              `json:"tenant"`
+
+	// Time When it was read, in epoch milliseconds.
+	Time int64  `json:"time"`
+	User string `json:"user"`
+}
 
 // PipelinePath Place of a value: 1 to 5 names of keys, separated by dots.
 //
@@ -3222,6 +3244,17 @@ func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId) 
 	}, nil)
 }
 
+// DownloadUser Export all data about a user
+func (c *Client) DownloadUser(ctx context.Context, account AccountId, user UserId) (PersonalData, error) {
+	var answer PersonalData
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/export",
+		params:     []string{"account", string(account), "user", string(user)},
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
 // GetUserPii Read the personal data of a user
 func (c *Client) GetUserPii(ctx context.Context, account AccountId, user UserId, params GetUserPiiParams) (User, error) {
 	query := url.Values{}
@@ -3232,6 +3265,17 @@ func (c *Client) GetUserPii(ctx context.Context, account AccountId, user UserId,
 		params:     []string{"account", string(account), "user", string(user)},
 		query:      query,
 		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ApplyCodeByHand Attribute a user by hand
+func (c *Client) ApplyCodeByHand(ctx context.Context, account AccountId, user UserId, body AttributionByHand) (Referral, error) {
+	var answer Referral
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/referrer",
+		params: []string{"account", string(account), "user", string(user)},
+		body:   body,
 	}, &answer)
 	return answer, err
 }
