@@ -96,20 +96,20 @@ func (d *description) side(about, name string, e conversion.Earning, p Program) 
 		d.add(about, name+" gets no reward.")
 		return
 	}
-	s := name + " gets " + worth(o, p.eachOrder(e))
+	parts := []string{words(name, "gets", worth(o, p.eachOrder(e)))}
 	if e.Min != 0 {
-		s += ", at least " + money(e.Min, o)
+		parts = append(parts, "at least "+money(e.Min, o))
 	}
 	if e.Max != 0 {
-		s += ", at most " + money(e.Max, o)
+		parts = append(parts, "at most "+money(e.Max, o))
 	}
 	if o.GivenAfter != 0 {
-		s += ", after " + long(o.GivenAfter)
+		parts = append(parts, "after "+long(o.GivenAfter))
 	}
+	d.add(about, strings.Join(parts, ", ")+".")
 	if o.Name != "" {
-		s += ". People see it as " + quoted(o.Name)
+		d.add(about+".name", "People see it as "+quoted(o.Name)+".")
 	}
-	d.add(about, s+".")
 	for i, t := range e.Tiers {
 		s := "From the referrer's conversion " + strconv.FormatInt(t.From, 10) + " on"
 		if i+1 < len(e.Tiers) {
@@ -202,28 +202,36 @@ func (s Signal) Words() string {
 
 // worth returns what an offer gives, as the object of a verb.
 func worth(o reward.Offer, eachOrder bool) string {
-	order := "the order"
-	each := ""
-	if eachOrder {
-		order, each = "each order", " for each order"
+	if o.OfRevenue != 0 {
+		order := "the order"
+		if eachOrder {
+			order = "each order"
+		}
+		if o.Kind == reward.Integration {
+			return words("a gift worth", o.OfRevenue.String()+"%", "of", order)
+		}
+		return words(o.OfRevenue.String()+"%", "of", order, "as credit")
 	}
 	value := reward.Pretty(o.Value(), o.InUnit(), o.Currency, reward.UnitFormatted)
+	parts := []string{value, "credit"}
 	switch {
-	case o.OfRevenue != 0 && o.Kind == reward.Integration:
-		return "a gift worth " + o.OfRevenue.String() + "% of " + order
-	case o.OfRevenue != 0:
-		return o.OfRevenue.String() + "% of " + order + " as credit"
 	case o.Kind == reward.PercentDiscount:
-		return value + " off" + each
+		parts = []string{value, "off"}
 	case o.Kind == reward.FuelTank && o.InUnit() == reward.UnitPercent:
-		return "a coupon code for " + value + " off" + each
+		parts = []string{"a coupon code for", value, "off"}
 	case o.Kind == reward.FuelTank:
-		return "a coupon code worth " + value + each
+		parts = []string{"a coupon code worth", value}
 	case o.Kind == reward.Integration:
-		return "a gift worth " + value + each
+		parts = []string{"a gift worth", value}
 	}
-	return value + " credit" + each
+	if eachOrder {
+		parts = append(parts, "for each order")
+	}
+	return words(parts...)
 }
+
+// words returns words as one text.
+func words(all ...string) string { return strings.Join(all, " ") }
 
 func money(amount int64, o reward.Offer) string {
 	return reward.Pretty(amount, reward.UnitCents, o.Currency, reward.UnitFormatted)
