@@ -265,7 +265,7 @@ export async function keyboard(world) {
   await page.keyboard.press('Control+k');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Audit log');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), await palette.getByRole('listitem').nth(1).innerText());
   await page.keyboard.press('Escape');
   // The theme is kept.
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
