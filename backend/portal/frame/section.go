@@ -58,9 +58,9 @@ func (v *Visit) visible() (all []*Section) {
 // SectionPath returns the path of the first page of the visit's section.
 func (v *Visit) SectionPath() string { return v.section.path(v) }
 
-// Section returns the path of the first page of a section, or "" if there is no such section
+// PathOf returns the path of the first page of a section, or "" if there is no such section
 // or the caller may not open it.
-func (v *Visit) Section(key string) string {
+func PathOf(v *Visit, key string) string {
 	for _, s := range v.visible() {
 		if s.Key == key {
 			return s.path(v)

@@ -33,11 +33,11 @@ func attention(v *frame.Visit) (all []notice, err error) {
 	for _, t := range found.Tanks {
 		all = append(all, tankNotice(v, t))
 	}
-	referrals := v.Section("referrals")
+	referrals := frame.PathOf(v, "referrals")
 	if referrals != "" {
 		referrals += "?moderation=pending"
 	}
-	integrations := v.Section("integrations")
+	integrations := frame.PathOf(v, "integrations")
 	add(found.FailedGateway, "gateway operation failed", "gateway operations failed",
 		"The payment gateway refused a discount, a refund or a code, and Kith does not try it again by itself.", integrations)
 	add(found.FailedWebhooks, "webhook was not delivered", "webhooks were not delivered",
@@ -49,7 +49,7 @@ func attention(v *frame.Visit) (all []notice, err error) {
 
 // tankNotice is the notice of a fuel tank that is low.
 func tankNotice(v *frame.Visit, t analytics.TankLevel) notice {
-	n := notice{Path: v.Section("programs")}
+	n := notice{Path: frame.PathOf(v, "programs")}
 	if n.Path != "" {
 		n.Path += "/" + string(t.Program)
 	}

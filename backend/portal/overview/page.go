@@ -290,7 +290,7 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 		o.TopDays = mostTopDays
 	}
 	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, in, analytics.TopFilter{By: q.rank, Program: q.filter.Program, Limit: mostReferrers})
-	section := v.Section("people")
+	section := frame.PathOf(v, "people")
 	for _, one := range found {
 		path := ""
 		if section != "" {
