@@ -120,6 +120,19 @@ const (
 	FuelTankTypePCTDISCOUNT FuelTankType = "PCT_DISCOUNT"
 )
 
+// Defines values for GatewayOperationKind.
+const (
+	GatewayOperationKindCoupon       GatewayOperationKind = "coupon"
+	GatewayOperationKindRefund       GatewayOperationKind = "refund"
+	GatewayOperationKindSubscription GatewayOperationKind = "subscription"
+)
+
+// Defines values for GatewayRetryInputKind.
+const (
+	GatewayRetryInputKindCoupon       GatewayRetryInputKind = "coupon"
+	GatewayRetryInputKindSubscription GatewayRetryInputKind = "subscription"
+)
+
 // Defines values for GraphQLErrorExtensionsClassification.
 const (
 	GraphQLErrorExtensionsClassificationDataFetchingException GraphQLErrorExtensionsClassification = "DataFetchingException"
@@ -228,6 +241,13 @@ const (
 	RewardTypePCTDISCOUNT RewardType = "PCT_DISCOUNT"
 )
 
+// Defines values for SecureModeOfCall.
+const (
+	SecureModeOfCallDisabled SecureModeOfCall = "disabled"
+	SecureModeOfCallOpen     SecureModeOfCall = "open"
+	SecureModeOfCallSigned   SecureModeOfCall = "signed"
+)
+
 // Defines values for ShareMedium.
 const (
 	ShareMediumDIRECT        ShareMedium = "DIRECT"
@@ -296,6 +316,20 @@ const (
 	WebhookEventTypeRewardReversed                 WebhookEventType = "reward.reversed"
 	WebhookEventTypeUserCreated                    WebhookEventType = "user.created"
 	WebhookEventTypeUserRewardBalanceChanged       WebhookEventType = "user.reward.balance.changed"
+)
+
+// Defines values for WebsiteConsent.
+const (
+	WebsiteConsentOff    WebsiteConsent = "off"
+	WebsiteConsentOptIn  WebsiteConsent = "opt-in"
+	WebsiteConsentOptOut WebsiteConsent = "opt-out"
+)
+
+// Defines values for WebsiteInputConsent.
+const (
+	WebsiteInputConsentOff    WebsiteInputConsent = "off"
+	WebsiteInputConsentOptIn  WebsiteInputConsent = "opt-in"
+	WebsiteInputConsentOptOut WebsiteInputConsent = "opt-out"
 )
 
 // Defines values for ListUserReferralsParamsState.
@@ -1082,6 +1116,88 @@ type GatewayKeyInput struct {
 	// PublicKey Public key at the gateway.
 	PublicKey string `json:"publicKey"`
 }
+
+// GatewayNotificationEntry defines model for GatewayNotificationEntry.
+type GatewayNotificationEntry struct {
+	// DateProcessed Time in epoch milliseconds. Null: not yet, or unknown.
+	DateProcessed *MaybeDate `json:"dateProcessed"`
+
+	// DateReceived Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateReceived Date `json:"dateReceived"`
+
+	// Id Id of the notification.
+	Id int64 `json:"id"`
+
+	// Kind Kind at the gateway. Null until it is read.
+	Kind *string `json:"kind"`
+
+	// Problem Why it could not be read.
+	Problem *string `json:"problem"`
+
+	// Replayable Whether its content is stored.
+	Replayable bool `json:"replayable"`
+}
+
+// GatewayNotificationPage defines model for GatewayNotificationPage.
+type GatewayNotificationPage struct {
+	// Count Number of items in this page.
+	Count int64 `json:"count"`
+
+	// Next Value of `before` for the next page. Null on the last one.
+	Next          *int64                     `json:"next"`
+	Notifications []GatewayNotificationEntry `json:"notifications"`
+}
+
+// GatewayOperation defines model for GatewayOperation.
+type GatewayOperation struct {
+	// AccountId The account, if it is known.
+	AccountId *string `json:"accountId"`
+
+	// DateNextTry Time in epoch milliseconds. Null: not yet, or unknown.
+	DateNextTry *MaybeDate `json:"dateNextTry"`
+
+	// Id Id of the subscription, the customer or the charge at the gateway.
+	Id string `json:"id"`
+
+	// Kind What failed: reading a `subscription`, writing the code (`coupon`) of a customer, or a `refund`.
+	Kind GatewayOperationKind `json:"kind"`
+
+	// Problem Why it failed.
+	Problem string `json:"problem"`
+
+	// Tries Failures in a row.
+	Tries int64 `json:"tries"`
+}
+
+// GatewayOperationKind What failed: reading a `subscription`, writing the code (`coupon`) of a customer, or a `refund`.
+type GatewayOperationKind string
+
+// GatewayOperationList defines model for GatewayOperationList.
+type GatewayOperationList struct {
+	// Count Number of operations.
+	Count      int64              `json:"count"`
+	Operations []GatewayOperation `json:"operations"`
+}
+
+// GatewayRetried defines model for GatewayRetried.
+type GatewayRetried struct {
+	// Retried Number of operations.
+	Retried int64 `json:"retried"`
+}
+
+// GatewayRetryInput defines model for GatewayRetryInput.
+type GatewayRetryInput struct {
+	// Id Id of one operation. Required with `kind`.
+	Id *string `json:"id,omitempty"`
+
+	// Kind Kind of one operation.
+	Kind *GatewayRetryInputKind `json:"kind,omitempty"`
+}
+
+// GatewayRetryInputKind Kind of one operation.
+type GatewayRetryInputKind string
 
 // GraphQLAnswer defines model for GraphQLAnswer.
 type GraphQLAnswer struct {
@@ -2159,6 +2275,9 @@ type RewardTier struct {
 // RewardType defines model for RewardType.
 type RewardType string
 
+// SecureModeOfCall `signed`: a user token or an API key. `open`: also anonymous callers. `disabled`: an API key only.
+type SecureModeOfCall string
+
 // ShareMedium defines model for ShareMedium.
 type ShareMedium string
 
@@ -2619,6 +2738,48 @@ type WebhookSubscriptionInput struct {
 	Name *string `json:"name,omitempty"`
 }
 
+// Website defines model for Website.
+type Website struct {
+	// Consent When browsers store the cookie: `off` without asking, `opt-in` after the visitor agreed, `opt-out` unless the visitor refused.
+	Consent WebsiteConsent `json:"consent"`
+
+	// ConsentCookie Name of the cookie with the visitor's answer, or empty.
+	ConsentCookie string `json:"consentCookie"`
+
+	// Origins Origins whose pages may call the service, besides those of landing pages.
+	Origins []string `json:"origins"`
+
+	// SecureMode Who may make each call, by its name.
+	SecureMode map[string]SecureModeOfCall `json:"secureMode"`
+
+	// ShareOrigin Origin of share links. Empty: that of the service.
+	ShareOrigin string `json:"shareOrigin"`
+}
+
+// WebsiteConsent When browsers store the cookie: `off` without asking, `opt-in` after the visitor agreed, `opt-out` unless the visitor refused.
+type WebsiteConsent string
+
+// WebsiteInput defines model for WebsiteInput.
+type WebsiteInput struct {
+	// Consent When browsers store the cookie.
+	Consent *WebsiteInputConsent `json:"consent,omitempty"`
+
+	// ConsentCookie Name of the cookie with the visitor's answer. Required for opt-in and opt-out.
+	ConsentCookie *string `json:"consentCookie,omitempty"`
+
+	// Origins All origins, at most 100.
+	Origins []string `json:"origins,omitempty"`
+
+	// SecureMode Modes of calls by their names; others stay.
+	SecureMode map[string]SecureModeOfCall `json:"secureMode,omitempty"`
+
+	// ShareOrigin Origin of share links, such as https://go.shop.example, or empty.
+	ShareOrigin *string `json:"shareOrigin,omitempty"`
+}
+
+// WebsiteInputConsent When browsers store the cookie.
+type WebsiteInputConsent string
+
 // WidgetType p/{program}/w/{key} (a program's widget), w/{key} (the tenant's), or the older names REFERRER_WIDGET and CONVERSION_WIDGET.
 //
 // Example: p/classic/w/referrerWidget
@@ -2805,6 +2966,15 @@ type ListExportsParams struct {
 
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// ListGatewayNotificationsParams defines parameters for ListGatewayNotifications.
+type ListGatewayNotificationsParams struct {
+	// Problem Only notifications that could not be read.
+	Problem *bool `form:"problem,omitempty" json:"problem,omitempty"`
+
+	// Before The value of `next` of the page before.
+	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
 }
 
 // DeleteAccountParams defines parameters for DeleteAccount.
@@ -3557,6 +3727,48 @@ func (c *Client) TestGatewayConnection(ctx context.Context) (GatewayConnectionTe
 	return answer, err
 }
 
+// ListGatewayNotifications List gateway notifications
+func (c *Client) ListGatewayNotifications(ctx context.Context, params ListGatewayNotificationsParams) (GatewayNotificationPage, error) {
+	query := url.Values{}
+	addQuery(query, "problem", params.Problem)
+	addQuery(query, "before", params.Before)
+	var answer GatewayNotificationPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/gateway/braintree/notifications",
+		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ReplayGatewayNotification Process a gateway notification again
+func (c *Client) ReplayGatewayNotification(ctx context.Context, id int64) error {
+	return c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/gateway/braintree/notifications/{id}/replay",
+		params: []string{"id", string(id)},
+	}, nil)
+}
+
+// ListGatewayOperations List failed operations at the gateway
+func (c *Client) ListGatewayOperations(ctx context.Context) (GatewayOperationList, error) {
+	var answer GatewayOperationList
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/gateway/braintree/operations",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// TryGatewayOperations Retry failed operations at the gateway
+func (c *Client) TryGatewayOperations(ctx context.Context, body GatewayRetryInput) (GatewayRetried, error) {
+	var answer GatewayRetried
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/gateway/braintree/operations/retry",
+		body: body,
+	}, &answer)
+	return answer, err
+}
+
 // RunGraphql Run a GraphQL document
 func (c *Client) RunGraphql(ctx context.Context, body GraphQLRequest) (GraphQLAnswer, error) {
 	var answer GraphQLAnswer
@@ -4180,6 +4392,27 @@ func (c *Client) ListUsers(ctx context.Context, params ListUsersParams) (UserPag
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/users",
 		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// GetWebsite Read the settings of the website
+func (c *Client) GetWebsite(ctx context.Context) (Website, error) {
+	var answer Website
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/website",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// UpdateWebsite Change the settings of the website
+func (c *Client) UpdateWebsite(ctx context.Context, body WebsiteInput) (Website, error) {
+	var answer Website
+	err := c.call(ctx, request{
+		method: "PUT", path: "/api/v1/{tenant}/website",
+		body:       body,
 		repeatable: true,
 	}, &answer)
 	return answer, err

@@ -184,13 +184,13 @@ func TestProfile(t *testing.T) {
 	require.Contains(t, ben, `<a class="break" href="/portal/t/acme/people/anna/anna">Anna Ahrens</a>`)
 	require.Contains(t, ben, "€12.34")
 	require.Contains(t, ben, "Sorry")
-	require.Contains(t, ben, "This was the first code that counted, so its owner is the referrer.")
+	require.Contains(t, ben, "It was the first valid code of the account, and the first code is final.")
 	require.Contains(t, ben, "The account was already referred by this code.")
 	require.Contains(t, ben, "No user has this code.")
 	require.Equal(t, http.StatusNotFound, b.Get(list+"/ben/anna").Status)
 	require.Equal(t, http.StatusNotFound, b.Get("/portal/t/test_acme/people/ben/ben").Status)
 	require.Equal(t, http.StatusNotFound, b.Get("/portal/t/rival/people/ben/ben").Status)
-	require.NotContains(t, ben, "/referrals/", "no pages of referrals yet")
+	require.Regexp(t, `href="/portal/t/acme/referrals/[0-9a-f]+"`, ben)
 }
 
 // Members see and do what their role permits.
@@ -270,10 +270,10 @@ func TestReward(t *testing.T) {
 	require.Contains(t, body, "12.5%")
 	require.Contains(t, body, "40 POINTS")
 	for want, fields := range map[string][]string{
-		"The amount is required; give it like 12.55":     {"currency", "EUR", "reason", "x"},
+		"The amount must be an amount such as 10.00, ":   {"currency", "EUR", "reason", "x"},
 		"The amount must be more than 0":                 {"amount", "0", "currency", "EUR", "reason", "x"},
-		"The amount is not a number":                     {"amount", "-1", "currency", "EUR", "reason", "x"},
-		"The amount has too many decimals":               {"amount", "1.005", "currency", "EUR", "reason", "x"},
+		"must be an amount such as 10.00, without sep":   {"amount", "-1", "currency", "EUR", "reason", "x"},
+		"amounts in EUR have 2 decimals":                 {"amount", "1.005", "currency", "EUR", "reason", "x"},
 		"The reason is required":                         {"amount", "1", "currency", "EUR"},
 		"The currency must be a currency code":           {"amount", "1", "currency", "EURO", "reason", "x"},
 		"The unit must be empty for an amount of money":  {"amount", "1", "currency", "EUR", "unit", "POINTS", "reason", "x"},
@@ -407,7 +407,7 @@ func TestAttribute_Replaces(t *testing.T) {
 	require.Contains(t, b.Get(list+"/carl/carl").Body, "Ben Bauer")
 	require.Contains(t, attribute("ben", "CARL10").Body, "The account was already referred by this code.")
 	require.Contains(t, attribute("ben", "DORA10").Header.Get("Location"), "user-attributed")
-	require.Contains(t, attribute("dora", "ANNA10").Body, "already referred by another code", "it has converted")
+	require.Contains(t, attribute("dora", "ANNA10").Body, "already been referred by another code", "it has converted")
 	require.Contains(t, attribute("ben", "ANNA10").Header.Get("Location"), "user-attributed")
 	for _, gone := range []string{"anna", "carl", "dora"} {
 		require.Equal(t, http.StatusSeeOther, b.Post(t, list, list+"/"+gone+"/"+gone+"/erase", "typed", gone).Status)
