@@ -62,13 +62,20 @@ func New(o Options) *Portal {
 	all := slices.Clone(o.Outside)
 	for _, s := range o.Sections {
 		all = append(all, &s.Pages)
+		if s.Style != "" {
+			style += "[data-section=" + s.Key + "] {\n" + s.Style + "\n}\n"
+		}
 		if s.Script != "" {
 			s.script = p.addScript(s.Key, s.Script)
 		}
 	}
 	for _, pages := range all {
-		style += pages.Style
-		maps.Copy(p.texts, pages.Done)
+		for name, text := range pages.Done {
+			if other := p.texts[name]; other != "" && other != text {
+				panic("portal: two texts with the name " + name)
+			}
+			p.texts[name] = text
+		}
 	}
 	p.addStyle(style)
 	own := &Pages{Files: files}

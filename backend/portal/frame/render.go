@@ -40,6 +40,8 @@ var functions = template.FuncMap{
 type view struct {
 	Title string
 	Nonce string
+	// Section is the key of the section, or empty.
+	Section string
 	// Script is the path of the section's script, or empty.
 	Script string
 	// CSRF is the token that each form sends.
@@ -90,7 +92,7 @@ func (v *Visit) view(title string, data any) view {
 	w.Live = v.Live()
 	below := ""
 	if v.section != nil {
-		below, w.Script = "/"+v.section.Key, v.section.script
+		below, w.Section, w.Script = "/"+v.section.Key, v.section.Key, v.section.script
 	}
 	for _, t := range v.Tenants {
 		current := t.Tenant == people.Home(w.Tenant)

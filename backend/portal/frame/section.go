@@ -23,8 +23,8 @@ type Pages struct {
 	Functions template.FuncMap
 	// Done has the texts that Visit.Done names.
 	Done map[string]string
-	// Style is added to the style sheet of all pages. Script is a script of the pages of a
-	// section; it may be empty.
+	// Style is the style of the pages of a section, nested in their main element. Script is a
+	// script of these pages. Both may be empty.
 	Style, Script string
 
 	templates map[string]*template.Template
