@@ -23,7 +23,8 @@ type Pages struct {
 	Functions template.FuncMap
 	// Done has the texts that Visit.Done names.
 	Done map[string]string
-	// Style is the style of the pages of a section, nested in their main element. Script is a
+	// Style is the style of the pages of a section, nested in their main element: write
+	// ".scripted & .x" where an ancestor of that element counts. Script is a
 	// script of these pages. Both may be empty.
 	Style, Script string
 
