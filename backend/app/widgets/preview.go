@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"kith/core"
 	"kith/core/link"
@@ -18,8 +19,8 @@ type Preview struct {
 	Type widget.Type
 	// Language is a language of text.Languages.
 	Language text.Tag
-	// Dark shows the dark theme, whatever the tenant's values say.
-	Dark bool
+	// Theme is "light" or "dark". If empty, the tenant's values decide.
+	Theme string
 }
 
 // Preview returns a widget as HTML for an invented user, so that a person sees what the
@@ -44,21 +45,21 @@ func (ws *Widgets) Preview(ctx context.Context, tenant core.TenantAlias, in Prev
 		{FirstName: "Cem", LastName: "Example", Started: now - core.Day},
 	}
 	info.ReferralCount = len(info.Referrals)
-	if in.Dark {
-		if info.Values, err = darkValues(info.Values); err != nil {
+	if in.Theme != "" {
+		if info.Values, err = withTheme(info.Values, in.Theme); err != nil {
 			return "", err
 		}
 	}
 	return widget.WithScript(cmp.Or(stored.Template, DefaultTemplate), wire.WidgetScript(info)), nil
 }
 
-// darkValues returns the values of a widget with the dark theme.
-func darkValues(values string) (string, error) {
+// withTheme returns the values of a widget with another theme.
+func withTheme(values, theme string) (string, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(cmp.Or(values, "{}")), &all); err != nil {
 		return "", err
 	}
-	all["theme"] = json.RawMessage(`"dark"`)
+	all["theme"] = json.RawMessage(strconv.Quote(theme))
 	text, err := json.Marshal(all)
 	return string(text), err
 }

@@ -269,9 +269,12 @@ type widgetView struct {
 
 // preview reads which widget the query asks for.
 func previewOf(v *frame.Visit, key core.ProgramKey) widgets.Preview {
-	p := widgets.Preview{Type: widget.Type{Program: key, Key: widget.Referrer}, Language: text.Languages[0], Dark: v.R.FormValue("theme") == "dark"}
+	p := widgets.Preview{Type: widget.Type{Program: key, Key: widget.Referrer}, Language: text.Languages[0]}
 	if v.R.FormValue("kind") == "friend" {
 		p.Type.Key = widget.Conversion
+	}
+	if theme := v.R.FormValue("theme"); theme == "light" || theme == "dark" {
+		p.Theme = theme
 	}
 	for _, tag := range text.Languages {
 		if string(tag) == v.R.FormValue("language") {
@@ -287,16 +290,13 @@ func widgetPage(v *frame.Visit) error {
 		return err
 	}
 	p := previewOf(v, h.Program.Key)
-	kind, theme := "user", "light"
+	kind := "user"
 	if p.Type.Key == widget.Conversion {
 		kind = "friend"
 	}
-	if p.Dark {
-		theme = "dark"
-	}
 	d := widgetView{
 		head: h, Language: languageName(string(p.Language)), Kinds: options(kind, "user", "For a user who shares", "friend", "For a friend who was referred"),
-		Themes: options(theme, "light", "Light", "dark", "Dark"), Source: h.Path + "/widget/frame?language=" + string(p.Language) + "&kind=" + kind + "&theme=" + theme,
+		Themes: options(p.Theme, "", "As the widget is set", "light", "Light", "dark", "Dark"), Source: h.Path + "/widget/frame?language=" + string(p.Language) + "&kind=" + kind + "&theme=" + p.Theme,
 	}
 	for _, tag := range text.Languages {
 		d.Languages = append(d.Languages, frame.Option{Value: string(tag), Label: languageName(string(tag)), Chosen: tag == p.Language})
