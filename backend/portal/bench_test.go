@@ -24,12 +24,35 @@ const (
 	benchDays = 365
 )
 
-// benchPages are the pages of BenchmarkPages: those that read the data of the tenant.
-var benchPages = []struct{ name, path string }{
+// onlyPages are pages of users and referrals that only the tenant of BenchmarkPages has.
+var onlyPages = []page{
+	{"referral", "/portal/t/acme/referrals/00000000000000000000012c"},
+	{"person", "/portal/t/acme/people/u77/u77"},
+}
+
+type page struct{ name, path string }
+
+// benchPages are the pages that read the data of the tenant.
+var benchPages = []page{
 	{"overview-30-days", "/portal/t/acme/overview"},
 	{"overview-90-days", "/portal/t/acme/overview?period=90d"},
 	{"overview-90-days-medium", "/portal/t/acme/overview?period=90d&medium=EMAIL&rank=joined"},
 	{"overview-12-months", "/portal/t/acme/overview?period=12mo&rank=joined"},
+	{"programs", "/portal/t/acme/programs"},
+	{"program", "/portal/t/acme/programs/classic"},
+	{"program-history", "/portal/t/acme/programs/classic/history"},
+	{"referrals", "/portal/t/acme/referrals"},
+	{"referrals-pending", "/portal/t/acme/referrals?moderation=PENDING"},
+	{"referrals-of-a-code", "/portal/t/acme/referrals?code=C77"},
+	{"referrals-of-a-person", "/portal/t/acme/referrals?person=u77@example.com"},
+	{"people", "/portal/t/acme/people"},
+	{"people-by-id", "/portal/t/acme/people?search=u777777"},
+	{"people-by-two-words", "/portal/t/acme/people?search=first7+last77"},
+	{"people-by-code", "/portal/t/acme/people?search=C777777"},
+	{"files", "/portal/t/acme/files"},
+	{"integrations", "/portal/t/acme/integrations"},
+	{"webhooks", "/portal/t/acme/integrations/webhooks"},
+	{"keys", "/portal/t/acme/integrations/keys"},
 	{"members", "/portal/t/acme/members"},
 	{"audit", "/portal/t/acme/audit"},
 }
@@ -44,7 +67,7 @@ func BenchmarkPages(b *testing.B) {
 	fillTenant(b, w)
 	browser := w.Browser()
 	require.Equal(b, http.StatusSeeOther, browser.SignIn(b, "owner@acme.example").Status)
-	for _, page := range benchPages {
+	for _, page := range slices.Concat(benchPages, onlyPages) {
 		b.Run(page.name, func(b *testing.B) {
 			require.Equal(b, http.StatusOK, browser.Get(page.path).Status)
 			var took []time.Duration

@@ -3358,7 +3358,7 @@ func (c *Client) GetAccount(ctx context.Context, account AccountId) (Account, er
 	var answer Account
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}",
-		params:     []string{"account", string(account)},
+		params:     []string{"account", fmt.Sprint(account)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3371,7 +3371,7 @@ func (c *Client) GetAccountDiscount(ctx context.Context, account AccountId, para
 	var answer AccountDiscount
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/discount",
-		params:     []string{"account", string(account)},
+		params:     []string{"account", fmt.Sprint(account)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3385,7 +3385,7 @@ func (c *Client) GetAccountReward(ctx context.Context, account AccountId, params
 	var answer AccountDiscount
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/reward",
-		params:     []string{"account", string(account)},
+		params:     []string{"account", fmt.Sprint(account)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3399,7 +3399,7 @@ func (c *Client) GetUserWithKey(ctx context.Context, account AccountId, user Use
 	var answer User
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3410,7 +3410,7 @@ func (c *Client) GetUserWithKey(ctx context.Context, account AccountId, user Use
 func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/block",
-		params: []string{"account", string(account), "user", string(user)},
+		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 	}, nil)
 }
 
@@ -3419,7 +3419,7 @@ func (c *Client) DownloadUser(ctx context.Context, account AccountId, user UserI
 	var answer PersonalData
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/export",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3432,7 +3432,7 @@ func (c *Client) GetUserPii(ctx context.Context, account AccountId, user UserId,
 	var answer User
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/pii",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3444,7 +3444,7 @@ func (c *Client) ApplyCodeByHand(ctx context.Context, account AccountId, user Us
 	var answer Referral
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/referrer",
-		params: []string{"account", string(account), "user", string(user)},
+		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		body:   body,
 	}, &answer)
 	return answer, err
@@ -3457,7 +3457,7 @@ func (c *Client) GetShareLinks(ctx context.Context, account AccountId, user User
 	var answer FlatShareLinks
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/sharelinks",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3473,7 +3473,7 @@ func (c *Client) GetShareUrlsWithKey(ctx context.Context, account AccountId, use
 	var answer ShareUrls
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/shareurls",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3484,7 +3484,7 @@ func (c *Client) GetShareUrlsWithKey(ctx context.Context, account AccountId, use
 func (c *Client) UnblockUser(ctx context.Context, account AccountId, user UserId) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/unblock",
-		params: []string{"account", string(account), "user", string(user)},
+		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 	}, nil)
 }
 
@@ -3575,7 +3575,7 @@ func (c *Client) GetCode(ctx context.Context, code ReferralCode) (Code, error) {
 	var answer Code
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/code/{code}",
-		params:     []string{"code", string(code)},
+		params:     []string{"code", fmt.Sprint(code)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3594,7 +3594,7 @@ func (c *Client) GetCoupon(ctx context.Context, code ReferralCode) (DiscountCode
 	var answer DiscountCode
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/coupon/{code}",
-		params:     []string{"code", string(code)},
+		params:     []string{"code", fmt.Sprint(code)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3625,7 +3625,7 @@ func (c *Client) RedeemReward(ctx context.Context, id string, body RedemptionInp
 	var answer CreditRedemption
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/credit/{id}/redeem",
-		params:     []string{"id", string(id)},
+		params:     []string{"id", fmt.Sprint(id)},
 		body:       body,
 		repeatable: true,
 		keyed:      true,
@@ -3648,7 +3648,7 @@ func (c *Client) GetDiscountCode(ctx context.Context, code ReferralCode) (Discou
 	var answer DiscountCode
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/discount/{code}",
-		params:     []string{"code", string(code)},
+		params:     []string{"code", fmt.Sprint(code)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3683,7 +3683,7 @@ func (c *Client) GetExport(ctx context.Context, id string) (Export, error) {
 	var answer Export
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/export/{id}",
-		params:     []string{"id", string(id)},
+		params:     []string{"id", fmt.Sprint(id)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3745,7 +3745,7 @@ func (c *Client) ListGatewayNotifications(ctx context.Context, params ListGatewa
 func (c *Client) ReplayGatewayNotification(ctx context.Context, id int64) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/gateway/braintree/notifications/{id}/replay",
-		params: []string{"id", string(id)},
+		params: []string{"id", fmt.Sprint(id)},
 	}, nil)
 }
 
@@ -3842,7 +3842,7 @@ func (c *Client) CreateKey(ctx context.Context, body KeyInput) (APIKey, error) {
 func (c *Client) RevokeKey(ctx context.Context, name KeyName) error {
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/keys/{name}",
-		params:     []string{"name", string(name)},
+		params:     []string{"name", fmt.Sprint(name)},
 		repeatable: true,
 	}, nil)
 }
@@ -3852,7 +3852,7 @@ func (c *Client) RotateKey(ctx context.Context, name KeyName, body KeyRotationIn
 	var answer APIKey
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/keys/{name}/rotate",
-		params: []string{"name", string(name)},
+		params: []string{"name", fmt.Sprint(name)},
 		body:   body,
 	}, &answer)
 	return answer, err
@@ -3864,7 +3864,7 @@ func (c *Client) DeleteAccount(ctx context.Context, account AccountId, params De
 	addQuery(query, "doNotTrack", params.DoNotTrack)
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/open/account/{account}",
-		params:     []string{"account", string(account)},
+		params:     []string{"account", fmt.Sprint(account)},
 		query:      query,
 		repeatable: true,
 	}, nil)
@@ -3878,7 +3878,7 @@ func (c *Client) DeleteUser(ctx context.Context, account AccountId, user UserId,
 	addQuery(query, "preserveEmptyAccount", params.PreserveEmptyAccount)
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, nil)
@@ -3891,7 +3891,7 @@ func (c *Client) GetUser(ctx context.Context, account AccountId, user UserId, pa
 	var answer User
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3905,7 +3905,7 @@ func (c *Client) CreateUser(ctx context.Context, account AccountId, user UserId,
 	var answer User
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
-		params: []string{"account", string(account), "user", string(user)},
+		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:  query,
 		body:   body,
 	}, &answer)
@@ -3919,7 +3919,7 @@ func (c *Client) UpsertUser(ctx context.Context, account AccountId, user UserId,
 	var answer User
 	err := c.call(ctx, request{
 		method: "PUT", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		body:       body,
 		repeatable: true,
@@ -3936,7 +3936,7 @@ func (c *Client) LogEvents(ctx context.Context, account AccountId, user UserId, 
 	var answer Events
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/open/account/{account}/user/{user}/events",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		body:       body,
 		repeatable: true,
 		keyed:      true,
@@ -3953,7 +3953,7 @@ func (c *Client) GetShareUrls(ctx context.Context, account AccountId, user UserI
 	var answer ShareUrls
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/open/account/{account}/user/{user}/shareurls",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3965,7 +3965,7 @@ func (c *Client) GetPublicCode(ctx context.Context, code ReferralCode) (Code, er
 	var answer Code
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/open/code/{code}",
-		params:     []string{"code", string(code)},
+		params:     []string{"code", fmt.Sprint(code)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -3976,7 +3976,7 @@ func (c *Client) ApplyCode(ctx context.Context, code ReferralCode, account Accou
 	var answer Code
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/open/code/{code}/account/{account}/user/{user}",
-		params: []string{"code", string(code), "account", string(account), "user", string(user)},
+		params: []string{"code", fmt.Sprint(code), "account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 	}, &answer)
 	return answer, err
 }
@@ -4059,7 +4059,7 @@ func (c *Client) CreateProgram(ctx context.Context, body ProgramInput) (Program,
 func (c *Client) DeleteProgram(ctx context.Context, program ProgramKey) error {
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/programs/{program}",
-		params:     []string{"program", string(program)},
+		params:     []string{"program", fmt.Sprint(program)},
 		repeatable: true,
 	}, nil)
 }
@@ -4069,7 +4069,7 @@ func (c *Client) GetProgram(ctx context.Context, program ProgramKey) (Program, e
 	var answer Program
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/programs/{program}",
-		params:     []string{"program", string(program)},
+		params:     []string{"program", fmt.Sprint(program)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4080,7 +4080,7 @@ func (c *Client) UpdateProgram(ctx context.Context, program ProgramKey, body Pro
 	var answer Program
 	err := c.call(ctx, request{
 		method: "PUT", path: "/api/v1/{tenant}/programs/{program}",
-		params:     []string{"program", string(program)},
+		params:     []string{"program", fmt.Sprint(program)},
 		body:       body,
 		repeatable: true,
 	}, &answer)
@@ -4092,7 +4092,7 @@ func (c *Client) GetFuelTank(ctx context.Context, program ProgramKey, side Progr
 	var answer FuelTank
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/programs/{program}/rewards/{side}/codes",
-		params:     []string{"program", string(program), "side", string(side)},
+		params:     []string{"program", fmt.Sprint(program), "side", fmt.Sprint(side)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4103,7 +4103,7 @@ func (c *Client) FillFuelTank(ctx context.Context, program ProgramKey, side Prog
 	var answer FuelTank
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/programs/{program}/rewards/{side}/codes",
-		params: []string{"program", string(program), "side", string(side)},
+		params: []string{"program", fmt.Sprint(program), "side", fmt.Sprint(side)},
 		body:   body,
 	}, &answer)
 	return answer, err
@@ -4114,7 +4114,7 @@ func (c *Client) TryProgram(ctx context.Context, program ProgramKey, body TrialI
 	var answer Trial
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/programs/{program}/try",
-		params: []string{"program", string(program)},
+		params: []string{"program", fmt.Sprint(program)},
 		body:   body,
 	}, &answer)
 	return answer, err
@@ -4125,7 +4125,7 @@ func (c *Client) ListProgramVersions(ctx context.Context, program ProgramKey) (P
 	var answer ProgramVersionPage
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/programs/{program}/versions",
-		params:     []string{"program", string(program)},
+		params:     []string{"program", fmt.Sprint(program)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4171,7 +4171,7 @@ func (c *Client) GetReferral(ctx context.Context, id string) (Referral, error) {
 	var answer Referral
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/referrals/{id}",
-		params:     []string{"id", string(id)},
+		params:     []string{"id", fmt.Sprint(id)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4185,7 +4185,7 @@ func (c *Client) ListOrders(ctx context.Context, id string, params ListOrdersPar
 	var answer OrderPage
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/referrals/{id}/orders",
-		params:     []string{"id", string(id)},
+		params:     []string{"id", fmt.Sprint(id)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -4197,7 +4197,7 @@ func (c *Client) GetReferralTimeline(ctx context.Context, id string) (Timeline, 
 	var answer Timeline
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/referrals/{id}/timeline",
-		params:     []string{"id", string(id)},
+		params:     []string{"id", fmt.Sprint(id)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4240,7 +4240,7 @@ func (c *Client) GetReward(ctx context.Context, id string) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/reward/{id}",
-		params:     []string{"id", string(id)},
+		params:     []string{"id", fmt.Sprint(id)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4251,7 +4251,7 @@ func (c *Client) CancelReward(ctx context.Context, id string) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/reward/{id}/cancel",
-		params: []string{"id", string(id)},
+		params: []string{"id", fmt.Sprint(id)},
 	}, &answer)
 	return answer, err
 }
@@ -4261,7 +4261,7 @@ func (c *Client) CreateReward(ctx context.Context, account AccountId, user UserI
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/rewards/account/{account}/user/{user}",
-		params: []string{"account", string(account), "user", string(user)},
+		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		body:   body,
 	}, &answer)
 	return answer, err
@@ -4304,7 +4304,7 @@ func (c *Client) ListSampleEvents(ctx context.Context, params ListSampleEventsPa
 func (c *Client) DeleteSubscription(ctx context.Context, endpointUrl string) error {
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/subscription/{endpointUrl}",
-		params:     []string{"endpointUrl", string(endpointUrl)},
+		params:     []string{"endpointUrl", fmt.Sprint(endpointUrl)},
 		repeatable: true,
 	}, nil)
 }
@@ -4318,7 +4318,7 @@ func (c *Client) ListDeliveries(ctx context.Context, endpointUrl string, params 
 	var answer DeliveryPage
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/subscription/{endpointUrl}/deliveries",
-		params:     []string{"endpointUrl", string(endpointUrl)},
+		params:     []string{"endpointUrl", fmt.Sprint(endpointUrl)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -4330,7 +4330,7 @@ func (c *Client) ReplayDeliveries(ctx context.Context, endpointUrl string, body 
 	var answer Replayed
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription/{endpointUrl}/replay",
-		params: []string{"endpointUrl", string(endpointUrl)},
+		params: []string{"endpointUrl", fmt.Sprint(endpointUrl)},
 		body:   body,
 	}, &answer)
 	return answer, err
@@ -4341,7 +4341,7 @@ func (c *Client) RotateSubscriptionSecret(ctx context.Context, endpointUrl strin
 	var answer WebhookSubscription
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription/{endpointUrl}/secret",
-		params: []string{"endpointUrl", string(endpointUrl)},
+		params: []string{"endpointUrl", fmt.Sprint(endpointUrl)},
 	}, &answer)
 	return answer, err
 }
@@ -4350,7 +4350,7 @@ func (c *Client) RotateSubscriptionSecret(ctx context.Context, endpointUrl strin
 func (c *Client) TestSubscription(ctx context.Context, endpointUrl string) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription/{endpointUrl}/test",
-		params: []string{"endpointUrl", string(endpointUrl)},
+		params: []string{"endpointUrl", fmt.Sprint(endpointUrl)},
 	}, nil)
 }
 
@@ -4427,7 +4427,7 @@ func (c *Client) RenderWidget(ctx context.Context, account AccountId, user UserI
 	var answer RenderedWidget
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/widget/account/{account}/user/{user}/render",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -4443,7 +4443,7 @@ func (c *Client) UpsertWidget(ctx context.Context, account AccountId, user UserI
 	var answer RenderedWidget
 	err := c.call(ctx, request{
 		method: "PUT", path: "/api/v1/{tenant}/widget/account/{account}/user/{user}/upsert",
-		params:     []string{"account", string(account), "user", string(user)},
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		query:      query,
 		body:       body,
 		repeatable: true,
@@ -4485,7 +4485,7 @@ func (c *Client) ListWidgets(ctx context.Context, params ListWidgetsParams) (Sto
 func (c *Client) DeleteWidget(ctx context.Context, widgetType WidgetType) error {
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/widgets/{widgetType}",
-		params:     []string{"widgetType", string(widgetType)},
+		params:     []string{"widgetType", fmt.Sprint(widgetType)},
 		repeatable: true,
 	}, nil)
 }
@@ -4495,7 +4495,7 @@ func (c *Client) GetWidget(ctx context.Context, widgetType WidgetType) (StoredWi
 	var answer StoredWidget
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/widgets/{widgetType}",
-		params:     []string{"widgetType", string(widgetType)},
+		params:     []string{"widgetType", fmt.Sprint(widgetType)},
 		repeatable: true,
 	}, &answer)
 	return answer, err
@@ -4506,7 +4506,7 @@ func (c *Client) UpdateWidget(ctx context.Context, widgetType WidgetType, body S
 	var answer StoredWidget
 	err := c.call(ctx, request{
 		method: "PUT", path: "/api/v1/{tenant}/widgets/{widgetType}",
-		params:     []string{"widgetType", string(widgetType)},
+		params:     []string{"widgetType", fmt.Sprint(widgetType)},
 		body:       body,
 		repeatable: true,
 	}, &answer)

@@ -68,6 +68,7 @@ var sections = []section{
 		intro: "At the server, without a network, in a tenant with 1,000,000 users, 100,000 referrals of a year, and 730,000 rows of visits; the median of a page.",
 		rows: []row{
 			{of: `Pages/(.+)`, work: "page $1", unit: "p50-ms", limit: 100},
+			{of: `Find/(.+)`, work: "search of people: $1", unit: perCall},
 		},
 	},
 	{

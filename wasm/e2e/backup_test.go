@@ -163,7 +163,7 @@ func TestKillRestore_NothingLooksRestored(t *testing.T) {
 // workers change continuously are left out.
 func rowsBut(t testing.TB, db *sql.DB, tenant string) (all []string) {
 	t.Helper()
-	for _, table := range texts(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'libsql_%' AND name NOT IN ('heartbeat', 'intake_cursor', 'visit', 'visit_batch') AND name NOT GLOB 'user_index*'`) {
+	for _, table := range texts(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'libsql_%' AND name NOT IN ('heartbeat', 'intake_cursor', 'visit', 'visit_batch', 'visit_day') AND name NOT GLOB 'user_index*'`) {
 		columns := texts(t, db, `SELECT 'quote("' || name || '")' FROM pragma_table_info(?)`, table)
 		row := strings.Join(columns, ` || ',' || `)
 		for _, row := range texts(t, db, `SELECT `+row+` FROM "`+table+`" WHERE instr(`+row+`, ?) = 0`, "'"+tenant+"'") {

@@ -33,26 +33,18 @@ func attention(v *frame.Visit) (all []notice, err error) {
 	for _, t := range found.Tanks {
 		all = append(all, tankNotice(v, t))
 	}
-	referrals := frame.PathOf(v, "referrals")
-	if referrals != "" {
-		referrals += "?moderation=pending"
-	}
-	integrations := frame.PathOf(v, "integrations")
 	add(found.FailedGateway, "gateway operation failed", "gateway operations failed",
-		"The payment gateway refused a discount, a refund or a code, and Kith does not try it again by itself.", integrations)
+		"The payment gateway refused a discount, a refund or a code, and Kith does not try it again by itself.", below(v, "integrations", "/gateway"))
 	add(found.FailedWebhooks, "webhook was not delivered", "webhooks were not delivered",
-		"Your server did not accept them at any attempt. Repair the endpoint, then replay them.", integrations)
+		"Your server did not accept them at any attempt. Repair the endpoint, then replay them.", below(v, "integrations", "/webhooks"))
 	add(found.Pending, "referral waits for a moderator", "referrals wait for a moderator",
-		"Their rewards are held until a moderator approves or denies them.", referrals)
+		"Their rewards are held until a moderator approves or denies them.", below(v, "referrals", "?moderation=PENDING"))
 	return all, nil
 }
 
 // tankNotice is the notice of a fuel tank that is low.
 func tankNotice(v *frame.Visit, t analytics.TankLevel) notice {
-	n := notice{Path: frame.PathOf(v, "programs")}
-	if n.Path != "" {
-		n.Path += "/" + string(t.Program)
-	}
+	n := notice{Path: below(v, "programs", "/"+string(t.Program)+"/codes")}
 	of := " of " + nameOf(t.ProgramName, string(t.Program)) + " for the " + t.Side
 	switch {
 	case t.Due > 0:
@@ -71,6 +63,14 @@ func tankNotice(v *frame.Visit, t analytics.TankLevel) notice {
 		n.Explanation = "Add codes before it is empty; then rewards wait."
 	}
 	return n
+}
+
+// below returns a page of a section, or "" if the role may not open it.
+func below(v *frame.Visit, section, page string) string {
+	if path := frame.PathOf(v, section); path != "" {
+		return path + page
+	}
+	return ""
 }
 
 // counted returns a number of an Attention, which stops counting.

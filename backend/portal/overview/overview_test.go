@@ -196,6 +196,15 @@ func TestOverview_Attention(t *testing.T) {
 		require.Contains(t, text, "Top referrers", role)
 		require.Equal(t, more, strings.Contains(text, "99+ gateway operations failed"), role)
 	}
+	// Each notice leads to a page that exists.
+	found := 0
+	for _, m := range regexp.MustCompile(`(?s)class="card attention".*?</section>`).FindAllString(b.Get(path).Body, -1) {
+		for _, link := range regexp.MustCompile(`href="([^"]+)"`).FindAllStringSubmatch(m, -1) {
+			require.Equal(t, http.StatusOK, b.Get(html.UnescapeString(link[1])).Status, link[1])
+			found++
+		}
+	}
+	require.Equal(t, 3, found)
 	require.NotContains(t, w.SignedIn(t, "owner@acme.example").Get("/portal/t/test_acme/overview").Body, "Needs attention", "the tenants are apart")
 }
 

@@ -68,9 +68,9 @@ export async function helping(world) {
     await page.reload();
     assert.match(await page.locator('#events').innerText(), /purchase/);
   });
-  await page.locator('#links').getByText('Links for each medium').click();
-  await page.getByLabel('Share link for WhatsApp').waitFor();
-  assert.match(await page.getByLabel('Share link for WhatsApp').inputValue(), /\/s\/demo\/\w+\?rsShareMedium=WHATSAPP$/);
+  await page.locator('#links').getByText('Links for each medium').first().click();
+  await page.getByLabel('Share link for WhatsApp').first().waitFor();
+  assert.match(await page.getByLabel('Share link for WhatsApp').first().inputValue(), /\/s\/demo\/\w+\?rsShareMedium=WHATSAPP$/);
 }
 
 /** A user is blocked, exported and erased. */
