@@ -45,7 +45,7 @@ func TestBrowser_Portal(t *testing.T) {
 func browsePortal(t *testing.T, file string, scenarios ...string) {
 	t.Helper()
 	s := newSite(t)
-	node := s.dev(t)
+	node := s.dev(t, "KITH_LAB_ADDR="+freeAddr(t))
 	var printed []string
 	await(t, func() error {
 		if printed = openLine.FindStringSubmatch(node.output.String()); printed == nil {

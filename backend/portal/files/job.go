@@ -130,7 +130,7 @@ func historyPage(v *frame.Visit) error {
 
 // options returns the options of a choice, as pairs of value and label.
 func options(chosen string, pairs ...string) (all []frame.Option) {
-	for i := 0; i < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs); i += 2 {
 		all = append(all, frame.Option{Value: pairs[i], Label: pairs[i+1], Chosen: pairs[i] == chosen})
 	}
 	return all

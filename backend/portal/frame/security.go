@@ -91,7 +91,7 @@ func (v *Visit) SetSession(token string) {
 // SetCookie sets a cookie that only the server reads, for some seconds. An answer sets one
 // cookie at most, because Spin sends only one.
 func (v *Visit) SetCookie(name, value string, seconds int) {
-	http.SetCookie(v.W, &http.Cookie{
+	http.SetCookie(v.W, &http.Cookie{ // #nosec G124 -- over http, on a developer's machine, a browser refuses Secure
 		Name: v.cookieName(name), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.encrypted(), MaxAge: seconds,
 	})
 }

@@ -236,7 +236,7 @@ func withPeriod(v *frame.Visit, p analytics.Preset) string {
 func pathWith(v *frame.Visit, pairs ...string) string {
 	query := v.R.URL.Query()
 	query.Del("done")
-	for i := 0; i < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs); i += 2 {
 		query.Set(pairs[i], pairs[i+1])
 	}
 	for name, values := range query {
