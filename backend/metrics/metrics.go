@@ -72,20 +72,25 @@ func (o *Observer) Handler() http.Handler {
 func (o *Observer) Requests(part string, route func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		id := r.Header.Get(core.RequestIDHeader)
-		if !core.ValidRequestID(id) {
-			id = o.newID()
-			r.Header.Set(core.RequestIDHeader, id)
+		id := r.Header[requestIDHeader]
+		if len(id) == 0 || !core.ValidRequestID(id[0]) {
+			id = []string{o.newID()}
+			r.Header[requestIDHeader] = id
 		}
-		answer := &recorder{ResponseWriter: w, id: id, status: http.StatusOK}
+		answer := &recorder{ResponseWriter: w, id: id[:1:1], status: http.StatusOK}
 		next.ServeHTTP(answer, r)
 		took, to := time.Since(began), route(r)
 		o.seconds.WithLabelValues(part, to).Observe(took.Seconds())
 		o.requests.WithLabelValues(part, to, method(r.Method), strconv.Itoa(answer.status)).Inc()
-		o.log.DebugContext(r.Context(), "request", "part", part, "id", id,
-			"method", r.Method, "route", to, "status", answer.status, "took", took)
+		if o.log.Enabled(r.Context(), slog.LevelDebug) {
+			o.log.DebugContext(r.Context(), "request", "part", part, "id", id[0],
+				"method", r.Method, "route", to, "status", answer.status, "took", took)
+		}
 	})
 }
+
+// requestIDHeader is the name of core.RequestIDHeader as http.Header has it.
+var requestIDHeader = http.CanonicalHeaderKey(core.RequestIDHeader)
 
 // method bounds the values of the label: a client may send any word as method.
 func method(m string) string {
@@ -99,7 +104,7 @@ func method(m string) string {
 // recorder records the status of an answer, and adds the request id to it.
 type recorder struct {
 	http.ResponseWriter
-	id     string
+	id     []string // one
 	status int
 	wrote  bool
 }
@@ -107,7 +112,7 @@ type recorder struct {
 func (r *recorder) WriteHeader(status int) {
 	if !r.wrote && status >= 200 {
 		r.status, r.wrote = status, true
-		r.Header().Set(core.RequestIDHeader, r.id)
+		r.Header()[requestIDHeader] = r.id
 	}
 	r.ResponseWriter.WriteHeader(status)
 }
