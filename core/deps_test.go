@@ -44,7 +44,7 @@ type importRule struct {
 var (
 	pure = []string{
 		"bytes", "cmp", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "net/netip", "net/url",
-		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/md5", "crypto/sha256", "crypto/subtle",
+		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/md5", "crypto/sha256", "crypto/subtle", "hash",
 		"encoding/base64", "encoding/csv", "encoding/hex",
 	}
 	// notInGuest lists packages that link fmt, reflect or goroutines into the
@@ -59,13 +59,21 @@ var (
 		"go.yaml.in/yaml/...", "golang.org/x/sys/...", "google.golang.org/protobuf/...",
 	}
 
+	// openTelemetry is the SDK that makes spans, and its dependencies.
+	openTelemetry = []string{
+		"go.opentelemetry.io/otel/...", "go.opentelemetry.io/auto/sdk/...", "github.com/go-logr/...",
+		"github.com/cespare/xxhash/v2", "github.com/google/uuid", "golang.org/x/sys/...",
+	}
+
 	// sqlite is SQLite without C, and its dependencies.
 	sqlite = []string{
 		"modernc.org/...", "golang.org/x/sys/...", "github.com/dustin/go-humanize", "github.com/google/uuid",
 		"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 	}
-	// libsql is the driver for servers and files, and its dependencies.
+	// libsql is the driver for servers and files, and its dependencies. watchdog watches
+	// servers, and imports nothing.
 	libsql = slices.Concat(sqlite, []string{
+		"kith/wasm/watchdog",
 		"github.com/tursodatabase/libsql-client-go/...",
 		"github.com/antlr4-go/antlr/v4", "github.com/coder/websocket/...", "golang.org/x/exp/...",
 	})
@@ -79,11 +87,11 @@ var (
 	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
 
 	// stores are the packages with the SQL of the backend, by subject.
-	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/orderdb", "kith/backend/store/peopledb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
+	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/leasedb", "kith/backend/store/orderdb", "kith/backend/store/peopledb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
 		"kith/backend/store/rewarddb", "kith/backend/store/secretdb", "kith/backend/store/tabledb", "kith/backend/store/tenantdb", "kith/backend/store/unit", "kith/backend/store/userdb", "kith/backend/store/webhookdb"}
 
 	// buckets is the S3 client, and its dependencies.
-	buckets = []string{"github.com/minio/...", "github.com/cespare/xxhash/v2", "github.com/dustin/go-humanize", "github.com/go-ini/ini",
+	buckets = []string{"github.com/minio/...", "github.com/cespare/xxhash/v2", "github.com/dustin/go-humanize", "gopkg.in/ini.v1",
 		"github.com/google/uuid", "github.com/klauspost/compress/...", "github.com/klauspost/cpuid/v2", "github.com/klauspost/crc32",
 		"github.com/philhofer/fwd", "github.com/rs/xid", "github.com/tinylib/msgp/...", "github.com/zeebo/xxh3", "go.yaml.in/yaml/...",
 		"golang.org/x/crypto/...", "golang.org/x/net/...", "golang.org/x/sys/...", "golang.org/x/text/..."}
@@ -147,14 +155,16 @@ var importRules = []importRule{
 	{pkg: "kith/backend/store", not: slices.Concat([]string{"net/http"}, driver), kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: slices.Concat(backendTest, stores, []string{"kith/backend/store/sqltest"}),
 		why:   "it runs transactions; the packages below it have the SQL"},
-	{pkg: "kith/backend/store/billingdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+	{pkg: "kith/backend/store/billingdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/leasedb"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of the payment gateway"},
 	{pkg: "kith/backend/store/eventdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/orderdb", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of events"},
 	{pkg: "kith/backend/store/orderdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of orders"},
-	{pkg: "kith/backend/store/jobdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/rewarddb"}, modules: storeModules,
+	{pkg: "kith/backend/store/jobdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/leasedb", "kith/backend/store/rewarddb"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of jobs and files"},
+	{pkg: "kith/backend/store/leasedb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+		tests: sqlTest, why: "it has the SQL of leases"},
 	{pkg: "kith/backend/store/peopledb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of the portal's people"},
 	{pkg: "kith/backend/store/programdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
@@ -171,7 +181,7 @@ var importRules = []importRule{
 		tests: sqlTest, why: "it has the SQL of tenants"},
 	{pkg: "kith/backend/store/userdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of accounts, users and codes"},
-	{pkg: "kith/backend/store/webhookdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+	{pkg: "kith/backend/store/webhookdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/leasedb"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of webhooks"},
 	{pkg: "kith/backend/store/unit", not: driver, kith: append([]string{"kith/core/...", "kith/backend/libsql"}, stores...), modules: storeModules,
 		tests: sqlTest, why: "it loads and saves the state that core decides on"},
@@ -205,15 +215,23 @@ var importRules = []importRule{
 	{pkg: "kith/backend/app/base", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base"}), modules: storeModules,
 		why: "all use cases share it, so it knows none of them"},
+	{pkg: "kith/backend/app/ready", not: slices.Concat([]string{"net/http", "database/sql"}, driver), kith: []string{"kith/backend/app/ready"},
+		why: "it runs the checks of others and has none"},
+	{pkg: "kith/backend/app/health", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
+		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/ready", "kith/backend/app/health"}), modules: storeModules,
+		why: "probes call it while everything else fails, so it depends on no use case"},
 	{pkg: "kith/backend/app/rewards", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards"}), modules: storeModules,
 		why: "the use cases that give or redeem rewards call it, so it imports none of them"},
 	{pkg: "kith/backend/app/members", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/guess", "kith/backend/app/members"}), modules: slices.Concat(storeModules, []string{"golang.org/x/crypto/...", "golang.org/x/text/..."}),
 		tests: backendTest,
-		why:   "it knows who may sign in, and no use case that members call"},
+		why:   "it checks the credentials of members; the use cases that members call are in other packages"},
 	{pkg: "kith/backend/app/jobs", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/users", "kith/backend/app/jobs"}), modules: backendModules,
+		why: "it reads and writes files of many rows; core decides what a row does, or the use case that processes many rows together"},
+	{pkg: "kith/backend/app/leases", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
+		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/leases"}), modules: storeModules,
 		why: "it reads and writes files of many rows; core decides what a row does, or the use case that processes many rows together"},
 	{pkg: "kith/backend/app/programs", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/programs"}), modules: storeModules,
@@ -260,6 +278,10 @@ var importRules = []importRule{
 		why: "it decides what to send; sender sends it"},
 	{pkg: "kith/backend/identity", kith: []string{"kith/core", "kith/backend/identity"}, modules: openID,
 		why: "it calls identity providers, and knows no person"},
+	{pkg: "kith/backend/doctor", kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/upstream", "kith/backend/doctor"}), modules: storeModules,
+		why: "it examines what use cases depend on, and none of them"},
+	{pkg: "kith/backend/upstream", kith: []string{"kith/core", "kith/core/auth", "kith/backend/upstream"},
+		why: "an edge asks its backend by HTTP, without the code of the backend"},
 	{pkg: "kith/backend/guess", kith: []string{"kith/backend/guess"},
 		why: "it counts by address, and knows no rule"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
@@ -319,7 +341,7 @@ var importRules = []importRule{
 		modules: backendModules, tests: backendTest,
 		why: "it processes stored work; it is not called over HTTP"},
 	{pkg: "kith/backend/backup", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/tabledb", "kith/backend/store/userdb", "kith/backend/store/jobdb", "kith/backend/store/rewarddb", "kith/backend/libsql", "kith/backend/file", "kith/backend/backup"}, modules: storeModules,
+		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/file", "kith/backend/atomicfile", "kith/backend/app/base", "kith/backend/backup"}), modules: storeModules,
 		tests: slices.Concat(backendTest, stores, []string{"kith/backend/app/..."}),
 		why:   "it copies data without interpreting it"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
@@ -354,6 +376,14 @@ var importRules = []importRule{
 		why: "it knows the API and nothing of the server behind it"},
 	{pkg: "kith/backend/metrics", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/metrics", "kith/core"},
 		modules: prometheus, why: "it counts requests and knows no rule"},
+	{pkg: "kith/backend/trace", kith: []string{"kith/backend/trace", "kith/core"},
+		modules: openTelemetry, tests: []string{"kith/backend/trace/tracetest"},
+		why: "it wraps handlers, transports and databases, so that these link no OpenTelemetry"},
+	{pkg: "kith/backend/trace/tracetest", kith: []string{"kith/backend/trace/tracetest"}, modules: []string{"go.opentelemetry.io/proto/slim/otlp/...", "google.golang.org/protobuf/..."},
+		why: "it is a collector for the tests of the tracer and of the built programs"},
+	{pkg: "kith/backend/atomicfile", kith: []string{"kith/backend/atomicfile"}, modules: []string{"golang.org/x/sys/unix"}, why: "it is about files"},
+	{pkg: "kith/backend/drain", kith: []string{"kith/backend/drain"}, modules: []string{"golang.org/x/sys/..."}, why: "it is about sockets"},
+	{pkg: "kith/backend/manual", kith: []string{"kith/backend/manual"}, modules: []string{"github.com/alecthomas/kong"}, why: "it describes any command line"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
 	{pkg: "kith/clients/go", kith: []string{"kith/clients/go"}, why: "it is a module of its own, for shops"},
@@ -362,20 +392,29 @@ var importRules = []importRule{
 
 	{pkg: "kith/wasm/bodies", kith: []string{"kith/wasm/bodies"},
 		why: "it reads bodies without interpreting them"},
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/host"},
+	{pkg: "kith/wasm/watchdog", kith: []string{"kith/wasm/watchdog"}, tests: []string{"kith/backend/testenv/manualclock"},
+		why: "it watches any server"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/watchdog", "kith/wasm/host"},
 		modules: slices.Concat(sqlite, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/libsql", "kith/backend/testenv/manualclock"},
 		why:     "it hosts any component, so it imports no rules and no backend; its caller passes it the databases"},
 	{pkg: "kith/wasm/native", kith: []string{"kith/edge/abi", "kith/wasm/native"},
 		why: "it converts the values of any statement"},
-	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
+	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, tests: []string{"kith/backend/testenv", "kith/backend/store/sqldtest"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/bench", kith: []string{"kith/wasm/bench"}, why: "it parses the output of benchmarks"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it runs transcripts against any server"},
+	{pkg: "kith/wasm/e2e/lan", kith: []string{"kith/wasm/e2e/lan"}, modules: []string{"golang.org/x/sys/unix"}, why: "it forwards the packets of any processes"},
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and responses"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
-		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/e2e/lan", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+			// The manifests of deploy/.
+			"github.com/goccy/go-yaml", "github.com/BurntSushi/toml",
 			// The baseline for the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/wasm/native",
+			// To send load from one thread with epoll.
+			"golang.org/x/sys/unix",
+			// To receive the spans of the programs.
+			"kith/backend/trace/tracetest",
 			// To walk the table of roles.
 			"kith/core/auth",
 			// To count the requests of programs to a database server.

@@ -11,10 +11,11 @@ import (
 )
 
 func init() {
-	edge := serve.Edge{
+	edge := &serve.Edge{
 		Variable: variable,
 		Now:      func() core.Time { return core.Time(time.Now().UnixMilli()) },
 	}
+	abi.Prepare(edge.Prepare)
 	abi.Handle(edge.Serve)
 }
 

@@ -20,6 +20,7 @@ func (a *API) analyticsRoutes() routes {
 		tenantPath + "/analytics":              {"GET": a.keyed(a.analytics)},
 		tenantPath + "/analytics/series":       {"GET": a.keyed(a.series)},
 		tenantPath + "/analytics/referrers":    {"GET": a.keyed(a.topReferrers)},
+		tenantPath + "/analytics/attention":    {"GET": a.keyed(a.attention)},
 	}
 }
 
@@ -172,6 +173,11 @@ func (a *API) topReferrers(c *call) ([]byte, error) {
 		return nil, err
 	}
 	return encodeBoth(wire.TopReferrers)(a.Engine.Analytics.TopReferrers(c.Context(), c.tenant, in, f))
+}
+
+// attention handles GET /analytics/attention.
+func (a *API) attention(c *call) ([]byte, error) {
+	return encode(wire.Attention)(a.Engine.Analytics.Attention(c.Context(), c.tenant, statistics.Parts{Moderation: true, Integrations: true}))
 }
 
 // period reads the query parameters from and until.

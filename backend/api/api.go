@@ -6,6 +6,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -36,12 +37,17 @@ type API struct {
 	GraphiQL *GraphiQL
 	// Portal has the pages in which people run their programs; nil: no such pages.
 	Portal Portal
+	// PortalURL is the origin at which people open the portal; see link.Sent.
+	PortalURL string
 	// Script is the browser script.
 	Script link.Script
 	// Guesses limits attempts to guess codes, keys and ids; nil: no limit.
 	Guesses *guess.Limiter
 	// Proxies are the networks of the proxies whose X-Forwarded headers are trusted.
 	Proxies auth.Networks
+	// ClockTolerance is how far the clocks of an edge and this backend may be apart; 0: the
+	// default.
+	ClockTolerance core.Time
 	// Bodies limits the memory for the bodies of requests; nil: the default limits.
 	Bodies *bodies.Budget
 	// Observe wraps the handler of each route, for metrics; nil: no wrapper.
@@ -163,7 +169,7 @@ func (a *API) routes() routes {
 		a.linkRoutes(), a.accountRoutes(), a.userRoutes(), a.shareLinkRoutes(), a.codeRoutes(), a.eventRoutes(), a.pipelineRoutes(),
 		a.referralRoutes(), a.programRoutes(), a.rewardRoutes(), a.discountRoutes(), a.attributionRoutes(), a.openapiRoutes(),
 		a.subscriptionRoutes(), a.graphQLRoutes(), a.graphiQLRoutes(),
-		a.exportRoutes(), a.gatewayRoutes(), a.keyRoutes(), a.websiteRoutes(),
+		a.exportRoutes(), a.gatewayRoutes(), a.keyRoutes(), a.websiteRoutes(), a.peopleRoutes(),
 	} {
 		maps.Copy(all, subject)
 	}
@@ -199,7 +205,7 @@ func (a *API) adapt(h handler) http.Handler {
 		}
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			a.Log.Error("request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+			a.Log.Error("request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
 		}
 		if after := wire.RetryAfter(status); after != "" {
 			w.Header().Set("Retry-After", after)
@@ -216,6 +222,15 @@ func (a *API) adapt(h handler) http.Handler {
 		}
 		writeJSON(w, status, body)
 	})
+}
+
+// withCause returns an error for the log, with the cause that callers do not get.
+func withCause(err error) error {
+	var known *core.Error
+	if errors.As(err, &known) && known.Err != nil {
+		return fmt.Errorf("%w: %w", err, known.Err)
+	}
+	return err
 }
 
 // errorPage returns the page that a browser gets in place of the JSON of an error, on
@@ -293,10 +308,11 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 	return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
 }
 
-// health handles GET /healthz: 200 if the database answers, else 503.
+// health handles GET /healthz: 200 if this backend can serve, which includes that the
+// database accepts writes, else 503.
 func (a *API) health(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Engine.DB.Ping(r.Context()); err != nil {
-		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not answer", Err: err}
+	if err := a.Engine.Health.Ready(r.Context()); err != nil {
+		return err
 	}
 	writeJSON(w, http.StatusOK, []byte(`{"status":"ok"}`))
 	return nil

@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/people"
 )
 
 // call is a request whose caller was authenticated.
@@ -23,6 +24,9 @@ type call struct {
 	// status is the status of the answer; 0: 200, or 204 without a body.
 	status int
 }
+
+// member returns a caller with an API key as the use cases of members take it.
+func (c *call) member() people.Caller { return c.caller.Member(seenIP(c.Request)) }
 
 // action reads the arguments of a call, runs the use case and returns the body of the
 // answer; nil: no body.

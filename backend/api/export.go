@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/app/jobs"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -67,8 +69,15 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Engine.Jobs.ByIDFor(r.Context(), caller, r.PathValue("id")); err != nil {
+	j, err := a.Engine.Jobs.ByIDFor(r.Context(), caller, r.PathValue("id"))
+	if err != nil {
 		return err
+	}
+	if which == job.RejectedFile {
+		name := jobs.RejectedName(j)
+		return a.sendWritten(w, r, name, wire.FileType(name), func(to io.Writer) error {
+			return a.Engine.Jobs.WriteRejected(r.Context(), caller.Tenant.Alias, j.ID, to)
+		})
 	}
 	file, err := a.Engine.Jobs.Download(r.Context(), caller.Tenant.Alias, r.PathValue("id"), which)
 	if err != nil {
@@ -132,4 +141,57 @@ func send(w http.ResponseWriter, r *http.Request, file io.Reader) error {
 			return err
 		}
 	}
+}
+
+// sendWritten answers with a file that write writes. If write fails before the first part
+// was sent, it returns the error. After a later error it closes the connection, so that the
+// client does not take the file for complete.
+func (a *API) sendWritten(w http.ResponseWriter, r *http.Request, name, kind string, write func(io.Writer) error) error {
+	to := &writtenFile{w: w, r: r, name: name, kind: kind}
+	out := bufio.NewWriterSize(to, 64<<10)
+	err := write(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	switch {
+	case err == nil:
+		to.begin() // also an empty file
+		return nil
+	case !to.begun:
+		return err
+	case r.Context().Err() == nil:
+		a.Log.Error("download failed", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// writtenFile sends a file while it is written. Its headers are sent with the first part.
+type writtenFile struct {
+	w          http.ResponseWriter
+	r          *http.Request
+	name, kind string
+	begun      bool
+}
+
+func (f *writtenFile) begin() {
+	if f.begun {
+		return
+	}
+	f.begun = true
+	h := f.w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Content-Disposition", `attachment; filename="`+f.name+`"`)
+	h.Set("Cache-Control", wire.CacheControl)
+	f.w.WriteHeader(http.StatusOK)
+}
+
+// Write sends a part. It fails if the client accepts nothing for stallTimeout.
+func (f *writtenFile) Write(b []byte) (int, error) {
+	f.begin()
+	if f.r.Method == http.MethodHead {
+		return len(b), nil
+	}
+	// The error is ignored: a writer without deadlines has no timeout.
+	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(stallTimeout))
+	return f.w.Write(b)
 }

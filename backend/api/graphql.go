@@ -104,6 +104,9 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", challenge(r))
 	}
+	if after := wire.RetryAfter(status); after != "" {
+		w.Header().Set("Retry-After", after)
+	}
 	writeAs(w, kind, status, answer)
 	return nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -13,12 +14,12 @@ import (
 )
 
 // behindEdge verifies the signature of a hop, which is a request that an edge
-// forwarded, and wraps the answer to it in an envelope. A wrong signature is refused: the
-// master keys or the clocks of edge and backend differ. A request that is not a hop is
+// forwarded, and wraps the answer to it in an envelope. A wrong signature is refused with
+// 503: the master keys or the clocks of edge and backend differ. A request that is not a hop is
 // served as it is; its X-Forwarded headers are read only if it comes from a trusted
 // proxy.
 func (a *API) behindEdge(next http.Handler) http.Handler {
-	edge, bad := a.Engine.Keys.Hop(), a.observe("none", a.adapt(badHop))
+	edge, tolerance := a.Engine.Keys.Hop(), cmp.Or(a.ClockTolerance, auth.ClockTolerance)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signature := r.Header.Get(auth.HopHeader)
 		if signature == "" {
@@ -32,8 +33,10 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			Proto: r.Header.Get(auth.ForwardedProtoHeader),
 			Host:  r.Header.Get(auth.ForwardedHostHeader),
 		}
-		if !hop.Verify(edge, signature, a.Engine.Now()) {
-			bad.ServeHTTP(sealed, r)
+		w.Header().Set(auth.TimeHeader, strconv.FormatInt(int64(a.Engine.Now()), 10))
+		if refusal := hop.Verify(edge, signature, a.Engine.Now(), tolerance); refusal != "" {
+			w.Header().Set(auth.RefusalHeader, string(refusal))
+			a.observe("none", a.adapt(badHop(refusal))).ServeHTTP(sealed, r)
 			return
 		}
 		next.ServeHTTP(sealed, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))
@@ -41,10 +44,15 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 	})
 }
 
-func badHop(http.ResponseWriter, *http.Request) error {
-	return &core.Error{
-		Code: core.CodeUnauthenticated, Field: auth.HopHeader,
-		Message: "the edge's signature is not valid: edge and backend must share their master key, and their clocks must be within 5 minutes",
+// badHop returns the handler of a hop that is refused. The answer is not 401: the caller's
+// credentials may be right.
+func badHop(why auth.Refusal) handler {
+	message := "the edge's signature is not valid; give edge and backend the same master key, and let nothing in between change the request"
+	if why == auth.RefusedClock {
+		message = "the clocks of edge and backend differ by more than is tolerated; synchronize both with a time server"
+	}
+	return func(http.ResponseWriter, *http.Request) error {
+		return &core.Error{Code: core.CodeUnavailable, Field: auth.HopHeader, Message: message}
 	}
 }
 
@@ -65,6 +73,13 @@ func (a *API) behindProxy(r *http.Request) *http.Request {
 		seen.For = client.String()
 	}
 	return r.WithContext(context.WithValue(r.Context(), proxyKey{}, seen))
+}
+
+// FromEdge reports whether an edge forwarded a request, with a signature that was verified.
+// Only handlers that API.Observe wraps may ask.
+func FromEdge(r *http.Request) bool {
+	_, ok := r.Context().Value(hopKey{}).(auth.Hop)
+	return ok
 }
 
 // seenBy returns the visitor's address, scheme and host as the edge or a trusted proxy

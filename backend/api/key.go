@@ -8,6 +8,9 @@ func (a *API) keyRoutes() routes {
 		tenantPath + "/keys": {"GET": a.keyed(a.keys), "POST": a.keyed(created(a.createKey))},
 		one:                  {"DELETE": a.keyed(a.revokeKey)},
 		one + "/rotate":      {"POST": a.keyed(a.rotateKey)},
+
+		tenantPath + "/sftp/keys":               {"GET": a.keyed(a.sftpKeys), "POST": a.keyed(created(a.addSFTPKey))},
+		tenantPath + "/sftp/keys/{fingerprint}": {"DELETE": a.keyed(a.removeSFTPKey)},
 	}
 }
 
@@ -37,4 +40,35 @@ func (a *API) rotateKey(c *call) ([]byte, error) {
 // revokeKey handles DELETE /keys/{name}.
 func (a *API) revokeKey(c *call) ([]byte, error) {
 	return nil, a.Engine.APIKeys.Revoke(c.Context(), c.tenant, c.PathValue("name"), false)
+}
+
+// sftpKeys handles GET /sftp/keys.
+func (a *API) sftpKeys(c *call) ([]byte, error) {
+	found, server, err := a.Engine.Admin.SFTPKeys.List(c.Context(), c.member())
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]wire.SFTPKey, len(found))
+	for i, k := range found {
+		keys[i] = wire.SFTPKey(k)
+	}
+	return wire.SFTPKeys(keys, (*wire.SFTPServer)(server)), nil
+}
+
+// addSFTPKey handles POST /sftp/keys.
+func (a *API) addSFTPKey(c *call) ([]byte, error) {
+	key, err := decode(c, wire.ParseSFTPKey)
+	if err != nil {
+		return nil, err
+	}
+	added, err := a.Engine.Admin.SFTPKeys.Add(c.Context(), c.member(), key)
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewSFTPKey(wire.SFTPKey(added)), nil
+}
+
+// removeSFTPKey handles DELETE /sftp/keys/{fingerprint}.
+func (a *API) removeSFTPKey(c *call) ([]byte, error) {
+	return nil, a.Engine.Admin.SFTPKeys.Remove(c.Context(), c.member(), c.PathValue("fingerprint"))
 }

@@ -21,6 +21,7 @@ import (
 	"kith/core/event"
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/webhook"
@@ -133,6 +134,7 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 		"DateFormat":         check(job.ParseDates),
 		"DeliveryState":      check(webhook.ParseState),
 		"KeyRole":            check(auth.ParseRole),
+		"MemberRole":         check(people.ParseRole),
 		"ShareMedium": func(s string) error {
 			if _, ok := link.ParseShareMedium(s); !ok {
 				return errors.New("not a share medium")
@@ -156,6 +158,7 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 	}
 	assert.Len(t, d.at(t, "components/schemas/ExportType/enum"), len(job.ExportTypes()))
 	assert.Len(t, d.at(t, "components/schemas/KeyRole/enum"), len(auth.Roles()))
+	assert.Len(t, d.at(t, "components/schemas/MemberRole/enum"), len(people.Roles()))
 }
 
 // exportParams returns a function that parses the params of an export of users: form,
@@ -192,6 +195,10 @@ func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
 		"ExportParamsInput":        exportParams(`%s`),
 		"ExportFieldsInput":        exportParams(`{"fields":%s}`),
 		"KeyInput":                 func(b []byte) error { _, err := wire.ParseNewKey(b); return err },
+		"InvitationInput":          func(b []byte) error { _, err := wire.ParseInvitation(b); return err },
+		"MemberRoleInput":          func(b []byte) error { _, err := wire.ParseMemberRole(b); return err },
+		"CancellationInput":        func(b []byte) error { _, err := wire.ParseCancellation(b); return err },
+		"SftpKeyInput":             func(b []byte) error { _, err := wire.ParseSFTPKey(b); return err },
 		"KeyRotationInput":         func(b []byte) error { _, err := wire.ParseOverlap(b); return err },
 		"TrialInput":               func(b []byte) error { _, err := wire.ParseTrial(b); return err },
 		"Nothing":                  wire.ParseNothing,

@@ -119,7 +119,7 @@ func curl(t *testing.T, x transcript.Exchange) string {
 	case "":
 	case "Basic {{basic}}":
 		words = append(words, "-u :LIVE_DEMO_KEY_0123456789")
-	case "Basic {{test_gateway_basic}}":
+	case "Basic {{test_gateway_basic}}", "Basic {{team_basic}}":
 		words = append(words, `-u ":$KEY"`)
 	case "Bearer {{token_anonymous}}":
 		words = append(words, `-H "Authorization: Bearer $TOKEN"`)
@@ -150,6 +150,8 @@ func exampleText(text string) string {
 		sum := sha256.Sum256([]byte(name))
 		digits := hex.EncodeToString(sum[:])
 		switch name {
+		case "visitor_ip":
+			return "192.0.2.1"
 		case "visitor_code":
 			return "8JLNAHJW"
 		case "key", "new_key", "default_key":

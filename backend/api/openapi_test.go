@@ -268,12 +268,15 @@ func isJSON(contentType string) bool { return strings.HasPrefix(contentType, "ap
 // capture matches a captured value in a story.
 var capture = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 
-// filled replaces the captured values in a body of a story: a time becomes a number, any
-// other value a string.
+// filled replaces the captured values in a body of a story: a time and an integer become a
+// number, any other value a string.
 func filled(body string) string {
 	return capture.ReplaceAllStringFunc(body, func(s string) string {
-		if strings.HasSuffix(s, ":ms}}") {
+		switch {
+		case strings.HasSuffix(s, ":ms}}"):
 			return "1772355600000"
+		case strings.HasSuffix(s, ":int}}"):
+			return "1"
 		}
 		return "captured"
 	})

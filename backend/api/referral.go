@@ -140,5 +140,5 @@ func (a *API) moderate(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Empty(), a.Engine.Moderation.Apply(c.Context(), c.tenant, actions)
+	return wire.Empty(), a.Engine.Moderation.Apply(c.Context(), c.member(), actions)
 }

@@ -65,8 +65,25 @@ func (a *API) reward(c *call) ([]byte, error) {
 	return encode(wire.Reward)(a.Engine.Rewards.ByID(c.Context(), c.tenant, c.PathValue("id")))
 }
 
-// cancelReward handles POST /reward/{id}/cancel. The request has no body.
+// cancelReward handles POST /reward/{id}/cancel. The body may be empty; older clients send
+// none.
 func (a *API) cancelReward(c *call) ([]byte, error) {
+	body, err := readBody(c.w, c.Request, wire.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > 0 {
+		if err := wire.CheckJSONType(c.Header.Get("Content-Type")); err != nil {
+			return nil, err
+		}
+	}
+	reason, err := wire.ParseCancellation(body)
+	if err != nil {
+		return nil, err
+	}
+	if reason != "" {
+		return encode(wire.Reward)(a.Engine.Rewards.CancelBecause(c.Context(), c.member(), c.PathValue("id"), reason))
+	}
 	return encode(wire.Reward)(a.Engine.Rewards.Cancel(c.Context(), c.tenant, c.PathValue("id")))
 }
 

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"kith/backend/app/webhooks"
 	"kith/backend/store/webhookdb"
 	"kith/core"
+	"kith/core/referral"
 	"kith/core/webhook"
 )
 
@@ -103,7 +105,7 @@ func TestDeliveries_Content(t *testing.T) {
 		id := begun[0].Event
 		require.Equal(t, webhooks.Sending{
 			DeliveryKey: webhook.DeliveryKey{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
-			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"data":{"endpointUrl":%q,"name":"Shop"}}`,
+			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"subject":"test","sequence":1,"data":{"endpointUrl":%q,"name":"Shop"}}`,
 				id, b.tenant, start, hook),
 			Secrets: []string{s.Secret}, APIKey: b.key,
 		}, begun[0])
@@ -154,16 +156,16 @@ func TestDeliveries_Schedule(t *testing.T) {
 	})
 }
 
-// A process whose lease has expired does not overwrite the result of the process that
+// A process whose lease was released does not overwrite the result of the process that
 // leased the attempt next.
 func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := withTestEvent(t, b)
 		paused := b.begin(t)
 		require.Len(t, paused, 1)
-		b.pass(webhook.Lease - 1)
-		require.Empty(t, b.begin(t), "while the lease lasts")
-		b.pass(1)
+		b.pass(core.Day)
+		require.Empty(t, b.begin(t), "a lease does not end by time")
+		b.stopped(t, b.Engine)
 		other := b.begin(t)
 		require.Len(t, other, 1)
 		require.Equal(t, 2, other[0].Number)
@@ -188,29 +190,8 @@ func TestDeliveries_GoneWhileSent(t *testing.T) {
 		require.Len(t, begun, 1)
 		require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(queue.Endpoint)))
 		require.Zero(t, b.end(t, 200, begun...))
-		b.pass(webhook.Lease)
+		b.stopped(t, b.Engine)
 		require.Empty(t, b.begin(t))
-	})
-}
-
-// A lease lasts for its whole time, even if the process waited long for the write lock.
-func TestDeliveries_LeaseBeginsWithTheLock(t *testing.T) {
-	withDeliveries(t, func(t *testing.T, b bundle) {
-		withTestEvent(t, b)
-		now, waited := b.Now, false
-		b.Engine.Now = func() core.Time {
-			if !waited {
-				waited = true
-				return now()
-			}
-			return now() + webhook.Lease
-		}
-		require.Len(t, b.begin(t), 1)
-		b.Engine.Now = now
-		b.pass(2*webhook.Lease - 1)
-		require.Empty(t, b.begin(t), "while the lease lasts")
-		b.pass(1)
-		require.Len(t, b.begin(t), 1)
 	})
 }
 
@@ -431,7 +412,7 @@ func TestSecrets_AreSealed(t *testing.T) {
 	require.Equal(t, []string{s.Secret}, b.begin(t)[0].Secrets)
 
 	// An attempt whose secrets are sealed under another master key fails alone.
-	b.pass(webhook.Lease)
+	b.stopped(t, b.Engine)
 	b.Keys = keyring(t, "b")
 	begun := b.begin(t)
 	require.Equal(t, "the secrets of this endpoint cannot be opened", begun[0].Fault)
@@ -457,6 +438,7 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 		require.Equal(t, 3, left(), "30 days later")
 		b.pass(1)
 		require.Equal(t, 1, left(), "deliveries that have not ended stay")
+		b.stopped(t, b.Engine)
 		last := b.begin(t)
 		require.Len(t, last, 1)
 		b.end(t, 200, last...)
@@ -504,4 +486,62 @@ func TestAllowAddresses(t *testing.T) {
 		many[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 32)
 	}
 	require.Error(t, b.Deliveries.AllowAddresses(t.Context(), test, many, false), "one too many")
+}
+
+// The events of a tenant have increasing numbers, also after all of them were forgotten.
+// Other tenants do not count.
+func TestDeliveries_SequenceOrdersTheEvents(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		b.subscribe(t, hook)
+		other := bundleOn(t, b.DB)
+		other.subscribe(t, hook)
+		defer func() { require.NoError(t, other.Webhooks.Unsubscribe(t.Context(), other.tenant, hook)) }()
+		sequences := func() (got []int64) {
+			for range 3 {
+				require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
+				require.NoError(t, second(other.Webhooks.Test(t.Context(), other.tenant, hook)))
+			}
+			begun := b.begin(t)
+			for _, s := range begun {
+				var body struct {
+					Subject  string
+					Sequence int64
+				}
+				require.NoError(t, json.Unmarshal(s.Body, &body))
+				require.Equal(t, "test", body.Subject)
+				got = append(got, body.Sequence)
+			}
+			b.end(t, 200, begun...)
+			return got
+		}
+		require.ElementsMatch(t, []int64{1, 2, 3}, sequences())
+		b.pass(webhook.Kept + 1)
+		require.NoError(t, second(b.Deliveries.Forget(t.Context())))
+		require.ElementsMatch(t, []int64{4, 5, 6}, sequences())
+		// One transaction stores the events of a call.
+		b.identify(t, "carl", claim(referral.SourceInit, "ANNA10"), paid)
+		type event struct {
+			Type, Subject string
+			Sequence      int64
+		}
+		last := map[string]event{}
+		begun := b.begin(t)
+		for _, s := range begun {
+			var e event
+			require.NoError(t, json.Unmarshal(s.Body, &e))
+			require.Greater(t, e.Sequence, int64(6))
+			if before, ok := last[e.Subject]; !ok || e.Sequence > before.Sequence {
+				last[e.Subject] = e
+			}
+		}
+		converted := 0
+		for subject, e := range last {
+			if strings.HasPrefix(subject, "referral/") {
+				require.Equal(t, "referral.converted", e.Type, "the last event about it")
+				converted++
+			}
+		}
+		require.Equal(t, 1, converted)
+		b.end(t, 200, begun...)
+	})
 }

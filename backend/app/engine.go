@@ -8,7 +8,9 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/callers"
 	"kith/backend/app/events"
+	"kith/backend/app/health"
 	"kith/backend/app/jobs"
+	"kith/backend/app/leases"
 	"kith/backend/app/members"
 	"kith/backend/app/orders"
 	"kith/backend/app/payments"
@@ -27,6 +29,9 @@ import (
 // It is safe for concurrent use once its fields are set.
 type Engine struct {
 	*base.Base
+
+	// Health checks whether this process can serve.
+	Health *health.Health
 
 	// Callers, and the tenants that they call.
 	Callers   callers.Callers
@@ -68,6 +73,7 @@ type Engine struct {
 	Widgets     widgets.Widgets
 
 	// What background workers do.
+	Leases        leases.Leases
 	Jobs          jobs.Jobs
 	Files         jobs.Files
 	Webhooks      webhooks.Subscriptions
@@ -86,7 +92,8 @@ type Engine struct {
 // workers at once, or else workers find new work at their next tick.
 func New(shared base.Base) *Engine {
 	b := &shared
-	e := &Engine{Base: b}
+	b.Process = b.NewID()
+	e := &Engine{Base: b, Health: health.New(b)}
 	e.addCallers(b)
 	e.addPeople(b)
 	e.addUsers(b)
@@ -154,7 +161,7 @@ func (e *Engine) addRewards(b *base.Base) {
 }
 
 func (e *Engine) addJobs(b *base.Base) {
-	e.Files.Base = b
+	e.Files.Base, e.Leases.Base = b, b
 	e.Jobs = jobs.Jobs{
 		Base: b, Files: &e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
 		Wake: func() {}, Logged: func() { e.Events.Wake() },

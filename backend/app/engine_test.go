@@ -125,7 +125,8 @@ func keyring(t testing.TB, digit string) auth.Keyring {
 
 var tenantCount atomic.Int64
 
-func bundleOn(t testing.TB, db *store.Primary) bundle {
+// engineOn returns a bundle whose tenant does not exist yet.
+func engineOn(t testing.TB, db *store.Primary) bundle {
 	t.Helper()
 	b := bundle{tenant: core.TenantAlias("tenant" + strconv.FormatInt(tenantCount.Add(1), 10)), clock: new(atomic.Int64), woken: new(atomic.Int64)}
 	b.clock.Store(int64(start))
@@ -136,6 +137,12 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 	})
 	b.Events.Wake = func() { b.woken.Add(1) }
 	b.Files.Store, b.Jobs.Wake, b.Jobs.CallTime = file.Dir(t.TempDir()), b.Events.Wake, time.Hour
+	return b
+}
+
+func bundleOn(t testing.TB, db *store.Primary) bundle {
+	t.Helper()
+	b := engineOn(t, db)
 	b.key = b.APIKeys.MakeKey(b.tenant)
 	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(b.tenant, b.key)))
 	b.owner(t, "anna", "ANNA10")

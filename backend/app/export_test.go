@@ -5,10 +5,13 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -169,9 +172,9 @@ func TestExport_NamesThatAreFormulas(t *testing.T) {
 	require.Equal(t, []string{"'@sum", "'=1+1", "", "'" + name}, rows[1][:4])
 }
 
-// Another worker takes over a job whose lease has expired. The first worker then changes
+// Another worker takes over a job whose process stopped. If that process resumes, it changes
 // nothing.
-func TestWorkJob_TakesOverAnExpiredLease(t *testing.T) {
+func TestWorkJob_TakesOverTheJobOfAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	b.addUsers(t, 5000)
@@ -187,8 +190,8 @@ func TestWorkJob_TakesOverAnExpiredLease(t *testing.T) {
 	<-files.at
 	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
-	require.False(t, did, "while the lease lasts")
-	b.pass(jobs.DefaultLease)
+	require.False(t, did, "while the other process has the lease")
+	b.stopped(t, paused)
 	did, err = b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
@@ -201,6 +204,14 @@ func TestWorkJob_TakesOverAnExpiredLease(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, done, after)
 	require.Len(t, b.rows(t, made.ID, job.ResultFile), 5003)
+}
+
+// stopped releases the leases of a process, as others do when they see that it stopped.
+func (b bundle) stopped(t testing.TB, process *app.Engine) {
+	t.Helper()
+	ended := b.otherProcess() // not process itself: its clock may block
+	ended.Process = process.Process
+	require.NoError(t, ended.Leases.Leave(t.Context()))
 }
 
 // otherProcess returns the engine of another process on the same database and files.
@@ -236,10 +247,10 @@ func TestWorkJob_AbortsAfterFiveAttempts(t *testing.T) {
 	made := b.create(t, b.jobInput(job.User, "{}"))
 	disk := b.Files.Store
 	b.Files.Store = fullStore{disk}
+	b.Jobs.RetryAfter = time.Nanosecond
 	for range 5 {
 		_, err := b.Jobs.Work(t.Context())
 		require.ErrorIs(t, err, errFull)
-		b.pass(jobs.DefaultLease)
 	}
 	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
@@ -248,6 +259,41 @@ func TestWorkJob_AbortsAfterFiveAttempts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, job.Aborted, done.Status)
 	require.Equal(t, "aborted after 5 attempts without progress", done.Message)
+}
+
+// A full disk does not end a job, however often it is tried: the status reports it, and the
+// job completes when there is space.
+func TestWorkJob_WaitsForSpace(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.addUsers(t, 5000)
+	made := b.create(t, b.jobInput(job.User, "{}"))
+	disk := b.Files.Store
+	b.Files.Store = noSpace{disk}
+	b.Jobs.RetryAfter = time.Nanosecond
+	for range 20 {
+		_, err := b.Jobs.Work(t.Context())
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		j, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
+		require.NoError(t, err)
+		require.Equal(t, job.Pending, j.Status)
+		require.Equal(t, "the disk of the service is full; the job continues by itself when there is space", j.Message)
+	}
+	b.Files.Store = disk
+	did, err := b.Jobs.Work(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Completed, done.Status)
+	require.Empty(t, done.Message)
+}
+
+// noSpace is a disk without space.
+type noSpace struct{ file.Store }
+
+func (noSpace) Create(context.Context, core.FileRef) (file.Writer, error) {
+	return nil, &fs.PathError{Op: "open", Path: "f", Err: syscall.ENOSPC}
 }
 
 // A worker that is stopped releases its job at once.

@@ -335,7 +335,7 @@ func TestImport_ContinuesWhereItStopped(t *testing.T) {
 			}
 			_, err := worker.Jobs.Work(ctx)
 			cancel()
-			b.pass(jobs.DefaultLease)
+			b.stopped(t, worker)
 			made, _ = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 			if made.Status != job.Pending {
 				require.Greater(t, tries, 2, "the import was interrupted")
@@ -356,7 +356,7 @@ func TestImport_ContinuesWhereItStopped(t *testing.T) {
 	})
 }
 
-// Of two workers on one job, the one whose lease has expired writes nothing more.
+// Of two workers on one job, the one whose lease was released writes nothing more.
 func TestImport_TwoWorkers(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		const n = 3000
@@ -382,7 +382,7 @@ func TestImport_TwoWorkers(t *testing.T) {
 			lost <- err
 		}()
 		<-paused
-		b.pass(jobs.DefaultLease)
+		b.stopped(t, slow)
 		did, err := b.Jobs.Work(t.Context())
 		require.NoError(t, err)
 		require.True(t, did)

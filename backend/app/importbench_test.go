@@ -32,8 +32,8 @@ func benchRows(b *testing.B) int {
 	return n
 }
 
-// people returns n typical rows of MUTATION/USER.
-func people(n int) string {
+// manyUsers returns n typical rows of MUTATION/USER.
+func manyUsers(n int) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName,lastName,email,locale,countryCode,customFields.plan\n")
 	for i := range n {
@@ -49,7 +49,7 @@ func people(n int) string {
 // which ran just before on the same machine.
 func BenchmarkImport_Users(b *testing.B) {
 	rows := benchRows(b)
-	text := people(rows)
+	text := manyUsers(rows)
 	var baseline float64
 	b.Run("file/sqlite3-import", func(b *testing.B) { baseline = perSecond(b, rows, func() func() { return sqliteImport(b, text) }) })
 	b.Run("file", func(b *testing.B) {
@@ -83,7 +83,7 @@ func usersImport(b *testing.B, in bundle, text string, rows int) func() {
 	}
 }
 
-// sameIndexes is a table of the columns of people, with an index for each index that Kith
+// sameIndexes is a table of the columns of manyUsers, with an index for each index that Kith
 // has on users: on the account, the user, the account at the payment provider, the code,
 // the owner of the code, and the search terms. In place of a random code it has a hash of
 // the row's number.
@@ -128,7 +128,7 @@ func aloneServer(b *testing.B) *store.Primary {
 // bareBatchRows is the number of rows in each transaction of bareInserts.
 const bareBatchRows = 4000
 
-// bareInserts inserts the rows of an import of people into Kith's tables, by the same
+// bareInserts inserts the rows of an import of manyUsers into Kith's tables, by the same
 // number of statements as the import. The arguments are made before the measurement.
 func bareInserts(b *testing.B, rows int) func() {
 	url := sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL()
@@ -229,7 +229,7 @@ func owners(n int) string {
 	return text.String()
 }
 
-// referred returns rows like people, of which one in oneIn has the code of an owner.
+// referred returns rows like manyUsers, of which one in oneIn has the code of an owner.
 func referred(n, oneIn int, converted string) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName,lastName,email,locale,countryCode,customFields.plan,referredBy.code,referredBy.isConverted\n")
@@ -258,7 +258,7 @@ func BenchmarkImport_OtherTypes(b *testing.B) {
 			b.Run(end.name+"/"+typ.Task(), func(b *testing.B) {
 				perSecond(b, rows, func() func() {
 					in := end.open(b)
-					usersImport(b, in, people(rows), rows)()
+					usersImport(b, in, manyUsers(rows), rows)()
 					return func() {
 						done := in.imported(b, typ, "rows.csv", otherRows(typ, rows), "{}")
 						require.EqualValues(b, rows, done.Stats.Processed)
@@ -269,7 +269,7 @@ func BenchmarkImport_OtherTypes(b *testing.B) {
 	}
 }
 
-// otherRows returns rows of a type about the users of people. Redemptions are refused,
+// otherRows returns rows of a type about the users of manyUsers. Redemptions are refused,
 // since no user has credit, which takes the same statements.
 func otherRows(typ job.Type, n int) string {
 	var text strings.Builder

@@ -9,6 +9,7 @@ import (
 
 	"kith/core"
 	"kith/core/link"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -31,7 +32,7 @@ func (b bundle) moderate(t testing.TB, account string, actions ...referral.Actio
 	for _, a := range actions {
 		all = append(all, referral.Moderation{Referral: b.referral(t, account).ID, Action: a})
 	}
-	require.NoError(t, b.Moderation.Apply(t.Context(), b.tenant, all))
+	require.NoError(t, b.Moderation.Apply(t.Context(), people.Caller{Tenant: b.tenant}, all))
 }
 
 func name(first, last string) func(*rules.Identification) {
@@ -387,11 +388,11 @@ func TestModerate_AllOrNothing(t *testing.T) {
 	other := bundleOn(t, b.DB)
 	other.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
 	for name, foreign := range map[string]string{"unknown": "nobody", "empty": "", "of another tenant": other.referral(t, "friend").ID} {
-		err := b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Deny}, {Referral: foreign, Action: referral.Deny}})
+		err := b.Moderation.Apply(t.Context(), people.Caller{Tenant: b.tenant}, []referral.Moderation{{Referral: id, Action: referral.Deny}, {Referral: foreign, Action: referral.Deny}})
 		require.Equal(t, &core.Error{Code: core.CodeNotFound, Field: "actions[1].referralId", Message: "there is no such referral"}, err, name)
 	}
 	for _, n := range []int{0, referral.MaxModerations + 1} {
-		err := b.Moderation.Apply(t.Context(), b.tenant, make([]referral.Moderation, n))
+		err := b.Moderation.Apply(t.Context(), people.Caller{Tenant: b.tenant}, make([]referral.Moderation, n))
 		require.Equal(t, core.Invalid("actions", "must have 1 to 100 elements"), err)
 	}
 	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "friend"))
@@ -414,9 +415,9 @@ func TestModerate_AgainstConversions(t *testing.T) {
 				_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", paid))
 				return err
 			case 2:
-				return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.DenyReferrer}})
+				return b.Moderation.Apply(t.Context(), people.Caller{Tenant: b.tenant}, []referral.Moderation{{Referral: id, Action: referral.DenyReferrer}})
 			}
-			return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.ApproveReferred}})
+			return b.Moderation.Apply(t.Context(), people.Caller{Tenant: b.tenant}, []referral.Moderation{{Referral: id, Action: referral.ApproveReferred}})
 		}) {
 			require.NoError(t, err)
 		}
@@ -433,7 +434,7 @@ func TestModerate_ManyApprovalsPayOnce(t *testing.T) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), email("x@mailinator.com"), paid)
 		id := b.referral(t, "friend").ID
 		for _, err := range concurrently(func(int) error {
-			return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Approve}})
+			return b.Moderation.Apply(t.Context(), people.Caller{Tenant: b.tenant}, []referral.Moderation{{Referral: id, Action: referral.Approve}})
 		}) {
 			require.NoError(t, err)
 		}

@@ -213,6 +213,31 @@ func TestOrders_AttributeByEvent(t *testing.T) {
 	})
 }
 
+// Orders of an account that is not referred are not queued. If a later event refers the
+// account, also by a field with an escaped name, they are in its history.
+func TestOrders_BeforeTheReferral(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t)
+		b.identify(t, "friend")
+		at := b.Now()
+		require.NoError(t, b.log(t, "friend", "", orderJSON("refund", "o-2", "4", at-2)+","+orderJSON("purchase", "o-1", "10", at-2)))
+		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+			_, err := eventdb.ProcessIntake(t.Context(), tx, 100)
+			return err
+		}))
+		queued, err := store.One[int](t.Context(), b.DB.Reads, "queued", `SELECT count(*) FROM order_event WHERE tenant = ?`, string(b.tenant))
+		require.NoError(t, err)
+		require.Zero(t, queued)
+		require.NoError(t, b.log(t, "friend", "", fmt.Sprintf(
+			`{"key":"purchase","dateTriggered":%d,"fields":{"order_id":"o-2","revenue":20,"currency":"USD","referral\u005fcode":"ANNA10"}}`, at-1)))
+		b.process(t)
+		require.Equal(t, []string{"o-1: before-attribution", "o-2: 1, 200-40, 1000-200"}, b.orders(t, "friend"))
+		b.purchase(t, "friend", "o-3", "10")
+		b.process(t)
+		require.Len(t, b.orders(t, "friend"), 3)
+	})
+}
+
 // Each step of an order is sent to the webhooks of the tenant (clients 6.5).
 func TestOrders_Webhooks(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {

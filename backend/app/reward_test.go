@@ -66,7 +66,7 @@ func (b bundle) rewardEvents(t testing.TB, queue webhook.Queue) (events []string
 	t.Helper()
 	var leased []webhookdb.Leased
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
-		leased, err = webhookdb.LeaseDeliveries(t.Context(), tx, queue, 1000, b.Now()+core.Day)
+		leased, err = webhookdb.LeaseDeliveries(t.Context(), tx, queue, 1000, b.RenewedToken())
 		return err
 	}))
 	for _, l := range leased {

@@ -38,25 +38,25 @@ func TestClient_DiscountLife(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, gateway.Modification{ID: "svc_discount", Name: "Svc Discount", Amount: "1.00", Quantity: 1, NeverExpires: true}, offered[0])
 
-	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "5.00")
+	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "5.00", gateway.Duration{})
 	require.Equal(t, gateway.SwitchToAdd, refused(t, err).Action)
 	_, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
 	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
-	_, err = gw.AddDiscount(ctx, "s1", "no_such", "5.00")
+	_, err = gw.AddDiscount(ctx, "s1", "no_such", "5.00", gateway.Duration{})
 	require.Equal(t, gateway.SetUp, refused(t, err).Action)
 
-	s, err := gw.AddDiscount(ctx, "s1", "svc_discount", "5.00")
+	s, err := gw.AddDiscount(ctx, "s1", "svc_discount", "5.00", gateway.Duration{})
 	require.NoError(t, err)
 	require.Equal(t, gateway.Amount("45.00"), s.NextAmount)
-	_, err = gw.AddDiscount(ctx, "s1", "svc_discount", "7.00")
+	_, err = gw.AddDiscount(ctx, "s1", "svc_discount", "7.00", gateway.Duration{})
 	require.Equal(t, gateway.SwitchToUpdate, refused(t, err).Action)
 	require.Equal(t, "subscription.base", refused(t, err).Failures[0].Attribute)
 	for range 2 {
-		s, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "12.50")
+		s, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", gateway.Duration{})
 		require.NoError(t, err)
 		require.Equal(t, gateway.Amount("37.50"), s.NextAmount)
 	}
-	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "1000000.01")
+	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "1000000.01", gateway.Duration{})
 	require.Equal(t, gateway.Alert, refused(t, err).Action)
 	s, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
 	require.NoError(t, err)
@@ -72,10 +72,10 @@ func TestClient_ForeignDiscountsStay(t *testing.T) {
 	gw, ctx := b.client(t), t.Context()
 	b.subscribe(t, "anna", "s1", "pro")
 	for _, own := range []string{"loyalty", "svc_discount"} {
-		_, err := gw.AddDiscount(ctx, "s1", own, "2.00")
+		_, err := gw.AddDiscount(ctx, "s1", own, "2.00", gateway.Duration{})
 		require.NoError(t, err)
 	}
-	_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "4.00")
+	_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "4.00", gateway.Duration{})
 	require.NoError(t, err)
 	s, err := gw.RemoveDiscount(ctx, "s1", "svc_discount")
 	require.NoError(t, err)
@@ -91,8 +91,11 @@ func TestClient_RefusedChanges(t *testing.T) {
 	b.must(t, "decline", "customer", "anna", "on", "true")
 	b.must(t, "advance", "by", "1m")
 	for _, change := range []func() error{
-		func() error { _, err := gw.AddDiscount(ctx, "s1", "loyalty", "1.00"); return err },
-		func() error { _, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "1.00"); return err },
+		func() error { _, err := gw.AddDiscount(ctx, "s1", "loyalty", "1.00", gateway.Duration{}); return err },
+		func() error {
+			_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "1.00", gateway.Duration{})
+			return err
+		},
 		func() error { _, err := gw.RemoveDiscount(ctx, "s1", "svc_discount"); return err },
 	} {
 		require.Equal(t, gateway.Park, refused(t, change()).Action)
@@ -356,9 +359,9 @@ func TestClient_AddDiscountIsLostAfterItWasMade(t *testing.T) {
 	gw := b.client(t)
 	b.subscribe(t, "anna", "s1", "pro")
 	b.must(t, "faults", "kind", "lost", "method", "PUT")
-	_, err := gw.AddDiscount(t.Context(), "s1", "svc_discount", "5.00")
+	_, err := gw.AddDiscount(t.Context(), "s1", "svc_discount", "5.00", gateway.Duration{})
 	require.Equal(t, gateway.SwitchToUpdate, refused(t, err).Action)
-	s, err := gw.UpdateDiscount(t.Context(), "s1", "svc_discount", "5.00")
+	s, err := gw.UpdateDiscount(t.Context(), "s1", "svc_discount", "5.00", gateway.Duration{})
 	require.NoError(t, err)
 	require.Len(t, s.Discounts, 1)
 	require.Equal(t, gateway.Amount("5.00"), s.Discounts[0].Amount)

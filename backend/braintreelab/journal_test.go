@@ -21,7 +21,7 @@ func play(t *testing.T, b bundle) {
 	b.must(t, "subscriptions", "customer", "anna", "plan", "yen")
 	b.must(t, "advance", "by", "10d")
 	gw := b.client(t)
-	_, err := gw.AddDiscount(t.Context(), "s1", "loyalty", "1.50")
+	_, err := gw.AddDiscount(t.Context(), "s1", "loyalty", "1.50", gateway.Duration{})
 	require.NoError(t, err)
 	_, err = gw.Refund(t.Context(), b.State().Transactions[0].ID, refund)
 	require.NoError(t, err)

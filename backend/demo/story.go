@@ -57,7 +57,7 @@ func (s Story) known(ctx context.Context, tenant core.TenantAlias, id core.UserI
 }
 
 // Play plays the story for a tenant. It reports each step: done of all. If it was
-// interrupted, it goes on: a step that is done changes nothing.
+// interrupted, it continues: a step that is done changes nothing.
 func (s Story) Play(ctx context.Context, tenant string, report func(done, all int, text string)) error {
 	p := &play{Story: s, tenant: core.TenantAlias(tenant), now: s.Engine.Now(), random: rand.New(rand.NewPCG(1, 2))} // #nosec G404 -- it invents people
 	p.write()

@@ -104,7 +104,7 @@ func joinedIn(points []analytics.Point) (all []analytics.Point) {
 
 // A story that was interrupted and is played again leaves what one without interruption
 // does, and playing it twice changes nothing.
-func TestStory_GoesOn(t *testing.T) {
+func TestStory_Continues(t *testing.T) {
 	t.Parallel()
 	whole, story := newShop(t)
 	require.NoError(t, story.Play(t.Context(), "demo", func(int, int, string) {}))
@@ -130,7 +130,7 @@ func TestStory_GoesOn(t *testing.T) {
 }
 
 // conversions are the points without visits: those that belong to no sign-up are counted
-// again when the story goes on.
+// again when the story continues.
 func conversions(points []analytics.Point) []analytics.Point {
 	var all []analytics.Point
 	for _, p := range points {

@@ -138,7 +138,7 @@ func TestCalls(t *testing.T) {
 		},
 		"add a discount": {
 			func(ctx context.Context, c *gateway.Client) (any, error) {
-				return c.AddDiscount(ctx, "s1", "svc_discount", "5.00")
+				return c.AddDiscount(ctx, "s1", "svc_discount", "5.00", gateway.Duration{})
 			},
 			`PUT /merchants/acme/subscriptions/s1
 <?xml version="1.0" encoding="UTF-8"?>
@@ -159,7 +159,7 @@ func TestCalls(t *testing.T) {
 		},
 		"update a discount": {
 			func(ctx context.Context, c *gateway.Client) (any, error) {
-				return c.UpdateDiscount(ctx, "s1", "svc_discount", "12.50")
+				return c.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", gateway.Duration{})
 			},
 			`PUT /merchants/acme/subscriptions/s1
 <?xml version="1.0" encoding="UTF-8"?>
@@ -290,8 +290,8 @@ func TestCalls_NothingIsSentForAnInvalidID(t *testing.T) {
 	for _, id := range []string{"", ".", "..", "a/b", "a%2Fb", "a b", "a?b", "a#b", "é", "a\n", strings.Repeat("a", 65)} {
 		for name, call := range map[string]func() error{
 			"subscription":   func() error { _, err := gw.Subscription(ctx, id); return err },
-			"add":            func() error { _, err := gw.AddDiscount(ctx, id, "d", "1.00"); return err },
-			"update":         func() error { _, err := gw.UpdateDiscount(ctx, id, "d", "1.00"); return err },
+			"add":            func() error { _, err := gw.AddDiscount(ctx, id, "d", "1.00", gateway.Duration{}); return err },
+			"update":         func() error { _, err := gw.UpdateDiscount(ctx, id, "d", "1.00", gateway.Duration{}); return err },
 			"remove":         func() error { _, err := gw.RemoveDiscount(ctx, id, "d"); return err },
 			"refund":         func() error { _, err := gw.Refund(ctx, id, gateway.Refund{OrderID: "o", Key: "k"}); return err },
 			"find refund":    func() error { _, _, err := gw.FindRefund(ctx, id, "o"); return err },
@@ -315,8 +315,8 @@ func TestCalls_NothingIsSentForAnInvalidID(t *testing.T) {
 		"an element":         func() error { _, err := gw.SetCustomField(ctx, "c", "x><y", "v"); return err },
 		"a digit first":      func() error { _, err := gw.SetCustomField(ctx, "c", "1x", "v"); return err },
 		"no field":           func() error { _, err := gw.SetCustomField(ctx, "c", "", "v"); return err },
-		"no amount":          func() error { _, err := gw.AddDiscount(ctx, "s", "d", ""); return err },
-		"an exponent":        func() error { _, err := gw.UpdateDiscount(ctx, "s", "d", "1e3"); return err },
+		"no amount":          func() error { _, err := gw.AddDiscount(ctx, "s", "d", "", gateway.Duration{}); return err },
+		"an exponent":        func() error { _, err := gw.UpdateDiscount(ctx, "s", "d", "1e3", gateway.Duration{}); return err },
 	} {
 		require.Equal(t, gateway.Alert, failure(t, call()).Action, name)
 	}
@@ -347,7 +347,7 @@ func TestError_Codes(t *testing.T) {
 		gateway.ReadBack:        {"91512", "91521", "915234", "915235"},
 	} {
 		for _, code := range codes {
-			_, err := client(t, always(422, reasons("No.", code))).AddDiscount(t.Context(), "s", "d", "1.00")
+			_, err := client(t, always(422, reasons("No.", code))).AddDiscount(t.Context(), "s", "d", "1.00", gateway.Duration{})
 			require.Equal(t, &gateway.Error{
 				Action: action, Status: 422, Message: "No.",
 				Failures: []gateway.Failure{{Code: code, Attribute: "subscription.discounts.add.index_0.inherited_from_id", Message: "m"}},

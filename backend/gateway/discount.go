@@ -18,16 +18,37 @@ func (c *Client) Discounts(ctx context.Context) ([]Modification, error) {
 	return expect(doc, "discounts", func(r *reader, n *xmltree.Node) []Modification { return each(n.Items(), r.modification) })
 }
 
+// Duration says for how many bills a discount applies.
+type Duration struct {
+	// Bills is the number of bills since the discount was added. The gateway then
+	// removes the discount.
+	Bills int
+	// Forever is true if it applies to all bills. If Bills is 0 too, the duration does
+	// not change; that of a new discount is the merchant's.
+	Forever bool
+}
+
+// item returns the form of a change with the duration.
+func (d Duration) item(fields ...*xmltree.Node) *xmltree.Node {
+	switch {
+	case d.Forever:
+		fields = append(fields, xmltree.Bool("never_expires", true))
+	case d.Bills > 0:
+		fields = append(fields, xmltree.Bool("never_expires", false), xmltree.Int("number_of_billing_cycles", d.Bills))
+	}
+	return xmltree.Object("item", fields...)
+}
+
 // AddDiscount adds a discount to a subscription, in the currency of its plan. If the
 // subscription has it already, the error has the action SwitchToUpdate.
-func (c *Client) AddDiscount(ctx context.Context, subscriptionID, discountID string, amount Amount) (Subscription, error) {
-	return c.changeDiscounts(ctx, subscriptionID, "add", xmltree.Object("item",
+func (c *Client) AddDiscount(ctx context.Context, subscriptionID, discountID string, amount Amount, d Duration) (Subscription, error) {
+	return c.changeDiscounts(ctx, subscriptionID, "add", d.item(
 		xmltree.Text("inherited_from_id", discountID), xmltree.Text("amount", string(amount))))
 }
 
-// UpdateDiscount sets the amount of a discount that the subscription has.
-func (c *Client) UpdateDiscount(ctx context.Context, subscriptionID, discountID string, amount Amount) (Subscription, error) {
-	return c.changeDiscounts(ctx, subscriptionID, "update", xmltree.Object("item",
+// UpdateDiscount sets the amount and the duration of a discount that the subscription has.
+func (c *Client) UpdateDiscount(ctx context.Context, subscriptionID, discountID string, amount Amount, d Duration) (Subscription, error) {
+	return c.changeDiscounts(ctx, subscriptionID, "update", d.item(
 		xmltree.Text("existing_id", discountID), xmltree.Text("amount", string(amount))))
 }
 

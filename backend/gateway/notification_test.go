@@ -37,7 +37,7 @@ var charged = gateway.Notification{
 		ID: "s_1", Status: gateway.Active, PlanID: "pro", Price: "49.99", Balance: "-0.50", NextAmount: "44.99", PaymentMethod: "tok-1",
 		NextBilling: "2026-12-21", PeriodStart: "2026-11-21", PeriodEnd: "2026-12-20", PaidThrough: "2026-12-20", FirstBilling: "2026-10-21",
 		Cycle: 2, Created: 1792550004000, Updated: 1795228403000,
-		Discounts: []gateway.Modification{{ID: "svc_discount", Name: "Svc Discount", Amount: "5.00", Quantity: 1, NeverExpires: true}},
+		Discounts: []gateway.Modification{{ID: "svc_discount", Name: "Svc Discount", Amount: "5.00", Quantity: 1, NeverExpires: true, Spent: 1}},
 		AddOns:    []gateway.Modification{{ID: "seats", Amount: "3.00", Quantity: 2, Cycles: 6}},
 		Transactions: []gateway.Transaction{
 			{

@@ -62,6 +62,8 @@ type Modification struct {
 	// otherwise it applies for Cycles billing cycles.
 	NeverExpires bool
 	Cycles       int
+	// Spent is the number of billing cycles to which it has applied.
+	Spent int
 }
 
 // Discount returns the discount with the given id, if the subscription has it.
@@ -114,6 +116,6 @@ func (r *reader) subscription(n *xmltree.Node) Subscription {
 func (r *reader) modification(n *xmltree.Node) Modification {
 	return Modification{
 		ID: n.Value("id"), Name: n.Value("name"), Amount: r.amount(n, "amount"), Quantity: r.number(n, "quantity"),
-		NeverExpires: n.True("never_expires"), Cycles: r.number(n, "number_of_billing_cycles"),
+		NeverExpires: n.True("never_expires"), Cycles: r.number(n, "number_of_billing_cycles"), Spent: r.number(n, "current_billing_cycle"),
 	}
 }

@@ -30,7 +30,7 @@ func TestErrors_OneOfSeveralFields(t *testing.T) {
 }
 
 // The fields of a mutation run in order. One that fails does not stop the others.
-func TestErrors_MutationGoesOn(t *testing.T) {
+func TestErrors_MutationContinues(t *testing.T) {
 	b := newBench(t)
 	_, answer := b.send(t, b.keyHolder(t), document(`mutation{
 		a:upsertUser(userInput:{accountId:"a",id:"a",firstName:"first"}){id}
@@ -97,7 +97,7 @@ func TestErrors_Cancelled(t *testing.T) {
 	cancel()
 	status, answer, err := b.server.Answer(ctx, graphql.Request{Caller: b.keyHolder(t), Body: []byte(document(`{tenant{tenantAlias} referrals{count}}`))})
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "UNAVAILABLE", gjson.GetBytes(answer, "errors.0.extensions.code").String())
 	require.NotContains(t, string(answer), "context")
 }

@@ -14,7 +14,7 @@ type viewer struct {
 	tenant *tenant
 }
 
-// Permissions is empty: the documentation of each field says who may use it.
+// Permissions is empty: the documentation of each field states which role it needs.
 func (viewer) Permissions() []string { return []string{} }
 
 // ToUser returns the user of a user token.

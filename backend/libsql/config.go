@@ -24,17 +24,20 @@ type Config struct {
 	// Timeout is the time limit of the requests that run the statements. A statement
 	// waits for the lock of a file for half of it. Default 10 s.
 	Timeout time.Duration
-	// ReadTimeout bounds a read from a server, over all servers that are tried. Each
-	// gets an equal share of it; a server that takes longer is not used again until
-	// it answers a probe. Default 1.2 s.
+	// ReadTimeout bounds a read from a server, over all servers that are tried. The own
+	// server gets an eighth of it, each fallback an equal share of the rest; a server that
+	// takes longer is not used again until it answers a probe. Default 1.2 s.
 	ReadTimeout time.Duration
+	// WriteTimeout is the longest time that a write waits for its result. After it, all
+	// writes fail at once until the database accepts one again. Default 1.5 s.
+	WriteTimeout time.Duration
 	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
 	// rows and 8 MiB.
 	MaxRows, MaxRowBytes int
 	// Log records when a server stops answering and when it answers again. Default slog.Default().
 	Log *slog.Logger
 
-	// clock measures ReadTimeout. Default systemClock.
+	// clock measures ReadTimeout and WriteTimeout. Default systemClock.
 	clock clock
 }
 
@@ -49,6 +52,7 @@ func orDefault[T int | time.Duration](v *T, d T) {
 func (c Config) withDefaults() Config {
 	orDefault(&c.Timeout, 10*time.Second)
 	orDefault(&c.ReadTimeout, 1200*time.Millisecond)
+	orDefault(&c.WriteTimeout, 1500*time.Millisecond)
 	orDefault(&c.MaxRows, 10_000)
 	orDefault(&c.MaxRowBytes, 8*mib)
 	if c.Log == nil {

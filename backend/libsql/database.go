@@ -2,7 +2,6 @@ package libsql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"sync"
@@ -28,22 +27,18 @@ type Database struct {
 // source is where a database is: in a file, or on servers.
 type source interface {
 	writer
-	// prepare prepares a statement that only reads, for repeated use.
-	prepare(ctx context.Context, s *statement) error
 	// read returns all rows of a statement.
-	read(ctx context.Context, s *statement, args []any) (*result, error)
+	read(ctx context.Context, text string, args []any) (*result, error)
 }
 
-// statement is the SQL text of a statement, whether it writes, and, if it reads a
-// file, its prepared form.
+// statement is the SQL text of a statement, and whether it writes.
 type statement struct {
-	text     string
-	write    bool
-	prepared *sql.Stmt
+	text  string
+	write bool
 }
 
-// maxStatements is how many prepared statements are kept; any further statement is
-// prepared for each call. A component has a few dozen.
+// maxStatements is how many statements are kept, and prepared on each connection to a
+// file; any further statement is prepared for each call. A component has a few dozen.
 const maxStatements = 256
 
 // Open opens a database. It fails if a file cannot be opened; a server need
@@ -63,7 +58,7 @@ func Open(ctx context.Context, config Config) (*Database, error) {
 	if d.source, err = openSource(ctx, config); err != nil {
 		return nil, err
 	}
-	d.write = newGroupWriter(d.source, d.inFlight)
+	d.write = newGroupWriter(d.source, d.inFlight, config)
 	return d, nil
 }
 
@@ -104,6 +99,10 @@ type shared struct{ *Database }
 // Close does nothing: the connections belong to the Database.
 func (shared) Close() error { return nil }
 
+// RefusesWrites reports whether writes fail at once, because the database does not accept
+// them at the moment. Always false with PerRequest.
+func (d *Database) RefusesWrites() bool { return d.write != nil && d.write.breaker.isOpen() }
+
 // Close waits for the running statements, and closes all connections.
 func (d *Database) Close() error {
 	if d.source == nil {
@@ -112,9 +111,9 @@ func (d *Database) Close() error {
 	return d.write.close()
 }
 
-// statement returns the statement with the given text, prepared if it can be kept.
-// It does not keep a reference to text.
-func (d *Database) statement(ctx context.Context, text []byte) (*statement, error) {
+// statement returns the statement with the given text. It does not keep a reference to
+// text.
+func (d *Database) statement(text []byte) (*statement, error) {
 	d.mu.RLock()
 	s, ok := d.statements[string(text)]
 	d.mu.RUnlock()
@@ -126,34 +125,21 @@ func (d *Database) statement(ctx context.Context, text []byte) (*statement, erro
 	if s.write, err = classify(s.text); err != nil {
 		return nil, err
 	}
-	return d.keep(ctx, s)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.statements) < maxStatements {
+		d.statements[s.text] = s
+	}
+	return s, nil
 }
 
 // Writes reports whether a statement may write.
-func (d *Database) Writes(ctx context.Context, text []byte) (bool, error) {
-	s, err := d.statement(ctx, text)
+func (d *Database) Writes(_ context.Context, text []byte) (bool, error) {
+	s, err := d.statement(text)
 	if err != nil {
 		return false, err
 	}
 	return s.write, nil
-}
-
-func (d *Database) keep(ctx context.Context, s *statement) (*statement, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if kept, ok := d.statements[s.text]; ok {
-		return kept, nil
-	}
-	if len(d.statements) >= maxStatements {
-		return s, nil
-	}
-	if !s.write {
-		if err := d.source.prepare(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	d.statements[s.text] = s
-	return s, nil
 }
 
 // Query runs a statement and returns its whole result: the names of the columns, and
@@ -168,12 +154,12 @@ func (d *Database) Query(ctx context.Context, text []byte, args []any) (columns 
 }
 
 func (d *Database) query(ctx context.Context, text []byte, args []any) (*result, error) {
-	s, err := d.statement(ctx, text)
+	s, err := d.statement(text)
 	if err != nil {
 		return nil, err
 	}
 	if s.write {
 		return d.write.write(ctx, s.text, args)
 	}
-	return d.source.read(ctx, s, args)
+	return d.source.read(ctx, s.text, args)
 }

@@ -2,16 +2,15 @@ package libsql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
+	"sync"
 )
 
-// filePragmas are set on every connection to a file. With WAL, readers and the writer
-// do not wait for each other. With synchronous=NORMAL, SQLite does not flush at each
+// filePragmas are set on every connection that writes to a file. With WAL, readers and the
+// writer do not wait for each other. With synchronous=NORMAL, SQLite does not flush at each
 // commit; Log does, with one flush for several commits.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
@@ -19,61 +18,93 @@ var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 // read-only.
 type file struct {
 	*fileWriter
-	readers *sql.DB
+	fileReaders
 }
 
 func openFile(ctx context.Context, config Config) (*file, error) {
 	if strings.Contains(config.URL, ":memory:") || strings.Contains(config.URL, "mode=memory") {
 		return nil, errors.New("database: cannot be in memory, since each connection would have its own; give the path of a file")
 	}
-	pragmas := append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(config.Timeout).Milliseconds()), "query_only(1)"}, filePragmas...)
-	readers, err := filePool(config.URL, maxReaders(), pragmas...)
-	if err != nil {
-		return nil, err
-	}
 	w, err := openFileWriter(ctx, config.URL, config.limits(), config.Timeout)
 	if err != nil {
-		return nil, errors.Join(err, readers.Close())
-	}
-	return &file{w, readers}, nil
-}
-
-func (f *file) close() error { return errors.Join(f.fileWriter.close(), f.readers.Close()) }
-
-// prepare implements source.
-func (f *file) prepare(ctx context.Context, s *statement) (err error) {
-	s.prepared, err = f.readers.PrepareContext(ctx, s.text)
-	return err
-}
-
-// read implements source.
-func (f *file) read(ctx context.Context, s *statement, args []any) (*result, error) {
-	var rows *sql.Rows
-	var err error
-	if s.prepared != nil {
-		rows, err = s.prepared.QueryContext(ctx, args...)
-	} else {
-		rows, err = f.readers.QueryContext(ctx, s.text, args...)
-	}
-	if err != nil {
 		return nil, err
 	}
-	return f.readAll(rows)
+	busy := fmt.Sprintf("busy_timeout(%d)", lockWait(config.Timeout).Milliseconds())
+	connect := func() (*fileConn, error) { return connectFile(config.URL, config.limits(), busy, "query_only(1)") }
+	return &file{w, fileReaders{connect: connect, inUse: make(chan struct{}, maxReaders())}}, nil
+}
+
+func (f *file) close() error {
+	f.fileReaders.close()
+	return f.fileWriter.close()
+}
+
+// fileReaders are the connections that read a file. A statement runs on the goroutine of
+// its caller.
+type fileReaders struct {
+	connect func() (*fileConn, error)
+	// inUse has an element for each connection in use.
+	inUse chan struct{}
+
+	mu sync.Mutex
+	// idle has the most recently used connection last: its pages are in the caches.
+	idle   []*fileConn
+	closed bool
 }
 
 // maxReaders is the number of connections that read one database file. More readers
 // than processors gain nothing: a reader computes and does not wait.
 func maxReaders() int { return max(4, runtime.GOMAXPROCS(0)) }
 
-// filePool returns a pool of connections to a file, each with the given pragmas.
-func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) {
-	connector, err := NewConnector(WithPragmas(file, pragmas...), "")
+// read implements source.
+func (f *fileReaders) read(ctx context.Context, text string, args []any) (*result, error) {
+	select {
+	case f.inUse <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-f.inUse }()
+	c, err := f.take()
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db, nil
+	r, err := c.run(ctx, text, args)
+	f.mu.Lock()
+	f.idle = append(f.idle, c)
+	f.mu.Unlock()
+	return r, err
+}
+
+// take returns an idle connection, or a new one.
+func (f *fileReaders) take() (*fileConn, error) {
+	f.mu.Lock()
+	closed, n := f.closed, len(f.idle)
+	if n == 0 {
+		f.mu.Unlock()
+		if closed {
+			return nil, errClosed
+		}
+		return f.connect()
+	}
+	defer f.mu.Unlock()
+	c := f.idle[n-1]
+	f.idle = f.idle[:n-1]
+	return c, nil
+}
+
+// close waits for the running statements, and closes all connections.
+func (f *fileReaders) close() {
+	for range cap(f.inUse) {
+		f.inUse <- struct{}{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, c := range f.idle {
+		c.close()
+	}
+	f.idle = nil
+	for range cap(f.inUse) {
+		<-f.inUse
+	}
 }

@@ -2,7 +2,6 @@ package libsql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"time"
@@ -13,29 +12,26 @@ import (
 
 // fileWriter writes to a file, on the only connection of the process that may write.
 type fileWriter struct {
-	pool *sql.DB
-	conn *sql.Conn
-	log  *Log
-	limits
-	maxTime  time.Duration // of a transaction
-	prepared map[string]*sql.Stmt
+	conn    *fileConn
+	log     *Log
+	maxTime time.Duration // of a transaction
 }
 
 func openFileWriter(ctx context.Context, file string, l limits, timeout time.Duration) (*fileWriter, error) {
-	w := &fileWriter{limits: l, maxTime: timeout, prepared: make(map[string]*sql.Stmt)}
-	var err error
-	if w.log, err = NewLog(file); err != nil {
+	if err := makePrivate(file); err != nil {
 		return nil, err
 	}
-	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
+	log, err := NewLog(file)
+	if err != nil {
 		return nil, err
 	}
+	w := &fileWriter{log: log, maxTime: timeout}
 	err = w.retryWhileLocked(func() bool { return ctx.Err() == nil }, func() (err error) {
-		w.conn, err = w.pool.Conn(ctx)
+		w.conn, err = connectFile(file, l, append([]string{"busy_timeout(0)"}, filePragmas...)...)
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, w.pool.Close())
+		return nil, err
 	}
 	return w, nil
 }
@@ -45,13 +41,33 @@ func (w *fileWriter) timeout() time.Duration { return w.maxTime }
 // linger is zero: the next group grows while the last one is flushed.
 func (w *fileWriter) linger() time.Duration { return 0 }
 
+// interval is 2 ms: on a fast disk a commit and a flush take less, and cost more of the
+// processor than the statements between them.
+func (w *fileWriter) interval() time.Duration { return 2 * time.Millisecond }
+
+// probe takes the lock of the file and releases it.
+func (w *fileWriter) probe(ctx context.Context) error {
+	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	return w.rollback()
+}
+
+// probePause is short: a probe costs microseconds.
+func (w *fileWriter) probePause() time.Duration { return 20 * time.Millisecond }
+
 func (w *fileWriter) durable() error { return w.log.Wait() }
 
 func (w *fileWriter) close() error {
-	return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close())
+	w.conn.close()
+	return w.log.Close()
 }
 
+// transact does not end with ctx: a caller who gives up ends the wait for the lock, and
+// a statement that has the lock is not interrupted.
 func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.maxTime)
+	defer cancel()
 	results := make([]outcome, len(calls))
 	if len(calls) == 1 { // one statement is a transaction by itself
 		_ = w.retryWhileLocked(calls[0].awaited, func() error {
@@ -80,7 +96,7 @@ func (w *fileWriter) runOne(ctx context.Context, c *call) (done outcome) {
 	if !c.awaited() {
 		return outcome{err: errNotRun}
 	}
-	done.result, done.err = w.run(ctx, c.text, c.args)
+	done.result, done.err = w.conn.run(ctx, c.text, c.args)
 	return done
 }
 
@@ -94,42 +110,15 @@ func (w *fileWriter) rollback() error {
 }
 
 func (w *fileWriter) exec(ctx context.Context, text string) error {
-	_, err := w.run(ctx, text, nil)
+	_, err := w.conn.run(ctx, text, nil)
 	return err
-}
-
-func (w *fileWriter) run(ctx context.Context, text string, args []any) (*result, error) {
-	stmt, err := w.statement(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	var rows *sql.Rows
-	if stmt != nil {
-		rows, err = stmt.QueryContext(ctx, args...)
-	} else {
-		rows, err = w.conn.QueryContext(ctx, text, args...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return w.readAll(rows)
-}
-
-// statement returns the prepared statement with the given text, or nil when
-// maxStatements others are kept.
-func (w *fileWriter) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	if stmt, ok := w.prepared[text]; ok || len(w.prepared) >= maxStatements {
-		return stmt, nil
-	}
-	stmt, err := w.conn.PrepareContext(ctx, text)
-	if err == nil {
-		w.prepared[text] = stmt
-	}
-	return stmt, err
 }
 
 // codeOf returns the primary result code of SQLite, or SQLITE_OK for another error.
 func codeOf(err error) int {
+	if failed := (*fileError)(nil); errors.As(err, &failed) {
+		return int(failed.code & 0xff)
+	}
 	if failed := (*sqlite.Error)(nil); errors.As(err, &failed) {
 		return failed.Code() & 0xff
 	}

@@ -1,8 +1,10 @@
 package libsql
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,7 +12,9 @@ import (
 // groupReader runs all statements that read from a server, over a few streams.
 // Statements that arrive while all streams are in use form the next group, in which
 // each succeeds or fails alone. Grouping saves the server work: it passes every
-// message between threads several times, which costs as much as a statement.
+// message between threads several times, which costs as much as a statement. Of equal
+// statements in a group the server runs one: it parses and plans each that it runs, and
+// the visitors of a popular link all read the same.
 type groupReader struct {
 	calls chan *call
 	limits
@@ -27,6 +31,18 @@ type groupReader struct {
 // all others.
 const readStreams = 2
 
+const (
+	// streamAge is the age at which a stream is replaced. A replica whose primary was killed
+	// copies the whole database again. Meanwhile it answers from the old database on streams
+	// that are open over a WebSocket, and forwards to the primary what arrives on new ones and
+	// over HTTP.
+	streamAge = time.Second
+	// renewalWait is how long a group waits for the stream that replaces an old one. It
+	// is longer than opening one takes, so that the first read after a pause is not
+	// answered from an old database.
+	renewalWait = 20 * time.Millisecond
+)
+
 // readStream runs Hrana batches, one after the other, on a stream of its own.
 type readStream interface {
 	batch(ctx context.Context, steps []hranaStep) (*hranaResult, error)
@@ -37,7 +53,7 @@ func newGroupReader(open func() readStream, l limits, c clock, timeout time.Dura
 	r := &groupReader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
 	r.ended, r.end = context.WithCancel(context.Background())
 	for range readStreams {
-		r.done.Go(func() { r.work(open()) })
+		r.done.Go(func() { r.work(open) })
 	}
 	return r
 }
@@ -67,8 +83,10 @@ func (r *groupReader) read(ctx context.Context, text string, args []any) (*resul
 	}
 }
 
-func (r *groupReader) work(to readStream) {
-	defer to.close()
+func (r *groupReader) work(open func() readStream) {
+	s := &renewedStream{of: r, open: open, readStream: open(), tried: r.now()}
+	defer s.end()
+	_ = r.ping(s) // opens it; if that fails, the next group opens it or has the error
 	var first *call
 	for {
 		if first == nil {
@@ -80,29 +98,128 @@ func (r *groupReader) work(to readStream) {
 		}
 		var calls []*call
 		if calls, first = gather(first, r.calls); len(calls) > 0 {
-			r.runGroup(to, calls)
+			s.renew()
+			r.runGroup(s, calls)
 		}
 	}
+}
+
+// renewedStream is a stream that is replaced when it is old. The new one is opened beside
+// it, and replaces it when it has answered: until then the old one is used.
+type renewedStream struct {
+	of   *groupReader
+	open func() readStream
+	readStream
+	// tried is when the opening of the last stream began.
+	tried time.Time
+	// next receives the new stream, or nil if it did not answer. It is nil while no stream
+	// is being opened.
+	next chan readStream
+}
+
+// renew replaces the stream if it is old and the new one answers soon.
+func (s *renewedStream) renew() {
+	if s.next != nil {
+		select {
+		case next := <-s.next:
+			s.replace(next)
+		default:
+		}
+		return
+	}
+	if s.of.now().Sub(s.tried) <= streamAge {
+		return
+	}
+	opened := make(chan readStream, 1)
+	s.tried, s.next = s.of.now(), opened
+	s.of.done.Go(func() {
+		stream := s.open()
+		if s.of.ping(stream) != nil {
+			stream.close()
+			stream = nil
+		}
+		opened <- stream
+	})
+	wait, cancel := s.of.withTimeout(s.of.ended, renewalWait)
+	defer cancel()
+	select {
+	case next := <-opened:
+		s.replace(next)
+	case <-wait.Done():
+	}
+}
+
+func (s *renewedStream) replace(by readStream) {
+	s.next = nil
+	if by != nil {
+		s.close()
+		s.readStream = by
+	}
+}
+
+// end closes the stream, and the one that is being opened.
+func (s *renewedStream) end() {
+	if s.next != nil {
+		s.replace(<-s.next)
+	}
+	s.close()
+}
+
+// ping runs a statement that reads no table.
+func (r *groupReader) ping(stream readStream) error {
+	ctx, cancel := r.withTimeout(r.ended, r.timeout)
+	defer cancel()
+	_, err := stream.batch(ctx, []hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}})
+	return err
 }
 
 // runGroup runs calls and gives each its result. When the server refuses the whole
 // group, because it cannot parse one of the statements or because the results
 // together are too large, runGroup runs each call alone.
 func (r *groupReader) runGroup(to readStream, calls []*call) {
-	done, err := r.run(to, calls)
+	unlike, at := distinct(calls)
+	done, err := r.run(to, unlike)
 	if err != nil && len(calls) > 1 && !unreachable(err) && r.ended.Err() == nil {
 		for _, c := range calls {
 			r.runGroup(to, []*call{c})
 		}
 		return
 	}
-	for i, c := range calls {
+	results := make([]outcome, len(unlike))
+	for i := range unlike {
 		if err != nil {
-			c.result <- outcome{err: err}
+			results[i].err = err
 		} else {
-			c.result <- r.outcome(done, i)
+			results[i] = r.outcome(done, i)
 		}
 	}
+	for i, c := range calls {
+		c.result <- results[at[i]]
+	}
+}
+
+// distinct returns the first of all calls that are equal, for each different one, and the
+// position of each call's result among theirs.
+func distinct(calls []*call) (unlike []*call, at []int) {
+	at = make([]int, len(calls))
+	for i, c := range calls {
+		if at[i] = slices.IndexFunc(unlike, c.equals); at[i] < 0 {
+			at[i] = len(unlike)
+			unlike = append(unlike, c)
+		}
+	}
+	return unlike, at
+}
+
+// equals reports whether two calls have the same statement and arguments.
+func (c *call) equals(other *call) bool {
+	return c.text == other.text && slices.EqualFunc(c.args, other.args, func(a, b any) bool {
+		blob, isBlob := a.([]byte)
+		if otherBlob, ok := b.([]byte); ok || isBlob {
+			return ok && isBlob && bytes.Equal(blob, otherBlob)
+		}
+		return a == b
+	})
 }
 
 // run sends calls, and sends them once more when the connection broke: it may have

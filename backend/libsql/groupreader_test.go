@@ -1,15 +1,18 @@
 package libsql
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv/manualclock"
 )
 
 // Statements that arrive together are read together, but each succeeds or fails
@@ -54,6 +57,38 @@ func TestGroupReader_EachSucceedsOrFailsAlone(t *testing.T) {
 			require.Len(t, d.servers().available(), 1, "the server is still available")
 		})
 	}
+}
+
+// Of calls with the same text and arguments in a group the server runs one, and each
+// caller gets its result.
+func TestGroupReader_EqualStatementsRunOnce(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
+	d := server(t, cluster.PrimaryURL())
+	r := d.servers().all[0].uptime().groupReader
+	args := [][]any{{"a"}, {"a"}, {"b"}, {[]byte("a")}, {[]byte("a")}, {int64(1)}, {1.0}, {nil}, {nil}, {"a"}}
+	var calls []*call
+	for _, a := range args {
+		calls = append(calls, &call{ctx: t.Context(), text: "SELECT hex(randomblob(8)), ?", args: a, result: make(chan outcome, 1)})
+	}
+	calls = append(calls, &call{ctx: t.Context(), text: "SELECT hex(randomblob(9)), ?", args: args[0], result: make(chan outcome, 1)})
+	stream := d.servers().all[0].server.reads()
+	t.Cleanup(stream.close)
+	r.runGroup(stream, calls)
+	var values []any
+	for i, c := range calls {
+		o := <-c.result
+		require.NoError(t, o.err)
+		require.Equal(t, c.args[0], o.result.values[1], i)
+		values = append(values, o.result.values[0])
+	}
+	equal := func(i, j int) bool { return values[i] == values[j] }
+	require.True(t, equal(0, 1) && equal(0, 9) && equal(3, 4) && equal(7, 8), values)
+	different := map[any]bool{}
+	for _, v := range values {
+		different[v] = true
+	}
+	require.Len(t, different, 7)
 }
 
 // A read returns values of every type unchanged.
@@ -117,4 +152,56 @@ func TestReplicas_URL(t *testing.T) {
 		_, err := Open(t.Context(), Config{URL: url})
 		require.ErrorContains(t, err, wantErr)
 	}
+}
+
+// While a replica copies the whole database again, because its primary was killed, it opens no
+// stream. Reads continue on those that are open, over a WebSocket, and use the new database
+// when it is there.
+func TestGroupReader_ReplicaCopiesTheDatabaseAgain(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.Start(t)
+	primary := server(t, cluster.PrimaryURL())
+	primary.mustQuery(t, "CREATE TABLE t (v)")
+	primary.mustQuery(t, "CREATE TABLE large AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200) SELECT randomblob(100000) FROM n")
+	primary.mustQuery(t, "INSERT INTO t VALUES ('old')")
+	cluster.WaitForSync(t)
+	clk := manualclock.New()
+	url := cluster.ReplicaURL()
+	d, err := Open(t.Context(), Config{URL: url, clock: manual(clk)})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = d.Close() })
+	replica := cluster.Replicas[0]
+	// read reads t once its streams are old.
+	read := func() []any {
+		clk.Advance(2 * streamAge)
+		ended := make(chan []any, 1)
+		go func() { ended <- d.mustQuery(t, "SELECT v FROM t").values }()
+		for {
+			select {
+			case values := <-ended:
+				return values
+			case <-time.After(time.Millisecond):
+				if clk.Running(renewalWait) > 0 {
+					clk.Advance(renewalWait)
+				}
+			}
+		}
+	}
+	require.Equal(t, []any{"old"}, read())
+	resets := replica.Resets(t)
+	cluster.KillPrimary(t)
+	cluster.StartPrimary(t)
+	eventually(t, func() bool { return replica.Resets(t) > resets })
+	cluster.PausePrimary(t)
+	other, err := Open(t.Context(), Config{URL: url, ReadTimeout: 2 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	_, err = other.query(t.Context(), []byte("SELECT v FROM t"), nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "the replica opens no stream")
+	for range 4 * readStreams {
+		require.Equal(t, []any{"old"}, read())
+	}
+	cluster.ResumePrimary(t)
+	primary.mustQuery(t, "INSERT INTO t VALUES ('new')")
+	eventually(t, func() bool { return len(read()) == 2 })
 }

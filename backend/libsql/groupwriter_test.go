@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func server(t *testing.T, url string) *Database {
 
 // withLongTimeouts returns c with timeouts that are longer than any answer takes.
 func withLongTimeouts(c Config) Config {
-	c.Timeout, c.ReadTimeout = 2*deadline, deadline
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = 2*deadline, deadline, deadline
 	return c
 }
 
@@ -114,7 +115,7 @@ func TestGroup_EveryTypeBothWays(t *testing.T) {
 }
 
 // A stream that the server has closed is replaced without an error; one that it still
-// knows is used again.
+// knows is used again. After a restart, writes are accepted when a probe has succeeded.
 func TestGroup_StreamIsGone(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
@@ -134,6 +135,7 @@ func TestGroup_StreamIsGone(t *testing.T) {
 	_, err := d.query(t.Context(), []byte("INSERT INTO t VALUES (1)"), nil)
 	require.Error(t, err)
 	cluster.StartPrimary(t)
+	eventually(t, func() bool { return !d.write.breaker.isOpen() })
 	insert()
 	require.Equal(t, []any{int64(5)}, d.mustQuery(t, "SELECT count(*) FROM t").values)
 }
@@ -195,7 +197,7 @@ func TestGroup_WaitsForRequestsInFlight(t *testing.T) {
 	for linger, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
 		p := &heldWriter{writer: server(t, url).servers(), maxLinger: linger, groups: make(chan []string), proceed: make(chan struct{}), testDone: t.Context().Done()}
 		requests := newInFlight()
-		g := newGroupWriter(p, requests)
+		g := newGroupWriter(p, requests, withLongTimeouts(Config{}).withDefaults())
 		var all sync.WaitGroup
 		write := func(v string) {
 			requests.begin()
@@ -236,5 +238,52 @@ func TestGroup_WaitsForRequestsInFlight(t *testing.T) {
 		p.proceed <- struct{}{}
 		all.Wait()
 		require.NoError(t, g.close())
+	}
+}
+
+// pacedWriter is a real writer with an interval chosen by the test. It counts the groups
+// of several statements.
+type pacedWriter struct {
+	writer
+	time    time.Duration
+	several atomic.Int32
+}
+
+func (p *pacedWriter) interval() time.Duration { return p.time }
+
+func (p *pacedWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	if len(calls) > 1 {
+		p.several.Add(1)
+	}
+	return p.writer.transact(ctx, calls)
+}
+
+// While several write, groups begin at intervals. A single writer does not wait.
+func TestGroup_Interval(t *testing.T) {
+	t.Parallel()
+	for writers, interval := range map[int]time.Duration{1: time.Hour, 8: 20 * time.Millisecond} {
+		config := withLongTimeouts(Config{URL: "file:" + filepath.Join(t.TempDir(), "a.db")}).withDefaults()
+		to, err := openFile(t.Context(), config)
+		require.NoError(t, err)
+		p := &pacedWriter{writer: to, time: interval}
+		g := newGroupWriter(p, newInFlight(), config)
+		_, err = g.write(t.Context(), "CREATE TABLE t (v)", nil)
+		require.NoError(t, err)
+		began := time.Now()
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				for n := 0; n < 6 || writers > 1 && p.several.Load() < 2; n++ {
+					_, err := g.write(t.Context(), "INSERT INTO t VALUES (1)", nil)
+					assert.NoError(t, err)
+				}
+			})
+		}
+		all.Wait()
+		took := time.Since(began)
+		require.NoError(t, g.close())
+		if writers > 1 {
+			require.GreaterOrEqual(t, took, time.Duration(p.several.Load()-1)*interval)
+		}
 	}
 }

@@ -36,6 +36,8 @@ type httpStream struct {
 	// also opens one at its primary.
 	baton string
 	used  time.Time
+	// opened is when transact last began a stream.
+	opened time.Time
 }
 
 func newHTTPStream(databaseURL, token string, l limits) (*httpStream, error) {
@@ -120,6 +122,9 @@ func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, er
 		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmt{SQL: "COMMIT"}},
 			hranaStep{Condition: &hranaCondition{Type: "not", Cond: &hranaCondition{Type: "ok", Step: &commit}}, Stmt: hranaStmt{SQL: "ROLLBACK"}})
 	}
+	if time.Since(h.opened) > streamAge {
+		h.baton, h.opened = "", time.Now()
+	}
 	done, err := h.batch(ctx, steps)
 	if err != nil {
 		return nil, err
@@ -176,10 +181,34 @@ func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult
 var errNoStream = fmt.Errorf("%w: the stream has ended", errNotRun)
 
 // ping runs a statement that reads no table, on a stream of its own. Unlike the other
-// methods it is safe for concurrent use.
-func (h *httpStream) ping(ctx context.Context) error {
-	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
-	return err
+// methods, ping and pingWriter are safe for concurrent use.
+func (h *httpStream) ping(ctx context.Context) error { return h.alone(ctx, "SELECT 1") }
+
+// pingWriter runs a transaction that takes the write lock and changes nothing, on a
+// stream of its own.
+func (h *httpStream) pingWriter(ctx context.Context) error {
+	return h.alone(ctx, "BEGIN IMMEDIATE", "DROP TABLE IF EXISTS kith_probe", "ROLLBACK")
+}
+
+// alone runs statements on a stream of their own, and ends the stream.
+func (h *httpStream) alone(ctx context.Context, texts ...string) error {
+	var steps []hranaStep
+	for i, text := range texts {
+		steps = append(steps, hranaStep{Stmt: hranaStmt{SQL: text}})
+		if before := i - 1; i > 0 {
+			steps[i].Condition = &hranaCondition{Type: "ok", Step: &before}
+		}
+	}
+	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{steps}}, hranaRequest{Type: "close"})
+	if err != nil {
+		return err
+	}
+	for _, e := range answer.Results[0].Response.Result.Errors {
+		if e != nil {
+			return fmt.Errorf("the server: %s", e.Message)
+		}
+	}
+	return nil
 }
 
 // once runs one statement on a stream of its own, and ends the stream.

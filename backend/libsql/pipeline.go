@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"kith/wasm/watchdog"
 )
 
 // ErrNotCommitted reports that a transaction failed before its COMMIT was sent:
@@ -37,9 +41,62 @@ type Pipeline struct {
 	// Timeout bounds the making of a connection. Default 5 s.
 	Timeout time.Duration
 	// BeginTimeout bounds the message with a BEGIN, which waits for the write lock.
-	// The context of the caller does not end that wait, since the server would go on
-	// waiting. Default 20 s.
+	// The context of the caller does not end that wait, since the server would continue
+	// to wait. Default 20 s.
 	BeginTimeout time.Duration
+	// watchdog is nil until Watch is called.
+	watchdog atomic.Pointer[watchdog.Watchdog]
+}
+
+// ErrAway reports that a server hangs, and that the statements were not sent or are not
+// waited for any longer.
+var ErrAway = watchdog.ErrSilent
+
+// Watch makes all statements fail with ErrAway while the server hangs: while statements
+// wait for it, it is sent one that reads, which may take as long as the timeout. After two
+// failures all statements that wait fail, and so do new ones, at once, until the server
+// answers. The caller must call Close.
+func (p *Pipeline) Watch(timeout time.Duration, log *slog.Logger) error {
+	h, err := newHTTPStream(p.url, p.token, pipelineLimits)
+	if err != nil {
+		return err
+	}
+	before := p.watchdog.Swap(watchdog.New(watchdog.Config{Name: h.host, Check: h.ping, Timeout: timeout, Log: log}))
+	if before != nil {
+		before.Close()
+	}
+	return nil
+}
+
+// Away reports whether statements fail at once, because the server hangs. Always false
+// without Watch.
+func (p *Pipeline) Away() bool {
+	w := p.watchdog.Load()
+	return w != nil && w.Away()
+}
+
+// Close ends Watch. It implements io.Closer, so that closing a pool of connections calls it.
+func (p *Pipeline) Close() error {
+	if w := p.watchdog.Load(); w != nil {
+		w.Close()
+	}
+	return nil
+}
+
+// watched returns a context that ends when the server is found to hang.
+func (p *Pipeline) watched(ctx context.Context) (_ context.Context, end func(), err error) {
+	if w := p.watchdog.Load(); w != nil {
+		return w.Begin(ctx)
+	}
+	return ctx, func() {}, nil
+}
+
+// cause returns ErrAway if a context ended since the server hangs, and err otherwise.
+func cause(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), ErrAway) {
+		return fmt.Errorf("%w: %v", ErrAway, err)
+	}
+	return err
 }
 
 // NewPipeline returns a Pipeline to the server at a URL of the form of Config.URL.
@@ -59,11 +116,16 @@ func (p *Pipeline) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &pipelined{stream: h.session(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
+	c := &pipelined{of: p, stream: h.session(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
+	ctx, end, err := p.watched(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
+	}
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	if err := c.stream.open(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoConnection, cause(ctx, err))
 	}
 	return c, nil
 }
@@ -93,6 +155,7 @@ type session interface {
 
 // pipelined is a connection of a Pipeline.
 type pipelined struct {
+	of     *Pipeline
 	stream session
 	limits
 	beginTimeout time.Duration
@@ -251,13 +314,13 @@ func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 			steps[i].Condition = &hranaCondition{Type: "ok", Step: &before}
 		}
 	}
-	done, err := c.stream.next(ctx, steps)
+	done, err := c.next(ctx, steps)
 	if err == nil && (len(done.Results) != len(steps) || len(done.Errors) != len(steps)) {
 		err = fmt.Errorf("the server answered %d of %d statements", len(done.Results), len(steps))
 	}
 	if err != nil {
 		c.broken = true
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !errors.Is(err, ErrAway) {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 		if uncommitted {
@@ -271,6 +334,17 @@ func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 		}
 	}
 	return done, nil
+}
+
+// next sends statements, unless the server hangs.
+func (c *pipelined) next(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	ctx, end, err := c.of.watched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	done, err := c.stream.next(ctx, steps)
+	return done, cause(ctx, err)
 }
 
 // answerTime is how long a message still waits for its answer after its caller gave

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -222,4 +223,63 @@ func TestPipeline_BeginTimeout(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		return nil
 	}))
+}
+
+// While a server hangs, statements that wait for it fail, and later ones fail at once,
+// within a transaction and outside. A statement that takes long is waited for.
+func TestPipeline_ServerHangs(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"ws", "http"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			cluster := sqldtest.StartWith(t, sqldtest.Options{})
+			p, err := NewPipeline(strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1), "")
+			require.NoError(t, err)
+			p.Timeout, p.BeginTimeout = deadline, deadline
+			require.NoError(t, p.Watch(deadline, slog.Default()))
+			db := sql.OpenDB(p)
+			t.Cleanup(func() { require.NoError(t, db.Close()) })
+			exec := func(conn *sql.Conn, texts ...string) error {
+				for _, text := range texts {
+					if _, err := conn.ExecContext(t.Context(), text); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			conn := func() *sql.Conn {
+				c, err := db.Conn(t.Context())
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = c.Close() })
+				return c
+			}
+			one, other, reader := conn(), conn(), conn()
+			require.NoError(t, exec(one, "CREATE TABLE t (v)", "BEGIN IMMEDIATE", "INSERT INTO t VALUES ('one')"))
+			var n int
+			require.NoError(t, one.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n))
+			// It waits for the lock, until the server ends the transaction of the other.
+			require.NoError(t, exec(other, "BEGIN IMMEDIATE", "INSERT INTO t VALUES ('other')", "COMMIT"))
+			require.False(t, p.watchdog.Load().Away())
+			_ = exec(one, "ROLLBACK")
+
+			require.NoError(t, p.Watch(50*time.Millisecond, slog.Default()))
+			cluster.PausePrimary(t)
+			read := make(chan error, 1)
+			go func() { read <- reader.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(new(int)) }()
+			err = exec(other, "BEGIN IMMEDIATE", "INSERT INTO t VALUES ('lost')", "COMMIT")
+			require.ErrorIs(t, err, ErrAway)
+			require.ErrorIs(t, err, ErrNotCommitted)
+			require.ErrorIs(t, <-read, ErrAway)
+			_, err = db.ExecContext(t.Context(), "INSERT INTO t VALUES ('refused')")
+			require.ErrorIs(t, err, ErrAway)
+			cluster.ResumePrimary(t)
+			eventually(t, func() bool { return !p.watchdog.Load().Away() })
+			eventually(t, func() bool {
+				_, err := db.ExecContext(t.Context(), "INSERT INTO t VALUES ('after')")
+				return err == nil
+			})
+			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM t WHERE v = 'refused'").Scan(&n))
+			require.Zero(t, n)
+		})
+	}
 }

@@ -134,17 +134,17 @@ func (rs *replicas) available() []*replica {
 	return up
 }
 
-// prepare does nothing: a server prepares statements itself.
-func (rs *replicas) prepare(context.Context, *statement) error { return nil }
-
 // read tries one server after the other, and returns the rows of the first that
 // answers.
-func (rs *replicas) read(ctx context.Context, s *statement, args []any) (*result, error) {
+func (rs *replicas) read(ctx context.Context, text string, args []any) (*result, error) {
 	servers, end := rs.available(), rs.now().Add(rs.readTimeout)
 	err := errUnavailable
 	for i, r := range servers {
 		share := end.Sub(rs.now()) / time.Duration(len(servers)-i)
-		got, failed := rs.ask(ctx, r, share, s.text, args)
+		if r == rs.all[0] {
+			share = rs.ownShare()
+		}
+		got, failed := rs.ask(ctx, r, share, text, args)
 		if failed == nil {
 			return got, nil
 		}
@@ -158,6 +158,11 @@ func (rs *replicas) read(ctx context.Context, s *statement, args []any) (*result
 	rs.failed.Add(1)
 	return nil, err
 }
+
+// ownShare is how long a read waits for the own server. It is short: that server is near,
+// and while it hangs, the reads of this time are the only ones that are late. Others may
+// be far, and are connected to only then.
+func (rs *replicas) ownShare() time.Duration { return rs.readTimeout / 8 }
 
 func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, text string, args []any) (*result, error) {
 	p := r.uptime()
@@ -204,7 +209,7 @@ func (rs *replicas) watch(r *replica) {
 		pause, cancel := rs.withTimeout(rs.ended, probePause)
 		<-pause.Done()
 		cancel()
-		if rs.ended.Err() != nil || r.uptime() != nil || rs.probe(rs.ended, r) == nil {
+		if rs.ended.Err() != nil || r.uptime() != nil || rs.probeServer(rs.ended, r) == nil {
 			return
 		}
 	}
@@ -213,8 +218,8 @@ func (rs *replicas) watch(r *replica) {
 // probeTimeout bounds a probe.
 func (rs *replicas) probeTimeout() time.Duration { return rs.readTimeout * 2 / 3 }
 
-// probe sends a server a statement, and marks the server available if it answers.
-func (rs *replicas) probe(ctx context.Context, r *replica) error {
+// probeServer sends a server a statement, and marks the server available if it answers.
+func (rs *replicas) probeServer(ctx context.Context, r *replica) error {
 	ctx, cancel := rs.withTimeout(ctx, rs.probeTimeout())
 	defer cancel()
 	if err := r.server.ping(ctx); err != nil {
@@ -249,13 +254,47 @@ func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, err
 	return nil, err
 }
 
-// timeout is longer than a request lasts: an abandoned transaction would go on
-// waiting for the lock at the server, and the next one would wait behind it.
+// timeout is longer than a request lasts: an abandoned transaction would continue
+// to wait for the lock at the server, and the next one would wait behind it.
 func (rs *replicas) timeout() time.Duration { return 3 * rs.requestTimeout }
 
 // linger is long, since a transaction is expensive: for each one, every replica opens
 // the database again, reads its schema, and copies every page that changed.
 func (rs *replicas) linger() time.Duration { return 20 * time.Millisecond }
+
+// interval is zero: a transaction takes longer than any interval that would be useful.
+func (rs *replicas) interval() time.Duration { return 0 }
+
+// probe takes the write lock of the primary, through the first server that answers, and
+// releases it. A replica runs BEGIN itself; only a statement that writes goes to the
+// primary.
+func (rs *replicas) probe(ctx context.Context) error {
+	servers := rs.available()
+	if len(servers) == 0 {
+		servers = rs.probeAll(ctx)
+	}
+	err := errUnavailable
+	for _, r := range servers {
+		p := r.uptime()
+		if err = rs.pingWriter(ctx, r); err == nil || ctx.Err() != nil {
+			return err
+		}
+		if failed := rs.probeServer(ctx, r); failed == nil || ctx.Err() != nil {
+			return err // the primary is away, and not this server
+		} else if p != nil {
+			rs.markUnavailable(r, p, failed)
+		}
+	}
+	return err
+}
+
+func (rs *replicas) pingWriter(ctx context.Context, r *replica) error {
+	ctx, cancel := rs.withTimeout(ctx, rs.probeTimeout())
+	defer cancel()
+	return r.server.pingWriter(ctx)
+}
+
+func (rs *replicas) probePause() time.Duration { return probePause }
 
 // durable returns at once: a server answers after a transaction is stored.
 func (rs *replicas) durable() error { return nil }
@@ -264,7 +303,7 @@ func (rs *replicas) durable() error { return nil }
 func (rs *replicas) probeAll(ctx context.Context) []*replica {
 	var probes sync.WaitGroup
 	for _, r := range rs.all {
-		probes.Go(func() { _ = rs.probe(ctx, r) })
+		probes.Go(func() { _ = rs.probeServer(ctx, r) })
 	}
 	probes.Wait()
 	return rs.available()
@@ -299,7 +338,7 @@ func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFu
 		if ctx.Err() != nil {
 			return
 		}
-		if err := rs.probe(ctx, r); err != nil && ctx.Err() == nil {
+		if err := rs.probeServer(ctx, r); err != nil && ctx.Err() == nil {
 			rs.markUnavailable(r, p, err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualclock.Clock) *Database {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := Open(t.Context(), Config{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, clock: manual(clk)})
+	d, err := Open(t.Context(), Config{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, WriteTimeout: deadline, clock: manual(clk)})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
@@ -62,6 +62,19 @@ func (d *Database) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 	}, "the own replica is not used again")
 }
 
+// awaitWrite runs a statement that writes once the database accepts writes again, which
+// takes a successful probe. A refused statement has not run.
+func (d *Database) awaitWrite(t *testing.T, clk *manualclock.Clock, text string) {
+	t.Helper()
+	eventually(t, func() bool {
+		if clk.Running(probePause) > 0 {
+			clk.Advance(probePause)
+		}
+		_, err := d.query(t.Context(), []byte(text), nil)
+		return err == nil || !assert.ErrorIs(t, err, errRefused)
+	}, "no write is accepted")
+}
+
 // outages are the ways in which a server becomes unavailable, and how it recovers. A
 // silent server accepts what is sent but never answers: only a deadline detects it.
 var outages = map[string]struct {
@@ -83,7 +96,7 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 				c := twoReplicas(t)
 				clk := manualclock.New()
 				d := withFallback(t, c, scheme, clk)
-				share := d.servers().readTimeout / 2
+				share := d.servers().ownShare()
 				const readers = 8 // each with its own connection
 				d.readAtOnce(t, readers)()
 				require.Equal(t, []uint64{readers, 0, 0}, d.answered())
@@ -132,7 +145,7 @@ func TestReplicas_AllUnavailable(t *testing.T) {
 			c := twoReplicas(t)
 			clk := manualclock.New()
 			d := withFallback(t, c, "ws", clk)
-			share := d.servers().readTimeout / 2
+			share := d.servers().ownShare()
 			d.mustQuery(t, "SELECT v FROM t")
 			for _, r := range c.Replicas {
 				what.begin(t, r)
@@ -140,7 +153,7 @@ func TestReplicas_AllUnavailable(t *testing.T) {
 			began, failed := clk.Now(), d.start(t, "SELECT v FROM t")
 			if what.silent {
 				clk.Pass(t, share, 1)
-				clk.Pass(t, share, 1)
+				clk.Pass(t, d.servers().readTimeout-share, 1)
 				require.Equal(t, d.servers().readTimeout, clk.Now().Sub(began), "the read had the time shares of both servers")
 			}
 			require.Error(t, <-failed)
@@ -154,8 +167,8 @@ func TestReplicas_AllUnavailable(t *testing.T) {
 			for _, r := range c.Replicas {
 				what.end(t, r)
 			}
-			d.mustQuery(t, "INSERT INTO t VALUES ('new')")
 			d.awaitOwn(t, clk)
+			d.awaitWrite(t, clk, "INSERT INTO t VALUES ('new')")
 			require.Equal(t, []any{"old", "new"}, server(t, c.PrimaryURL()).mustQuery(t, "SELECT v FROM t").values)
 		})
 	}
@@ -218,7 +231,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 				}
 				require.Error(t, <-ended)
 				free()
-				d.mustQuery(t, fmt.Sprintf("INSERT INTO t VALUES ('after %d')", i))
+				d.awaitWrite(t, clk, fmt.Sprintf("INSERT INTO t VALUES ('after %d')", i))
 				what.end(t, c.Replicas[0])
 				d.awaitOwn(t, clk)
 			}

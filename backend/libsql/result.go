@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -30,10 +29,7 @@ func markFull(err error) error {
 
 // isFull reports whether err is SQLITE_FULL. A server's error has only its text.
 func isFull(err error) bool {
-	if file := (*sqlite.Error)(nil); errors.As(err, &file) {
-		return file.Code()&0xff == sqlite3.SQLITE_FULL
-	}
-	return strings.Contains(err.Error(), "database or disk is full")
+	return codeOf(err) == sqlite3.SQLITE_FULL || strings.Contains(err.Error(), "database or disk is full")
 }
 
 var errTooLarge = errors.New("the result is larger")
@@ -42,6 +38,10 @@ var errTooLarge = errors.New("the result is larger")
 type result struct {
 	columns []string
 	values  []any // int64, float64, string, []byte, bool, time.Time or nil
+}
+
+func (l limits) tooLarge() error {
+	return fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
 }
 
 func (l limits) readAll(rows *sql.Rows) (*result, error) {
@@ -62,7 +62,7 @@ func (l limits) readAll(rows *sql.Rows) (*result, error) {
 			return nil, err
 		}
 		if size += sizeOf(row); n >= l.maxRows || size > l.maxBytes {
-			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
+			return nil, l.tooLarge()
 		}
 		r.values = append(r.values, row...)
 	}

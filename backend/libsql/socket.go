@@ -46,7 +46,7 @@ type (
 	}
 )
 
-// batch runs statements, on the connection of the last batch if there is one.
+// batch runs statements, and connects if there is no connection.
 func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	if s.conn == nil {
 		if err := s.open(ctx); err != nil {

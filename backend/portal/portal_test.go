@@ -64,8 +64,8 @@ func TestSessionFixation(t *testing.T) {
 func TestCSRF(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
-	token := portaltest.TokenInPage.FindStringSubmatch(b.Get("/portal/t/acme/members").Body)[1]
+	b := w.SignedIn(t, portaltest.Owner)
+	token := b.Get("/portal/t/acme/members").Token(t)
 	invite := func(change func(*portaltest.Browser, url.Values)) portaltest.Answer {
 		attacker := *b
 		attacker.Headers = map[string]string{"Sec-Fetch-Site": "same-origin"}
@@ -73,8 +73,12 @@ func TestCSRF(t *testing.T) {
 		change(&attacker, form)
 		return attacker.Send("POST", "/portal/t/acme/members/invite", form)
 	}
-	foreign := w.SignedIn(t, "owner@acme.example")
-	otherToken := portaltest.TokenInPage.FindStringSubmatch(foreign.Get("/portal/t/acme/members").Body)[1]
+	damaged := "x" + token[1:]
+	if damaged == token {
+		damaged = "y" + token[1:]
+	}
+	foreign := w.SignedIn(t, portaltest.Owner)
+	otherToken := foreign.Get("/portal/t/acme/members").Token(t)
 	for name, change := range map[string]func(*portaltest.Browser, url.Values){
 		"another site":                    func(b *portaltest.Browser, _ url.Values) { b.Headers["Sec-Fetch-Site"] = "cross-site" },
 		"another host of the same domain": func(b *portaltest.Browser, _ url.Values) { b.Headers["Sec-Fetch-Site"] = "same-site" },
@@ -85,7 +89,7 @@ func TestCSRF(t *testing.T) {
 		"an older browser, null origin": func(b *portaltest.Browser, _ url.Values) { b.Headers = map[string]string{"Origin": "null"} },
 		"no token":                      func(_ *portaltest.Browser, f url.Values) { f.Del("csrf") },
 		"a token of another session":    func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", otherToken) },
-		"a damaged token":               func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", "x"+token[1:]) },
+		"a damaged token":               func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", damaged) },
 		"a short token":                 func(_ *portaltest.Browser, f url.Values) { f.Set("csrf", "AAAA") },
 	} {
 		require.Equal(t, http.StatusForbidden, invite(change).Status, name)
@@ -111,7 +115,7 @@ func TestCSRF(t *testing.T) {
 func TestRoutes_AreProtected(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	signedIn := w.SignedIn(t, "owner@acme.example")
+	signedIn := w.SignedIn(t, portaltest.Owner)
 	open := []string{"GET /portal/signin", "GET /portal/code", "GET /portal/invitation/{token}", "GET /portal/reset/{token}"}
 	all := w.Patterns()
 	require.Greater(t, len(all), 20)
@@ -139,7 +143,7 @@ func TestRoutes_AreProtected(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	_, token, err := w.Engine.Members.Invite(t.Context(), members.OperatorOf("acme"), "ben@acme.example", "viewer")
 	require.NoError(t, err)
 	reset, _, err := w.Engine.Resets.MakeLink(t.Context(), "owner@acme.example", false)
@@ -148,7 +152,7 @@ func TestPolicy(t *testing.T) {
 	for path, status := range map[string]int{
 		"/portal/t/acme/overview": 200, "/portal/t/acme/members": 200, "/portal/t/acme/audit": 200, "/portal/t/test_acme/audit": 200, "/portal/profile": 200, "/portal/profile/password": 200,
 		"/portal/profile/two-step": 200, "/portal/profile/confirm": 200, "/portal/invitation/" + token: 200, "/portal/reset/" + reset: 200,
-		"/portal/nothing": 404, "/portal/t/rival/members": 404, "/portal/t/nobody/members": 404, "/portal//x": 404, "/portal/../x": 404,
+		"/portal/nothing": 404, "/portal/t/rival/members": 404, "/portal/t/unknown/members": 404, "/portal//x": 404, "/portal/../x": 404,
 		"/portal/t/acme/audit?before=x": 422, "/portal/t/acme/audit?action=fly": 422,
 	} {
 		got := b.Get(path)
@@ -192,11 +196,7 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	for _, role := range people.Roles() {
-		email := string(role) + "@acme.example"
-		if role != people.Owner {
-			w.Add(t, email, role)
-		}
-		b := w.SignedIn(t, email)
+		b := w.As(t, role)
 		for path, op := range map[string]people.Operation{"integrations": people.ReadIntegrations, "members": people.ReadMembers, "audit": people.ReadAudit} {
 			want := http.StatusForbidden
 			if role.Permits(op) {
@@ -232,7 +232,7 @@ func TestNext(t *testing.T) {
 func TestSessionTheft(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	owner := w.SignedIn(t, "owner@acme.example")
+	owner := w.SignedIn(t, portaltest.Owner)
 	thief := w.Browser()
 	thief.Cookies["__Host-kith_portal"] = owner.Cookies["__Host-kith_portal"]
 	require.Equal(t, http.StatusOK, thief.Get("/portal/profile").Status)
@@ -243,7 +243,7 @@ func TestSessionTheft(t *testing.T) {
 		got := thief.Post(t, "/portal/profile", "/portal/profile/two-step/"+path, "code", "000000")
 		require.Equal(t, "/portal/profile/confirm?next=%2Fportal%2Fprofile%2Ftwo-step", got.Header.Get("Location"), path)
 	}
-	fresh := w.SignedIn(t, "owner@acme.example")
+	fresh := w.SignedIn(t, portaltest.Owner)
 	got = fresh.Post(t, "/portal/profile/password", "/portal/profile/password", "current", portaltest.Password, "new", "another horse battery")
 	require.Equal(t, "/portal/profile?done=password-changed", got.Header.Get("Location"))
 	require.Equal(t, http.StatusSeeOther, thief.Get("/portal/profile").Status)
@@ -262,7 +262,7 @@ func TestForm_IsBounded(t *testing.T) {
 func TestPages_EscapeWhatPeopleEntered(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	const attack = `"><script>alert(1)</script>`
 	require.Equal(t, http.StatusSeeOther, b.Post(t, "/portal/profile", "/portal/profile/name", "name", attack).Status)
 	for _, path := range []string{"/portal/profile", "/portal/t/acme/members", "/portal/t/acme/audit?actor=" + url.QueryEscape(attack), "/portal/t/acme/audit?zone=" + url.QueryEscape(attack)} {
@@ -274,7 +274,7 @@ func TestPages_EscapeWhatPeopleEntered(t *testing.T) {
 func TestAudit_Download(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	require.NoError(t, w.Engine.DB.Write(t.Context(), portaltest.Began, func(tx *store.Tx) error {
 		return base.Audit(t.Context(), tx, people.Caller{Email: "=1+1", Tenant: "acme"}, base.Change{Action: people.MemberRemoved, Subject: "a,b", After: map[string]any{"role": "x"}})
 	}))

@@ -43,6 +43,8 @@ type Options struct {
 	Roots *x509.CertPool
 	// Timeout bounds one attempt; 0 means webhook.AttemptTimeout.
 	Timeout time.Duration
+	// Wrap wraps the transport of the attempts; nil means no wrapper.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // NewSender returns a sender.
@@ -155,13 +157,17 @@ func (s *Sender) client(allowed []string) (*http.Client, error) {
 // requests that tenants cause.
 func (s *Sender) newClient(g guard) *http.Client {
 	dialer := &net.Dialer{Resolver: s.options.Resolver, ControlContext: g.control}
+	var transport http.RoundTripper = &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: s.options.Roots},
+		DisableCompression: true, MaxResponseHeaderBytes: maxAnswerHead,
+		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdleOfHost, IdleConnTimeout: idleTimeout,
+	}
+	if s.options.Wrap != nil {
+		transport = s.options.Wrap(transport)
+	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: s.options.Roots},
-			DisableCompression: true, MaxResponseHeaderBytes: maxAnswerHead,
-			MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdleOfHost, IdleConnTimeout: idleTimeout,
-		},
+		Transport:     transport,
 	}
 }
 

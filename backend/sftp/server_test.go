@@ -66,7 +66,7 @@ func open(t *testing.T, change ...func(*app.Engine)) *testServer {
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)
 	d.Engine = app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) }})
-	d.Files.Store, d.Jobs.CallTime, d.Jobs.Lease = file.Dir(d.files), time.Hour, core.Hour
+	d.Files.Store, d.Jobs.CallTime = file.Dir(d.files), time.Hour
 	for _, c := range change {
 		c(d.Engine)
 	}
@@ -85,7 +85,7 @@ func (d *testServer) serve(t *testing.T, drain, handshake time.Duration) {
 	t.Helper()
 	private, public, err := sshkey.New("host")
 	require.NoError(t, err)
-	host, err := sshkey.ParseHost(private)
+	host, err := sshkey.ParseHost("host", private)
 	require.NoError(t, err)
 	d.host, _, _, _, err = ssh.ParseAuthorizedKey(public)
 	require.NoError(t, err)

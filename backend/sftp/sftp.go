@@ -96,8 +96,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	select {
 	case err = <-accepting:
 	case <-ctx.Done():
-		_ = listener.Close()
+		// The connections that wait are accepted, and not reset.
+		if waiting, ok := listener.(interface{ Drain() }); ok {
+			waiting.Drain()
+		} else {
+			_ = listener.Close()
+		}
 		<-accepting
+		_ = listener.Close()
 	}
 	s.drain()
 	s.running.Wait()

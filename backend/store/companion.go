@@ -37,7 +37,7 @@ func (c *Companion) run(ctx context.Context, tx *Tx) error {
 }
 
 func (c *Companion) commit() {
-	// After the first commit the companion is only read, so that several goroutines may write.
+	// Once committed, the companion is only read, so that several goroutines may write.
 	if c != nil && !c.committed {
 		c.committed = true
 	}

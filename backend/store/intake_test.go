@@ -227,6 +227,27 @@ func TestProcessIntake_TwoWorkersTakeEachCallOnce(t *testing.T) {
 	})
 }
 
+// A batch that was read before another process has processed a part of it changes nothing.
+func TestProcessBatch_ReadTooEarly(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		for i := range 3 {
+			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
+		}
+		batch, err := eventdb.NextBatch(t.Context(), b.db.Reads, 10)
+		require.NoError(t, err)
+		require.Equal(t, 3, batch.Calls)
+		require.Equal(t, 1, b.process(t, 1).Events)
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			done, err := eventdb.ProcessBatch(ctx, tx, batch)
+			require.Equal(t, eventdb.Processed{Left: true}, done)
+			return err
+		})
+		require.Len(t, b.events(t), 1)
+		require.Equal(t, eventdb.Processed{Calls: 2, Events: 2}, b.process(t, 10))
+	})
+}
+
 // Malformed events, which Kith itself never writes, are skipped: the other events are
 // stored and the cursor moves past them.
 func TestProcessIntake_SkipsMalformedEvents(t *testing.T) {

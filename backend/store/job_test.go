@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
+	"kith/backend/store/leasedb"
 	"kith/backend/store/referraldb"
 	"kith/backend/store/rowtest"
 	"kith/core"
@@ -35,13 +36,13 @@ func (b bundle) insertJobs(t *testing.T, jobs ...job.Job) {
 	})
 }
 
-// leaseJob leases a job until now + 10.
+// leaseJob leases a job.
 func (b bundle) leaseJob(t *testing.T, id string) jobdb.Lease {
 	t.Helper()
 	var c jobdb.Lease
 	b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 		var ok bool
-		c, ok, err = jobdb.LeaseJob(ctx, tx, b.tenant, id, now+10)
+		c, ok, err = jobdb.LeaseJob(ctx, tx, b.tenant, id, "p.1")
 		require.True(t, ok)
 		return err
 	})
@@ -84,16 +85,16 @@ func TestJob_RoundTrip(t *testing.T) {
 	})
 }
 
-// The jobs of this test are older than those of all other tests, so that it leases
-// its own on the shared server.
+// LeaseNext leases the jobs of all tenants, so the test has databases of its own.
 func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
 		for i := range 20 {
 			b.insertJobs(t, aJob(strconv.Itoa(i), core.Time(20-i)))
 		}
 		lease := func(at core.Time) (id string) {
 			require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
-				c, ok, err := jobdb.LeaseNext(t.Context(), tx, at+1000)
+				c, ok, err := jobdb.LeaseNext(t.Context(), tx, "p.2")
 				if ok {
 					require.Equal(t, b.tenant, c.Tenant)
 					require.EqualValues(t, 1, c.Attempt)
@@ -103,9 +104,6 @@ func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 			}))
 			return id
 		}
-		waits, err := jobdb.AnyWaiting(t.Context(), b.db.Reads, 0)
-		require.NoError(t, err)
-		require.False(t, waits, "before the first was created")
 		require.Equal(t, "19", lease(30))
 		var mu sync.Mutex
 		var workers sync.WaitGroup
@@ -124,12 +122,17 @@ func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 		for id, times := range leases {
 			require.Equal(t, 1, times, id)
 		}
-		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads, 1029)
+		waits, err := jobdb.AnyWaiting(t.Context(), b.db.Reads)
 		require.NoError(t, err)
-		require.False(t, waits, "before the leases expire")
-		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads, 1030)
+		require.False(t, waits, "all are leased")
+		require.Empty(t, lease(leasedb.Never-1), "a lease does not end by time")
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			_, err := leasedb.Release(ctx, tx, []string{"p.2", "unknown"})
+			return err
+		})
+		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads)
 		require.NoError(t, err)
-		require.True(t, waits, "after they expired")
+		require.True(t, waits, "after they were released")
 		for i := range 20 {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
 				_, err := jobdb.DeleteJob(ctx, tx, b.tenant, strconv.Itoa(i))
@@ -150,7 +153,7 @@ func TestLease_IsFencedByItsAttempt(t *testing.T) {
 		renew := func(c jobdb.Lease, processed int64) (ok bool) {
 			c.Stats.Processed = processed
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-				ok, err = jobdb.RenewLease(ctx, tx, c, now+10)
+				ok, err = jobdb.RenewLease(ctx, tx, c, "p.3")
 				return err
 			})
 			return ok
@@ -165,14 +168,14 @@ func TestLease_IsFencedByItsAttempt(t *testing.T) {
 		}
 		require.False(t, renew(old, 7))
 		require.False(t, finish(old))
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, old) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, old, false) })
 		require.True(t, renew(current, 8))
 		got, _, err := jobdb.Job(t.Context(), b.db.Reads, b.tenant, "j")
 		require.NoError(t, err)
 		require.Equal(t, job.Stats{Processed: 8}, got.Stats)
 		require.Equal(t, job.Pending, got.Status)
 
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, current) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, current, false) })
 		again := b.leaseJob(t, "j")
 		require.EqualValues(t, 3, again.Attempt)
 		require.EqualValues(t, 2, again.Tries, "a released lease does not count as a failure")
@@ -189,14 +192,14 @@ func TestReleaseLease_KeepsProgress(t *testing.T) {
 		c := b.leaseJob(t, "j")
 		c.Position, c.Stats.Processed = 100, 5
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			ok, err := jobdb.SaveProgress(ctx, tx, c, jobdb.Chunk{Seq: 5}, now+10)
+			ok, err := jobdb.SaveProgress(ctx, tx, c, jobdb.Chunk{Seq: 5}, "p.3")
 			require.True(t, ok)
 			return err
 		})
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, c) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, c, false) })
 		var until core.Time
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT leased_until FROM job WHERE tenant = ?`, string(b.tenant)).Scan(&until))
-		require.Equal(t, now, until, "another worker need not wait until the lease expires")
+		require.Equal(t, now, until, "another worker may lease it at once")
 		next := b.leaseJob(t, "j")
 		require.EqualValues(t, 100, next.Position)
 		require.EqualValues(t, 1, next.Tries)

@@ -39,12 +39,19 @@ type migration struct {
 // Migrate brings the schema up to date. Migrations are numbered and only go
 // forward. Each runs in one transaction, which also records that it was applied;
 // several processes may migrate at once. Migrate returns an error if the database is
-// being restored, or if CheckReleased does.
+// being restored, if CheckReleased does, or if a newer version of kith changed its schema.
 func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	if err := p.Restoring(ctx); err != nil {
 		return err
 	}
 	if err := p.CheckReleased(ctx); err != nil {
+		return err
+	}
+	schema, err := p.Schema(ctx)
+	if err == nil {
+		err = schema.Newer()
+	}
+	if err != nil {
 		return err
 	}
 	return p.MigrateTo(ctx, now, nil)
@@ -149,8 +156,17 @@ func SchemaVersion() int {
 
 // migrateBy applies those migrations that were not applied yet.
 func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration) error {
+	// A program that has nothing to migrate does not wait for the write lock.
+	applied, err := p.Migrations(ctx)
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(m migration) bool { return slices.Contains(applied, m.version) })
+	if len(all) == 0 {
+		return nil
+	}
 	// Several processes that start at once contend for the lock here, too.
-	err := p.retry(ctx, func() error {
+	err = p.retry(ctx, func() error {
 		_, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
 			version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`)
 		return err
@@ -182,7 +198,11 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error
 				return err
 			}
 		}
-		_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", m.version, int64(now))
+		if m.version < writerMigration {
+			_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", m.version, int64(now))
+			return err
+		}
+		_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at, kith) VALUES (?, ?, ?)", m.version, int64(now), p.Version)
 		return err
 	})
 }

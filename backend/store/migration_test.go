@@ -147,7 +147,7 @@ func TestMigrations_StartAfterTheUnreleased(t *testing.T) {
 }
 
 // Schema 240 copies rewards and their ledger without a change, and the numbers of the
-// ledger go on after the last one that was used, even if its row is gone.
+// ledger continue after the last one that was used, even if its row is gone.
 func TestMigrations_KeepRewardsAndTheirLedger(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		require.NoError(t, p.MigrateTo(t.Context(), 1, []int{200}))

@@ -7,6 +7,26 @@ import (
 	"kith/core"
 )
 
+// begun calls Observe, and returns the function to call at the end.
+func (p *Primary) begun(ctx context.Context, wait, text string) func(error) {
+	if p.Observe != nil {
+		if end := p.Observe(ctx, wait, text); end != nil {
+			return end
+		}
+	}
+	return notObserved
+}
+
+func notObserved(error) {}
+
+// flush is Durable, observed.
+func (p *Primary) flush(ctx context.Context) error {
+	end := p.begun(ctx, "wait for the disk", "")
+	err := p.Durable()
+	end(err)
+	return err
+}
+
 // Backlog returns how many items wait for each worker, by the name of the queue:
 // intake, webhook, job, gateway_notification and gateway_refund.
 func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {

@@ -23,7 +23,7 @@ func preparedOn(t *testing.T) (conn *sql.Conn, kept func() int) {
 	_, err = conn.ExecContext(t.Context(), `CREATE TABLE n (n INTEGER NOT NULL UNIQUE); INSERT INTO n VALUES (1), (2), (3)`)
 	require.NoError(t, err)
 	return conn, func() (n int) {
-		require.NoError(t, conn.Raw(func(c any) error { n = len(c.(*preparedConn).stmts); return nil }))
+		require.NoError(t, conn.Raw(func(c any) error { n = len(c.(*markedConn).usedConn.(*preparedConn).stmts); return nil }))
 		return n
 	}
 }

@@ -23,7 +23,7 @@ func OpenReplica(url, token string) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(markingConnector{connector, &Primary{}})
 	r := &Replica{Reads{db}, db}
 	r.db.SetMaxOpenConns(1)
 	r.db.SetConnMaxIdleTime(30 * time.Second)
@@ -42,15 +42,4 @@ func (r *Replica) Heartbeat(ctx context.Context) (core.Time, error) {
 		return 0, fmt.Errorf("store: beat: %w", err)
 	}
 	return at, nil
-}
-
-// Schema returns the number of the newest migration that was applied to the
-// database. If it is less than SchemaVersion, the schema is older than this
-// program.
-func (r *Replica) Schema(ctx context.Context) (int, error) {
-	var version int
-	if err := r.db.QueryRowContext(ctx, `SELECT max(version) FROM schema_version`).Scan(&version); err != nil {
-		return 0, fmt.Errorf("store: schema: %w", err)
-	}
-	return version, nil
 }

@@ -91,6 +91,19 @@ func (tx *Tx) Exec(ctx context.Context, what, statement string, args ...any) err
 	return nil
 }
 
+// Later is like Count, but returns a function that returns the number: on a server, the
+// statement is sent with the next one whose result is asked for.
+func (tx *Tx) Later(ctx context.Context, what, statement string, args ...any) (changed func() (int, error), err error) {
+	result, err := tx.q.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", what, err)
+	}
+	return func() (int, error) {
+		n, err := result.RowsAffected()
+		return int(n), err
+	}, nil
+}
+
 // Changed runs a statement and reports whether it changed any row; what names it in
 // errors.
 func (tx *Tx) Changed(ctx context.Context, what, statement string, args ...any) (bool, error) {
@@ -101,10 +114,9 @@ func (tx *Tx) Changed(ctx context.Context, what, statement string, args ...any) 
 // Count runs a statement and returns how many rows it changed; what names it in
 // errors.
 func (tx *Tx) Count(ctx context.Context, what, statement string, args ...any) (int, error) {
-	result, err := tx.q.ExecContext(ctx, statement, args...)
+	changed, err := tx.Later(ctx, what, statement, args...)
 	if err != nil {
-		return 0, fmt.Errorf("store: %s: %w", what, err)
+		return 0, err
 	}
-	n, err := result.RowsAffected()
-	return int(n), err
+	return changed()
 }

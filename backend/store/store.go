@@ -15,8 +15,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"kith/backend/libsql"
@@ -30,15 +33,27 @@ func (p *Primary) WriteWithoutForeignKeys(ctx context.Context, now core.Time, do
 	if err := p.retry(ctx, func() error { return p.transact(ctx, now, ignored, do) }); err != nil {
 		return err
 	}
-	return p.Durable()
+	return p.flush(ctx)
 }
 
 // Primary is the database that accepts writes: an embedded file or the primary
 // libSQL server. Open returns one. It is safe for concurrent use.
 type Primary struct {
 	Reads
+	// Lists runs the statements of lists and searches, of which some read thousands of
+	// rows. It runs few at a time; the others wait, and any of them is next.
+	Lists Reads
+	// Version is the version of kith, which is stored with each migration that it applies.
+	Version string
+	// Observe, if not nil, is called when a statement or a wait begins, and what it returns
+	// when it has ended, unless that is nil. A statement has a text, without its values; a
+	// wait for a connection or for the disk has a name. It is set before any other method is
+	// called.
+	Observe func(ctx context.Context, wait, text string) (end func(error))
+
 	write *sql.DB
 	read  *sql.DB
+	list  *sql.DB
 	// timeouts are the connection timeouts of write and read.
 	timeouts []*time.Duration
 	// beginTimeout limits how long a transaction may take to begin. For retryTime,
@@ -46,8 +61,12 @@ type Primary struct {
 	beginTimeout, retryTime time.Duration
 	// embedded is true for a file.
 	embedded bool
+	// server makes the connections to a server; nil for a file.
+	server *libsql.Pipeline
 	// log is the write-ahead log of a file; nil for a server, which syncs its own.
 	log *libsql.Log
+	// wrote is when a write of this process last succeeded, in nanoseconds of the Unix time.
+	wrote atomic.Int64
 }
 
 // maxWriters is how many connections write to a server. The server queues writers
@@ -74,6 +93,16 @@ var writerPragmas = []string{"cache_size(-16000)", "wal_autocheckpoint(4000)", "
 // maxReaders limits the connections that read.
 const maxReaders = 16
 
+// maxLists returns how many statements of lists run at a time. On a file they compute in
+// this process, so that half of the processors are left to share links and to all other
+// calls.
+func maxLists(embedded bool) int {
+	if embedded {
+		return max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return maxReaders / 4
+}
+
 // Open opens a database by its URL: "file:PATH" for an embedded file, which is
 // created if it does not exist, or libsql://, wss://, ws://, https:// or http://
 // for a server. The token authenticates to a server; it may be empty. The caller
@@ -92,6 +121,9 @@ func Open(url, token string) (*Primary, error) {
 	p.Reads = Reads{q: p.read}
 	p.read.SetMaxOpenConns(maxReaders)
 	p.read.SetMaxIdleConns(maxReaders)
+	p.Lists = Reads{q: p.list}
+	p.list.SetMaxOpenConns(maxLists(embedded))
+	p.list.SetMaxIdleConns(maxLists(embedded))
 	if embedded {
 		// SQLite allows one writer at a time; queueing in the pool is fairer and
 		// faster than waiting for SQLite's lock.
@@ -102,6 +134,7 @@ func Open(url, token string) (*Primary, error) {
 		// The server, or a proxy in between, may drop idle connections.
 		p.write.SetConnMaxIdleTime(30 * time.Second)
 		p.read.SetConnMaxIdleTime(30 * time.Second)
+		p.list.SetConnMaxIdleTime(30 * time.Second)
 	}
 	return p, nil
 }
@@ -116,7 +149,8 @@ func (p *Primary) openFile(url, token string) error {
 		return err
 	}
 	p.timeouts = []*time.Duration{&write.Timeout, &read.Timeout}
-	p.write, p.read = sql.OpenDB(preparingConnector{write, p}), sql.OpenDB(preparingConnector{read, p})
+	p.write, p.read = sql.OpenDB(markingConnector{preparingConnector{write, p}, p}), sql.OpenDB(markingConnector{preparingConnector{read, p}, p})
+	p.list = sql.OpenDB(markingConnector{preparingConnector{read, p}, p})
 	p.log, err = libsql.NewLog(url)
 	return err
 }
@@ -126,8 +160,8 @@ func (p *Primary) openServer(url, token string) error {
 	if err != nil {
 		return err
 	}
-	p.timeouts = []*time.Duration{&to.Timeout, &to.BeginTimeout}
-	p.write, p.read = sql.OpenDB(to), sql.OpenDB(to)
+	p.timeouts, p.server = []*time.Duration{&to.Timeout, &to.BeginTimeout}, to
+	p.write, p.read, p.list = sql.OpenDB(markingConnector{to, p}), sql.OpenDB(markingConnector{to, p}), sql.OpenDB(markingConnector{to, p})
 	return nil
 }
 
@@ -143,12 +177,24 @@ func (p *Primary) SetTimeout(d time.Duration) {
 	}
 }
 
+// Watch makes all calls fail with libsql.ErrAway while the database server hangs; see
+// libsql.Pipeline.Watch. It has no effect on a file.
+func (p *Primary) Watch(timeout time.Duration, log *slog.Logger) error {
+	if p.server == nil {
+		return nil
+	}
+	return p.server.Watch(timeout, log)
+}
+
+// Away reports whether calls fail at once, because the database server hangs.
+func (p *Primary) Away() bool { return p.server != nil && p.server.Away() }
+
 // Embedded reports whether the database is a file. A file has no replicas.
 func (p *Primary) Embedded() bool { return p.embedded }
 
 // Close waits for running statements to end and closes the database.
 func (p *Primary) Close() error {
-	err := errors.Join(p.write.Close(), p.read.Close())
+	err := errors.Join(p.write.Close(), p.read.Close(), p.list.Close())
 	if p.embedded {
 		err = errors.Join(err, p.log.Close())
 	}
@@ -162,9 +208,18 @@ func (p *Primary) Durable() error {
 		return nil
 	}
 	if err := p.log.Wait(); err != nil {
-		return fmt.Errorf("store: %w", err)
+		// The disk failed, or is full.
+		return fmt.Errorf("store: %w", unavailable{err})
 	}
 	return nil
+}
+
+// written records the time of a write that succeeded, if err is nil.
+func (p *Primary) written(err error) error {
+	if err == nil {
+		p.wrote.Store(time.Now().UnixNano())
+	}
+	return err
 }
 
 // Ping returns an error if the database does not answer a query. It runs a query
@@ -228,7 +283,7 @@ func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) 
 		return err
 	}
 	// The connection is free by now: the next writer need not wait for the disk.
-	return p.Durable()
+	return p.written(p.flush(ctx))
 }
 
 // WriteUnsynced is like Write but does not wait for the disk: until Durable has
@@ -278,7 +333,7 @@ func retryable(err error) bool {
 	}
 	text := err.Error()
 	// A server that did not answer in time would not answer the next try either.
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, libsql.ErrAway)
 	return errors.Is(err, ErrTaken) || errors.Is(err, libsql.ErrNotCommitted) && !silent || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
@@ -296,7 +351,7 @@ func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
 		return err
 	}
 	// Also if the statement changed nothing: the row that it found must not be lost.
-	return p.Durable()
+	return p.written(p.flush(ctx))
 }
 
 // retryLocked runs a statement, and runs it again while another process has the
@@ -404,9 +459,11 @@ func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error
 func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
 	// One try for each connection of the pool, and one for a new one.
 	for range most + 1 {
+		end := p.begun(ctx, "wait for a connection", "")
 		conn, err = pool.Conn(ctx)
+		end(err)
 		if err != nil {
-			return nil, err
+			return nil, markUnavailable(err)
 		}
 		if err = p.begin(ctx, conn, first); err == nil {
 			return conn, nil

@@ -30,7 +30,7 @@ func TestAnalytics_StopStoresPendingCounts(t *testing.T) {
 		}
 		return rowtest.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 	}))
-	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }})
+	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }, Entropy: func([]byte) {}})
 	worker := worker.NewAnalytics(&engine.Analytics, slog.New(slog.NewTextHandler(b.log, nil)))
 	worker.Finish = sqldtest.Deadline
 	require.NoError(t, engine.Analytics.Count(t.Context(), "t", analytics.Event{Kind: analytics.Loaded, Account: "a", User: "u"}))

@@ -191,9 +191,9 @@ func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	done := billingDone{}
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
-		// After the lease has expired, another process may work on the subscription:
-		// no further call begins then.
-		leased, cancel := context.WithTimeout(ctx, time.Duration(payments.BillingLeaseTime)*time.Millisecond)
+		// Later, another process may work on the subscription: no further call begins
+		// then.
+		leased, cancel := context.WithTimeout(ctx, time.Duration(payments.BillingTime)*time.Millisecond)
 		defer cancel()
 		done, err = g.apply(leased, client, task)
 	}
@@ -208,7 +208,7 @@ func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
 	if err := g.engine.Billing.End(ctx, task, done.ended, done.problem, done.after); err != nil {
-		// The task is taken again when its lease has expired.
+		// The task is taken again when its lease was released as stale.
 		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
 }
@@ -235,7 +235,7 @@ func (g *gateways) apply(ctx context.Context, client *gateway.Client, task payme
 	}
 	done := billingDone{ended: read.Status == billing.Canceled || read.Status == billing.Expired}
 	if effects.Known {
-		if err := setDiscount(ctx, client, read, task.DiscountID, effects.Want.Amount); err != nil {
+		if err := setDiscount(ctx, client, read, task.DiscountID, effects.Want); err != nil {
 			return done, err
 		}
 	}
@@ -262,19 +262,25 @@ func (g *gateways) apply(ctx context.Context, client *gateway.Client, task payme
 	return done, nil
 }
 
-// setDiscount sets a subscription's discount to an amount. The amount is absolute, so
-// that the call may be repeated.
-func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscription, id string, minor int64) error {
-	amount := gateway.NewAmount(minor, s.Currency)
+// setDiscount sets a subscription's discount to an amount, with credit for the next bill
+// only. The amount is absolute, so that the call may be repeated.
+func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscription, id string, want billing.Discount) error {
+	amount := gateway.NewAmount(want.Amount, s.Currency)
+	added, updated := gateway.Duration{}, gateway.Duration{Forever: true}
+	if want.Once() {
+		added, updated = gateway.Duration{Bills: 1}, gateway.Duration{Bills: s.Spent + 1}
+	} else if s.HasDiscount && s.Bills == 0 {
+		updated = gateway.Duration{} // it applies to all bills already
+	}
 	var err error
-	switch s.Change(minor) {
+	switch s.Change(want) {
 	case billing.AddDiscount:
-		if _, err = client.AddDiscount(ctx, s.ID, id, amount); isAction(err, gateway.SwitchToUpdate) {
-			_, err = client.UpdateDiscount(ctx, s.ID, id, amount)
+		if _, err = client.AddDiscount(ctx, s.ID, id, amount, added); isAction(err, gateway.SwitchToUpdate) {
+			_, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated)
 		}
 	case billing.UpdateDiscount:
-		if _, err = client.UpdateDiscount(ctx, s.ID, id, amount); isAction(err, gateway.SwitchToAdd) {
-			_, err = client.AddDiscount(ctx, s.ID, id, amount)
+		if _, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated); isAction(err, gateway.SwitchToAdd) {
+			_, err = client.AddDiscount(ctx, s.ID, id, amount, added)
 		}
 	case billing.RemoveDiscount:
 		_, err = client.RemoveDiscount(ctx, s.ID, id)

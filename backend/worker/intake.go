@@ -41,14 +41,15 @@ type intake struct {
 // costs each replica more than the calls themselves.
 func (in intake) drain(ctx context.Context) error {
 	for left := true; left; {
-		// This read saves an idle database a write lock at every tick.
-		waiting, err := eventdb.IntakeWaits(ctx, in.db.Reads)
-		if err != nil || !waiting {
+		// This read saves an idle database a write lock at every tick, and a busy one the
+		// time that the read takes.
+		batch, err := eventdb.NextBatch(ctx, in.db.Reads, intakeBatch)
+		if err != nil || batch.Calls == 0 {
 			return err
 		}
 		var done eventdb.Processed
 		err = in.db.Write(ctx, in.now(), func(tx *store.Tx) (err error) {
-			done, err = eventdb.ProcessIntake(ctx, tx, intakeBatch)
+			done, err = eventdb.ProcessBatch(ctx, tx, batch)
 			return err
 		})
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kith/backend/app/jobs"
-	"kith/backend/store/jobdb"
 )
 
 const (
@@ -45,7 +44,7 @@ func (j *jobWorker) drain(ctx context.Context) error {
 		if _, taken := j.running.slots(); taken >= j.slots {
 			return nil
 		}
-		waits, err := jobdb.AnyWaiting(ctx, j.jobs.DB.Reads, j.jobs.Now())
+		waits, err := j.jobs.Waiting(ctx)
 		if err != nil || !waits {
 			return err
 		}
@@ -60,7 +59,7 @@ func (j *jobWorker) work(ctx context.Context) {
 	_, err := j.jobs.Work(ctx)
 	switch {
 	case errors.Is(err, jobs.ErrLeaseLost):
-		j.log.Warn("job left: its lease expired, or it was deleted")
+		j.log.Warn("job left: another worker has it, or it was deleted")
 	case err != nil && ctx.Err() == nil:
 		j.log.Error("job failed; trying again", "error", err)
 		select {

@@ -106,7 +106,7 @@ func TestJobs_StopBeginsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	worker.NewJobs(&b.engine(t, file.Dir(t.TempDir())).Jobs, 1, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx)
-	waits, err := jobdb.AnyWaiting(t.Context(), b.db.Reads, now)
+	waits, err := jobdb.AnyWaiting(t.Context(), b.db.Reads)
 	require.NoError(t, err)
 	require.True(t, waits)
 	require.Empty(t, b.log.String())

@@ -99,11 +99,14 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 	out := billing.Subscription{
 		ID: s.ID, Customer: core.PaymentProviderID(s.CustomerID()), Status: billing.Status(s.Status), Trial: s.Trial, Currency: currency,
 		Price:  m.of(s.Price) + m.all(s.AddOns, "") - m.all(s.Discounts, discountID),
-		Opened: s.Created, Skipped: skipped(s),
+		Opened: s.Created, Skipped: skipped(s), Begins: s.PeriodStart, Next: s.NextBilling,
 	}
 	var own gateway.Modification
 	own, out.HasDiscount = s.Discount(discountID)
-	out.Discount = m.times(own)
+	out.Discount, out.Spent = m.times(own), own.Spent
+	if !own.NeverExpires {
+		out.Bills = max(0, own.Cycles-own.Spent)
+	}
 	charges := slices.Clone(s.Transactions)
 	slices.Reverse(charges)
 	slices.SortStableFunc(charges, func(a, b gateway.Transaction) int { return int(a.Created - b.Created) })

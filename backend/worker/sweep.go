@@ -67,7 +67,7 @@ func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 }
 
 // sweep searches the gateway for subscriptions of which no notification has arrived.
-// A sweep that fails is repeated when its lease has expired.
+// A sweep that fails is repeated when its lease was released as stale.
 func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	client, err := g.client(task.Tenant, task.Connection)
 	if err != nil {

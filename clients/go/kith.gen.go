@@ -114,6 +114,12 @@ const (
 	FraudHandlingPENDING FraudHandling = "PENDING"
 )
 
+// Defines values for FuelTankLevelSide.
+const (
+	FuelTankLevelSideReferred FuelTankLevelSide = "referred"
+	FuelTankLevelSideReferrer FuelTankLevelSide = "referrer"
+)
+
 // Defines values for FuelTankType.
 const (
 	FuelTankTypeCREDIT      FuelTankType = "CREDIT"
@@ -162,6 +168,14 @@ const (
 	LinkEngagementMediumMOBILE  LinkEngagementMedium = "MOBILE"
 	LinkEngagementMediumPOPUP   LinkEngagementMedium = "POPUP"
 	LinkEngagementMediumUNKNOWN LinkEngagementMedium = "UNKNOWN"
+)
+
+// Defines values for MemberRole.
+const (
+	MemberRoleManager MemberRole = "manager"
+	MemberRoleOwner   MemberRole = "owner"
+	MemberRoleSupport MemberRole = "support"
+	MemberRoleViewer  MemberRole = "viewer"
 )
 
 // Defines values for ModerationInputAction.
@@ -513,6 +527,19 @@ type AnalyticsSeries struct {
 	Until int64 `json:"until"`
 }
 
+// Attention defines model for Attention.
+type Attention struct {
+	// FailedGatewayOperations Refunds, discounts and codes that the payment gateway refused. See `listGatewayOperations`.
+	FailedGatewayOperations int64 `json:"failedGatewayOperations"`
+
+	// FailedWebhooks Deliveries that failed at every attempt. See `listDeliveries`.
+	FailedWebhooks int64           `json:"failedWebhooks"`
+	FuelTanks      []FuelTankLevel `json:"fuelTanks"`
+
+	// PendingReferrals Referrals of which a side waits for a moderator. See `listReferrals` with `moderationStatus`.
+	PendingReferrals int64 `json:"pendingReferrals"`
+}
+
 // Attribution defines model for Attribution.
 type Attribution struct {
 	// AccountId The account.
@@ -569,6 +596,51 @@ type AttributionPage struct {
 	TotalCount int64 `json:"totalCount"`
 }
 
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// AccountId Account of the user whom the change is about. Null: about no user.
+	AccountId *string `json:"accountId"`
+
+	// Action What was done, such as member.invited. New actions may be added.
+	Action string `json:"action"`
+
+	// Actor The address of the member who did it, or `API key` and its name, or `command line`.
+	Actor string `json:"actor"`
+
+	// After The changed values after. Null: none.
+	After map[string]interface{} `json:"after"`
+
+	// Before The changed values before. Null: none.
+	Before map[string]interface{} `json:"before"`
+
+	// Date Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	Date Date `json:"date"`
+
+	// IpAddress From where. Null: unknown.
+	IpAddress *string `json:"ipAddress"`
+
+	// Seq Number of the entry. Later entries have higher numbers.
+	Seq int64 `json:"seq"`
+
+	// Subject What was changed: an address, the key of a program, the id of a referral.
+	Subject string `json:"subject"`
+
+	// UserId The user whom the change is about. Null: about no user.
+	UserId *string `json:"userId"`
+}
+
+// AuditPage defines model for AuditPage.
+type AuditPage struct {
+	// Count Number of entries in this page.
+	Count   int64        `json:"count"`
+	Entries []AuditEntry `json:"entries"`
+
+	// Next Value of `before` for the next page. Null on the last one.
+	Next *int64 `json:"next"`
+}
+
 // BillingInterval defines model for BillingInterval.
 type BillingInterval string
 
@@ -595,6 +667,12 @@ type BulkRedemptionInput struct {
 
 	// UserId Only credit of this user. Default: credit of all users of the account.
 	UserId *string `json:"userId,omitempty"`
+}
+
+// CancellationInput defines model for CancellationInput.
+type CancellationInput struct {
+	// Reason Why, for the timeline of the referral and the audit log. At most 500 bytes.
+	Reason *string `json:"reason,omitempty"`
 }
 
 // Code defines model for Code.
@@ -1056,6 +1134,27 @@ type FuelTankCodesInput struct {
 	Codes []string `json:"codes"`
 }
 
+// FuelTankLevel A fuel tank with fewer than 10 codes, or with rewards that wait for a code.
+type FuelTankLevel struct {
+	// Available Codes that are left, counted to 10.
+	Available int64 `json:"available"`
+
+	// Due Rewards that wait for a code, counted to 100.
+	Due int64 `json:"due"`
+
+	// ProgramId Example: classic
+	ProgramId ProgramKey `json:"programId"`
+
+	// ProgramName Name of the program.
+	ProgramName string `json:"programName"`
+
+	// Side Whose rewards the codes are.
+	Side FuelTankLevelSide `json:"side"`
+}
+
+// FuelTankLevelSide Whose rewards the codes are.
+type FuelTankLevelSide string
+
 // FuelTankType defines model for FuelTankType.
 type FuelTankType string
 
@@ -1288,6 +1387,17 @@ type Invitation struct {
 	Subject string `json:"subject"`
 }
 
+// InvitationInput defines model for InvitationInput.
+type InvitationInput struct {
+	// Email Address of the person, at most 254 bytes.
+	//
+	// Example: ben@example.com
+	Email string `json:"email"`
+
+	// Role What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
+	Role MemberRole `json:"role"`
+}
+
 // Invitations What users send to friends with their share links, by language, such as `en` or `pt-BR`: at most 30. A language that is left out has the default text.
 type Invitations map[string]Invitation
 
@@ -1356,6 +1466,74 @@ type MaybeReferralCode = string
 // MaybeText defines model for MaybeText.
 type MaybeText = string
 
+// Member defines model for Member.
+type Member struct {
+	// DateJoined Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateJoined Date `json:"dateJoined"`
+
+	// DateLastSignedIn Time in epoch milliseconds. Null: not yet, or unknown.
+	DateLastSignedIn *MaybeDate `json:"dateLastSignedIn"`
+
+	// Email Address with which the person signs in.
+	Email string `json:"email"`
+
+	// Id Id of the person.
+	Id string `json:"id"`
+
+	// Name Name of the person. Null: not given.
+	Name *string `json:"name"`
+
+	// Role What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
+	Role MemberRole `json:"role"`
+
+	// TwoStepSignIn True if the person signs in with a one-time code after the password.
+	TwoStepSignIn bool `json:"twoStepSignIn"`
+}
+
+// MemberInvitation defines model for MemberInvitation.
+type MemberInvitation struct {
+	// DateCreated Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateCreated Date `json:"dateCreated"`
+
+	// DateExpires Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateExpires Date `json:"dateExpires"`
+
+	// Email Address of the person who is invited.
+	Email string `json:"email"`
+
+	// Id Id of the invitation.
+	Id string `json:"id"`
+
+	// InvitedBy The address of the member who invited, or `API key` and its name, or `command line`.
+	InvitedBy string `json:"invitedBy"`
+
+	// Role What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
+	Role MemberRole `json:"role"`
+}
+
+// MemberPage defines model for MemberPage.
+type MemberPage struct {
+	// Count Number of members.
+	Count       int64              `json:"count"`
+	Invitations []MemberInvitation `json:"invitations"`
+	Members     []Member           `json:"members"`
+}
+
+// MemberRole What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
+type MemberRole string
+
+// MemberRoleInput defines model for MemberRoleInput.
+type MemberRoleInput struct {
+	// Role What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
+	Role MemberRole `json:"role"`
+}
+
 // ModerationInput defines model for ModerationInput.
 type ModerationInput struct {
 	// Action APPROVED and DENIED decide both sides, the others one side.
@@ -1378,6 +1556,34 @@ type ModerationsInput struct {
 
 // Moment Time as RFC 3339. Without a time zone it is in UTC. A date and epoch milliseconds are accepted too.
 type Moment = time.Time
+
+// NewMemberInvitation defines model for NewMemberInvitation.
+type NewMemberInvitation struct {
+	// DateCreated Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateCreated Date `json:"dateCreated"`
+
+	// DateExpires Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateExpires Date `json:"dateExpires"`
+
+	// Email Address of the person who is invited.
+	Email string `json:"email"`
+
+	// Id Id of the invitation.
+	Id string `json:"id"`
+
+	// InvitedBy The address of the member who invited, or `API key` and its name, or `command line`.
+	InvitedBy string `json:"invitedBy"`
+
+	// Link The link that accepts the invitation. Keep it secret. It is a path if the service has no `portal-url`.
+	Link string `json:"link"`
+
+	// Role What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
+	Role MemberRole `json:"role"`
+}
 
 // Offer defines model for Offer.
 type Offer struct {
@@ -2278,6 +2484,51 @@ type RewardType string
 // SecureModeOfCall `signed`: a user token or an API key. `open`: also anonymous callers. `disabled`: an API key only.
 type SecureModeOfCall string
 
+// SftpKey defines model for SftpKey.
+type SftpKey struct {
+	// DateCreated Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateCreated Date `json:"dateCreated"`
+
+	// DateLastUsed Time in epoch milliseconds. Null: not yet, or unknown.
+	DateLastUsed *MaybeDate `json:"dateLastUsed"`
+
+	// Fingerprint SHA-256 of the key, as OpenSSH shows it.
+	Fingerprint string `json:"fingerprint"`
+
+	// Note Comment of the key. Null: it has none.
+	Note *string `json:"note"`
+
+	// Type Type of the key, such as ssh-ed25519.
+	Type string `json:"type"`
+}
+
+// SftpKeyInput defines model for SftpKeyInput.
+type SftpKeyInput struct {
+	// Key The public key as ssh-keygen writes it to a file that ends in .pub: Ed25519, or RSA with 2048 to 8192 bits.
+	//
+	// Example: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB+r6mozYgzELq9rhWCkJnP3Inzd/2fS4XZXBFYSNAmR shop@example.com
+	Key string `json:"key"`
+}
+
+// SftpKeyPage defines model for SftpKeyPage.
+type SftpKeyPage struct {
+	// Count Number of keys.
+	Count  int64       `json:"count"`
+	Keys   []SftpKey   `json:"keys"`
+	Server *SftpServer `json:"server"`
+}
+
+// SftpServer The SFTP server. Null: this backend has none; another process may have one.
+type SftpServer struct {
+	// Address Where it listens, as host:port.
+	Address string `json:"address"`
+
+	// HostKey Fingerprint of its key, by which clients recognize it.
+	HostKey string `json:"hostKey"`
+}
+
 // ShareMedium defines model for ShareMedium.
 type ShareMedium string
 
@@ -2422,7 +2673,7 @@ type TimelineEntry struct {
 	// Kind New kinds may be added.
 	Kind TimelineEntryKind `json:"kind"`
 
-	// ModifiedBy Address of the member of the tenant who did it. Null: none did.
+	// ModifiedBy The address of the member of the tenant who did it, or `API key` and the name of the key. Null: Kith did it.
 	ModifiedBy *string `json:"modifiedBy"`
 
 	// Reason Why. Null: nothing to add.
@@ -2688,6 +2939,12 @@ type WebhookEvent struct {
 	// Live False for a test tenant.
 	Live bool `json:"live"`
 
+	// Sequence Number of the event; a later event of the tenant has a higher one. Numbers are missing if you do not get all types of events.
+	Sequence int64 `json:"sequence"`
+
+	// Subject What the event is about, such as referral/ID, reward/ID or user/ACCOUNT/ID. Events arrive in any order: those of one subject happened in the order of their sequence.
+	Subject string `json:"subject"`
+
 	// TenantAlias Alias of the tenant.
 	TenantAlias string `json:"tenantAlias"`
 
@@ -2749,7 +3006,7 @@ type Website struct {
 	// Origins Origins whose pages may call the service, besides those of landing pages.
 	Origins []string `json:"origins"`
 
-	// SecureMode Who may make each call, by its name.
+	// SecureMode The credentials that each call needs, by the name of the call.
 	SecureMode map[string]SecureModeOfCall `json:"secureMode"`
 
 	// ShareOrigin Origin of share links. Empty: that of the service.
@@ -2957,6 +3214,30 @@ type ListAttributionsParams struct {
 
 	// Offset Number of items to skip.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// ListAuditEntriesParams defines parameters for ListAuditEntries.
+type ListAuditEntriesParams struct {
+	// Actor Only entries whose actor contains this text, in any case: an address, `API key`, or `command line`.
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Action Only entries with this action.
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Subject Only entries whose subject contains this text, in any case.
+	Subject *string `form:"subject,omitempty" json:"subject,omitempty"`
+
+	// From Only entries from this time on.
+	From *Date `form:"from,omitempty" json:"from,omitempty"`
+
+	// Until Only entries before this time.
+	Until *Date `form:"until,omitempty" json:"until,omitempty"`
+
+	// Before Only entries with a lower `seq`: the value of `next` of the page before.
+	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
+
+	// Limit Most entries of the page. An export ignores it.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListExportsParams defines parameters for ListExports.
@@ -3216,7 +3497,7 @@ type ListUsersParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// Query Up to 5 words. A user is found if each word is the beginning of an id, a name, the e-mail address or its domain.
+	// Query Up to 5 words. A user is found if each word is the beginning of an id, a name, the e-mail address or its domain. In a tenant with more than 20000 users, the search reads the first 2000 of these that match the rarest word: if more users match, the others are neither found nor counted.
 	Query *string `form:"query,omitempty" json:"query,omitempty"`
 
 	// Limit Highest number of items in the answer.
@@ -3519,6 +3800,16 @@ func (c *Client) ListAnalytics(ctx context.Context, params ListAnalyticsParams) 
 	return answer, err
 }
 
+// GetAttention List what waits for a person
+func (c *Client) GetAttention(ctx context.Context) (Attention, error) {
+	var answer Attention
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/analytics/attention",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
 // ListTopReferrers List the top referrers
 func (c *Client) ListTopReferrers(ctx context.Context, params ListTopReferrersParams) (TopReferrers, error) {
 	query := url.Values{}
@@ -3564,6 +3855,25 @@ func (c *Client) ListAttributions(ctx context.Context, params ListAttributionsPa
 	var answer AttributionPage
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/attributions",
+		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ListAuditEntries Read the audit log
+func (c *Client) ListAuditEntries(ctx context.Context, params ListAuditEntriesParams) (AuditPage, error) {
+	query := url.Values{}
+	addQuery(query, "actor", params.Actor)
+	addQuery(query, "action", params.Action)
+	addQuery(query, "subject", params.Subject)
+	addQuery(query, "from", params.From)
+	addQuery(query, "until", params.Until)
+	addQuery(query, "before", params.Before)
+	addQuery(query, "limit", params.Limit)
+	var answer AuditPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/audit",
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -3856,6 +4166,54 @@ func (c *Client) RotateKey(ctx context.Context, name KeyName, body KeyRotationIn
 		body:   body,
 	}, &answer)
 	return answer, err
+}
+
+// ListMembers List the members of a tenant
+func (c *Client) ListMembers(ctx context.Context) (MemberPage, error) {
+	var answer MemberPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/members",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// InviteMember Invite a member
+func (c *Client) InviteMember(ctx context.Context, body InvitationInput) (NewMemberInvitation, error) {
+	var answer NewMemberInvitation
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/members/invitations",
+		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// RevokeInvitation Revoke an invitation
+func (c *Client) RevokeInvitation(ctx context.Context, id string) error {
+	return c.call(ctx, request{
+		method: "DELETE", path: "/api/v1/{tenant}/members/invitations/{id}",
+		params:     []string{"id", fmt.Sprint(id)},
+		repeatable: true,
+	}, nil)
+}
+
+// DeleteMember Remove a member
+func (c *Client) DeleteMember(ctx context.Context, person string) error {
+	return c.call(ctx, request{
+		method: "DELETE", path: "/api/v1/{tenant}/members/{person}",
+		params:     []string{"person", fmt.Sprint(person)},
+		repeatable: true,
+	}, nil)
+}
+
+// UpdateMember Change the role of a member
+func (c *Client) UpdateMember(ctx context.Context, person string, body MemberRoleInput) error {
+	return c.call(ctx, request{
+		method: "PUT", path: "/api/v1/{tenant}/members/{person}",
+		params:     []string{"person", fmt.Sprint(person)},
+		body:       body,
+		repeatable: true,
+	}, nil)
 }
 
 // DeleteAccount Delete an account
@@ -4247,11 +4605,12 @@ func (c *Client) GetReward(ctx context.Context, id string) (Reward, error) {
 }
 
 // CancelReward Cancel a reward
-func (c *Client) CancelReward(ctx context.Context, id string) (Reward, error) {
+func (c *Client) CancelReward(ctx context.Context, id string, body CancellationInput) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/reward/{id}/cancel",
 		params: []string{"id", fmt.Sprint(id)},
+		body:   body,
 	}, &answer)
 	return answer, err
 }
@@ -4265,6 +4624,35 @@ func (c *Client) CreateReward(ctx context.Context, account AccountId, user UserI
 		body:   body,
 	}, &answer)
 	return answer, err
+}
+
+// ListSftpKeys List SFTP keys
+func (c *Client) ListSftpKeys(ctx context.Context) (SftpKeyPage, error) {
+	var answer SftpKeyPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/sftp/keys",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// CreateSftpKey Add an SFTP key
+func (c *Client) CreateSftpKey(ctx context.Context, body SftpKeyInput) (SftpKey, error) {
+	var answer SftpKey
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/sftp/keys",
+		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// DeleteSftpKey Remove an SFTP key
+func (c *Client) DeleteSftpKey(ctx context.Context, fingerprint string) error {
+	return c.call(ctx, request{
+		method: "DELETE", path: "/api/v1/{tenant}/sftp/keys/{fingerprint}",
+		params:     []string{"fingerprint", fmt.Sprint(fingerprint)},
+		repeatable: true,
+	}, nil)
 }
 
 // ListSubscriptions List subscriptions

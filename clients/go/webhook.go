@@ -26,6 +26,12 @@ type Webhook struct {
 	Live bool `json:"live"`
 	// Created is when it happened, in epoch milliseconds.
 	Created int64 `json:"created"`
+	// Subject is what the event is about, such as referral/ID. Webhooks arrive in any
+	// order.
+	Subject string `json:"subject"`
+	// Sequence orders the events of a subject: ignore one that has a lower number than
+	// one that you have handled, unless you need each.
+	Sequence int64 `json:"sequence"`
 	// Data depends on the type.
 	Data json.RawMessage `json:"data"`
 }

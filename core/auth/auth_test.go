@@ -78,12 +78,35 @@ func ring(t *testing.T, fill byte) Keyring {
 
 func hexDigit(b byte) byte { return "0123456789abcdef"[b&15] }
 
+// A prepared keyring signs, verifies and names its keys as the original, again and again.
+func TestKeyring_Prepared(t *testing.T) {
+	both, err := ParseKeyring(strings.Repeat("a", 64) + "," + strings.Repeat("b", 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared := both.Prepared()
+	for _, text := range []string{"first", "", "first", strings.Repeat("long", 100)} {
+		if got, want := prepared.Cookie("demo").Sign(text), both.Cookie("demo").Sign(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+		if !prepared.Hop().Verify(text, ring(t, 0xb).Hop().Sign(text)) {
+			t.Errorf("%q: a signature by the second key is not accepted", text)
+		}
+	}
+	if prepared.Fingerprint() != both.Fingerprint() {
+		t.Error("another fingerprint")
+	}
+	if found, ok := prepared.Find(ring(t, 0xb).Fingerprint()); !ok || found.Fingerprint() != ring(t, 0xb).Fingerprint() {
+		t.Error("the second key is not found")
+	}
+}
+
 func TestParseKeyring(t *testing.T) {
 	raw := make([]byte, 32)
 	for i := range raw {
 		raw[i] = byte(255 - i)
 	}
-	want := Keyring{masters: [][]byte{raw}}.Hop().Sign("text")
+	want := Keyring{masters: []master{{key: raw}}}.Hop().Sign("text")
 	for _, text := range []string{
 		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
 		base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
@@ -184,35 +207,38 @@ func TestHop(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		now  core.Time
-		want bool
+		want Refusal
 	}{
-		{"now", now, true},
-		{"5 minutes old", now + 5*core.Minute, true},
-		{"5 minutes and 1 ms old", now + 5*core.Minute + 1, false},
-		{"5 minutes ahead", now - 5*core.Minute, true},
-		{"5 minutes and 1 ms ahead", now - 5*core.Minute - 1, false},
+		{"now", now, ""},
+		{"5 minutes old", now + 5*core.Minute, ""},
+		{"5 minutes and 1 ms old", now + 5*core.Minute + 1, RefusedClock},
+		{"5 minutes ahead", now - 5*core.Minute, ""},
+		{"5 minutes and 1 ms ahead", now - 5*core.Minute - 1, RefusedClock},
 	} {
-		if got := hop.Verify(key, signature, c.now); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
+		if got := hop.Verify(key, signature, c.now, ClockTolerance); got != c.want {
+			t.Errorf("%s: %q", c.name, got)
 		}
 	}
-	if hop.Verify(ring(t, 2).Hop(), signature, now) {
-		t.Error("another key verifies")
+	if got := hop.Verify(key, signature, now+core.Minute, core.Minute-1); got != RefusedClock {
+		t.Errorf("beyond a smaller tolerance: %q", got)
+	}
+	if got := hop.Verify(ring(t, 2).Hop(), signature, now+core.Hour, ClockTolerance); got != RefusedKey {
+		t.Errorf("another key: %q", got)
 	}
 	for i := range signature {
 		for bit := range 8 {
 			bad := []byte(signature)
 			bad[i] ^= 1 << bit
-			if hop.Verify(key, string(bad), now) {
+			if hop.Verify(key, string(bad), now, ClockTolerance) == "" {
 				t.Errorf("bit %d of byte %d flipped: %q verifies", bit, i, bad)
 			}
 		}
-		if hop.Verify(key, signature[:i], now) {
+		if hop.Verify(key, signature[:i], now, ClockTolerance) == "" {
 			t.Errorf("cut to %q it verifies", signature[:i])
 		}
 	}
 	for _, bad := range []string{signature + "A", signature + "=", signature + "\n", " " + signature, "+" + signature, "0" + signature} {
-		if hop.Verify(key, bad, now) {
+		if hop.Verify(key, bad, now, ClockTolerance) == "" {
 			t.Errorf("%q verifies", bad)
 		}
 	}
@@ -233,8 +259,48 @@ func TestHop_CoversEachPart(t *testing.T) {
 		{Method: "GET", URI: "/a", For: "c", Proto: "b", Host: "d"},
 		{Method: "GET", URI: "/ab", For: "", Proto: "c", Host: "d"},
 	} {
-		if other.Verify(key, signature, now) {
+		if other.Verify(key, signature, now, ClockTolerance) == "" {
 			t.Errorf("%+v verifies with the signature of %+v", other, hop)
+		}
+	}
+}
+
+// The time that a request takes is no difference of the clocks.
+func TestClockDifference(t *testing.T) {
+	for _, c := range [][4]core.Time{
+		{1000, 1200, 1000, 0}, {1000, 1200, 1100, 0}, {1000, 1200, 1200, 0},
+		{1000, 1200, 900, -100}, {1000, 1200, 1500, 300},
+	} {
+		if got := ClockDifference(c[0], c[1], c[2]); got != c[3] {
+			t.Errorf("sent %d, answered %d, theirs %d: %d, want %d", c[0], c[1], c[2], got, c[3])
+		}
+	}
+}
+
+// A key belongs to a database whose fingerprint it has, also while it is being replaced.
+func TestKeyring_Belongs(t *testing.T) {
+	old, next := ring(t, 1), ring(t, 2)
+	both, err := ParseKeyring(strings.Repeat("2", 64) + "," + strings.Repeat("1", 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name              string
+		keys              Keyring
+		fingerprint, next string
+		want              bool
+	}{
+		{"a new database", old, "", "", true},
+		{"its key", old, old.Fingerprint(), "", true},
+		{"another key", next, old.Fingerprint(), "", false},
+		{"both, before", both, old.Fingerprint(), "", true},
+		{"both, meanwhile", both, old.Fingerprint(), next.Fingerprint(), true},
+		{"only the old one, meanwhile", old, old.Fingerprint(), next.Fingerprint(), false},
+		{"only the new one, meanwhile", next, old.Fingerprint(), next.Fingerprint(), false},
+		{"both, after", both, next.Fingerprint(), "", true},
+	} {
+		if got := c.keys.Belongs(c.fingerprint, c.next); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }
@@ -244,7 +310,7 @@ func TestHop_PartsDoNotRunTogether(t *testing.T) {
 	const now core.Time = 1_700_000_000_000
 	key := ring(t, 1).Hop()
 	signature := Hop{URI: "/a\nb", For: "c"}.Sign(key, now)
-	if (Hop{URI: "/a", For: "b\nc"}).Verify(key, signature, now) {
+	if (Hop{URI: "/a", For: "b\nc"}).Verify(key, signature, now, ClockTolerance) == "" {
 		t.Error("a part that contains a line break verifies as two")
 	}
 }

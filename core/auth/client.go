@@ -54,13 +54,12 @@ func (n Networks) String() string {
 // IPv4 in the form of IPv6 as IPv4, and drops a zone.
 func ParseAddress(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
-	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	withPort, err := netip.ParseAddrPort(text) // first: most are peers of connections
+	addr := withPort.Addr()
 	if err != nil {
-		withPort, portErr := netip.ParseAddrPort(text)
-		if portErr != nil {
+		if addr, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err != nil {
 			return netip.Addr{}, false
 		}
-		addr = withPort.Addr()
 	}
 	return addr.Unmap().WithZone(""), true
 }

@@ -31,9 +31,47 @@ const (
 // network has no attempts left.
 const GuessesHeader = "x-kith-guesses"
 
-// hopAge is how far the time of a signature may be in the past or in the future: the
-// clock skew between an edge and the backend.
-const hopAge = 5 * core.Minute
+// TimeHeader is a header of the backend's response to a hop: the backend's clock in epoch
+// milliseconds.
+const TimeHeader = "x-kith-time"
+
+// RefusalHeader is a header of the backend's response to a hop that it refused: the
+// Refusal. The request was not run.
+const RefusalHeader = "x-kith-refused"
+
+// ClockTolerance is the default of how far the clocks of an edge and a backend may be
+// apart.
+const ClockTolerance = 5 * core.Minute
+
+// Refusal is why a backend refuses a hop; "" if it does not.
+type Refusal string
+
+const (
+	// RefusedKey is a signature under another master key.
+	RefusedKey Refusal = "master-key"
+	// RefusedClock is a valid signature whose time is too far in the past or the future.
+	RefusedClock Refusal = "clock"
+)
+
+// ParseRefusal parses the value of RefusalHeader.
+func ParseRefusal(text string) (r Refusal, ok bool) {
+	r = Refusal(text)
+	return r, r == RefusedKey || r == RefusedClock
+}
+
+// ClockDifference returns how far the clock of a backend is ahead of this one, by a
+// request that was sent and answered at these times of this clock and had the time of the
+// backend in its response. The result is 0 if the request's own duration explains the
+// difference.
+func ClockDifference(sent, answered, backend core.Time) core.Time {
+	switch {
+	case backend < sent:
+		return backend - sent
+	case backend > answered:
+		return backend - answered
+	}
+	return 0
+}
 
 // Hop is the part of a forwarded request that the edge signs.
 type Hop struct {
@@ -51,15 +89,18 @@ func (h Hop) Sign(by Signer, now core.Time) string {
 	return at + "." + by.Sign(h.text(at))
 }
 
-// Verify reports whether signature was made by Sign with the same signer and
-// contents, at most 5 minutes before or after now.
-func (h Hop) Verify(by Signer, signature string, now core.Time) bool {
+// Verify returns why a signature is to be refused, or "" if it was made by Sign with the
+// same signer and contents, at most tolerance before or after now.
+func (h Hop) Verify(by Signer, signature string, now, tolerance core.Time) Refusal {
 	at, mac, _ := strings.Cut(signature, ".")
 	signed, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || core.Time(signed) < now-hopAge || core.Time(signed) > now+hopAge {
-		return false
+	switch {
+	case err != nil || !by.Verify(h.text(at), mac):
+		return RefusedKey
+	case core.Time(signed) < now-tolerance || core.Time(signed) > now+tolerance:
+		return RefusedClock
 	}
-	return by.Verify(h.text(at), mac)
+	return ""
 }
 
 // text returns the signed text. Each part has its length in front, so that different

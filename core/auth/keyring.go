@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"strings"
 
 	"kith/core"
@@ -26,9 +27,17 @@ const NonceSize = 12
 // usable; see ParseKeyring.
 type Keyring struct {
 	// masters are the keys; the first one signs and seals.
-	masters [][]byte
+	masters []master
 	// identity is the key that Identity uses; nil means the first of masters.
 	identity []byte
+}
+
+// master is one master key.
+type master struct {
+	key []byte
+	// mac and fingerprint are set by Prepared.
+	mac         hash.Hash
+	fingerprint string
 }
 
 // ParseKeyring parses master keys of 32 bytes, in hex (64 digits) or base64,
@@ -46,29 +55,57 @@ func ParseKeyring(text string) (Keyring, error) {
 	return k, nil
 }
 
-func parseMaster(text string) (key []byte, ok bool) {
+func parseMaster(text string) (m master, ok bool) {
 	for _, decode := range []func(string) ([]byte, error){
 		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
 	} {
 		if key, err := decode(text); err == nil && len(key) == 32 {
-			return key, true
+			return master{key: key}, true
 		}
 	}
-	return nil, false
+	return m, false
 }
+
+// Prepared returns the keyring with what all signatures share already computed: half of
+// the work of a signature. It must not be used concurrently.
+func (k Keyring) Prepared() Keyring {
+	prepared := make([]master, len(k.masters))
+	for i, m := range k.masters {
+		mac := hmac.New(sha256.New, m.key)
+		mac.Reset() // keeps the states that depend only on the key
+		prepared[i] = master{key: m.key, mac: mac, fingerprint: fingerprintOf(m)}
+	}
+	k.masters = prepared
+	return k
+}
+
+// CanSign reports whether the keyring has a key. The zero Keyring has none.
+func (k Keyring) CanSign() bool { return len(k.masters) > 0 }
 
 // First returns the keyring with only its first key.
 func (k Keyring) First() Keyring { return Keyring{masters: k.masters[:1], identity: k.identity} }
 
 // Find returns a keyring with only the key that has this fingerprint.
 func (k Keyring) Find(fingerprint string) (found Keyring, ok bool) {
-	for _, master := range k.masters {
-		found = Keyring{masters: [][]byte{master}}
-		if found.Fingerprint() == fingerprint {
-			return found, true
+	for _, m := range k.masters {
+		if fingerprintOf(m) == fingerprint {
+			return Keyring{masters: []master{m}}, true
 		}
 	}
 	return Keyring{}, false
+}
+
+// Belongs reports whether a process with this keyring may serve a database that has the
+// fingerprint of its master key and, while that is being replaced, the fingerprint of the
+// next key; "" if there is none. Without the next key, the process could not open what
+// others seal.
+func (k Keyring) Belongs(fingerprint, next string) bool {
+	return (fingerprint == "" || k.has(fingerprint)) && (next == "" || k.has(next))
+}
+
+func (k Keyring) has(fingerprint string) bool {
+	_, ok := k.Find(fingerprint)
+	return ok
 }
 
 // WithIdentity returns the keyring with the identity key of another one.
@@ -81,7 +118,7 @@ func (k Keyring) identityKey() []byte {
 	if k.identity != nil {
 		return k.identity
 	}
-	return k.masters[0]
+	return k.masters[0].key
 }
 
 // identityPlace is the place of the sealed identity key.
@@ -109,7 +146,7 @@ func (k Keyring) OpenIdentity(sealed string) (Keyring, error) {
 // as "tenant/acme/key": Open fails for a text that was copied to another place. The
 // nonce must be new random bytes.
 func (k Keyring) Seal(place, secret string, nonce [NonceSize]byte) (string, error) {
-	aead, err := aead(k.masters[0])
+	aead, err := aead(k.masters[0].key)
 	if err != nil {
 		return "", err
 	}
@@ -124,8 +161,8 @@ func (k Keyring) Open(place, sealed string) (string, error) {
 	if err != nil || len(raw) < NonceSize {
 		return "", errors.New("auth: sealed secret is damaged")
 	}
-	for _, master := range k.masters {
-		aead, err := aead(master)
+	for _, m := range k.masters {
+		aead, err := aead(m.key)
 		if err != nil {
 			return "", err
 		}

@@ -14,7 +14,7 @@ import (
 // purpose. A derived key for each purpose would double the cost of every redirect.
 type Signer struct {
 	// masters are the keys; the first one signs.
-	masters [][]byte
+	masters []master
 	// purpose has no line break, because a line break ends it in the signed text.
 	purpose string
 }
@@ -33,7 +33,14 @@ func (k Keyring) CookieUser(tenant core.TenantAlias) Signer {
 func (k Keyring) Backup() Signer { return Signer{k.masters, "backup"} }
 
 // Fingerprint identifies the first master key without revealing it.
-func (k Keyring) Fingerprint() string { return Signer{k.masters, "fingerprint"}.Sign("") }
+func (k Keyring) Fingerprint() string { return fingerprintOf(k.masters[0]) }
+
+func fingerprintOf(m master) string {
+	if m.fingerprint != "" {
+		return m.fingerprint
+	}
+	return Signer{[]master{m}, "fingerprint"}.Sign("")
+}
 
 // Hop returns the signer of the hop from the edge to the backend.
 func (k Keyring) Hop() Signer { return Signer{k.masters, "hop"} }
@@ -42,15 +49,23 @@ func (k Keyring) Hop() Signer { return Signer{k.masters, "hop"} }
 // recognized. It is the same for the same ids, and reveals nothing about them without
 // the master key.
 func (k Keyring) Identity(tenant core.TenantAlias, account core.AccountID, user core.UserID) string {
-	by := Signer{[][]byte{k.identityKey()}, "do-not-track:" + string(tenant)}
+	by := Signer{[]master{{key: k.identityKey()}}, "do-not-track:" + string(tenant)}
 	return by.Sign(strconv.Itoa(len(account)) + ":" + string(account) + string(user))
 }
+
+// CanSign reports whether the signer has a key. The zero Signer has none.
+func (s Signer) CanSign() bool { return len(s.masters) > 0 }
 
 // Sign returns the signature of a text: 43 characters of base64url.
 func (s Signer) Sign(text string) string { return s.by(s.masters[0], text) }
 
-func (s Signer) by(master []byte, text string) string {
-	mac := hmac.New(sha256.New, master)
+func (s Signer) by(m master, text string) string {
+	mac := m.mac
+	if mac == nil {
+		mac = hmac.New(sha256.New, m.key)
+	} else {
+		mac.Reset()
+	}
 	mac.Write([]byte("kith/v1/" + s.purpose + "\n" + text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -58,8 +73,8 @@ func (s Signer) by(master []byte, text string) string {
 // Verify reports whether signature is that of the text under one of the keys. It
 // compares the encoded texts, because base64 has several texts for the same bytes.
 func (s Signer) Verify(text, signature string) bool {
-	for _, master := range s.masters {
-		if hmac.Equal([]byte(s.by(master, text)), []byte(signature)) {
+	for _, m := range s.masters {
+		if hmac.Equal([]byte(s.by(m, text)), []byte(signature)) {
 			return true
 		}
 	}

@@ -44,23 +44,50 @@ type Subscription struct {
 	// subscription has none.
 	Discount    int64
 	HasDiscount bool
+	// Bills is how many further bills have the discount; 0 means all. Spent is how many
+	// bills have had it since it was added.
+	Bills, Spent int
 	// Charges are the paid charges of more than 0, oldest first: the latest 20, which
 	// the gateway returns, and the very first.
 	Charges []Charge
 	// Skipped is the first day of the current cycle, as "2026-11-21", if its bill was
 	// 0 and so has no charge; else empty.
 	Skipped string
+	// Begins is the first day of the current cycle, and Next that of the next one, as
+	// "2026-11-21". Begins is empty before the first cycle.
+	Begins, Next string
 	// Opened is when it was created at the gateway.
 	Opened core.Time
 }
 
-// SkippedBill returns the current cycle's bill if it was skipped because it was 0. ok
-// is false if the cycle was charged, or has no discount.
-func (s Subscription) SkippedBill() (c Charge, ok bool) {
-	if s.Skipped == "" || !s.HasDiscount {
+// SkippedBill returns the current cycle's bill if it was skipped because it was 0. had is
+// the discount that was set for it; a discount for one bill is no longer on the
+// subscription. ok is false if the cycle was charged, or had no discount.
+func (s Subscription) SkippedBill(had Discount) (c Charge, ok bool) {
+	discount := had.Amount
+	if s.HasDiscount {
+		discount = s.Discount
+	}
+	if s.Skipped == "" || discount == 0 {
 		return c, false
 	}
-	return Charge{Amount: max(0, s.Price-s.Discount), Discount: s.Discount, Period: s.Skipped}, true
+	return s.billOfZero(discount, s.Skipped), true
+}
+
+// MissedBill returns the bill of an earlier cycle if it was skipped because it was 0, and
+// the subscription was not read in that cycle. had is the discount that was set for the
+// cycle that begins on the day next. While the subscription is past due, nothing is known
+// yet: its charge may still be paid.
+func (s Subscription) MissedBill(had Discount, next string) (c Charge, ok bool) {
+	if next == "" || had.Credit == 0 || s.Status != Active || s.Begins <= next ||
+		slices.ContainsFunc(s.Charges, func(c Charge) bool { return c.Period == next }) {
+		return c, false
+	}
+	return s.billOfZero(had.Amount, next), true
+}
+
+func (s Subscription) billOfZero(discount int64, period string) Charge {
+	return Charge{Amount: max(0, s.Price-discount), Discount: discount, Period: period}
 }
 
 // Charge is a paid bill.
@@ -153,6 +180,10 @@ type Discount struct {
 	Amount, Credit int64
 }
 
+// Once reports whether only the next bill may have the discount. Credit is spent by one
+// bill: if the service does not run, later bills must not have it too.
+func (d Discount) Once() bool { return d.Credit > 0 }
+
 // Want returns the discount for an account's percentage and credit together, since a
 // subscription can have only one. It is at most the price: the gateway would carry
 // the excess over to the next cycles and skip their bills.
@@ -204,8 +235,12 @@ const (
 	RemoveDiscount Change = "remove"
 )
 
-// Change returns the update after which the subscription has a discount of an amount.
-func (s Subscription) Change(amount int64) Change {
+// Change returns the update after which the subscription has a discount.
+func (s Subscription) Change(want Discount) Change {
+	amount, bills := want.Amount, 0
+	if want.Once() {
+		bills = 1
+	}
 	switch {
 	case s.Status != Active && s.Status != Pending:
 		return NoChange
@@ -213,7 +248,7 @@ func (s Subscription) Change(amount int64) Change {
 		return RemoveDiscount
 	case amount > 0 && !s.HasDiscount:
 		return AddDiscount
-	case amount > 0 && amount != s.Discount:
+	case amount > 0 && (amount != s.Discount || bills != s.Bills):
 		return UpdateDiscount
 	}
 	return NoChange

@@ -87,14 +87,48 @@ func TestSubscription_SkippedBill(t *testing.T) {
 		s    billing.Subscription
 		want billing.Charge
 		ok   bool
+		had  int64
 	}{
-		{"charged", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400}, billing.Charge{}, false},
-		{"no discount", billing.Subscription{Price: 400, Skipped: "2026-02-01"}, billing.Charge{}, false},
-		{"discount is the whole price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true},
-		{"paid from the balance", billing.Subscription{Price: 400, HasDiscount: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true},
-		{"more discount than price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true},
+		{name: "charged", s: billing.Subscription{Price: 400, HasDiscount: true, Discount: 400}, had: 400},
+		{name: "no discount", s: billing.Subscription{Price: 400, Skipped: "2026-02-01"}},
+		{"a discount for one bill", billing.Subscription{Price: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 400},
+		{"a discount that is there", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 300},
+		{"discount is the whole price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 0},
+		{"paid from the balance", billing.Subscription{Price: 400, HasDiscount: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true, 0},
+		{"more discount than price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true, 0},
 	} {
-		if got, ok := c.s.SkippedBill(); got != c.want || ok != c.ok {
+		if got, ok := c.s.SkippedBill(billing.Discount{Amount: c.had}); got != c.want || ok != c.ok {
+			t.Errorf("%s: %+v %t", c.name, got, ok)
+		}
+	}
+}
+
+// A bill of 0 has no charge. If the service did not run in its cycle, the cycle has passed
+// without one.
+func TestSubscription_MissedBill(t *testing.T) {
+	had := billing.Discount{Amount: 400, Credit: 300}
+	missed := billing.Subscription{Status: billing.Active, Price: 400, Begins: "2026-04-01", Charges: []billing.Charge{{Period: "2026-03-01"}}}
+	charged, pastDue, current := missed, missed, missed
+	charged.Charges = []billing.Charge{{Period: "2026-02-01"}}
+	pastDue.Status = billing.PastDue
+	current.Begins = "2026-02-01"
+	for _, c := range []struct {
+		name string
+		s    billing.Subscription
+		had  billing.Discount
+		next string
+		ok   bool
+	}{
+		{"missed", missed, had, "2026-02-01", true},
+		{"charged", charged, had, "2026-02-01", false},
+		{"past due", pastDue, had, "2026-02-01", false},
+		{"the current cycle", current, had, "2026-02-01", false},
+		{"not yet", current, had, "2026-03-01", false},
+		{"no credit", missed, billing.Discount{Amount: 400}, "2026-02-01", false},
+		{"unknown", missed, had, "", false},
+	} {
+		got, ok := c.s.MissedBill(c.had, c.next)
+		if want := (billing.Charge{Discount: 400, Period: "2026-02-01"}); ok != c.ok || ok && got != want {
 			t.Errorf("%s: %+v %t", c.name, got, ok)
 		}
 	}
@@ -105,17 +139,22 @@ func TestSubscription_Change(t *testing.T) {
 		s      billing.Subscription
 		amount int64
 		want   billing.Change
+		credit int64
 	}{
-		{billing.Subscription{Status: billing.Active}, 0, billing.NoChange},
-		{billing.Subscription{Status: billing.Active}, 5, billing.AddDiscount},
-		{billing.Subscription{Status: billing.Pending}, 5, billing.AddDiscount},
-		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5}, 5, billing.NoChange},
-		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 4}, 5, billing.UpdateDiscount},
-		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 4}, 0, billing.RemoveDiscount},
-		{billing.Subscription{Status: billing.PastDue}, 5, billing.NoChange},
-		{billing.Subscription{Status: billing.Canceled, HasDiscount: true, Discount: 4}, 0, billing.NoChange},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5}, 5, billing.UpdateDiscount, 1},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5, Bills: 1}, 5, billing.NoChange, 1},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5, Bills: 2}, 5, billing.UpdateDiscount, 1},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5, Bills: 1}, 5, billing.UpdateDiscount, 0},
+		{billing.Subscription{Status: billing.Active}, 0, billing.NoChange, 0},
+		{billing.Subscription{Status: billing.Active}, 5, billing.AddDiscount, 0},
+		{billing.Subscription{Status: billing.Pending}, 5, billing.AddDiscount, 0},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5}, 5, billing.NoChange, 0},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 4}, 5, billing.UpdateDiscount, 0},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 4}, 0, billing.RemoveDiscount, 0},
+		{billing.Subscription{Status: billing.PastDue}, 5, billing.NoChange, 0},
+		{billing.Subscription{Status: billing.Canceled, HasDiscount: true, Discount: 4}, 0, billing.NoChange, 0},
 	} {
-		if got := c.s.Change(c.amount); got != c.want {
+		if got := c.s.Change(billing.Discount{Amount: c.amount, Credit: c.credit}); got != c.want {
 			t.Errorf("%+v to %d: %q", c.s, c.amount, got)
 		}
 	}

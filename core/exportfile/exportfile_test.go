@@ -7,6 +7,7 @@ import (
 
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/people"
 )
 
 // The columns that the Singer tap reads (clients 3.6).
@@ -82,5 +83,16 @@ func TestHarmless(t *testing.T) {
 		if got := Plain(want); got != s {
 			t.Errorf("%q: Plain returns %q", s, got)
 		}
+	}
+}
+
+func TestAuditRow(t *testing.T) {
+	e := people.Entry{
+		Seq: 7, At: 1772355600123, Actor: "ann@acme.example", From: "192.0.2.1", Action: people.MemberInvited,
+		Subject: "=1+1", After: `{"role":"viewer"}`, Account: "a", User: "u",
+	}
+	want := []string{"7", "2026-03-01T09:00:00.123Z", "ann@acme.example", "192.0.2.1", "member.invited", "'=1+1", "", `{"role":"viewer"}`, "a", "u"}
+	if got := AuditRow(e); !slices.Equal(got, want) || len(got) != len(AuditHeader()) {
+		t.Errorf("%q", got)
 	}
 }

@@ -198,6 +198,9 @@ const (
 	ResultFile Attachment = "result"
 	ErrorsFile Attachment = "errors"
 	SourceFile Attachment = "source"
+	// RejectedFile has the rows of SourceFile that an import rejected, to be corrected. It is
+	// not stored: it is written when it is asked for.
+	RejectedFile Attachment = "rejected"
 )
 
 // ParseAttachment returns s as one of a job's files, ResultFile when it is
@@ -206,10 +209,10 @@ func ParseAttachment(field, s string) (Attachment, error) {
 	switch a := Attachment(s); a {
 	case "":
 		return ResultFile, nil
-	case ResultFile, ErrorsFile, SourceFile:
+	case ResultFile, ErrorsFile, SourceFile, RejectedFile:
 		return a, nil
 	}
-	return "", core.Invalid(field, "must be one of result, errors, source")
+	return "", core.Invalid(field, "must be one of result, errors, source, rejected")
 }
 
 // Attached returns one of the job's files, or a CodeNotFound error that says why

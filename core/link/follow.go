@@ -13,7 +13,8 @@ import (
 type Tenant struct {
 	Alias  core.TenantAlias
 	Policy Policy
-	// Cookies signs the tenant's attribution cookies.
+	// Cookies signs the tenant's attribution cookies. The zero Signer makes none: links
+	// redirect without a cookie.
 	Cookies auth.Signer
 }
 
@@ -127,13 +128,13 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 // does not exist.
 //
 // ok is false if the request is to be forwarded unchanged: the visitor permits no
-// cookie, so the code must stay in the URL.
+// cookie, or none can be signed, so the code must stay in the URL.
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
 	if machine := automated(v); machine || code == "" {
 		return forgetting(v, t, machine, a), true
 	}
-	if t.Policy.stance(v) != permitted {
+	if t.Policy.stance(v) != permitted || !t.Cookies.CanSign() {
 		return Answer{}, false
 	}
 	a.SetCookie = remember(v, t, p, Attribution{
@@ -144,8 +145,12 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 	return a, true
 }
 
-// remember returns the Set-Cookie value for a visit that Remembered permits.
+// remember returns the Set-Cookie value for a visit that Remembered permits; "" if the
+// tenant has no signer.
 func remember(v Visit, t Tenant, p Program, a Attribution) string {
+	if !t.Cookies.CanSign() {
+		return ""
+	}
 	return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
 }
 

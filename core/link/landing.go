@@ -103,15 +103,18 @@ func named(pair, name string) bool {
 func location(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
+	kept := 0 // the bytes before it are in b
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f {
-			b.WriteByte('%')
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
-		} else {
-			b.WriteByte(c)
+			b.WriteString(s[kept:i])
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			kept = i + 1
 		}
 	}
+	if kept == 0 {
+		return s
+	}
+	b.WriteString(s[kept:])
 	return b.String()
 }
 
@@ -181,6 +184,19 @@ func Loopback(host string) bool {
 	}
 	name, _, _ := strings.Cut(host, ":")
 	return name == "localhost" || name == "127.0.0.1"
+}
+
+// Sent returns a link to a path of the service, for a message to another person. It begins
+// with origin, or, on a developer's machine, with the scheme and host of the request. It is
+// the path if neither is known: a host that a request names is under the client's control.
+func Sent(origin, scheme, host, path string) string {
+	switch {
+	case origin != "":
+		return strings.TrimSuffix(origin, "/") + path
+	case Loopback(host):
+		return scheme + "://" + host + path
+	}
+	return path
 }
 
 // ValidOrigin reports whether s may be the origin of share links: http or https and a

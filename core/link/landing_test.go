@@ -192,3 +192,16 @@ func TestValidOrigin(t *testing.T) {
 		}
 	}
 }
+
+func TestSent(t *testing.T) {
+	for _, c := range [][4]string{
+		{"https://portal.example", "http", "evil.example", "https://portal.example/portal/x"},
+		{"https://portal.example/", "http", "", "https://portal.example/portal/x"},
+		{"", "http", "127.0.0.1:3000", "http://127.0.0.1:3000/portal/x"},
+		{"", "https", "evil.example", "/portal/x"},
+	} {
+		if got := Sent(c[0], c[1], c[2], "/portal/x"); got != c[3] {
+			t.Errorf("%q: %s", c, got)
+		}
+	}
+}

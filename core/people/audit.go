@@ -171,7 +171,8 @@ type Entry struct {
 	Seq int64
 	At  core.Time
 	// Actor is the person who made the change, by address. It is "command line" for the
-	// operator and "API key" for a caller of the API. From is the IP address.
+	// operator, and "API key" with the name of the key for a caller of the API. From is the
+	// IP address.
 	Person PersonID
 	Actor  string
 	From   string
@@ -186,10 +187,10 @@ type Entry struct {
 	User    core.UserID
 }
 
-// The actors that are no people: the command line, and a caller with an API key.
+// The actors that are no people: the command line, and an API key, whose name follows.
 const (
 	Operator = "command line"
-	APIKey   = "API key"
+	apiKey   = "API key"
 )
 
 // AuditFilter selects entries. The zero value selects all.
@@ -201,6 +202,36 @@ type AuditFilter struct {
 	Span           core.Span
 	// Before is the Seq of the last entry of the page before; zero: the first page.
 	Before int64
+	// Limit is the most entries of a page; zero: MaxAuditPage.
+	Limit int
+}
+
+// AuditFormat is the form of a file with entries of the audit log.
+type AuditFormat string
+
+// The formats.
+const (
+	AuditCSV  AuditFormat = "csv"
+	AuditJSON AuditFormat = "json"
+)
+
+// ParseAuditFormat returns s as a format, AuditCSV if it is empty, or an error about field.
+func ParseAuditFormat(field, s string) (AuditFormat, error) {
+	switch f := AuditFormat(s); f {
+	case "":
+		return AuditCSV, nil
+	case AuditCSV, AuditJSON:
+		return f, nil
+	}
+	return "", core.Invalid(field, "must be csv or json")
+}
+
+// Type returns the media type of a file.
+func (f AuditFormat) Type() string {
+	if f == AuditJSON {
+		return "application/json; charset=utf-8"
+	}
+	return "text/csv; charset=utf-8"
 }
 
 const tooLong = "must be at most 254 bytes; shorten it"
@@ -209,7 +240,9 @@ const tooLong = "must be at most 254 bytes; shorten it"
 func (f AuditFilter) Check() error {
 	switch {
 	case f.Action != "" && !slices.Contains(Actions(), f.Action):
-		return core.Invalid("action", "is not an action of the audit log; choose one of the list")
+		return core.Invalid("action", "is not an action of the audit log; give one such as member.invited")
+	case f.Limit < 0 || f.Limit > MaxAuditPage:
+		return core.Invalid("limit", "must be a whole number from 1 to 100")
 	case len(f.Actor) > maxEmail:
 		return core.Invalid("actor", tooLong)
 	case len(f.Subject) > maxEmail:

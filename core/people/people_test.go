@@ -61,6 +61,49 @@ func TestRequire_NamesTheRolesThatMay(t *testing.T) {
 	}
 }
 
+func TestKeyHolder(t *testing.T) {
+	key := KeyHolder("demo", "checkout", "192.0.2.1")
+	if key.Email != "API key checkout" || key.Person != "" || KeyHolder("demo", "", "").Email != "API key" {
+		t.Errorf("%+v", key)
+	}
+	for _, c := range []struct {
+		caller Caller
+		op     Operation
+		want   string
+	}{
+		{key, ReadMembers, ""},
+		{key, WriteMembers, ""},
+		{KeyHolder("test_demo", "checkout", ""), ReadAudit, ""},
+		{KeyHolder("test_demo", "checkout", ""), WriteIntegrations, ""},
+		{KeyHolder("test_demo", "checkout", ""), ReadMembers, "API key: belongs to a test tenant, whose members are those of demo; use an API key of demo"},
+		{KeyHolder("test_demo", "checkout", ""), WriteMembers, "API key: belongs to a test tenant, whose members are those of demo; use an API key of demo"},
+		{Caller{Role: Owner, Tenant: "test_demo"}, WriteMembers, ""},
+	} {
+		if got := message(c.caller.Require(c.op)); got != c.want {
+			t.Errorf("%+v, %s: %s", c.caller, c.op, got)
+		}
+	}
+	for _, role := range Roles() {
+		if err := (Caller{Role: Owner}).CheckRole("role", role); err != nil {
+			t.Errorf("an owner, %s: %v", role, err)
+		}
+		if err := key.CheckRole("role", role); (err != nil) != (role == Owner) {
+			t.Errorf("a key, %s: %v", role, err)
+		}
+	}
+}
+
+func TestParseAuditFormat(t *testing.T) {
+	for s, want := range map[string]AuditFormat{"": AuditCSV, "csv": AuditCSV, "json": AuditJSON} {
+		if got, err := ParseAuditFormat("format", s); got != want || err != nil {
+			t.Errorf("%q: %s, %v", s, got, err)
+		}
+	}
+	if _, err := ParseAuditFormat("format", "xml"); message(err) != "format: must be csv or json" {
+		t.Error(err)
+	}
+}
+
 func TestRoles_ParseAndDescribe(t *testing.T) {
 	for _, role := range Roles() {
 		if got, err := ParseRole("role", string(role)); got != role || err != nil || role.Describe() == "" {
@@ -277,7 +320,7 @@ func TestAuditFilter_Check(t *testing.T) {
 	}{
 		{AuditFilter{}, ""},
 		{AuditFilter{Actor: "ann", Action: MemberInvited, Span: core.Span{From: 1, Before: 2}, Before: 7}, ""},
-		{AuditFilter{Action: "fly.away"}, "action: is not an action of the audit log; choose one of the list"},
+		{AuditFilter{Action: "fly.away"}, "action: is not an action of the audit log; give one such as member.invited"},
 		{AuditFilter{Span: core.Span{From: 2, Before: 2}}, "to: must not be before the first day; exchange the two days"},
 		{AuditFilter{Subject: strings.Repeat("a", 255)}, "subject: must be at most 254 bytes; shorten it"},
 		{AuditFilter{Actor: strings.Repeat("a", 255)}, "actor: must be at most 254 bytes; shorten it"},

@@ -6,8 +6,8 @@ import (
 	"kith/core/reward"
 )
 
-// A member's code replaces another one only where nothing depends on the referral, and the
-// rules about who may refer whom count for it too.
+// A code that a member sets replaces the user's code only if nothing depends on the referral.
+// The rules against self-referral and blocked users apply to it, too.
 func TestDecide_ByHand(t *testing.T) {
 	referred := Standing{Referral: InProgress, Code: "OLD", Identified: true}
 	byHand := func(change ...func(*Claim)) Claim {

@@ -15,9 +15,9 @@ type Situation string
 const (
 	// SituationOpen selects referrals that have not converted.
 	SituationOpen Situation = Situation(InProgress)
-	// SituationConverted selects those that have converted.
+	// SituationConverted selects referrals that have converted.
 	SituationConverted Situation = Situation(Converted)
-	// SituationEnded selects those whose account was cancelled.
+	// SituationEnded selects referrals whose account was cancelled.
 	SituationEnded Situation = "ended"
 )
 

@@ -3,8 +3,6 @@ package referral
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"kith/core"
 )
@@ -192,22 +190,4 @@ type Moderation struct {
 // as it is now.
 func Changed() *core.Error {
 	return &core.Error{Code: core.CodeConflict, Message: "the referral has changed since you opened it; look at it again, then decide"}
-}
-
-// MaxReason is the most bytes of the reason of a decision.
-const MaxReason = 500
-
-// ParseReason returns the reason that a person gave for a decision, without surrounding
-// blanks, or an error about field.
-func ParseReason(field, s string) (string, error) {
-	s = strings.TrimSpace(s)
-	switch {
-	case s == "":
-		return "", core.Invalid(field, "is required; say why, for the people who ask later")
-	case len(s) > MaxReason:
-		return "", core.Invalid(field, "must be at most 500 bytes; shorten it")
-	case !utf8.ValidString(s):
-		return "", core.Invalid(field, "must be text in UTF-8")
-	}
-	return s, nil
 }

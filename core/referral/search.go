@@ -39,19 +39,53 @@ type UserOrder struct {
 // UserFields are the fields by which users can be ordered.
 var UserFields = []string{"id", "accountId", "firstName", "lastName", "email", "dateCreated"}
 
-// IndexWords returns the words to look up in the index: Words and, unless Account is
-// set, ID and Email.
-func (f UserFilter) IndexWords() []string {
-	words := slices.Clone(f.Words)
-	if f.Account != "" {
-		return words
-	}
+// Limits of a search for users. In a tenant with more than MaxSearched users, it reads at
+// most MaxFound terms of a word: a word that more users have finds the first of them only.
+const (
+	MaxSearched = 20_000
+	MaxFound    = 2000
+)
+
+// MaxSorted is the most users of a tenant whose list can be sorted by other fields than
+// the account, unless the list is narrowed.
+const MaxSorted = 100_000
+
+// IndexWord is a word to look up in the index of search terms: a whole term, or the
+// beginning of one.
+type IndexWord struct {
+	Text  string
+	Whole bool
+}
+
+// IndexWords returns the words to look up in the index: ID and Email as whole terms, and
+// Words.
+func (f UserFilter) IndexWords() []IndexWord {
+	var words []IndexWord
 	for _, text := range []string{string(f.ID), f.Email} {
 		if text != "" {
-			words = append(words, cutTerm(strings.ToLower(text)))
+			words = append(words, IndexWord{cutTerm(strings.ToLower(strings.TrimSpace(text))), true})
 		}
 	}
+	for _, word := range f.Words {
+		words = append(words, IndexWord{word, false})
+	}
 	return words
+}
+
+// ByAccount reports whether the list is in the order of accounts and ids, which is that of
+// a list without Order.
+func (f UserFilter) ByAccount() bool {
+	for i, by := range f.Order {
+		if i > 1 || by.Descending || by.Field != [...]string{"accountId", "id"}[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// SortsAll reports whether the list sorts all users of a tenant.
+func (f UserFilter) SortsAll() bool {
+	return !f.ByAccount() && f.Account == "" && len(f.IndexWords()) == 0
 }
 
 // SearchWords parses the text of a search for users: at most MaxWords words,

@@ -163,8 +163,8 @@ func (o Offer) Value() int64 {
 
 // Grant is a request to give a reward.
 type Grant struct {
-	// ID is the id of the reward, for a caller who may repeat a grant; see
-	// rules.Rules.CreateReward. If it is empty, the reward gets a new one.
+	// ID is the id of the reward. A caller that retries gives the same id again, and the
+	// reward is given once; see rules.Rules.CreateReward. If empty, the reward gets a new id.
 	ID      string
 	Account core.AccountID
 	User    core.UserID

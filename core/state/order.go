@@ -52,7 +52,7 @@ type Sequence struct {
 	conversion.Chunk
 	// Stored are the orders of the chunk.
 	Stored []Order
-	// More is true if the replay goes on after the chunk, at Next.
+	// More is true if the replay continues after the chunk, at Next.
 	More bool
 	Next conversion.Position
 }

@@ -148,7 +148,7 @@ type Entry struct {
 	By string
 }
 
-// Of returns the entries of a timeline, the latest last. Those whose time is not recorded
+// Of returns the entries of a timeline, the latest last. Entries without a recorded time
 // are first.
 func Of(f Facts) []Entry {
 	c := collector{Facts: f}

@@ -100,8 +100,6 @@ const (
 	//
 	// Spec silent: Standard Webhooks advises 15 to 30 seconds.
 	AttemptTimeout = 15 * core.Second
-	// Lease is the duration of a worker's lease of an attempt.
-	Lease = 4 * AttemptTimeout
 	// MaxAnswer is how many bytes of a response are stored.
 	MaxAnswer = 1024
 )

@@ -80,6 +80,31 @@ func appendCost(b []byte, c analytics.Cost) []byte {
 	return w.b
 }
 
+// Attention returns the response to GET /analytics/attention.
+func Attention(a analytics.Attention) []byte {
+	w := writer{}
+	w.open()
+	w.number("pendingReferrals", int64(a.Pending))
+	w.number("failedWebhooks", int64(a.FailedWebhooks))
+	w.number("failedGatewayOperations", int64(a.FailedGateway))
+	w.key("fuelTanks")
+	w.b = list(w.b, len(a.Tanks), func(b []byte, i int) []byte { return appendTankLevel(b, a.Tanks[i]) })
+	w.close()
+	return w.b
+}
+
+func appendTankLevel(b []byte, t analytics.TankLevel) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("programId", string(t.Program))
+	w.text("programName", t.ProgramName)
+	w.text("side", t.Side)
+	w.number("available", int64(t.Available))
+	w.number("due", int64(t.Due))
+	w.close()
+	return w.b
+}
+
 // TopReferrers returns the response to GET /analytics/referrers: {from, until,
 // referrers}.
 func TopReferrers(all []analytics.Referrer, p analytics.Period) []byte {

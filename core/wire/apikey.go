@@ -63,6 +63,68 @@ func ParseOverlap(body []byte) (core.Time, error) {
 	return core.ParseDuration("overlap", *overlap)
 }
 
+// SFTPKey is a public key with which a client may send files by SFTP.
+type SFTPKey struct {
+	// Fingerprint is the SHA-256 of the key as OpenSSH shows it.
+	Fingerprint, Type, Note string
+	// Created is when the key was added, and Used when a client last connected with it; zero
+	// is never.
+	Created, Used core.Time
+}
+
+// SFTPServer is the SFTP server that the keys are for.
+type SFTPServer struct {
+	// Addr is host:port, and HostKey the fingerprint of the server's key.
+	Addr, HostKey string
+}
+
+// ParseSFTPKey parses the body that adds an SFTP key: {key}, the key as ssh-keygen writes
+// it.
+func ParseSFTPKey(body []byte) (key string, err error) {
+	err = object(body, MaxBody, "", func(r *reader, name string, v *fastjson.Value) bool {
+		return name == "key" && take(r.text, &key, name, v)
+	})
+	if err == nil && key == "" {
+		err = core.Invalid("key", `is required; give a public key as ssh-keygen writes it, such as "ssh-ed25519 AAAA… name"`)
+	}
+	return key, err
+}
+
+// SFTPKeys returns the SFTP keys of a tenant as JSON. server is the SFTP server of the
+// backend that answers, or nil.
+func SFTPKeys(keys []SFTPKey, server *SFTPServer) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(keys)))
+	w.key("keys")
+	w.b = list(w.b, len(keys), func(b []byte, i int) []byte { return appendSFTPKey(b, keys[i]) })
+	if server == nil {
+		w.raw("server", "null")
+	} else {
+		w.object("server", func() {
+			w.text("address", server.Addr)
+			w.text("hostKey", server.HostKey)
+		})
+	}
+	w.close()
+	return w.b
+}
+
+// NewSFTPKey returns an SFTP key that was just added as JSON.
+func NewSFTPKey(k SFTPKey) []byte { return appendSFTPKey(nil, k) }
+
+func appendSFTPKey(b []byte, k SFTPKey) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("fingerprint", k.Fingerprint)
+	w.text("type", k.Type)
+	w.textOrNull("note", k.Note)
+	w.date("dateCreated", k.Created)
+	w.date("dateLastUsed", k.Used)
+	w.close()
+	return w.b
+}
+
 // APIKeys returns a tenant's keys as JSON, without their secrets.
 func APIKeys(keys auth.APIKeys) []byte {
 	w := writer{}

@@ -93,11 +93,17 @@ func ConnectionTest(keys, discount bool, discountID string) []byte {
 // GatewayNotifications returns a page of the notifications of a gateway as JSON. next is
 // the parameter before of the next page, or zero.
 func GatewayNotifications(page []billing.Received, next int64) []byte {
+	return pageBefore("notifications", len(page), next, func(b []byte, i int) []byte { return appendReceived(b, page[i]) })
+}
+
+// pageBefore returns n elements of a list in falling order, with their count and next, the
+// parameter before of the next page; zero becomes null.
+func pageBefore(name string, n int, next int64, element func(b []byte, i int) []byte) []byte {
 	w := writer{}
 	w.open()
-	w.number("count", int64(len(page)))
-	w.key("notifications")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendReceived(b, page[i]) })
+	w.number("count", int64(n))
+	w.key(name)
+	w.b = list(w.b, n, element)
 	if next == 0 {
 		w.raw("next", "null")
 	} else {

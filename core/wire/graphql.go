@@ -140,10 +140,11 @@ type GraphQLError struct {
 // clients treat an empty list as a failure; and extensions with the first error,
 // where other clients read it.
 //
-// The status is 200 even with errors, except in two cases. It is 409 if the call did
-// nothing (done is false) because its idempotency key was used before (spec 7.1);
-// the response then also has message and statusCode, because clients read only these
-// from a 409. It is 403 if the call was not run because the API key does not permit
+// The status is 200 even with errors, except in three cases. It is 409 if the call did
+// nothing (done is false) because its idempotency key was used before (spec 7.1), and
+// 503 if it did nothing because a part of the service, such as the database, could not
+// be reached; the response then also has message and statusCode, because clients read
+// only these from such a status. It is 403 if the call was not run because the API key does not permit
 // it.
 func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, body []byte) {
 	w := writer{}
@@ -157,7 +158,7 @@ func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, bod
 		w.object("extensions", func() { w.apiError(errs[0].Err) })
 	}
 	status = 200
-	if !done && allDuplicate(errs) {
+	if !done && (allDuplicate(errs) || allUnavailable(errs)) {
 		var shown *core.Error
 		shown, status, _ = Shown(errs[0].Err)
 		w.text("message", shown.Error())
@@ -179,6 +180,16 @@ func allDuplicate(errs []GraphQLError) bool {
 	for _, e := range errs {
 		var err *core.Error
 		if !errors.As(e.Err, &err) || err.Code != core.CodeConflict || err.Field != "idempotencyKey" {
+			return false
+		}
+	}
+	return len(errs) > 0
+}
+
+func allUnavailable(errs []GraphQLError) bool {
+	for _, e := range errs {
+		var err *core.Error
+		if !errors.As(e.Err, &err) || err.Code != core.CodeUnavailable {
 			return false
 		}
 	}

@@ -75,9 +75,11 @@ func TestGraphQLAnswer(t *testing.T) {
 	}
 }
 
-// Only a call that was received before is refused with 409 (spec 7.1).
+// Only a call that was received before is refused with 409 (spec 7.1), and only one that
+// did nothing because a part of the service was away with 503.
 func TestGraphQLAnswer_Status(t *testing.T) {
 	duplicate, exists := GraphQLError{Err: event.Duplicate()}, GraphQLError{Err: &core.Error{Code: core.CodeConflict, RS: "RS048"}}
+	away := GraphQLError{Err: &core.Error{Code: core.CodeUnavailable}}
 	for name, c := range map[string]struct {
 		done bool
 		errs []GraphQLError
@@ -89,6 +91,8 @@ func TestGraphQLAnswer_Status(t *testing.T) {
 		"another error too":  {false, []GraphQLError{duplicate, exists}, 200},
 		"another conflict":   {false, []GraphQLError{exists}, 200},
 		"no error":           {false, nil, 200},
+		"no database":        {false, []GraphQLError{away, away}, 503},
+		"database lost":      {true, []GraphQLError{away}, 200},
 	} {
 		if status, _ := GraphQLAnswer("{}", c.done, c.errs); status != c.want {
 			t.Errorf("%s: %d, want %d", name, status, c.want)

@@ -154,7 +154,7 @@ func parseModeration(at string, v *fastjson.Value) (m referral.Moderation, err e
 			}, &m.Action, key, v)
 		case "reason":
 			return take(func(reason **string, key string, v *fastjson.Value) bool {
-				return parsed(r, key, v, reason, referral.ParseReason)
+				return parsed(r, key, v, reason, people.ParseReason)
 			}, &m.Reason, key, v)
 		}
 		return false

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/people"
 	"kith/core/reward"
 )
 
@@ -205,6 +206,20 @@ func (r *reader) date(into *core.Time, key string, v *fastjson.Value) bool {
 		}
 		return true
 	}, into, key, v)
+}
+
+// ParseCancellation parses the body that cancels a reward: {reason}. It may be empty, and so
+// is the reason then.
+func ParseCancellation(body []byte) (reason string, err error) {
+	if len(body) == 0 {
+		return "", nil
+	}
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		return key == "reason" && take(func(into **string, key string, v *fastjson.Value) bool {
+			return parsed(r, key, v, into, people.ParseReason)
+		}, &reason, key, v)
+	})
+	return reason, err
 }
 
 // ParseRedemption parses the body of POST /credit/{id}/redeem (clients 1.3.11). id is

@@ -162,3 +162,20 @@ func TestRewardResponses(t *testing.T) {
 		}
 	}
 }
+
+func TestParseCancellation(t *testing.T) {
+	for body, want := range map[string]string{"": "", "{}": "", `{"reason":null}`: "", `{"reason":" Given twice "}`: "Given twice"} {
+		if got, err := ParseCancellation([]byte(body)); got != want || err != nil {
+			t.Errorf("%s: %q, %v", body, got, err)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"reason":" "}`: "reason: is required; write in a few words why you do this",
+		`{"reason":"` + strings.Repeat("x", 501) + `"}`: "reason: must not be longer than 500 bytes; shorten it",
+		`[]`: "the body must be a JSON object",
+	} {
+		if _, err := ParseCancellation([]byte(body)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}

@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"net/url"
 	"slices"
+	"strings"
 
+	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
 
 	"kith/core"
@@ -167,6 +170,31 @@ type WebhookEvent struct {
 	// Created is when it happened. Data is its JSON.
 	Created core.Time
 	Data    string
+	// Sequence is the number of the event among those of its tenant.
+	Sequence int64
+}
+
+// Subject identifies what the event is about, such as "referral/ID": a receiver orders the
+// events of one subject by their sequence.
+func (e WebhookEvent) Subject() string {
+	kind, _, _ := strings.Cut(string(e.Type), ".")
+	keys := []string{"id"}
+	switch e.Type {
+	case webhook.Test:
+		return kind
+	case webhook.UserCreated:
+		keys = []string{"accountId", "id"}
+	case webhook.RewardBalanceChanged:
+		keys = []string{"accountId", "userId"}
+	case webhook.CouponCreated:
+		keys = []string{"code"}
+	case webhook.ExportCreated, webhook.ExportCompleted:
+		kind = "job"
+	}
+	for _, key := range keys {
+		kind += "/" + url.PathEscape(gjson.Get(e.Data, key).String())
+	}
+	return kind
 }
 
 // Webhook returns the body of an event. It is the same at every attempt, because
@@ -179,6 +207,8 @@ func Webhook(e WebhookEvent) []byte {
 	w.text("tenantAlias", string(e.Tenant))
 	w.boolean("live", e.Live)
 	w.date("created", e.Created)
+	w.text("subject", e.Subject())
+	w.number("sequence", e.Sequence)
 	w.raw("data", e.Data)
 	w.close()
 	return w.b

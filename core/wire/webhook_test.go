@@ -12,8 +12,8 @@ import (
 func TestWriteWebhook(t *testing.T) {
 	place := webhook.DeliveryKey{Tenant: "demo", Endpoint: "https://shop.example/", Event: "e1"}
 	for name, c := range map[string]struct{ got, want string }{
-		"an event": {string(Webhook(WebhookEvent{Tenant: "demo", Live: true, ID: "e1", Type: webhook.Test, Created: 5, Data: `{"a":[1.10,"\u00fc"]}`})),
-			`{"id":"e1","type":"test","tenantAlias":"demo","live":true,"created":5,"data":{"a":[1.10,"\u00fc"]}}`},
+		"an event": {string(Webhook(WebhookEvent{Tenant: "demo", Live: true, ID: "e1", Type: webhook.Test, Created: 5, Sequence: 7, Data: `{"a":[1.10,"\u00fc"]}`})),
+			`{"id":"e1","type":"test","tenantAlias":"demo","live":true,"created":5,"subject":"test","sequence":7,"data":{"a":[1.10,"\u00fc"]}}`},
 		"a test": {string(WebhookTest(webhook.Subscription{Endpoint: "https://x/?a=\"", Name: "ü"})), `{"endpointUrl":"https://x/?a=\"","name":"ü"}`},
 		"a code": {string(CouponCreated(referral.UserCode{Program: "classic", Code: "ANN"}, 5)), `{"code":"ANN","dateCreated":5,"programId":"classic"}`},
 		"a new subscription": {string(WebhookSubscription(webhook.Subscription{Endpoint: "https://x/", Secret: "whsec_AA==", Created: 5})),
@@ -65,6 +65,31 @@ func TestParseReplay(t *testing.T) {
 	for _, body := range []string{``, `{}`, `{"id":""}`, `{"id":"e1","since":1}`, `{"since":-1}`, `{"since":1.5}`, `{"id":7}`, `{"what":1}`} {
 		if got, err := ParseReplay([]byte(body)); err == nil || got != (Replay{}) {
 			t.Errorf("%s: %+v, %v", body, got, err)
+		}
+	}
+}
+
+func TestWebhookEvent_Subject(t *testing.T) {
+	for _, c := range []struct {
+		kind       webhook.Type
+		data, want string
+	}{
+		{webhook.UserCreated, `{"id":"u 1","accountId":"a/b"}`, "user/a%2Fb/u%201"},
+		{webhook.RewardBalanceChanged, `{"userId":"u","accountId":"a","unit":"CENTS"}`, "user/a/u"},
+		{webhook.CouponCreated, `{"code":"ANN"}`, "coupon/ANN"},
+		{webhook.RewardCreated, `{"id":"r"}`, "reward/r"},
+		{webhook.RewardReversed, `{"id":"r"}`, "reward/r"},
+		{webhook.ReferralStarted, `{"id":"f"}`, "referral/f"},
+		{webhook.ReferralConverted, `{"id":"f"}`, "referral/f"},
+		{webhook.ReferralEnded, `{"id":"f"}`, "referral/f"},
+		{webhook.ReferralAutomoderated, `{"id":"f"}`, "referral/f"},
+		{webhook.ExportCreated, `{"id":"j"}`, "job/j"},
+		{webhook.ExportCompleted, `{"id":"j"}`, "job/j"},
+		{webhook.JobCompleted, `{"id":"j"}`, "job/j"},
+		{webhook.Test, `{"id":"x"}`, "test"},
+	} {
+		if got := (WebhookEvent{Type: c.kind, Data: c.data}).Subject(); got != c.want {
+			t.Errorf("%s: %q", c.kind, got)
 		}
 	}
 }

@@ -14,7 +14,7 @@
 //
 // # Allocation exports
 //
-// The host allocates memory in the guest with canonical_abi_realloc and frees the
+// The host allocates memory in the guest with canonical_abi_realloc, and Spin frees the
 // response with canonical_abi_free. This package does not export them: the C file of
 // the SDK's variables package does, as weak symbols, and a second export of a name
 // fails to link. A component must therefore import
@@ -25,15 +25,15 @@
 //
 // An instance never frees memory: the component is built with gc=leaking and, by the
 // tag custommalloc, with the malloc of this package, whose free does nothing. So data
-// from the host is used in place, without a copy, and may be kept. The data of a
-// response may be any string, even a literal, although the host frees it according to
-// the ABI (Spin in the post-return of inbound-http). The memory of an instance grows,
-// so the host drops the instance at a limit. With other build settings the package
-// does not compile.
+// from the host is used in place, without a copy, and may be kept until the response. The
+// data of a response may be any string, even a literal, although Spin frees it according
+// to the ABI (in the post-return of inbound-http). After each response wasm/host gives
+// the instance the memory back that it had before its first request; Spin drops the
+// instance. With other build settings the package does not compile.
 //
 // # Use
 //
 // The guest is single-threaded and not reentrant; no function here may be called from
-// a goroutine, and only [Handle] may be called before the first request, because Spin
-// provides no imports while a module initializes.
+// a goroutine, and only [Handle] and [Prepare] may be called from an init function, because
+// Spin provides no imports while a module initializes.
 package abi

@@ -12,6 +12,23 @@ var handler func(*Request) Response
 // responds with 503 and drops the instance.
 func Handle(h func(*Request) Response) { handler = h }
 
+var preparation func()
+
+// Prepare registers f for ExportPrepare. It must be called from an init function.
+func Prepare(f func()) { preparation = f }
+
+//go:wasmexport prepare
+func prepare() {
+	if preparation != nil {
+		preparation()
+	}
+}
+
+// The allocator of this package never frees memory; see ExportArena.
+//
+//go:wasmexport arena
+func arena() {}
+
 // responseRecord is the record of ResponseSize bytes that the host reads.
 type responseRecord struct {
 	status     uint16

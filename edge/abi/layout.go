@@ -9,11 +9,17 @@ const (
 	// ExportRealloc takes old pointer, old size, alignment and new size and
 	// returns a pointer; it traps when memory is exhausted.
 	ExportRealloc = "canonical_abi_realloc"
-	// ExportFree takes pointer, size and alignment. A size of zero is ignored.
-	ExportFree = "canonical_abi_free"
 	// ExportInitialize takes and returns nothing. It is called once, before all
 	// others.
 	ExportInitialize = "_initialize"
+	// ExportPrepare takes and returns nothing. A host that uses an instance for several
+	// requests calls it once after ExportInitialize, and then begins each request with the
+	// memory that it left. A component derives there what does not depend on a request.
+	// Spin does not call it.
+	ExportPrepare = "prepare"
+	// ExportArena is never called. A component that exports it does not free the memory of
+	// a request, so the host may get one block for several values.
+	ExportArena = "arena"
 	// ExportMemory is the guest's linear memory.
 	ExportMemory = "memory"
 )

@@ -8,8 +8,7 @@ import "unsafe"
 // canonical_abi_realloc and canonical_abi_free call. TinyGo's own ones track every
 // block in a map, for the garbage collector and to detect a wrong free. That is two
 // map operations for each of the 50 blocks of a request, 20 % of its time. With
-// gc=leaking there is no collector, and no memory is freed before the instance is
-// dropped.
+// gc=leaking there is no collector, and no memory is freed before the request ends.
 
 //go:linkname runtimeAlloc runtime.alloc
 func runtimeAlloc(size uintptr, layout unsafe.Pointer) unsafe.Pointer

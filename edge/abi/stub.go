@@ -15,10 +15,16 @@ var Native struct {
 	Send func(method, url string, headers []Header, body []byte) (Response, error)
 	// Random fills b with random bytes.
 	Random func(b []byte)
+	// Get and Set read and write a key-value store; without them there is none.
+	Get func(key string) (string, error)
+	Set func(key, value string) error
 }
 
 // Handle does nothing: without a host, h is never called.
 func Handle(h func(*Request) Response) {}
+
+// Prepare does nothing: without a host, f is never called.
+func Prepare(f func()) {}
 
 // Send makes an HTTP request with Native.Send, or returns HTTPRuntimeError if that is
 // nil.
@@ -52,17 +58,32 @@ func (DB) Execute(statement string, params ...Value) (Rows, error) {
 // Close does nothing.
 func (DB) Close() {}
 
-// Store is a key-value store that cannot be opened.
+// Store is a key-value store.
 type Store struct{}
 
-// OpenStore returns KVNoSuchStore.
-func OpenStore(name string) (Store, error) { return Store{}, KVNoSuchStore }
+// OpenStore returns KVNoSuchStore if Native.Get is nil.
+func OpenStore(name string) (Store, error) {
+	if Native.Get == nil {
+		return Store{}, KVNoSuchStore
+	}
+	return Store{}, nil
+}
 
-// Get returns KVInvalidStore.
-func (Store) Get(key string) (string, error) { return "", KVInvalidStore }
+// Get returns a value with Native.Get, or KVInvalidStore if that is nil.
+func (Store) Get(key string) (string, error) {
+	if Native.Get == nil {
+		return "", KVInvalidStore
+	}
+	return Native.Get(key)
+}
 
-// Set returns KVInvalidStore.
-func (Store) Set(key, value string) error { return KVInvalidStore }
+// Set stores a value with Native.Set, or returns KVInvalidStore if that is nil.
+func (Store) Set(key, value string) error {
+	if Native.Set == nil {
+		return KVInvalidStore
+	}
+	return Native.Set(key, value)
+}
 
 // Random fills b with Native.Random. It panics if that is nil, because callers must
 // not use bytes that are not random.

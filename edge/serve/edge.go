@@ -43,12 +43,29 @@ type Edge struct {
 	Variable func(name string) (string, error)
 	// Now is the clock.
 	Now func() core.Time
+
+	// prepared has the master keys if Prepare was called.
+	prepared auth.Keyring
+}
+
+// Prepare derives what does not depend on a request, if the variables are valid. The host
+// calls it before the first request, if it uses the instance for several.
+func (e *Edge) Prepare() {
+	keys, err := parseKeys(e.Variable)
+	if err == nil {
+		e.prepared = keys.Prepared()
+	}
+}
+
+func parseKeys(variable func(string) (string, error)) (auth.Keyring, error) {
+	text, _ := variable(masterKeyVariable) // an error is an invalid key
+	return auth.ParseKeyring(text)
 }
 
 // request is the state of a request.
 type request struct {
 	*abi.Request
-	edge        Edge
+	edge        *Edge
 	now         core.Time
 	path, query string
 	// id is the request id in the response and in logs.
@@ -65,7 +82,7 @@ type request struct {
 }
 
 // Serve handles a request.
-func (e Edge) Serve(in *abi.Request) abi.Response {
+func (e *Edge) Serve(in *abi.Request) abi.Response {
 	r := &request{Request: in, edge: e, now: e.Now()}
 	r.path, r.query, _ = strings.Cut(in.URI, "?")
 	r.id = r.header(core.RequestIDHeader)
@@ -194,7 +211,14 @@ func (r *request) variable(name string) string {
 }
 
 func (r *request) keys() (auth.Keyring, error) {
-	return auth.ParseKeyring(r.variable(masterKeyVariable))
+	if r.edge.prepared.CanSign() {
+		return r.edge.prepared, nil
+	}
+	keys, err := parseKeys(r.edge.Variable)
+	if err != nil {
+		return keys, notReady("this edge is not ready; try again", err)
+	}
+	return keys, nil
 }
 
 // header returns the first value of a header, by its lower-case name.
@@ -248,6 +272,11 @@ func (r *request) failure(err error) abi.Response {
 		}
 		response.Body = []byte(page.HTML)
 	}
+	return withRetryAfter(response)
+}
+
+// withRetryAfter adds the Retry-After header if the status needs one.
+func withRetryAfter(response abi.Response) abi.Response {
 	if after := wire.RetryAfter(response.Status); after != "" {
 		response.Headers = append(response.Headers, abi.Header{Name: "retry-after", Value: after})
 	}

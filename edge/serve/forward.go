@@ -39,6 +39,9 @@ func (r *request) forward() (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, backendUnreachable(err)
 	}
+	if refused := r.refusal(response, r.now, r.edge.Now()); refused != nil {
+		return abi.Response{}, notReady("this edge is not ready; try again", refused)
+	}
 	return r.openEnvelope(response)
 }
 
@@ -59,6 +62,8 @@ func (r *request) openEnvelope(response abi.Response) (abi.Response, error) {
 			status, _ = strconv.Atoi(h.Value)
 		case h.Name == auth.LocationHeader:
 			kept = append(kept, abi.Header{Name: "location", Value: h.Value})
+		case h.Name == auth.TimeHeader:
+			// It is for the edge.
 		// A response to HEAD has the length of a body that is not sent.
 		case endToEnd(h.Name) || h.Name == "content-length" && r.Method == "HEAD":
 			kept = append(kept, h)
@@ -91,7 +96,9 @@ func endToEnd(name string) bool {
 // from the client.
 func setByEdge(name string) bool {
 	switch name {
-	case auth.HopHeader, auth.GuessesHeader, link.FollowedHeader, core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
+	case auth.HopHeader, auth.GuessesHeader, link.FollowedHeader, core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host",
+		// The host adds the trace; the backend believes what an edge forwards.
+		"traceparent", "tracestate":
 		return true
 	}
 	return strings.HasPrefix(name, "spin-")

@@ -28,7 +28,7 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 		if _, status, _ := wire.Shown(err); status >= 500 {
 			r.logError(err)
 		}
-		return jsonResponse(plain.Refused(err)), nil
+		return withRetryAfter(jsonResponse(plain.Refused(err))), nil
 	}
 	return jsonResponse(plain.Answer()), nil
 }

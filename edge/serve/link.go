@@ -13,11 +13,7 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	visit := r.visit(r.visitor())
-	tenant, err := r.linkTenant(visit, t)
-	if err != nil {
-		return abi.Response{}, err
-	}
-	answer := link.FollowShareLink(visit, tenant, t.program, t.code, r.now)
+	answer := link.FollowShareLink(visit, r.linkTenant(visit, t), t.program, t.code, r.now)
 	response := redirect(answer)
 	if answer.Followed != (link.Followed{}) && r.header(link.FollowedHeader) != "" {
 		// The host counts the visit, because the backend does not see it.
@@ -38,11 +34,7 @@ func (r *request) page() (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	visit := r.visit(from)
-	tenant, err := r.linkTenant(visit, t)
-	if err != nil {
-		return abi.Response{}, err
-	}
-	answer, ok := link.TakeCode(visit, tenant, t.program, t.code, r.now)
+	answer, ok := link.TakeCode(visit, r.linkTenant(visit, t), t.program, t.code, r.now)
 	if !ok {
 		return abi.Response{}, errForward
 	}
@@ -51,14 +43,12 @@ func (r *request) page() (abi.Response, error) {
 
 // linkTenant returns the tenant of a link. It reads the master key only if the visit
 // gets a cookie.
-func (r *request) linkTenant(v link.Visit, t target) (link.Tenant, error) {
+func (r *request) linkTenant(v link.Visit, t target) link.Tenant {
 	tenant := link.Tenant{Alias: t.tenant, Policy: t.policy}
-	if t.code == "" || !link.Remembered(v, t.policy) {
-		return tenant, nil
+	if t.code != "" && link.Remembered(v, t.policy) {
+		tenant.Cookies = r.cookieSigner(t)
 	}
-	keys, err := r.keys()
-	tenant.Cookies = keys.Cookie(t.tenant)
-	return tenant, err
+	return tenant
 }
 
 // redirect returns the response for an answer. The attribution cookie is last,

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -56,32 +55,22 @@ func noSchemaError(why error) error {
 	}
 }
 
-// ready handles the readiness check: whether the edge can read its database.
-func (r *request) ready() (abi.Response, error) {
-	rows, err := r.execute("SELECT max(version) FROM schema_version")
-	if err == nil && len(rows.Values) == 1 && !rows.Values[0][0].IsNull() {
-		return jsonResponse(200, []byte(`{"status":"ok"}`)), nil
-	}
-	if err == nil {
-		return abi.Response{}, noSchemaError(errors.New("schema_version is empty"))
-	}
-	return abi.Response{}, &core.Error{Code: core.CodeUnavailable, Message: "the database does not answer", Err: err}
-}
-
 // target is a code with its program and tenant, for a redirect. The code is empty if
 // its owner is blocked: it is not a code for visitors then.
 type target struct {
 	tenant  core.TenantAlias
 	policy  link.Policy
 	program link.Program
-	code    core.ReferralCode
+	// masterKey is the value of masterKeyOf.
+	masterKey string
+	code      core.ReferralCode
 }
 
-const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life,
+const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, ` + masterKeyOf + `,
 	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
 
 // targetColumnCount is the number of columns of a target; the last is the code.
-const targetColumnCount = 8
+const targetColumnCount = 9
 
 const targetByTenant = targetColumns + `FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
@@ -127,7 +116,8 @@ func targetOf(v []string, code core.ReferralCode) target {
 			Key: core.ProgramKey(v[3]), LandingURL: v[4],
 			AllowedHosts: wire.Hosts(v[5]), CookieLife: core.Time(life),
 		},
-		code: code,
+		masterKey: v[7],
+		code:      code,
 	}
 }
 

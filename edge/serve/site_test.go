@@ -18,6 +18,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
 	"kith/backend/store"
+	"kith/backend/store/secretdb"
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
@@ -110,6 +111,8 @@ func seed(t *testing.T, url string) map[string]string {
 		identify(t, engine, alias, "bob", "BOB10")
 		require.NoError(t, engine.Users.Block(t.Context(), alias, "bob", "bob"))
 	}
+	_, err = secretdb.KeepKeyFingerprint(t.Context(), db, now, keys.Fingerprint())
+	require.NoError(t, err)
 	return credentials(t, engine)
 }
 

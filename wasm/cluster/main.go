@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -25,6 +27,8 @@ func main() {
 	flag.StringVar(&c.data, "data", "data/cluster", "folder of databases, keys and logs")
 	flag.StringVar(&c.kith, "kith", "bin/kith", "the built binary")
 	flag.StringVar(&c.sqld, "sqld", "", "path of the libSQL server")
+	c.ports = defaultPorts()
+	c.ports.flags(flag.CommandLine)
 	flag.Parse()
 	if err := c.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -32,41 +36,63 @@ func main() {
 	}
 }
 
-// cluster is the set of processes, in the order of their start.
+// cluster is the set of parts, in the order of their start.
 type cluster struct {
 	data, kith, sqld string
+	ports            ports
 	token            string
-	running          []*process
-	// ended receives the name of a process that ended without being stopped.
-	ended chan string
+	parts            []*part
 }
 
-// Addresses. The first edge and the first backend have those of `kith dev`.
-const (
-	primary = "127.0.0.1:8100"
-	grpc    = "127.0.0.1:8101"
-)
-
-var (
-	replicas = []string{"127.0.0.1:8102", "127.0.0.1:8103"}
-	edges    = []string{"127.0.0.1:3000", "127.0.0.1:3001"}
-	backends = []string{"127.0.0.1:8080", "127.0.0.1:8081"}
-	ops      = []string{"127.0.0.1:9100", "127.0.0.1:9101", "127.0.0.1:9102", "127.0.0.1:9103"}
-)
+// part is a process that is started again when it dies.
+type part struct {
+	name, probe, binary string
+	env, args           []string
+	running             *process
+}
 
 func (c *cluster) run(ctx context.Context) error {
-	c.ended = make(chan string, 16)
 	defer c.stop()
 	if err := c.start(ctx); err != nil {
 		return err
 	}
 	c.banner()
-	select {
-	case <-ctx.Done():
-		fmt.Println("\n  stopping …")
-		return nil
-	case name := <-c.ended:
-		return fmt.Errorf("%s ended unexpectedly; see %s", name, c.log(name))
+	var watchers sync.WaitGroup
+	for _, p := range c.parts {
+		watchers.Go(func() { c.watch(ctx, p) })
+	}
+	watchers.Wait()
+	fmt.Println("\n  stopping …")
+	return nil
+}
+
+// The time between the death of a process and its next start, which doubles when that
+// fails.
+const firstRestart, longestRestart = 500 * time.Millisecond, 10 * time.Second
+
+// watch starts a part again when it has died, until the context ends.
+func (c *cluster) watch(ctx context.Context, p *part) {
+	for wait := firstRestart; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.running.done:
+		}
+		fmt.Printf("  %s died (%s); starting it again in %v\n", p.name, p.running.command.ProcessState, wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if err := c.begin(ctx, p); ctx.Err() != nil {
+			return
+		} else if err != nil {
+			wait = min(2*wait, longestRestart)
+			fmt.Printf("  %v\n", err)
+			continue
+		}
+		fmt.Printf("  %s runs again\n", p.name)
+		wait = firstRestart
 	}
 }
 
@@ -81,17 +107,21 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.startDatabases(ctx, keyFile); err != nil {
 		return err
 	}
-	for i, addr := range backends {
-		err := c.launch(ctx, fmt.Sprintf("backend%d", i+1), "http://"+ops[i]+"/readyz", c.kith, c.env(
-			"KITH_BACKEND_ADDR="+addr, "KITH_OPS_ADDR="+ops[i], "KITH_DATABASE_URL=ws://"+primary), "serve", "--demo-url", "http://"+edges[0])
+	p := c.ports
+	for i := range p.backends {
+		ops := addr(p.ops[i])
+		err := c.launch(ctx, &part{name: fmt.Sprintf("backend%d", i+1), probe: "http://" + ops + "/readyz", binary: c.kith, env: c.env(
+			"KITH_BACKEND_ADDR="+addr(p.backends[i]), "KITH_OPS_ADDR="+ops, "KITH_DATABASE_URL="+p.primaryURL()),
+			args: []string{"serve", "--demo-url", "http://" + addr(p.edges[0])}})
 		if err != nil {
 			return err
 		}
 	}
-	for i, addr := range edges {
-		err := c.launch(ctx, fmt.Sprintf("edge%d", i+1), "http://"+ops[2+i]+"/readyz", c.kith, c.env(
-			"KITH_EDGE_ADDR="+addr, "KITH_OPS_ADDR="+ops[2+i], "KITH_DATABASE_URL=ws://"+replicas[i],
-			"KITH_DATABASE_FALLBACK_URL=ws://"+replicas[1-i], "KITH_BACKEND_URL=http://"+backends[i]), "edge")
+	for i := range p.edges {
+		ops := addr(p.ops[2+i])
+		err := c.launch(ctx, &part{name: fmt.Sprintf("edge%d", i+1), probe: "http://" + ops + "/readyz", binary: c.kith, env: c.env(
+			"KITH_EDGE_ADDR="+addr(p.edges[i]), "KITH_OPS_ADDR="+ops, "KITH_DATABASE_URL=ws://"+addr(p.replicas[i]),
+			"KITH_DATABASE_FALLBACK_URL=ws://"+addr(p.replicas[1-i]), "KITH_BACKEND_URL=http://"+addr(p.backends[i])), args: []string{"edge"}})
 		if err != nil {
 			return err
 		}
@@ -100,18 +130,42 @@ func (c *cluster) start(ctx context.Context) error {
 }
 
 func (c *cluster) startDatabases(ctx context.Context, keyFile string) error {
-	args := func(name, addr string, more ...string) []string {
-		return append([]string{"--no-welcome", "--db-path", filepath.Join(c.data, name), "--http-listen-addr", addr,
-			"--auth-jwt-key-file", keyFile}, more...)
+	p := c.ports
+	launch := func(name string, port int, more ...string) error {
+		return c.launch(ctx, &part{name: name, probe: "http://" + addr(port) + "/health", binary: c.sqld, env: os.Environ(),
+			args: append([]string{"--no-welcome", "--db-path", filepath.Join(c.data, name), "--http-listen-addr", addr(port),
+				"--auth-jwt-key-file", keyFile}, more...)})
 	}
-	if err := c.launch(ctx, "primary", "http://"+primary+"/health", c.sqld, os.Environ(), args("primary", primary, "--grpc-listen-addr", grpc)...); err != nil {
+	err := launch("primary", p.primary[0], "--grpc-listen-addr", addr(p.primary[1]), "--enable-namespaces", "--admin-listen-addr", addr(p.primary[2]))
+	if err == nil {
+		err = makeDurable(ctx, addr(p.primary[2]))
+	}
+	for i, port := range p.replicas {
+		if err == nil {
+			err = launch(fmt.Sprintf("replica%d", i+1), port, "--primary-grpc-url", "http://"+addr(p.primary[1]))
+		}
+	}
+	return err
+}
+
+// makeDurable configures the primary so that no acknowledged write is lost in a power cut.
+// The server keeps the setting.
+func makeDurable(ctx context.Context, admin string) error {
+	const config = `{"block_reads":false,"block_writes":false,"txn_timeout_s":5,"durability_mode":"strong"}`
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+admin+"/v1/namespaces/default/config", strings.NewReader(config))
+	if err != nil {
 		return err
 	}
-	for i, addr := range replicas {
-		name := fmt.Sprintf("replica%d", i+1)
-		if err := c.launch(ctx, name, "http://"+addr+"/health", c.sqld, os.Environ(), args(name, addr, "--primary-grpc-url", "http://"+grpc)...); err != nil {
-			return err
-		}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("configure the primary: %s", response.Status)
 	}
 	return nil
 }
@@ -121,14 +175,17 @@ func (c *cluster) env(more ...string) []string {
 }
 
 func (c *cluster) banner() {
+	p := c.ports
 	fmt.Printf(`
   A Kith cluster is running.                             Ctrl-C stops it.
 
-  Primary    ws://%s           Replicas   ws://%s, ws://%s
+  Primary    %s           Replicas   ws://%s, ws://%s
   Backends   http://%s, http://%s
   Edges      http://%s, http://%s
-  Metrics    http://%s/metrics (backends: 9100, 9101; edges: 9102, 9103)
+  Metrics    http://%s/metrics (backends: %d, %d; edges: %d, %d)
   Logs       %s
+
+  A process that dies is started again. Other ports: bin/cluster -help.
 
   Click a share link, at either edge:
     http://%s/s/demo/ANNA10
@@ -138,33 +195,43 @@ func (c *cluster) banner() {
     for e in %s %s; do curl -s -u :LIVE_DEMO_KEY_0123456789 -H 'Content-Type: application/json' \
       http://$e/api/v1/demo/open/account/anna/user/anna/events -d '{"idempotencyKey":"order-0001","events":[{"key":"purchase"}]}'; echo; done
 
-`, primary, replicas[0], replicas[1], backends[0], backends[1], edges[0], edges[1], ops[0], filepath.Join(c.data, "*.log"),
-		edges[0], edges[1], edges[0], edges[1])
+`, p.primaryURL(), addr(p.replicas[0]), addr(p.replicas[1]), addr(p.backends[0]), addr(p.backends[1]), addr(p.edges[0]), addr(p.edges[1]),
+		addr(p.ops[0]), p.ops[0], p.ops[1], p.ops[2], p.ops[3], filepath.Join(c.data, "*.log"),
+		addr(p.edges[0]), addr(p.edges[1]), addr(p.edges[0]), addr(p.edges[1]))
 }
 
 // stop stops the processes in the reverse order of their start: edges, backends,
 // databases.
 func (c *cluster) stop() {
-	for i := len(c.running) - 1; i >= 0; i-- {
-		c.running[i].stop()
+	for i := len(c.parts) - 1; i >= 0; i-- {
+		c.parts[i].running.stop()
 	}
 }
 
 // startTimeout bounds the start of one process.
 const startTimeout = 60 * time.Second
 
-// launch starts a process and returns when its probe answers 200.
-func (c *cluster) launch(ctx context.Context, name, probe, binary string, env []string, args ...string) error {
-	fmt.Printf("  starting %s …\n", name)
-	p, err := startProcess(name, c.log(name), binary, env, args)
+// launch adds a part, starts it and returns when its probe answers 200.
+func (c *cluster) launch(ctx context.Context, p *part) error {
+	fmt.Printf("  starting %s …\n", p.name)
+	if answers(ctx, p.probe) {
+		return fmt.Errorf("%s: another process answers at %s; stop it, or give other ports (bin/cluster -help)", p.name, p.probe)
+	}
+	err := c.begin(ctx, p)
+	if p.running != nil {
+		c.parts = append(c.parts, p)
+	}
+	return err
+}
+
+// begin starts the process of a part and returns when its probe answers 200.
+func (c *cluster) begin(ctx context.Context, part *part) error {
+	name, probe := part.name, part.probe
+	p, err := startProcess(name, c.log(name), part.binary, part.env, part.args)
 	if err != nil {
 		return err
 	}
-	c.running = append(c.running, p)
-	go func() {
-		<-p.done
-		c.ended <- name
-	}()
+	part.running = p
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for !answers(ctx, probe) {
@@ -201,7 +268,7 @@ type process struct {
 }
 
 func startProcess(name, log, binary string, env, args []string) (*process, error) {
-	file, err := os.Create(log)
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}

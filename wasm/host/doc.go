@@ -13,8 +13,8 @@
 //   - An instance that trapped, violated the ABI, or exceeded its time or memory is
 //     closed and never used again, and the request is answered with 503.
 //   - A request is bounded in body, time, memory, rows, response and waiting.
-//   - An instance serves one request at a time. Reuse only affects speed, as long as the
-//     guest keeps no state of its own.
+//   - An instance serves one request at a time, and begins each with the memory that
+//     it had before its first one (image.go). Reuse only affects speed.
 //
 // # Differences from Spin
 //
@@ -22,13 +22,17 @@
 // strict.go lists them, with references to Spin's source. Without it:
 //
 //   - Spin makes an instance per request for modules of this kind. Here Options.Fresh
-//     does that; by default healthy instances are used again.
+//     does that; by default healthy instances are used again, unless their memory grew.
+//     These call abi.ExportPrepare before their first request.
 //   - Redirects of outbound requests are returned to the component. All values of a
 //     repeated response header are sent.
 //   - Key-value stores are not available: opening one is answered with no-such-store.
+//   - Options.HealthChecks detect servers that hang. On Spin, a call waits for such a
+//     server as long as the request lasts.
 //
 // In both modes:
 //
+//   - The manifest has one trigger, with the route "/...".
 //   - Headers named spin-* from a client are dropped, so that such headers always come
 //     from the host. Hop-by-hop headers are dropped in both directions.
 //   - A database on a server may have fallbacks; Spin's configuration names one server.

@@ -1,13 +1,13 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 
 	"kith/edge/abi"
 )
@@ -19,8 +19,11 @@ type guest struct {
 	memory api.Memory
 	output *lines
 
-	// The exported functions are looked up once: the look-up costs more than the call.
-	handle, realloc, free api.Function
+	// The exports are looked up once: the look-up costs more than the call.
+	handle, realloc api.Function
+	end             api.MutableGlobal
+	// free is what is left of the last block that alloc got for several values.
+	free block
 
 	// inRealloc is true while the guest allocates. Imports are refused then, since they
 	// would start another allocation.
@@ -30,7 +33,6 @@ type guest struct {
 	reserved, refused bool
 	open              []Connection // of this request, by handle - 1
 	stores            []*keyValue  // of this request, by handle - 1
-	size              int64        // bytes of memory, when last measured
 	stack             [4]uint64
 	scratch           []byte
 }
@@ -41,7 +43,6 @@ type signature struct{ params, results int }
 var exports = map[string]signature{
 	abi.ExportHandle:  {10, 1},
 	abi.ExportRealloc: {4, 1},
-	abi.ExportFree:    {3, 0},
 }
 
 // checkExports reports every export that is missing or has another signature.
@@ -55,8 +56,10 @@ func checkExports(functions map[string]api.FunctionDefinition, memories map[stri
 			errs = append(errs, fmt.Errorf("export %s: want %d i32 parameters and %d results", name, want.params, want.results))
 		}
 	}
-	if f, ok := functions[abi.ExportInitialize]; ok && len(f.ParamTypes())+len(f.ResultTypes()) != 0 {
-		errs = append(errs, fmt.Errorf("export %s: want no parameters and results", abi.ExportInitialize))
+	for _, name := range starts {
+		if f, ok := functions[name]; ok && len(f.ParamTypes())+len(f.ResultTypes()) != 0 {
+			errs = append(errs, fmt.Errorf("export %s: want no parameters and results", name))
+		}
 	}
 	if _, ok := memories[abi.ExportMemory]; !ok {
 		errs = append(errs, fmt.Errorf("the module does not export its %s", abi.ExportMemory))
@@ -69,12 +72,9 @@ func isWords(types []api.ValueType, n int) bool {
 	return len(types) == n && !slices.ContainsFunc(types, func(t api.ValueType) bool { return t != api.ValueTypeI32 })
 }
 
-// newGuest makes an instance and initializes it.
+// newGuest makes an instance that may serve a request.
 func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	g := &guest{host: h, output: &lines{log: h.options.Log, budget: maxLines}}
-	if !h.options.Fresh {
-		ctx = experimental.WithMemoryAllocator(ctx, reserve(h.options.RetireMemory+wasmPage))
-	}
 	module, err := h.runtime.InstantiateModule(ctx, h.compiled, h.moduleConfig(g.output))
 	if err != nil {
 		return nil, fmt.Errorf("host: instantiate: %w", err)
@@ -82,18 +82,40 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	g.module, g.memory = module, module.ExportedMemory(abi.ExportMemory)
 	g.handle = module.ExportedFunction(abi.ExportHandle)
 	g.realloc = module.ExportedFunction(abi.ExportRealloc)
-	g.free = module.ExportedFunction(abi.ExportFree)
-	if start := module.ExportedFunction(abi.ExportInitialize); start != nil {
-		stop := endWith(ctx, module)
-		err := start.CallWithStack(withGuest(ctx, g), nil)
-		if !stop() || err != nil {
-			g.close()
-			return nil, fmt.Errorf("host: initialise: %w", errors.Join(err, ctx.Err()))
-		}
+	g.end = module.ExportedGlobal(endName).(api.MutableGlobal)
+	h.stats.live.Add(1)
+	if h.image != nil && !h.options.Fresh {
+		h.image.restore(g)
+	} else if err := g.initialize(ctx); err != nil {
+		g.close()
+		return nil, fmt.Errorf("host: initialise: %w", err)
 	}
 	h.stats.made.Add(1)
-	g.measure()
 	return g, nil
+}
+
+// starts are the exports that initialize an instance, in their order. As on Spin, an
+// instance that serves one request does no work for further ones.
+var starts = []string{abi.ExportInitialize, abi.ExportPrepare}
+
+func (g *guest) initialize(ctx context.Context) error {
+	names := starts
+	if g.host.options.Fresh {
+		names = names[:1]
+	}
+	for _, name := range names {
+		start := g.module.ExportedFunction(name)
+		if start == nil {
+			continue
+		}
+		stop := g.endWith(ctx)
+		err := start.CallWithStack(withGuest(ctx, g), nil)
+		if !stop() || err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		g.free = block{}
+	}
+	return nil
 }
 
 // refuse reports whether the instance may only read databases, and records that it tried
@@ -108,21 +130,19 @@ func (g *guest) refuse() bool {
 // close frees the instance's memory. It is always safe to call.
 func (g *guest) close() {
 	g.output.flush()
-	g.host.stats.memory.Add(-g.size)
-	g.size = 0
+	g.host.stats.live.Add(-1)
 	_ = g.module.Close(context.Background()) // the only possible error is of open files, of which a guest has none
 }
 
-// measure records the size of the instance's memory.
-func (g *guest) measure() {
-	size := int64(g.memory.Size())
-	g.host.stats.memory.Add(size - g.size)
-	g.size = size
+// wholeMemory is a view of the memory, until it grows.
+func (g *guest) wholeMemory() []byte {
+	memory, _ := g.memory.Read(0, g.memory.Size())
+	return memory
 }
 
 // serve runs one request. After an error the instance must not be used again.
 func (g *guest) serve(ctx context.Context, in *request) (*response, error) {
-	stop := endWith(ctx, g.module)
+	stop := g.endWith(ctx)
 	out, err := g.exchange(withGuest(ctx, g), in)
 	if !stop() {
 		return nil, errors.Join(err, ctx.Err())
@@ -131,7 +151,7 @@ func (g *guest) serve(ctx context.Context, in *request) (*response, error) {
 }
 
 func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
-	g.output.budget = maxLines
+	g.output.budget, g.free = maxLines, block{}
 	defer g.closeConnections()
 	stack, err := g.putRequest(ctx, in)
 	if err != nil {
@@ -140,7 +160,7 @@ func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 	if err := g.handle.CallWithStack(ctx, stack[:]); err != nil {
 		return nil, err
 	}
-	out, err := g.takeResponse(ctx, uint32(stack[0]))
+	out, err := g.takeResponse(uint32(stack[0]))
 	if g.refused {
 		g.output.discard() // the request will run again
 	}
@@ -171,51 +191,39 @@ func (g *guest) putRequest(ctx context.Context, in *request) (stack [10]uint64, 
 	return stack, nil
 }
 
-// takeResponse copies the response record at ptr and everything it points to, and then
-// lets the guest free it, as Spin's post-return does.
-func (g *guest) takeResponse(ctx context.Context, ptr uint32) (*response, error) {
-	view, err := g.viewRecord(ptr, abi.ResponseSize, abi.WordAlign, "response")
+// takeResponse copies the response record at ptr and everything it points to. The guest
+// need not free it, since its memory is restored or dropped.
+func (g *guest) takeResponse(ptr uint32) (*response, error) {
+	record, err := g.viewRecord(ptr, abi.ResponseSize, abi.WordAlign, "response")
 	if err != nil {
 		return nil, err
 	}
-	var record [abi.ResponseSize]byte // a copy, since the guest may overwrite its own while it frees
-	copy(record[:], view)
 	out := &response{status: int(record[abi.ResponseStatus]) | int(record[abi.ResponseStatus+1])<<8}
 	if record[abi.ResponseHasHeader] > abi.TagSome || record[abi.ResponseHasBody] > abi.TagSome {
 		return nil, fault("response has an option with an unknown tag")
 	}
 	if record[abi.ResponseHasHeader] != abi.TagNone {
-		if out.headers, err = g.takeHeaders(ctx, record[abi.ResponseHeader:], true); err != nil {
+		if out.headers, err = g.takeHeaders(record[abi.ResponseHeader:]); err != nil {
 			return nil, err
 		}
 	}
 	if record[abi.ResponseHasBody] != abi.TagNone {
-		out.body, err = g.takeBody(ctx, record[abi.ResponseBody:])
+		body, err := g.viewString(record[abi.ResponseBody:], "response body")
+		if err != nil {
+			return nil, err
+		}
+		out.body = bytes.Clone(body)
 	}
-	if err == nil {
-		err = out.check()
-	}
-	return out, err
+	return out, out.check()
 }
 
-func (g *guest) takeBody(ctx context.Context, record []byte) ([]byte, error) {
-	b, err := g.viewString(record, "response body")
-	if err != nil {
-		return nil, err
-	}
-	body := slices.Clone(b)
-	return body, g.release(ctx, word(record, 0), word(record, 4), abi.ByteAlign)
-}
-
-// takeHeaders copies a list of headers. With release it also frees them.
-func (g *guest) takeHeaders(ctx context.Context, record []byte, release bool) ([]header, error) {
+// takeHeaders copies a list of headers.
+func (g *guest) takeHeaders(record []byte) ([]header, error) {
 	ptr, count := word(record, 0), word(record, 4)
-	view, err := g.viewList(ptr, count, abi.HeaderSize, abi.WordAlign, maxHeaders, "header list")
+	list, err := g.viewList(ptr, count, abi.HeaderSize, abi.WordAlign, maxHeaders, "header list")
 	if err != nil {
 		return nil, err
 	}
-	list := append(g.scratch[:0], view...)
-	g.scratch = list
 	headers := make([]header, count)
 	size := 0
 	for i := range headers {
@@ -227,10 +235,7 @@ func (g *guest) takeHeaders(ctx context.Context, record []byte, release bool) ([
 			return nil, faultf("headers exceed %d bytes", maxHeaderBytes)
 		}
 	}
-	if release {
-		err = g.releaseHeaders(ctx, ptr, list)
-	}
-	return headers, err
+	return headers, nil
 }
 
 func (g *guest) takeHeader(record []byte) (h header, err error) {
@@ -239,14 +244,4 @@ func (g *guest) takeHeader(record []byte) (h header, err error) {
 	}
 	h.value, err = g.copyString(record[abi.StringSize:], "header value")
 	return h, err
-}
-
-// releaseHeaders frees every string of a list and then the list.
-func (g *guest) releaseHeaders(ctx context.Context, ptr uint32, list []byte) error {
-	for s := list; len(s) > 0; s = s[abi.StringSize:] {
-		if err := g.release(ctx, word(s, 0), word(s, 4), abi.ByteAlign); err != nil {
-			return err
-		}
-	}
-	return g.release(ctx, ptr, uint32(len(list)), abi.WordAlign)
 }

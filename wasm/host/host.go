@@ -10,7 +10,9 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/sys"
 
+	"kith/edge/abi"
 	"kith/wasm/bodies"
+	"kith/wasm/watchdog"
 )
 
 // Host serves one component over HTTP. It is made by Load and is safe for
@@ -20,12 +22,18 @@ type Host struct {
 	app     *application
 	stores  map[string]*keyValue
 
-	runtime   wazero.Runtime
-	compiled  wazero.CompiledModule
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	// image is taken from the first instance. With Fresh it is not restored.
+	image *image
+	// arena is true if the component exports abi.ExportArena.
+	arena     bool
 	cache     wazero.CompilationCache
 	transport *http.Transport
 	send      func(*http.Request) (*http.Response, error)
 	stats     counters
+	// watchdogs watch servers that the component calls, by scheme and host.
+	watchdogs map[string]*watchdog.Watchdog
 
 	bodies *bodies.Budget
 
@@ -58,9 +66,16 @@ func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h.bodies = bodies.NewBudget(h.options.Bodies)
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.transport = newTransport(h.options.Instances)
-	h.send = h.transport.RoundTrip // an http.Client would follow redirects; the guest decides about them
+	var transport http.RoundTripper = h.transport
+	if h.options.Wrap != nil {
+		transport = h.options.Wrap(transport)
+	}
+	h.send = transport.RoundTrip // an http.Client would follow redirects; the guest decides about them
 	if h.options.StrictSpin {
-		h.send = followRedirects(h.transport)
+		h.send = followRedirects(transport)
+	}
+	if err := h.watch(); err != nil {
+		return nil, errors.Join(err, h.release(ctx))
 	}
 	if err := h.load(ctx, path); err != nil {
 		return nil, errors.Join(err, h.release(ctx))
@@ -90,6 +105,7 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
+	h.image = takeImage(g)
 	h.put(g)
 	return nil
 }
@@ -112,6 +128,7 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {
 		return err
 	}
+	_, h.arena = h.compiled.ExportedFunctions()[abi.ExportArena]
 	return errors.Join(
 		checkExports(h.compiled.ExportedFunctions(), h.compiled.ExportedMemories()),
 		checkImports(h.compiled.ImportedFunctions()))
@@ -160,6 +177,9 @@ func (h *Host) Close(ctx context.Context) error {
 // release frees whatever load has made.
 func (h *Host) release(ctx context.Context) error {
 	h.stop()
+	for _, w := range h.watchdogs {
+		w.Close()
+	}
 	h.transport.CloseIdleConnections()
 	var errs []error
 	if h.runtime != nil {

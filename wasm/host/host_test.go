@@ -120,6 +120,7 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 func databases(t testing.TB, config libsql.Config) map[string]Database {
 	t.Helper()
 	config.URL, config.Timeout = "file:"+filepath.Join(t.TempDir(), "test.db"), deadline
+	config.WriteTimeout = deadline
 	d, err := libsql.Open(context.Background(), config)
 	require.NoError(t, err)
 	return map[string]Database{"default": d}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/tetratelabs/wazero/api"
 )
 
 // A guest that only computes would never return to the host. The host could not end it,
@@ -335,10 +333,9 @@ func (w *instrumenter) instruction(r *wasmReader) (op byte, bulk bool, err error
 	return op, bulk, err
 }
 
-// endWith ends the running call of a module when ctx is done, until stop is called. stop
+// endWith ends the running call of an instance when ctx is done, until stop is called. stop
 // reports whether the call was not ended: an instance that was ended must not be used
 // again.
-func endWith(ctx context.Context, module api.Module) (stop func() bool) {
-	end := module.ExportedGlobal(endName).(api.MutableGlobal)
-	return context.AfterFunc(ctx, func() { end.Set(1) })
+func (g *guest) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { g.end.Set(1) })
 }

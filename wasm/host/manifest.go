@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -47,10 +46,12 @@ type component struct {
 	} `toml:"build"`
 }
 
+// everyRoute is the route of all paths.
+const everyRoute = "/..."
+
 // application is a manifest with every variable filled in.
 type application struct {
-	source    string // path to the module
-	routes    []route
+	source    string            // path to the module
 	variables map[string]string // the component's own
 	databases []string
 	stores    []string
@@ -72,11 +73,11 @@ func parseManifest(path string, text []byte, values map[string]string) (*applica
 	if m.Version != 2 {
 		errs = append(errs, fmt.Errorf("spin_manifest_version is %d, not 2", m.Version))
 	}
-	c, routes, err := m.served()
+	c, err := m.served()
 	errs = append(errs, err)
 	vars, err := m.variables(values)
 	errs = append(errs, err)
-	app := &application{routes: routes, databases: c.Databases, stores: c.Stores, templates: c.Variables, values: vars}
+	app := &application{databases: c.Databases, stores: c.Stores, templates: c.Variables, values: vars}
 	if app.source = c.Source; !filepath.IsAbs(c.Source) {
 		app.source = filepath.Join(filepath.Dir(path), c.Source)
 	}
@@ -100,27 +101,17 @@ func unknownKeys(meta toml.MetaData) error {
 	return errors.Join(errs...)
 }
 
-// served returns the one component that the HTTP triggers name, and its routes.
-func (m *manifest) served() (component, []route, error) {
-	if len(m.Trigger.HTTP) == 0 {
-		return component{}, nil, errors.New("no [[trigger.http]]")
+// served returns the component that answers all requests.
+func (m *manifest) served() (c component, err error) {
+	if len(m.Trigger.HTTP) != 1 || m.Trigger.HTTP[0].Route != everyRoute {
+		return c, fmt.Errorf("want one [[trigger.http]], with the route %q: the component itself decides about paths", everyRoute)
 	}
 	name := m.Trigger.HTTP[0].Component
-	var routes []route
-	var errs []error
-	for _, t := range m.Trigger.HTTP {
-		if t.Component != name {
-			errs = append(errs, fmt.Errorf("triggers name the components %s and %s: one is supported", name, t.Component))
-		}
-		r, err := parseRoute(t.Route)
-		routes, errs = append(routes, r), append(errs, err)
-	}
 	c, ok := m.Components[name]
 	if !ok || c.Source == "" {
-		errs = append(errs, fmt.Errorf("component %q has no source", name))
+		err = fmt.Errorf("component %q has no source", name)
 	}
-	slices.SortFunc(routes, func(a, b route) int { return len(b.prefix) - len(a.prefix) })
-	return c, routes, errors.Join(errs...)
+	return c, err
 }
 
 // variables returns the value of every declared variable.

@@ -22,7 +22,6 @@ func TestParseManifest_OurOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &application{
 		source:    filepath.Join("..", "..", "bin", "edge.wasm"),
-		routes:    app.routes,
 		templates: app.templates, values: app.values,
 		databases: []string{"default"},
 		stores:    []string{"default"},
@@ -30,7 +29,8 @@ func TestParseManifest_OurOwn(t *testing.T) {
 		variables: map[string]string{
 			"master_key": "k", "backend_url": "http://127.0.0.1:8080", "backend_public_url": "",
 			"max_body_bytes": "8388608", "trusted_proxies": "",
-			"link_max_age_ms": "1000",
+			"clock_tolerance_ms": "300000",
+			"link_max_age_ms":    "1000",
 		},
 	}, app)
 	_, err = parseManifest(ourManifest, text, nil)
@@ -46,7 +46,8 @@ func TestParseManifest_Refuses(t *testing.T) {
 		{"manifest_version = 2", "manifest_version = 1", "spin_manifest_version is 1"},
 		{"source =", "files = ['x']\nsource =", "key component.probe.files is not supported"},
 		{"[[trigger.http]]", "[[trigger.redis]]\nchannel = 'c'\n[[trigger.http]]", "key trigger.redis"},
-		{`"/..."`, `"/:id/..."`, "route"},
+		{`"/..."`, `"/a/..."`, `want one [[trigger.http]], with the route "/..."`},
+		{"[[trigger.http]]", "[[trigger.http]]\nroute = '/a'\ncomponent = 'probe'\n[[trigger.http]]", "want one [[trigger.http]]"},
 		{`component = "probe"`, `component = "other"`, `component "other" has no source`},
 		{"{{ master_key }}", "{{ nothing }}", `no variable is named "nothing"`},
 		{"{{backend_url}}", "{{backend_url", "}} is missing"},
@@ -91,24 +92,4 @@ func TestLoad_ReadFile(t *testing.T) {
 	require.NoError(t, load("app/spin.toml"))
 	require.EqualError(t, load("none.toml"), "host: manifest: open none.toml: file does not exist")
 	require.EqualError(t, load("app/lost.toml"), "host: component: open app/bin/lost.wasm: file does not exist")
-}
-
-func TestRoute(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		route, path, rest string
-		ok                bool
-	}{
-		{"/...", "/", "/", true}, {"/...", "/a/b", "/a/b", true},
-		{"/a/...", "/a", "", true}, {"/a/...", "/a/b", "/b", true}, {"/a/...", "/ab", "b", false},
-		{"/a", "/a", "", true}, {"/a", "/a/", "", false},
-	} {
-		r, err := parseRoute(row.route)
-		require.NoError(t, err)
-		rest, ok := r.match(row.path)
-		require.Equal(t, row.ok, ok, row)
-		if ok {
-			require.Equal(t, row.rest, rest, row)
-		}
-	}
 }

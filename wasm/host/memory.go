@@ -57,12 +57,34 @@ func (g *guest) copyString(record []byte, what string) (string, error) {
 	return string(b), err
 }
 
-// alloc makes the guest allocate size bytes. With size 0 it allocates nothing and returns
+// block is a part of the guest's memory that the host may use.
+type block struct{ ptr, size uint32 }
+
+// arenaBlock is how much memory the host gets at once from a guest that exports
+// abi.ExportArena.
+const arenaBlock = 4 * kib
+
+// alloc returns size bytes of the guest. With size 0 it allocates nothing and returns
 // the alignment as the pointer, as the guest's own realloc does.
 func (g *guest) alloc(ctx context.Context, size, align uint32) (uint32, error) {
 	if size == 0 {
 		return align, nil
 	}
+	if !g.host.arena || size > arenaBlock/2 {
+		return g.allocBlock(ctx, size, align)
+	}
+	if skip := -g.free.ptr % align; g.free.size >= skip+size {
+		ptr := g.free.ptr + skip
+		g.free = block{ptr + size, g.free.size - skip - size}
+		return ptr, nil
+	}
+	ptr, err := g.allocBlock(ctx, arenaBlock, abi.ValueAlign)
+	g.free = block{ptr + size, arenaBlock - size}
+	return ptr, err
+}
+
+// allocBlock makes the guest allocate a block.
+func (g *guest) allocBlock(ctx context.Context, size, align uint32) (uint32, error) {
 	g.stack = [4]uint64{0, 0, uint64(align), uint64(size)}
 	g.inRealloc = true
 	err := g.realloc.CallWithStack(ctx, g.stack[:])
@@ -76,15 +98,6 @@ func (g *guest) alloc(ctx context.Context, size, align uint32) (uint32, error) {
 	}
 	_, err = g.viewRecord(ptr, size, align, "allocation")
 	return ptr, err
-}
-
-// release frees a block that the guest allocated, unless its size is 0.
-func (g *guest) release(ctx context.Context, ptr, size, align uint32) error {
-	if size == 0 {
-		return nil
-	}
-	g.stack = [4]uint64{uint64(ptr), uint64(size), uint64(align)}
-	return g.free.CallWithStack(ctx, g.stack[:])
 }
 
 // put copies s to a block of its own and appends its pointer and length to

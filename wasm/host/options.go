@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -49,12 +50,19 @@ type Options struct {
 	// MaxOutboundBody is the maximum size in bytes of the response body of an outbound
 	// request; a larger one fails that request. Default 32 MiB.
 	MaxOutboundBody int64
+	// Wrap wraps the transport of outbound requests. Default none.
+	Wrap func(http.RoundTripper) http.RoundTripper
+	// HealthChecks are URLs of health checks of servers that the component calls, one for
+	// each server. While a call waits for such a server, the host requests the URL. Any
+	// response is a success. After two failures in a row the calls that wait fail, and so do
+	// new ones, at once, until a check succeeds. StrictSpin has no health checks. Default
+	// none.
+	HealthChecks []string
+	// HealthTimeout bounds a health check. Default 500 ms.
+	HealthTimeout time.Duration
 	// MaxMemory is the maximum memory of an instance in bytes, rounded down to 64 KiB.
 	// Default 64 MiB.
 	MaxMemory int64
-	// RetireMemory is the size in bytes above which a healthy instance is not
-	// used again. Default 1 MiB.
-	RetireMemory int64
 
 	// CacheDir is the folder that keeps compiled code between starts. Default "", which keeps none.
 	CacheDir string
@@ -64,7 +72,7 @@ type Options struct {
 	// Default slog.Default().
 	Log *slog.Logger
 
-	// withTimeout measures Timeout. Default context.WithTimeout.
+	// withTimeout measures Timeout and HealthTimeout. Default context.WithTimeout.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
@@ -88,8 +96,8 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Timeout, 10*time.Second)
 	orDefault(&o.MaxBody, 16*mib)
 	orDefault(&o.MaxOutboundBody, 32*mib)
+	orDefault(&o.HealthTimeout, 500*time.Millisecond)
 	orDefault(&o.MaxMemory, 64*mib)
-	orDefault(&o.RetireMemory, 1*mib)
 	if o.ReadFile == nil {
 		o.ReadFile = os.ReadFile
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/edge/abi"
+	"kith/wasm/watchdog"
 )
 
 // newTransport returns a transport that keeps an idle connection per instance. All
@@ -68,7 +69,7 @@ func (g *guest) takeOutbound(ctx context.Context, stack []uint64) (*http.Request
 	if err != nil {
 		return nil, err
 	}
-	headers, err := g.takeHeaders(ctx, words[12:], false)
+	headers, err := g.takeHeaders(words[12:])
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +153,27 @@ func (h *Host) allows(u *url.URL) bool {
 	return false
 }
 
-// exchange makes the request.
+// exchange makes the request, unless its server hangs.
 func (h *Host) exchange(ctx context.Context, r *http.Request) (*response, error) {
-	in, err := h.send(r)
+	watched, end, err := h.watched(ctx, r.URL)
+	if err != nil {
+		return nil, h.outboundError() // the watchdog has logged it
+	}
+	defer end()
+	in, err := h.roundTrip(r.WithContext(watched))
+	if errors.Is(context.Cause(watched), watchdog.ErrSilent) && err != nil {
+		err = watchdog.ErrSilent
+	}
 	if err != nil {
 		return nil, h.outboundFailed(ctx, r, err)
+	}
+	return in, nil
+}
+
+func (h *Host) roundTrip(r *http.Request) (*response, error) {
+	in, err := h.send(r)
+	if err != nil {
+		return nil, err
 	}
 	defer in.Body.Close()
 	var body bytes.Buffer
@@ -169,7 +186,7 @@ func (h *Host) exchange(ctx context.Context, r *http.Request) (*response, error)
 		err = errors.New("host: the response is too large")
 	}
 	if err != nil {
-		return nil, h.outboundFailed(ctx, r, err)
+		return nil, err
 	}
 	out := &response{status: in.StatusCode, body: body.Bytes()}
 	for name, values := range in.Header {
@@ -187,6 +204,11 @@ func (h *Host) outboundFailed(ctx context.Context, r *http.Request, err error) e
 		return ctx.Err() // the request is over, and the guest with it
 	}
 	h.options.Log.Error("outbound request failed", "method", r.Method, "host", r.URL.Host, "error", err)
+	return h.outboundError()
+}
+
+// outboundError returns the error that the guest gets for a request without a response.
+func (h *Host) outboundError() error {
 	if h.options.StrictSpin {
 		return abi.HTTPRuntimeError
 	}

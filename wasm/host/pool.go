@@ -173,13 +173,12 @@ func (h *Host) get(ctx context.Context) (*guest, error) {
 	return h.newGuest(ctx)
 }
 
-// put keeps a healthy instance for another request, unless it has grown.
+// put keeps a healthy instance for another request, unless its memory has grown.
 func (h *Host) put(g *guest) {
-	g.measure()
 	switch {
 	case h.options.Fresh:
 		g.close()
-	case g.size > h.options.RetireMemory:
+	case !h.image.restore(g):
 		h.stats.retired.Add(1)
 		g.close()
 	default:
@@ -189,9 +188,9 @@ func (h *Host) put(g *guest) {
 	}
 }
 
-// Memory returns the memory of all instances in bytes, each as it was after its
-// last request.
-func (h *Host) Memory() int64 { return h.stats.memory.Load() }
+// Memory returns the memory of all instances in bytes, without what running requests made
+// it grow.
+func (h *Host) Memory() int64 { return h.stats.live.Load() * int64(h.image.size) }
 
 // Stats counts instances by their result since Load.
 type Stats struct {
@@ -201,7 +200,7 @@ type Stats struct {
 	// trap, of a violation of the ABI, of Timeout, and of a client that closed the
 	// connection or a Close that did not wait.
 	Trapped, Faulty, TimedOut, Cancelled uint64
-	// Retired counts healthy instances dropped above RetireMemory.
+	// Retired counts healthy instances dropped because their memory had grown.
 	Retired uint64
 	// Refused counts requests answered with 503 because the queue, or the memory for
 	// bodies, was full.
@@ -210,7 +209,7 @@ type Stats struct {
 
 type counters struct {
 	made, reused, trapped, faulty, timedOut, cancelled, retired, refused atomic.Uint64
-	memory                                                               atomic.Int64
+	live                                                                 atomic.Int64
 }
 
 // Stats returns the current counts.

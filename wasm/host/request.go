@@ -51,9 +51,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in := &request{method: method, uri: utf8URI(requestURI(r))}
-	path, _, _ := strings.Cut(in.uri, "?")
-	route, rest, ok := h.app.route(path)
-	if !ok {
+	if !strings.HasPrefix(in.uri, "/") {
 		refuse(w, r, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
 		return
 	}
@@ -67,7 +65,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	in.headers = h.requestHeaders(r, in.uri, route, rest)
+	in.headers = requestHeaders(r, in.uri)
 	if carried {
 		in.body = body
 	}
@@ -129,15 +127,6 @@ func (h *Host) respond(r *http.Request, in *request) (*response, error) {
 	return out, err
 }
 
-func (a *application) route(path string) (found route, rest string, ok bool) {
-	for _, r := range a.routes {
-		if rest, ok := r.match(path); ok {
-			return r, rest, true
-		}
-	}
-	return route{}, "", false
-}
-
 // requestURI returns path and query as the client sent them. r.URL is decoded and does
 // not always distinguish "%2F" from "/".
 func requestURI(r *http.Request) string {
@@ -183,9 +172,17 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, re
 	return nil, release, false
 }
 
+// routeHeaders are the headers that Spin derives from the route.
+var routeHeaders = []header{
+	{"spin-matched-route", everyRoute},
+	{"spin-base-path", "/"},
+	{"spin-raw-component-route", everyRoute},
+	{"spin-component-route", ""},
+}
+
 // requestHeaders returns the client's headers, and then the host's own with Spin's names
 // (crates/trigger-http/src/headers.rs).
-func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest string) []header {
+func requestHeaders(r *http.Request, uri string) []header {
 	headers := make([]header, 0, len(r.Header)+12)
 	for name, values := range r.Header {
 		if hopByHop(name, r.Header) || strings.HasPrefix(name, "Spin-") {
@@ -203,10 +200,11 @@ func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest str
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	return append(append(headers, route.constant...),
+	path, _, _ := strings.Cut(uri, "?")
+	return append(append(headers, routeHeaders...),
 		header{"host", utf8Text(host)},
 		header{"spin-full-url", scheme + utf8Text(host) + uri},
-		header{"spin-path-info", rest},
+		header{"spin-path-info", path},
 		header{"spin-client-addr", r.RemoteAddr})
 }
 

@@ -16,6 +16,7 @@ type captures map[string]string
 var kinds = map[string]string{ // #nosec G101 -- kinds of captured values
 	"id":     `[A-Za-z0-9_-]{4,64}`,
 	"ms":     `[0-9]{13}`,
+	"int":    `[0-9]{1,9}`,
 	"time":   `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})`,
 	"token":  `[A-Za-z0-9_.~%=-]+`,
 	"secret": `[A-Za-z0-9+/]{43}=`,

@@ -44,6 +44,7 @@
 //
 //	id     letters, digits, "_" and "-", 4 to 64 of them
 //	ms     a time in epoch milliseconds, 13 digits
+//	int    a whole number of at most 9 digits
 //	time   a time as in RFC 3339
 //	token  a signed text: id with ".", "~", "%" and "=", of any length
 //	secret 32 random bytes in base64

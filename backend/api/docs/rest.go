@@ -25,7 +25,7 @@ type group struct {
 
 type operation struct {
 	ID, Method, Path, Summary, Text string
-	// Credentials says who may call it.
+	// Credentials states in words which credentials the operation needs.
 	Credentials string
 	Parameters  []property
 	Curl        string
@@ -146,7 +146,7 @@ func (r reader) operation(path, method string, item, o gjson.Result) operation {
 	return op
 }
 
-// credentials says in words who may call an operation.
+// credentials states in words which credentials an operation needs.
 func (r reader) credentials(o gjson.Result) string {
 	security := o.Get("security")
 	if !security.Exists() {

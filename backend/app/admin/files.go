@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"kith/backend/app/base"
@@ -191,12 +192,11 @@ func (sk *SFTPKeys) List(ctx context.Context, c people.Caller) ([]tenantdb.SFTPK
 	return all, sk.api.Server, err
 }
 
-// Add allows a public key, as ssh-keygen writes it, to send files.
-func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) error {
+// Add allows a public key, as ssh-keygen writes it, to send files, and returns it.
+func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key tenantdb.SFTPKey, err error) {
 	change := base.Change{Action: people.SFTPKeyAdded}
-	return sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
-		key, err := sshkey.Parse([]byte(text))
-		if err != nil {
+	err = sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+		if key, err = sshkey.Parse([]byte(text)); err != nil {
 			return err
 		}
 		change.Subject, change.After = key.Fingerprint, map[string]string{"type": key.Type, "note": key.Note}
@@ -209,6 +209,15 @@ func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) error
 		}
 		return err
 	})
+	if err != nil {
+		return key, err
+	}
+	// As it is stored, with its time.
+	all, err := sk.api.List(ctx, c.Tenant)
+	if i := slices.IndexFunc(all, func(k tenantdb.SFTPKey) bool { return k.Fingerprint == key.Fingerprint }); i >= 0 {
+		key = all[i]
+	}
+	return key, err
 }
 
 // Remove removes a key by its fingerprint, and closes its open sessions.

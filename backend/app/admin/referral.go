@@ -9,7 +9,6 @@ import (
 	"kith/core"
 	"kith/core/people"
 	"kith/core/referral"
-	"kith/core/reward"
 	"kith/core/timeline"
 )
 
@@ -76,7 +75,7 @@ func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action refer
 	if err := c.Require(people.Moderate); err != nil {
 		return err
 	}
-	reason, err := referral.ParseReason("reason", reason)
+	reason, err := people.ParseReason("reason", reason)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action refer
 		changes[i] = rewards.Moderated(r, action, reason, rs.base.Now())
 	}
 	return rs.base.ActAll(ctx, c, people.Moderate, changes, func(ctx context.Context) error {
-		return rs.moderation.Apply(ctx, c.Tenant, actions)
+		return rs.moderation.Apply(ctx, c, actions)
 	})
 }
 
@@ -117,7 +116,7 @@ func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id strin
 	if err := c.Require(people.Moderate); err != nil {
 		return err
 	}
-	reason, err := referral.ParseReason("reason", reason)
+	reason, err := people.ParseReason("reason", reason)
 	if err != nil {
 		return err
 	}
@@ -125,16 +124,7 @@ func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id strin
 	if err != nil {
 		return err
 	}
-	change := base.Change{Action: people.RewardCancelled, Subject: w.Referral, Account: w.Account, User: w.User}
-	if change.Subject == "" {
-		change.Subject = w.ID
-	}
-	pretty := func(amount int64) string {
-		return reward.Pretty(amount, w.Offer.Unit, w.Offer.Currency, reward.UnitFormatted)
-	}
-	change.Before = base.Acted{Reward: id, Amount: pretty(w.Left())}
-	change.After = base.Acted{Reward: id, Amount: pretty(0), Reason: reason}
-	return rs.base.ActAll(ctx, c, people.Moderate, []base.Change{change}, func(ctx context.Context) error {
+	return rs.base.ActAll(ctx, c, people.Moderate, []base.Change{rewards.Cancelled(w, reason)}, func(ctx context.Context) error {
 		_, err := rs.rewards.CancelLeft(ctx, c.Tenant, id, left)
 		return err
 	})

@@ -21,7 +21,7 @@ import (
 	"kith/core/wire"
 )
 
-// Users are the users of a tenant: those who refer and are referred, not its members.
+// Users are the users of a tenant: its customers, not its members.
 type Users struct {
 	base *base.Base
 	api  UseCases
@@ -351,7 +351,7 @@ func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Ide
 		if err != nil {
 			return err
 		}
-		_, err = us.api.Events.Log(ctx, base.Caller{Tenant: tenant, Key: true}, call)
+		_, err = us.api.Events.LogWithEntry(ctx, base.Caller{Tenant: tenant, Key: true}, call)
 		return err
 	})
 }

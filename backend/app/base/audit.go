@@ -38,18 +38,11 @@ func Audit(ctx context.Context, tx *store.Tx, c people.Caller, change Change) er
 // and adds the change to the audit log in the first transaction that do commits, or in one
 // of its own if do commits none. do may fill in the change until that transaction ends.
 func (b *Base) Act(ctx context.Context, c people.Caller, op people.Operation, change Change, do func(context.Context, *Change) error) error {
-	if err := c.Require(op); err != nil {
-		return err
-	}
-	ctx, entry := store.WithCompanion(ctx, func(ctx context.Context, tx *store.Tx) error { return Audit(ctx, tx, c, change) })
-	if err := do(ctx, &change); err != nil || entry.Committed() {
-		return err
-	}
-	return b.DB.Write(ctx, b.Now(), func(*store.Tx) error { return nil })
+	changes := []Change{change}
+	return b.ActAll(ctx, c, op, changes, func(ctx context.Context) error { return do(ctx, &changes[0]) })
 }
 
-// ActAll is Act for changes of several things, which are made together or not at all. do
-// must make them in one transaction.
+// ActAll is Act for changes of several things, which do makes in one transaction.
 func (b *Base) ActAll(ctx context.Context, c people.Caller, op people.Operation, changes []Change, do func(context.Context) error) error {
 	if err := c.Require(op); err != nil {
 		return err

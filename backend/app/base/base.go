@@ -25,6 +25,8 @@ type Base struct {
 	Now func() core.Time
 	// Entropy fills its argument with cryptographically secure random bytes.
 	Entropy func([]byte)
+	// Process identifies the owner of leases. app.New sets it to a random id.
+	Process string
 	// OnWork is called with work that was done, for the metrics; see ReportWork. It
 	// must not block. Nil means no metrics.
 	OnWork func(work, kind, outcome string, n int64)

@@ -9,6 +9,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/wire"
 )
@@ -18,16 +19,23 @@ import (
 // anonymous client of no tenant.
 type Caller struct {
 	Tenant tenantdb.Tenant
-	// Key is true if the caller sent a valid API key. Role is the role of that key;
-	// see Require.
-	Key  bool
-	Role auth.Role
+	// Key is true if the caller sent a valid API key. Role is the role of that key, see
+	// Require, and KeyName its name.
+	Key     bool
+	Role    auth.Role
+	KeyName string
 	// User is the user whom a valid user token names, or nil. Token is that token.
 	User  *wire.Subject
 	Token string
 	// Anonymous is true for a token that is valid for a user without ids; see
 	// callers.AuthenticateAnonymous. Only May uses it, for auth.CreateCookieUser.
 	Anonymous bool
+}
+
+// Member returns a caller with an API key as the use cases of members take it: the audit
+// log names the key. from is the IP address that the call came from, or empty.
+func (c Caller) Member(from string) people.Caller {
+	return people.KeyHolder(c.Tenant.Alias, c.KeyName, from)
 }
 
 // Require returns an error if the caller sent an API key whose role does not permit

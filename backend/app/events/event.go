@@ -4,6 +4,7 @@ package events
 
 import (
 	"context"
+	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -21,6 +22,9 @@ type Events struct {
 	// Wake is called after events were stored, to wake the worker that processes
 	// them. It must not block, and must not be nil.
 	Wake func()
+	// Timeout bounds Log, which may wait for a lock that a paused process holds. Zero means
+	// no bound.
+	Timeout time.Duration
 }
 
 // Log stores the events of a call, at most once for each idempotency key (spec 4.6), and
@@ -28,8 +32,47 @@ type Events struct {
 // user is a not-found error: events create no users. The idempotency keys of a caller
 // without the API key are separate; see event.Call.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, c event.Call) (event.Call, error) {
-	tenant := by.Tenant.Alias
-	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, c.Account, c.User)
+	return es.log(ctx, by, c, func(ctx context.Context, c event.Call) (bool, error) {
+		return eventdb.AppendIntake(ctx, es.DB, by.Tenant.Alias, c)
+	})
+}
+
+// LogWithEntry is Log in a transaction, for a member whose change belongs to the audit log.
+func (es *Events) LogWithEntry(ctx context.Context, by base.Caller, c event.Call) (event.Call, error) {
+	return es.log(ctx, by, c, func(ctx context.Context, c event.Call) (bool, error) {
+		err := es.DB.Write(ctx, es.Now(), func(tx *store.Tx) error {
+			added, err := eventdb.AppendIntakeWithin(ctx, tx, by.Tenant.Alias, c)
+			if err == nil && !added {
+				err = event.Duplicate()
+			}
+			return err
+		})
+		return err == nil, err
+	})
+}
+
+// appending appends a call to the intake. It returns false if its key was used before.
+type appending func(context.Context, event.Call) (added bool, err error)
+
+// log is logNow, within Timeout.
+func (es *Events) log(ctx context.Context, by base.Caller, c event.Call, add appending) (event.Call, error) {
+	bounded := ctx
+	if es.Timeout > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, es.Timeout)
+		defer cancel()
+	}
+	c, err := es.logNow(bounded, by, c, add)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = &core.Error{
+			Code: core.CodeUnavailable, Message: "the events could not be stored in time; send them again, with the same idempotencyKey", Err: err,
+		}
+	}
+	return c, err
+}
+
+func (es *Events) logNow(ctx context.Context, by base.Caller, c event.Call, add appending) (event.Call, error) {
+	known, err := userdb.UserExists(ctx, es.DB.Reads, by.Tenant.Alias, c.Account, c.User)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -40,7 +83,7 @@ func (es *Events) Log(ctx context.Context, by base.Caller, c event.Call) (event.
 		c.OwnKey()
 	}
 	c.Stamp(es.Now(), es.Entropy6)
-	added, err := eventdb.AppendIntake(ctx, es.DB, tenant, c)
+	added, err := add(ctx, c)
 	if err == nil && !added {
 		err = event.Duplicate()
 	}
@@ -62,13 +105,13 @@ func (es *Events) ForgetCalls(ctx context.Context) (removed int, err error) {
 // List returns a page of the processed events that match the filter, the last received
 // first.
 func (es *Events) List(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
-	return eventdb.List(ctx, es.DB.Reads, tenant, f)
+	return eventdb.List(ctx, es.DB.Lists, tenant, f)
 }
 
 // ListOf returns a page of the events of each of the users; see List. The account and
 // the user of the filter are ignored.
 func (es *Events) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
-	found, err := eventdb.ListByUsers(ctx, es.DB.Reads, tenant, users, f)
+	found, err := eventdb.ListByUsers(ctx, es.DB.Lists, tenant, users, f)
 	byUser := map[referral.Identity][]event.Logged{}
 	for _, l := range found {
 		user := referral.Identity{Account: l.Account, User: l.User}

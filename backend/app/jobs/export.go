@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -42,7 +43,7 @@ func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) 
 // Exports returns a page of the tenant's exports, the newest first, and their total
 // number.
 func (js *Jobs) Exports(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]job.Job, int, error) {
-	return jobdb.Jobs(ctx, js.DB.Reads, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
+	return jobdb.Jobs(ctx, js.DB.Lists, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
 }
 
 // small reports whether a job is small enough to run within the call that creates it.
@@ -97,7 +98,7 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 // exportRows writes all rows as of one moment, and renews the lease between pages.
 func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
 	l.Stats = job.Stats{}
-	renewed := js.Now()
+	renewed := time.Now()
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {
 		var after []string
 		for {
@@ -115,11 +116,11 @@ func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, fo
 				return nil
 			}
 			after = last
-			if now := js.Now(); now-renewed > js.lease()/4 {
+			if time.Since(renewed) > renewEvery {
 				if err := js.renew(ctx, *l); err != nil {
 					return err
 				}
-				renewed = now
+				renewed = time.Now()
 			}
 		}
 	})

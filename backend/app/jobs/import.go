@@ -49,7 +49,7 @@ type run struct {
 	compressor compressor
 	// parse parses a row of the import's type.
 	parse   func(wire.Row) (importRow, error)
-	renewed core.Time
+	renewed time.Time
 	// cut is true if the result file does not have all rows.
 	cut bool
 }
@@ -95,7 +95,7 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 	if err != nil {
 		return err
 	}
-	r := &run{jobs: js, lease: l, params: p, renewed: js.Now(), tenant: l.Tenant, rules: js.Rules(), sizer: newBatchSizer(js.DB.Embedded()), form: exportfile.Form{
+	r := &run{jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), sizer: newBatchSizer(js.DB.Embedded()), form: exportfile.Form{
 		Format: l.Format, Dates: tenant.ExportDates, Share: js.Share(tenant),
 	}}
 	if r.parse, err = r.parser(l.Type); err != nil {
@@ -134,7 +134,7 @@ func fatal(err error) error {
 	var problem importfile.Problem
 	var header headerProblems
 	var caller *core.Error
-	if errors.As(err, &problem) || errors.As(err, &header) || errors.As(err, &caller) && caller.Code != core.CodeInternal {
+	if errors.As(err, &problem) || errors.As(err, &header) || errors.As(err, &caller) && caller.Code != core.CodeInternal && caller.Code != core.CodeUnavailable {
 		return aborted{err.Error()}
 	}
 	return err
@@ -175,13 +175,12 @@ func (r *run) open(ctx context.Context, position, record int64) (*source, error)
 	return r.jobs.openSource(ctx, r.lease.Tenant, r.lease.Type, r.lease.File, position, record, func() error { return r.renewIfDue(ctx) })
 }
 
-// renewIfDue renews the lease if a quarter of it has passed since the last renewal.
+// renewIfDue renews the lease if renewEvery has passed since the last renewal.
 func (r *run) renewIfDue(ctx context.Context) error {
-	now := r.jobs.Now()
-	if now-r.renewed < r.jobs.lease()/4 {
+	if time.Since(r.renewed) < renewEvery {
 		return ctx.Err()
 	}
-	r.renewed = now
+	r.renewed = time.Now()
 	return r.jobs.renew(ctx, *r.lease)
 }
 
@@ -262,7 +261,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		if err = errors.Join(err, chunk.err); err != nil {
 			return err
 		}
-		ok, err := jobdb.SaveProgress(ctx, tx, after, chunk.Chunk, r.jobs.leaseEnd(tx.Now))
+		ok, err := jobdb.SaveProgress(ctx, tx, after, chunk.Chunk, r.jobs.RenewedToken())
 		if err == nil && !ok {
 			err = ErrLeaseLost
 		}
@@ -283,7 +282,7 @@ func (r *run) applied(after jobdb.Lease, took time.Duration) {
 	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
 	r.sizer.took(int(done), took)
 	*r.lease = after
-	r.renewed = r.jobs.Now()
+	r.renewed = time.Now()
 	r.jobs.Logged()
 }
 

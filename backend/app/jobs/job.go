@@ -1,9 +1,9 @@
 // Package jobs has the use cases of jobs: uploading, validating and importing files,
 // exporting rows, and downloading the files of jobs.
 //
-// A worker leases a job, and renews the lease while it works. If the lease expires,
-// another worker continues the job, and nothing that the first one does from then on is
-// stored. Of an import, source.go reads the file, rows.go parses its rows, import.go
+// A worker leases a job, and renews the lease while it works. If its process stops, the
+// lease is released (package leases), another worker continues the job, and nothing that
+// the first one does from then on is stored. Of an import, source.go reads the file, rows.go parses its rows, import.go
 // applies them in batches, and chunk.go and chunkfile.go make its result files.
 package jobs
 
@@ -11,6 +11,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"kith/backend/app/base"
@@ -37,16 +41,21 @@ type Jobs struct {
 	// Logged is called after rows of an import were applied, to wake the worker that
 	// processes the events among them. It must not block, and must not be nil.
 	Logged func()
-	// Lease is how long a job belongs to a worker that does not renew its lease. Zero
-	// means DefaultLease.
-	Lease core.Time
+	// RetryAfter is how long a job waits that has failed, before it is run again. Zero
+	// means DefaultRetry.
+	RetryAfter time.Duration
 	// CallTime is how long a call runs a small job that it creates; after that, the
 	// workers run it. Zero means DefaultCallTime.
 	CallTime time.Duration
+
+	failed failures
 }
 
-// DefaultLease is the default of Jobs.Lease.
-const DefaultLease = 15 * core.Second
+// DefaultRetry is the default of Jobs.RetryAfter.
+const DefaultRetry = 15 * time.Second
+
+// renewEvery is the interval at which a worker renews the lease of its job.
+const renewEvery = 2 * time.Second
 
 // maxTries is the number of attempts without progress after which a job is aborted. A job
 // may crash its worker each time.
@@ -59,10 +68,10 @@ const DefaultCallTime = 10 * time.Second
 // delete the chunks of a job that has ended.
 const releaseTimeout = 5 * time.Second
 
-// ErrLeaseLost means that the lease of a job has expired and another worker has the job,
+// ErrLeaseLost means that the lease of a job was released and another worker has the job,
 // or that the job was deleted. Nothing that the worker did since then was stored. It is
 // not a failure of the job.
-var ErrLeaseLost = errors.New("app: the lease of the job has expired, or the job was deleted")
+var ErrLeaseLost = errors.New("app: another worker has the job, or the job was deleted")
 
 // aborted is an error that no further attempt can solve: it ends the job, with reason as
 // its message.
@@ -86,7 +95,11 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 			return err
 		}
 		if small {
-			if l, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
+			token, err := js.Lease(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if l, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, token); err != nil {
 				return err
 			}
 		}
@@ -113,6 +126,7 @@ func (js *Jobs) workNow(ctx context.Context, l jobdb.Lease) bool {
 	defer cancel()
 	err := js.work(ctx, l)
 	if err != nil {
+		js.failed.report(l.ID, full(err))
 		js.release(ctx, l)
 	}
 	return err == nil
@@ -124,6 +138,7 @@ func (js *Jobs) ByID(ctx context.Context, tenant core.TenantAlias, id string) (j
 	if err == nil && !ok {
 		err = core.NotFound("there is no such job")
 	}
+	js.failed.describe(&j)
 	return j, err
 }
 
@@ -140,7 +155,11 @@ func (js *Jobs) ByIDFor(ctx context.Context, c base.Caller, id string) (job.Job,
 // List returns a page of the jobs that match the filter, the newest first, and their
 // total number.
 func (js *Jobs) List(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
-	return jobdb.Jobs(ctx, js.DB.Reads, tenant, f)
+	page, total, err := jobdb.Jobs(ctx, js.DB.Lists, tenant, f)
+	for i := range page {
+		js.failed.describe(&page[i])
+	}
+	return page, total, err
 }
 
 // ListFor is List for a caller. If the role of the caller's key does not permit reading
@@ -176,38 +195,139 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 
 // Work runs the job of any tenant that has waited longest. It returns false if no job
 // waits. The error is ErrLeaseLost if another worker took the job over. If ctx is
-// cancelled, Work releases the job, so that another worker continues it at once.
+// cancelled, Work releases the job, so that another worker continues it at once. A job
+// that failed waits for RetryAfter.
 func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	// A read comes first, so that an idle database needs no write lock at each tick.
-	if waits, err := jobdb.AnyWaiting(ctx, js.DB.Reads, js.Now()); err != nil || !waits {
+	if waits, err := js.Waiting(ctx); err != nil || !waits {
 		return false, err
 	}
 	var l jobdb.Lease
 	var ok bool
-	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-		l, ok, err = jobdb.LeaseNext(ctx, tx, js.leaseEnd(tx.Now))
+	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+		token, err := js.Lease(ctx, tx)
+		if err == nil {
+			l, ok, err = jobdb.LeaseNext(ctx, tx, token)
+		}
 		return err
 	})
 	if err != nil || !ok {
 		return false, err
 	}
 	err = js.work(ctx, l)
-	if err != nil && ctx.Err() != nil {
+	js.failed.report(l.ID, full(err))
+	switch {
+	case err == nil, errors.Is(err, ErrLeaseLost):
+	case ctx.Err() != nil:
 		js.release(ctx, l)
+	default:
+		js.failed.put([]failure{{lease: l, at: time.Now(), full: full(err)}})
 	}
 	return true, err
 }
 
+// full reports whether err is that of a disk without space: of the database, or of the
+// files of jobs.
+func full(err error) bool {
+	// The error of a commit has only its text, as all errors of a server.
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		err != nil && strings.Contains(err.Error(), "database or disk is full")
+}
+
+// fullMessage is the message of a pending job that waits for space. It is not stored: the
+// database may be what is full.
+const fullMessage = "the disk of the service is full; the job continues by itself when there is space"
+
+// Waiting releases the jobs of this process that failed and have waited for RetryAfter. It
+// reports whether any job waits for a worker.
+func (js *Jobs) Waiting(ctx context.Context) (bool, error) {
+	if due := js.failed.due(time.Now().Add(-cmp.Or(js.RetryAfter, DefaultRetry))); len(due) > 0 {
+		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+			for _, f := range due {
+				if err := jobdb.ReleaseLease(ctx, tx, f.lease, !f.full); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			js.failed.put(due)
+			return false, err
+		}
+	}
+	return jobdb.AnyWaiting(ctx, js.DB.Reads)
+}
+
+// failures has the jobs that failed and whose lease this process keeps until they may be
+// run again. It does not use the clock that can be set.
+type failures struct {
+	mu   sync.Mutex
+	list []failure
+	// full has the ids of the jobs that wait for space on a disk. There are as many as
+	// have run at the same time.
+	full map[string]bool
+}
+
+type failure struct {
+	lease jobdb.Lease
+	at    time.Time
+	// full is true if the disk was full: then the attempt does not count.
+	full bool
+}
+
+// report records whether the last attempt at a job met a full disk.
+func (fs *failures) report(id string, full bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if !full {
+		delete(fs.full, id)
+		return
+	}
+	if fs.full == nil {
+		fs.full = map[string]bool{}
+	}
+	fs.full[id] = true
+}
+
+// describe sets the message of a job that waits for space.
+func (fs *failures) describe(j *job.Job) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if j.Status == job.Pending && j.Message == "" && fs.full[j.ID] {
+		j.Message = fullMessage
+	}
+}
+
+func (fs *failures) put(list []failure) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.list = append(fs.list, list...)
+}
+
+// due removes and returns the jobs that failed at the given time or before.
+func (fs *failures) due(at time.Time) (due []failure) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.list = slices.DeleteFunc(fs.list, func(f failure) bool {
+		is := !f.at.After(at)
+		if is {
+			due = append(due, f)
+		}
+		return is
+	})
+	return due
+}
+
 // release ends the lease of a job, so that another worker can run it at once. Errors are
-// ignored: the lease expires anyway.
+// ignored: the lease is released anyway when the process has stopped, or as stale.
 func (js *Jobs) release(ctx context.Context, l jobdb.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, l) })
+	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, l, false) })
 }
 
 // work runs a leased job until it has completed or was aborted. If it returns an error,
-// the job is still pending, and is run again when its lease has expired.
+// the job is still pending and leased.
 func (js *Jobs) work(ctx context.Context, l jobdb.Lease) error {
 	if l.Tries > maxTries {
 		return js.abort(ctx, l, "aborted after 5 attempts without progress")
@@ -274,14 +394,10 @@ func (js *Jobs) finish(ctx context.Context, l jobdb.Lease) error {
 // renew stores the progress of a job and renews its lease.
 func (js *Jobs) renew(ctx context.Context, l jobdb.Lease) error {
 	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		ok, err := jobdb.RenewLease(ctx, tx, l, js.leaseEnd(tx.Now))
+		ok, err := jobdb.RenewLease(ctx, tx, l, js.RenewedToken())
 		if err == nil && !ok {
 			err = ErrLeaseLost
 		}
 		return err
 	})
 }
-
-func (js *Jobs) lease() core.Time { return cmp.Or(js.Lease, DefaultLease) }
-
-func (js *Jobs) leaseEnd(now core.Time) core.Time { return now + js.lease() }

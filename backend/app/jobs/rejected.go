@@ -40,6 +40,11 @@ func (js *Jobs) Rejected(ctx context.Context, tenant core.TenantAlias, id string
 	return all, nil
 }
 
+// RejectedName returns the name of the file that WriteRejected writes.
+func RejectedName(j job.Job) string {
+	return strings.ToLower(j.Type.Task()) + "_" + string(job.RejectedFile) + "_" + j.ID + "." + string(importfile.FormatOf(string(j.File), nil))
+}
+
 // WriteRejected writes the rows that an import of a CSV or JSONL file has rejected, in the
 // form of that file, so that they can be corrected and imported. In a CSV file the column
 // importfile.ProblemColumn says what is wrong with each. The error is not-found if the

@@ -1,14 +1,19 @@
 package members
 
 import (
+	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
+	"io"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/peopledb"
 	"kith/core"
+	"kith/core/exportfile"
 	"kith/core/people"
+	"kith/core/wire"
 )
 
 // Audits reads the audit log.
@@ -20,27 +25,62 @@ func (as *Audits) Page(ctx context.Context, c people.Caller, f people.AuditFilte
 	if err := errors.Join(c.Require(people.ReadAudit), f.Check()); err != nil {
 		return nil, 0, err
 	}
-	page, err = peopledb.Entries(ctx, as.DB.Reads, c.Tenant, f, people.MaxAuditPage+1)
-	if len(page) > people.MaxAuditPage {
-		page = page[:people.MaxAuditPage]
-		next = page[len(page)-1].Seq
+	limit := cmp.Or(f.Limit, people.MaxAuditPage)
+	page, err = peopledb.Entries(ctx, as.DB.Reads, c.Tenant, f, limit+1)
+	if len(page) > limit {
+		page = page[:limit]
+		next = page[limit-1].Seq
 	}
 	return page, next, err
 }
 
-// Export calls write with the entries that a filter selects, newest first, and adds the
+// Export writes the entries that a filter selects to a file, newest first, and adds the
 // export itself to the log. It writes at most people.MaxAuditExport entries; complete is
 // false if there are more.
-func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFilter, format string, write func(people.Entry) error) (complete bool, err error) {
+func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFilter, format people.AuditFormat, to io.Writer) (complete bool, err error) {
 	if err := errors.Join(c.Require(people.ReadAudit), f.Check()); err != nil {
 		return false, err
 	}
 	err = as.DB.Write(ctx, as.Now(), func(tx *store.Tx) error {
-		return base.Audit(ctx, tx, c, base.Change{Action: people.AuditExported, Subject: format})
+		return base.Audit(ctx, tx, c, base.Change{Action: people.AuditExported, Subject: string(format)})
 	})
 	if err != nil {
 		return false, err
 	}
+	if format == people.AuditJSON {
+		return as.exportJSON(ctx, c, f, to)
+	}
+	out := csv.NewWriter(to)
+	if err := out.Write(exportfile.AuditHeader()); err != nil {
+		return false, err
+	}
+	complete, err = as.each(ctx, c, f, func(e people.Entry) error { return out.Write(exportfile.AuditRow(e)) })
+	out.Flush()
+	return complete, errors.Join(err, out.Error())
+}
+
+// exportJSON writes entries as a JSON array.
+func (as *Audits) exportJSON(ctx context.Context, c people.Caller, f people.AuditFilter, to io.Writer) (complete bool, err error) {
+	before := "["
+	complete, err = as.each(ctx, c, f, func(e people.Entry) error {
+		_, err := to.Write(append([]byte(before), wire.AuditEntry(e)...))
+		before = ",\n"
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	end := "]\n"
+	if before == "[" {
+		end = "[]\n"
+	}
+	_, err = io.WriteString(to, end)
+	return complete, err
+}
+
+// each calls write with the first people.MaxAuditExport entries that a filter selects.
+func (as *Audits) each(ctx context.Context, c people.Caller, f people.AuditFilter, write func(people.Entry) error) (complete bool, err error) {
+	f.Limit = 0
 	for n := 0; ; {
 		page, next, err := as.Page(ctx, c, f)
 		if err != nil {

@@ -14,14 +14,15 @@ import (
 )
 
 // Members manages who is a member of a tenant. A live tenant and its test tenant have the
-// same members; changes are in the audit log of the live tenant.
+// same members; changes are in the audit log of the live tenant. What an API key may change
+// is limited by people.Caller.Require and CheckRole.
 type Members struct {
 	*base.Base
 	SignIns *SignIns
 }
 
 // List returns the members and the open invitations of the caller's tenant.
-func (ms *Members) List(ctx context.Context, c people.Caller) (members []peopledb.Member, open []peopledb.Invitation, err error) {
+func (ms *Members) List(ctx context.Context, c people.Caller) (members []people.Member, open []people.Invitation, err error) {
 	if err := c.Require(people.ReadMembers); err != nil {
 		return nil, nil, err
 	}
@@ -42,7 +43,7 @@ func atHome(c people.Caller) people.Caller {
 // Invite makes a link with which the person with an address joins the caller's tenant, and
 // returns the token of the link, which cannot be read again. An earlier invitation of the
 // same address is replaced.
-func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role string) (i peopledb.Invitation, token string, err error) {
+func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role string) (i people.Invitation, token string, err error) {
 	if err := c.Require(people.WriteMembers); err != nil {
 		return i, "", err
 	}
@@ -50,6 +51,9 @@ func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role stri
 	email, err = people.ParseEmail("email", email)
 	as, roleErr := people.ParseRole("role", role)
 	if err := errors.Join(err, roleErr); err != nil {
+		return i, "", err
+	}
+	if err := c.CheckRole("role", as); err != nil {
 		return i, "", err
 	}
 	token = makeToken(ms.Base)
@@ -68,10 +72,18 @@ func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role stri
 		if err != nil {
 			return err
 		}
+		for _, replaced := range open {
+			if replaced.Email != email {
+				continue
+			}
+			if err := c.CheckRole("email", replaced.Role); err != nil {
+				return err
+			}
+		}
 		if len(open) >= people.MaxInvitations {
 			return core.Invalid("email", "cannot be invited: a tenant has at most "+strconv.Itoa(people.MaxInvitations)+" open invitations; revoke one first")
 		}
-		i = peopledb.Invitation{Tenant: c.Tenant, ID: ms.IDAt(tx.Now), Email: email, Role: as, By: c.Email, Created: tx.Now, Expires: tx.Now + people.InvitationLife}
+		i = people.Invitation{Tenant: c.Tenant, ID: ms.IDAt(tx.Now), Email: email, Role: as, By: c.Email, Created: tx.Now, Expires: tx.Now + people.InvitationLife}
 		if err := peopledb.PutInvitation(ctx, tx, tokenHash(token), i); err != nil {
 			return err
 		}
@@ -91,13 +103,16 @@ func (ms *Members) RevokeInvitation(ctx context.Context, c people.Caller, id str
 		if err != nil || !ok {
 			return or(err, core.NotFound("the invitation was accepted or revoked already"))
 		}
+		if err := c.CheckRole("", i.Role); err != nil {
+			return err
+		}
 		return base.Audit(ctx, tx, c, base.Change{Action: people.InvitationRevoked, Subject: i.Email, Before: map[string]any{"role": i.Role}})
 	})
 }
 
 // Invited is an invitation as its recipient sees it.
 type Invited struct {
-	peopledb.Invitation
+	people.Invitation
 	// Known is true if the person has a password already, and joins by signing in.
 	Known bool
 }
@@ -172,7 +187,7 @@ func (ms *Members) join(ctx context.Context, tx *store.Tx, v Visitor, p peopledb
 }
 
 // joinBy uses an invitation up and makes a person a member of its tenant.
-func (ms *Members) joinBy(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, i peopledb.Invitation) error {
+func (ms *Members) joinBy(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, i people.Invitation) error {
 	if _, _, err := peopledb.TakeInvitation(ctx, tx, i.Tenant, i.ID); err != nil {
 		return err
 	}
@@ -263,6 +278,9 @@ func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.Pe
 		if err != nil || m.Role == as {
 			return err
 		}
+		if err := errors.Join(c.CheckRole("role", m.Role), c.CheckRole("role", as)); err != nil {
+			return err
+		}
 		if err := ms.keepsOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
@@ -287,6 +305,9 @@ func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.Person
 		if err != nil {
 			return err
 		}
+		if err := c.CheckRole("", m.Role); err != nil {
+			return err
+		}
 		if err := ms.keepsOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
@@ -300,7 +321,7 @@ func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.Person
 	})
 }
 
-func (ms *Members) member(ctx context.Context, tx *store.Tx, c people.Caller, id people.PersonID) (peopledb.Member, error) {
+func (ms *Members) member(ctx context.Context, tx *store.Tx, c people.Caller, id people.PersonID) (people.Member, error) {
 	m, ok, err := peopledb.FindMember(ctx, tx.Reads, c.Tenant, id)
 	if err != nil || !ok {
 		return m, or(err, core.NotFound("this person is not a member any more"))
@@ -309,7 +330,7 @@ func (ms *Members) member(ctx context.Context, tx *store.Tx, c people.Caller, id
 }
 
 // keepsOwner returns an error if a member is the last owner of the caller's tenant.
-func (ms *Members) keepsOwner(ctx context.Context, tx *store.Tx, c people.Caller, m peopledb.Member) error {
+func (ms *Members) keepsOwner(ctx context.Context, tx *store.Tx, c people.Caller, m people.Member) error {
 	if m.Role != people.Owner {
 		return nil
 	}
@@ -321,20 +342,20 @@ func (ms *Members) keepsOwner(ctx context.Context, tx *store.Tx, c people.Caller
 }
 
 // ByEmail returns the member of the caller's tenant with an address.
-func (ms *Members) ByEmail(ctx context.Context, c people.Caller, email string) (peopledb.Member, error) {
+func (ms *Members) ByEmail(ctx context.Context, c people.Caller, email string) (people.Member, error) {
 	if err := c.Require(people.ReadMembers); err != nil {
-		return peopledb.Member{}, err
+		return people.Member{}, err
 	}
 	email, err := people.ParseEmail("email", email)
 	if err != nil {
-		return peopledb.Member{}, err
+		return people.Member{}, err
 	}
 	p, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email)
 	if err == nil && ok {
-		var m peopledb.Member
+		var m people.Member
 		if m, ok, err = peopledb.FindMember(ctx, ms.DB.Reads, people.Home(c.Tenant), p.ID); err == nil && ok {
 			return m, nil
 		}
 	}
-	return peopledb.Member{}, or(err, core.NotFound("the tenant has no member "+email))
+	return people.Member{}, or(err, core.NotFound("the tenant has no member "+email))
 }

@@ -1,9 +1,12 @@
 package members_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -681,7 +684,7 @@ func TestRoles_EachUseCase(t *testing.T) {
 		}},
 		"audits.Page": {people.ReadAudit, func(c people.Caller) error { _, _, err := b.audits.Page(ctx, c, people.AuditFilter{}); return err }},
 		"audits.Export": {people.ReadAudit, func(c people.Caller) error {
-			_, err := b.audits.Export(ctx, c, people.AuditFilter{}, "csv", func(people.Entry) error { return nil })
+			_, err := b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, io.Discard)
 			return err
 		}},
 	}
@@ -742,18 +745,87 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, other)
 
-		var exported []people.Entry
-		complete, err := b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann"}, "csv", func(e people.Entry) error {
-			exported = append(exported, e)
-			return nil
-		})
+		few, next, err := b.audits.Page(ctx, operator, people.AuditFilter{Limit: 2})
+		require.NoError(t, err)
+		require.Equal(t, page[:2], few)
+		require.Equal(t, page[1].Seq, next)
+		_, _, err = b.audits.Page(ctx, operator, people.AuditFilter{Limit: people.MaxAuditPage + 1})
+		require.EqualError(t, err, "limit: must be a whole number from 1 to 100")
+
+		var file bytes.Buffer
+		complete, err := b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann"}, people.AuditCSV, &file)
 		require.NoError(t, err)
 		require.True(t, complete)
-		require.Len(t, exported, people.MaxAuditPage+5)
-		require.Equal(t, people.Entry{
-			Seq: exported[0].Seq, At: start + 104*core.Hour, Person: "p", Actor: "Ann@X.example", From: "192.0.2.1", Action: people.MemberRoleChanged,
-			Subject: "100%_104", After: `{"role":"viewer"}`,
-		}, exported[0])
+		lines := strings.Split(file.String(), "\n")
+		require.Len(t, lines, 1+people.MaxAuditPage+5+1)
+		require.Equal(t, "seq,time,actor,ip,action,subject,before,after,accountId,userId", lines[0])
+		require.Equal(t, strconv.FormatInt(page[0].Seq, 10)+`,2023-11-19T06:13:20.000Z,Ann@X.example,192.0.2.1,member.role_changed,100%_104,,"{""role"":""viewer""}",,`, lines[1])
+
+		file.Reset()
+		_, err = b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann", Limit: 1}, people.AuditJSON, &file)
+		require.NoError(t, err)
+		var entries []struct{ Subject string }
+		require.NoError(t, json.Unmarshal(file.Bytes(), &entries))
+		require.Len(t, entries, people.MaxAuditPage+5)
+		require.Equal(t, "100%_0", entries[people.MaxAuditPage+4].Subject)
+
+		file.Reset()
+		_, err = b.audits.Export(ctx, operator, people.AuditFilter{Actor: "nobody"}, people.AuditJSON, &file)
+		require.NoError(t, err)
+		require.Equal(t, "[]\n", file.String())
+	})
+}
+
+// An API key manages members, but no owner: neither makes one, nor changes or removes one.
+func TestMembers_OfAnAPIKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		key := people.KeyHolder(b.tenant, "terraform", "192.0.2.1")
+		forbidden := func(err error) {
+			t.Helper()
+			var known *core.Error
+			require.ErrorAs(t, err, &known)
+			require.Equal(t, core.CodeForbidden, known.Code)
+		}
+		owner, viewer := b.add(t, "second", people.Owner), b.add(t, "viewer", people.Viewer)
+		forbidden(b.members.ChangeRole(ctx, key, viewer, "owner"))
+		forbidden(b.members.ChangeRole(ctx, key, owner, "viewer"))
+		forbidden(b.members.Remove(ctx, key, owner))
+		_, _, err := b.members.Invite(ctx, key, b.address("ben"), "owner")
+		forbidden(err)
+
+		invited, _, err := b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("ben"), "owner")
+		require.NoError(t, err)
+		_, _, err = b.members.Invite(ctx, key, b.address("ben"), "viewer")
+		forbidden(err)
+		forbidden(b.members.RevokeInvitation(ctx, key, invited.ID))
+		all, open, err := b.members.List(ctx, key)
+		require.NoError(t, err)
+		require.Len(t, all, 3)
+		require.Equal(t, []people.Invitation{invited}, open, "a refused call changes nothing")
+
+		require.NoError(t, b.members.ChangeRole(ctx, key, viewer, "manager"))
+		mine, _, err := b.members.Invite(ctx, key, b.address("cleo"), "manager")
+		require.NoError(t, err)
+		require.Equal(t, "API key terraform", mine.By)
+		require.NoError(t, b.members.RevokeInvitation(ctx, key, mine.ID))
+		require.NoError(t, b.members.Remove(ctx, key, viewer))
+		entries, _, err := b.audits.Page(ctx, key, people.AuditFilter{Actor: "api key terraform"})
+		require.NoError(t, err)
+		var actions []people.Action
+		for _, e := range entries {
+			actions = append(actions, e.Action)
+			require.Equal(t, "192.0.2.1", e.From)
+		}
+		require.Equal(t, []people.Action{people.MemberRemoved, people.InvitationRevoked, people.MemberInvited, people.MemberRoleChanged}, actions)
+
+		// The members of a test tenant are those of its live tenant.
+		test := people.KeyHolder(base.TestPrefix+b.tenant, "default", "")
+		_, _, err = b.members.List(ctx, test)
+		require.EqualError(t, err, "API key: belongs to a test tenant, whose members are those of "+string(b.tenant)+"; use an API key of "+string(b.tenant))
+		_, _, err = b.members.Invite(ctx, test, b.address("dan"), "viewer")
+		forbidden(err)
+		forbidden(b.members.Remove(ctx, test, viewer))
 	})
 }
 

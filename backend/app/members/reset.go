@@ -53,7 +53,7 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, withoutTOTP bool) 
 	return token, expires, err
 }
 
-// Find returns the address of the person who may choose a new password by a link.
+// Find returns the mail address of the person for whom a reset link was made.
 func (rs *Resets) Find(ctx context.Context, token string) (email string, err error) {
 	p, ok, err := peopledb.FindReset(ctx, rs.DB.Reads, tokenHash(token), rs.Now())
 	if err != nil || !ok {

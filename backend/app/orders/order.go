@@ -208,7 +208,7 @@ func (os *Orders) List(ctx context.Context, tenant core.TenantAlias, referral st
 
 // Lists returns, for each of several referrals, a page of its orders; see List.
 func (os *Orders) Lists(ctx context.Context, tenant core.TenantAlias, referrals []string, limit, offset int) (map[string]store.PageOf[wire.Order], error) {
-	stored, err := orderdb.Lists(ctx, os.DB.Reads, tenant, referrals, limit, offset)
+	stored, err := orderdb.Lists(ctx, os.DB.Lists, tenant, referrals, limit, offset)
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,10 @@ type Billing struct {
 	Redemptions *rewards.Redemptions
 }
 
-// BillingLeaseTime is how long a subscription belongs to the worker that leased it. After
-// that, another worker may take it.
-const BillingLeaseTime = 5 * core.Minute
+// BillingTime bounds the work on a subscription. It is shorter than the time after which
+// a lease that was not ended is released, so that two workers do not call the gateway for
+// one subscription.
+const BillingTime = 2 * core.Minute
 
 // BillingEvery is the interval at which a subscription is read at the gateway without a
 // notification: notifications get lost.
@@ -52,16 +53,18 @@ func outcomeOf(problem string) string {
 	return base.OutcomeDone
 }
 
-// Begin leases up to limit subscriptions that are due, for BillingLeaseTime. It skips
-// those of busy tenants.
+// Begin leases up to limit subscriptions that are due. It skips those of busy tenants.
 func (bl *Billing) Begin(ctx context.Context, limit int, busy []core.TenantAlias) ([]BillingTask, error) {
 	due, err := billingdb.SubscriptionDue(ctx, bl.DB.Reads, bl.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var leased []billingdb.Lease
-	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) (err error) {
-		leased, err = billingdb.LeaseSubscriptions(ctx, tx, limit, busy, tx.Now+BillingLeaseTime)
+	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
+		token, err := bl.Lease(ctx, tx)
+		if err == nil {
+			leased, err = billingdb.LeaseSubscriptions(ctx, tx, limit, busy, token)
+		}
 		return err
 	})
 	tasks := make([]BillingTask, 0, len(leased))
@@ -148,6 +151,10 @@ type billed struct {
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
 	b.after.Standing, b.after.Customer, b.after.Opened = b.read.Standing(b.before.Standing), b.read.Customer, b.read.Opened
+	if b.read.Status != billing.PastDue {
+		// Past due, the bill that had the discount may not be paid yet.
+		b.after.Next = b.read.Next
+	}
 	if b.after.Account == "" && b.after.Customer != "" {
 		if b.after.Account, err = userdb.AccountOfProvider(ctx, b.tx.Reads, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
 			return err
@@ -217,6 +224,13 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 		return err
 	}
 	folded := b.before.Want.Credit
+	if c, ok := b.read.MissedBill(b.before.Want, b.before.Next); ok {
+		used, err := b.use(ctx, account.ID, c, d.Total(), folded)
+		if err != nil {
+			return err
+		}
+		folded -= used
+	}
 	for _, c := range b.read.Charges {
 		seen, err := billingdb.BillExists(ctx, b.tx.Reads, b.tenant, c.Transaction)
 		if err != nil {
@@ -238,7 +252,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 			first, known = bill, true
 		}
 	}
-	if c, ok := b.read.SkippedBill(); ok {
+	if c, ok := b.read.SkippedBill(b.before.Want); ok {
 		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
@@ -381,7 +395,7 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // again after the given time, or after BillingEvery if that is zero. If it has ended, it
 // is read again only after a notification.
 //
-// If the lease of the task has expired, the subscription is read again at once: the
+// If another worker has leased the task meanwhile, the subscription is read again at once: the
 // calls of this worker may have reached the gateway after those of the worker that
 // leased it next, and so have undone them.
 func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {

@@ -23,15 +23,18 @@ type CouponTask struct {
 	Connection billing.Connection
 }
 
-// Begin leases up to limit codes that are due, for TaskLease.
+// Begin leases up to limit codes that are due.
 func (cs *Coupons) Begin(ctx context.Context, limit int) ([]CouponTask, error) {
 	due, err := billingdb.CouponDue(ctx, cs.DB.Reads, cs.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var taken []billingdb.Coupon
-	err = cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) (err error) {
-		taken, err = billingdb.TakeCoupons(ctx, tx, limit, tx.Now+TaskLease)
+	err = cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) error {
+		token, err := cs.Lease(ctx, tx)
+		if err == nil {
+			taken, err = billingdb.TakeCoupons(ctx, tx, limit, token)
+		}
 		return err
 	})
 	tasks := make([]CouponTask, 0, len(taken))

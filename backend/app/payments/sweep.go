@@ -24,10 +24,6 @@ const (
 // and a gateway's search may lag.
 const sweepOverlap = core.Day
 
-// TaskLease is how long a sweep or a coupon belongs to the worker that leased it. After
-// that, another worker may take it.
-const TaskLease = 5 * core.Minute
-
 // Sweeps leases sweeps to workers: searches at payment gateways for subscriptions that
 // no notification named.
 type Sweeps struct {
@@ -49,15 +45,18 @@ type SweepTask struct {
 	began core.Time
 }
 
-// Begin leases up to limit sweeps that are due, for TaskLease.
+// Begin leases up to limit sweeps that are due.
 func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
 	due, err := billingdb.SweepDue(ctx, ss.DB.Reads, ss.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var taken []billingdb.Sweep
-	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) (err error) {
-		taken, err = billingdb.TakeSweeps(ctx, tx, limit, tx.Now+TaskLease)
+	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
+		token, err := ss.Lease(ctx, tx)
+		if err == nil {
+			taken, err = billingdb.TakeSweeps(ctx, tx, limit, token)
+		}
 		return err
 	})
 	tasks := make([]SweepTask, 0, len(taken))

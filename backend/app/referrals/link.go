@@ -24,7 +24,7 @@ func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string
 }
 
 // TakeCode answers a page request on a shop's host whose URL has a code. known reports
-// whether the code exists. ok is false if the request must go on to the shop without an
+// whether the code exists. ok is false if the request must pass to the shop without an
 // answer, which is always so on a host that belongs to no tenant.
 func (ls *Links) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, known, ok bool, err error) {
 	t, ok, err := programdb.TargetOnHost(ctx, ls.DB.Reads, host, linkCode(string(code)))

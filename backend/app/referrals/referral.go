@@ -17,7 +17,7 @@ type Referrals struct{ *base.Base }
 
 // List returns a page of the referrals that match the filter, and their total number.
 func (rs *Referrals) List(ctx context.Context, tenant core.TenantAlias, f referral.Filter) ([]referral.Referral, int, error) {
-	return referraldb.List(ctx, rs.DB.Reads, tenant, f)
+	return referraldb.List(ctx, rs.DB.Lists, tenant, f)
 }
 
 // LatestMade returns up to limit referrals that a user made, newest first.
@@ -46,5 +46,5 @@ func (rs *Referrals) ListByID(ctx context.Context, tenant core.TenantAlias, ids 
 // MadeBy returns a page of the referrals that each of the users made, with their total
 // number; see List. The referrer of the filter is ignored.
 func (rs *Referrals) MadeBy(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
-	return referraldb.MadeByUsers(ctx, rs.DB.Reads, tenant, users, f)
+	return referraldb.MadeByUsers(ctx, rs.DB.Lists, tenant, users, f)
 }

@@ -56,17 +56,20 @@ func (rs *Referrals) search(ctx context.Context, tenant core.TenantAlias, s refe
 	if words, err := s.PersonWords(); err != nil {
 		return nil, next, err
 	} else if len(words) > 0 {
-		found, err = userdb.FindPeople(ctx, rs.DB.Reads, tenant, words, referral.MaxSearchPeople+1)
+		var all bool
+		found, all, err = userdb.FindPeople(ctx, rs.DB.Lists, tenant, words, referral.MaxSearchPeople+1)
 		switch {
-		case err != nil || len(found) == 0:
+		case err != nil:
 			return nil, next, err
-		case len(found) > referral.MaxSearchPeople:
+		case !all || len(found) > referral.MaxSearchPeople:
 			return nil, next, referral.TooManyPeople()
+		case len(found) == 0:
+			return nil, next, nil
 		}
 	} else {
 		s.Person = "" // blanks
 	}
-	page, err = referraldb.Search(ctx, rs.DB.Reads, tenant, s, found, limit+1)
+	page, err = referraldb.Search(ctx, rs.DB.Lists, tenant, s, found, limit+1)
 	now := rs.Now()
 	for _, r := range page {
 		for _, w := range []*reward.Reward{r.ReferrerReward, r.ReferredReward} {

@@ -34,16 +34,15 @@ func Moderated(r referral.Referral, action referral.Action, reason string, now c
 	return change
 }
 
-// Apply applies all actions in order, or none of them. Those with a reason are entered in
-// the audit log. It takes 1 to
-// referral.MaxModerations actions. An unknown referral is a not-found error whose Field
-// has the index of the action.
-func (m *Moderation) Apply(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
+// Apply applies all actions in order to referrals of the caller's tenant, or none of them.
+// The audit log gets those with a reason. It takes 1 to referral.MaxModerations actions. An
+// unknown referral is a not-found error whose Field has the index of the action.
+func (m *Moderation) Apply(ctx context.Context, c people.Caller, actions []referral.Moderation) error {
 	if len(actions) == 0 || len(actions) > referral.MaxModerations {
 		return core.Invalid("actions", "must have 1 to "+strconv.Itoa(referral.MaxModerations)+" elements")
 	}
 	return m.DB.Write(ctx, m.Now(), func(tx *store.Tx) error {
-		u := m.Unit(tx, tenant)
+		u := m.Unit(tx, c.Tenant)
 		for _, a := range actions {
 			u.Referrals.Want(a.Referral)
 		}
@@ -54,7 +53,7 @@ func (m *Moderation) Apply(ctx context.Context, tenant core.TenantAlias, actions
 				return m.moderate(s, i, a)
 			})
 			if err == nil && a.Reason != "" {
-				err = base.Audit(ctx, tx, people.Caller{Tenant: tenant, Email: people.APIKey}, Moderated(before, a.Action, a.Reason, tx.Now))
+				err = base.Audit(ctx, tx, c, Moderated(before, a.Action, a.Reason, tx.Now))
 			}
 			if err != nil {
 				return err

@@ -176,8 +176,9 @@ func drawOne(d reward.Draw, from reward.Drawable, now core.Time) ([]rules.Step, 
 	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
 }
 
-// refused reports whether an error is for the caller, and not internal.
+// refused reports whether an error is a decision about the call, and not a failure that
+// ends the whole transaction.
 func refused(err error) bool {
 	var e *core.Error
-	return errors.As(err, &e) && e.Code != core.CodeInternal
+	return errors.As(err, &e) && e.Code != core.CodeInternal && e.Code != core.CodeUnavailable
 }

@@ -4,6 +4,7 @@
 package rewards
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
 	"kith/core"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -23,7 +25,7 @@ type Rewards struct{ *base.Base }
 // List returns a page of the rewards that match the filter, the newest first, and their
 // total number.
 func (rs *Rewards) List(ctx context.Context, tenant core.TenantAlias, f reward.Filter) ([]reward.Reward, int, error) {
-	page, total, err := rewarddb.List(ctx, rs.DB.Reads, tenant, f)
+	page, total, err := rewarddb.List(ctx, rs.DB.Lists, tenant, f)
 	now := rs.Now()
 	for i := range page {
 		page[i] = page[i].AsOf(now)
@@ -48,7 +50,7 @@ func (rs *Rewards) Balances(ctx context.Context, tenant core.TenantAlias, accoun
 // ListOf returns a page of the rewards of each of the users; see List. The account and
 // the user of the filter are ignored.
 func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
-	pages, err := rewarddb.ListByUsers(ctx, rs.DB.Reads, tenant, users, f)
+	pages, err := rewarddb.ListByUsers(ctx, rs.DB.Lists, tenant, users, f)
 	now := rs.Now()
 	for _, p := range pages {
 		for i := range p.Page {
@@ -61,7 +63,7 @@ func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []
 // BalancesOf returns the sums of the rewards of each of the users by kind and unit. If
 // program is not empty, only rewards of that program count.
 func (rs *Rewards) BalancesOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, program core.ProgramKey) (map[referral.Identity][]reward.Balance, error) {
-	groups, err := rewarddb.GroupsByUsers(ctx, rs.DB.Reads, tenant, rs.Now(), users)
+	groups, err := rewarddb.GroupsByUsers(ctx, rs.DB.Lists, tenant, rs.Now(), users)
 	balances := make(map[referral.Identity][]reward.Balance, len(groups))
 	for user, all := range groups {
 		if program != "" {
@@ -86,6 +88,30 @@ func (rs *Rewards) Create(ctx context.Context, tenant core.TenantAlias, g reward
 // is a not-found error; one that cannot be cancelled is invalid.
 func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
 	return rs.change(ctx, tenant, id, reward.Reward.Cancel)
+}
+
+// CancelBecause is Cancel for a reason, which the audit log keeps.
+func (rs *Rewards) CancelBecause(ctx context.Context, c people.Caller, id, reason string) (r reward.Reward, err error) {
+	err = rs.Act(ctx, c, people.Moderate, base.Change{}, func(ctx context.Context, entry *base.Change) error {
+		r, err = rs.change(ctx, c.Tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
+			*entry = Cancelled(r, reason)
+			return r.Cancel(now)
+		})
+		return err
+	})
+	return r, err
+}
+
+// Cancelled returns the change that the cancellation of a reward makes, for the audit log.
+func Cancelled(r reward.Reward, reason string) base.Change {
+	pretty := func(amount int64) string {
+		return reward.Pretty(amount, r.Offer.Unit, r.Offer.Currency, reward.UnitFormatted)
+	}
+	return base.Change{
+		Action: people.RewardCancelled, Subject: cmp.Or(r.Referral, r.ID), Account: r.Account, User: r.User,
+		Before: base.Acted{Reward: r.ID, Amount: pretty(r.Left())},
+		After:  base.Acted{Reward: r.ID, Amount: pretty(0), Reason: reason},
+	}
 }
 
 // CancelLeft is Cancel for a caller who saw that an amount was left: if another one is, it

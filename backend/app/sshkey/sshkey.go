@@ -105,11 +105,11 @@ func New(note string) (private, public []byte, err error) {
 }
 
 // ParseHost parses the private key by which clients recognize the server: one made by
-// ssh-keygen, without a passphrase.
-func ParseHost(text []byte) (ssh.Signer, error) {
+// ssh-keygen, without a passphrase. path is that of its file, for the error.
+func ParseHost(path string, text []byte) (ssh.Signer, error) {
 	key, err := ssh.ParsePrivateKey(text)
 	if err != nil {
-		return nil, core.Invalid("sftp-host-key", "is not a private key; make one with ssh-keygen, without a passphrase: "+err.Error())
+		return nil, core.Invalid("sftp-host-key", path+" is not a private key; make one with ssh-keygen, without a passphrase: "+err.Error())
 	}
 	return key, nil
 }

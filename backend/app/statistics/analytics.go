@@ -105,5 +105,5 @@ func (a *Analytics) List(ctx context.Context, tenant core.TenantAlias, f analyti
 	if err := a.Flush(ctx); err != nil {
 		return nil, 0, err
 	}
-	return eventdb.Analytics(ctx, a.DB.Reads, tenant, f)
+	return eventdb.Analytics(ctx, a.DB.Lists, tenant, f)
 }

@@ -23,7 +23,7 @@ func (a *Analytics) Compare(ctx context.Context, tenant core.TenantAlias, in Ran
 	if err != nil {
 		return before, now, err
 	}
-	both, err := eventdb.Series(ctx, a.DB.Reads, tenant, p.WithPrevious(), f)
+	both, err := eventdb.Series(ctx, a.DB.Lists, tenant, p.WithPrevious(), f)
 	if err != nil {
 		return before, now, err
 	}

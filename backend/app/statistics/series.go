@@ -23,7 +23,7 @@ func (a *Analytics) Series(ctx context.Context, tenant core.TenantAlias, in Rang
 	if err != nil {
 		return analytics.Series{}, err
 	}
-	return eventdb.Series(ctx, a.DB.Reads, tenant, p, f)
+	return eventdb.Series(ctx, a.DB.Lists, tenant, p, f)
 }
 
 // TopReferrers returns the users with the most visits, referrals or conversions in a
@@ -34,7 +34,7 @@ func (a *Analytics) TopReferrers(ctx context.Context, tenant core.TenantAlias, i
 	if f.Period, err = a.period(ctx, in); err != nil {
 		return nil, f.Period, err
 	}
-	found, err := eventdb.TopReferrers(ctx, a.DB.Reads, tenant, f)
+	found, err := eventdb.TopReferrers(ctx, a.DB.Lists, tenant, f)
 	return found, f.Period, err
 }
 

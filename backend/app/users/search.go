@@ -87,7 +87,7 @@ func (us *Users) all(ctx context.Context, tenant core.TenantAlias, s Search) (pa
 		}
 		after = referral.Identity{Account: core.AccountID(account), User: core.UserID(user)}
 	}
-	page, more, err := userdb.ByAccount(ctx, us.DB.Reads, tenant, after, s.Limit)
+	page, more, err := userdb.ByAccount(ctx, us.DB.Lists, tenant, after, s.Limit)
 	if more {
 		last := page[len(page)-1]
 		next = cursor(string(last.Account), string(last.ID))
@@ -108,7 +108,7 @@ func (us *Users) withWords(ctx context.Context, tenant core.TenantAlias, s Searc
 		}
 		after.Term = term
 	}
-	page, place, err := userdb.Find(ctx, us.DB.Reads, tenant, words, after, s.Limit)
+	page, place, err := userdb.Find(ctx, us.DB.Lists, tenant, words, after, s.Limit)
 	if place != (userdb.Place{}) {
 		next = cursor(place.Term, strconv.FormatInt(place.Seq, 10))
 	}

@@ -5,6 +5,7 @@ package users
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -43,9 +44,19 @@ func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core
 }
 
 // List returns a page of the users that match the filter, and their total number. The
-// caller must set the Share field of each; see base.Caller.Share.
+// caller must set the Share field of each; see base.Caller.Share. It returns an error if it
+// had to sort more than referral.MaxSorted users.
 func (us *Users) List(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
-	page, total, err := userdb.Users(ctx, us.DB.Reads, tenant, f)
+	if f.SortsAll() {
+		all, err := userdb.CountUsers(ctx, us.DB.Reads, tenant)
+		if err == nil && all > referral.MaxSorted {
+			err = core.Invalid("sortBy", "sorts at most "+strconv.Itoa(referral.MaxSorted)+" users, unless it is accountId; narrow the list with filter or query, or leave sortBy out")
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	page, total, err := userdb.Users(ctx, us.DB.Lists, tenant, f)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -109,7 +109,7 @@ func TestCounter_CountsForTheDay(t *testing.T) {
 }
 
 // With too many different counts a visit counts for its program, and at last for
-// nothing. What is counted already goes on.
+// nothing. Existing counts continue to grow.
 func TestCounter_IsBounded(t *testing.T) {
 	now, s := day, newTable(always)
 	c := New(fixed(&now), s.store)

@@ -51,9 +51,7 @@ func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 }
 
 // Begin leases attempts that are due, as many as fit into the slots that are not busy.
-// The lease lasts for webhook.Lease from the moment at which the transaction has the
-// write lock, so that waiting for the lock does not shorten it. After that, another
-// process may lease the same attempts.
+// If this process stops, another one leases the same attempts; see package leases.
 func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
 	now := d.Now()
 	// Read twice as many queues as there are slots: the first ones may all be busy.
@@ -63,11 +61,15 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 	}
 	var begun []Sending
 	err = d.DB.Write(ctx, now, func(tx *store.Tx) error {
+		token, err := d.Lease(ctx, tx)
+		if err != nil {
+			return err
+		}
 		for i, n := range slots.Share(queues, busy) {
 			if n == 0 {
 				continue
 			}
-			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, n, d.Now()+webhook.Lease)
+			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, n, token)
 			if err != nil {
 				return err
 			}
@@ -88,7 +90,7 @@ func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Se
 	s := Sending{
 		DeliveryKey: l.DeliveryKey, Number: l.Number, Tries: l.Tries, Failing: failing,
 		Body: wire.Webhook(wire.WebhookEvent{
-			Tenant: l.Tenant, Live: base.Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Data: l.Data,
+			Tenant: l.Tenant, Live: base.Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Sequence: l.Sequence, Data: l.Data,
 		}),
 	}
 	sealed := []string{l.Secret}
@@ -223,7 +225,7 @@ func (d *Deliveries) List(ctx context.Context, queue webhook.Queue, state webhoo
 	if err := mustBeKnown(known, err); err != nil {
 		return nil, 0, err
 	}
-	return webhookdb.Deliveries(ctx, d.DB.Reads, queue, state, p.Limit, p.Offset)
+	return webhookdb.Deliveries(ctx, d.DB.Lists, queue, state, p.Limit, p.Offset)
 }
 
 // Page returns the deliveries to an endpoint that a filter selects, the newest event

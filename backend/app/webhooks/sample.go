@@ -21,7 +21,8 @@ func (ss *Subscriptions) Samples(tenant core.TenantAlias, share link.Share, type
 	events := make([]wire.WebhookEvent, len(types))
 	for i, t := range types {
 		events[i] = wire.WebhookEvent{
-			Tenant: tenant, Live: base.Live(tenant), ID: sampleID(byte(i)), Type: t, Created: sampleTime, Data: string(sampleData(t, share)),
+			Tenant: tenant, Live: base.Live(tenant), ID: sampleID(byte(i)), Type: t, Created: sampleTime, Sequence: int64(i) + 1,
+			Data: string(sampleData(t, share)),
 		}
 	}
 	return events

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"time"
 
+	"kith/backend/atomicfile"
 	"kith/backend/backup"
+	"kith/backend/doctor"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/core"
@@ -133,7 +136,7 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	show.begin(string(s.Kind), "rows and files", 0)
 	s.Progress = show.at
 	var done backup.Trailer
-	size, err := writeAtomic(path, func(to io.Writer) (err error) {
+	size, err := atomicfile.Write(path, func(to io.Writer) (err error) {
 		done, err = backup.Write(e.ctx, s, to)
 		return err
 	})
@@ -145,28 +148,14 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	return err
 }
 
-// writeAtomic writes a file that only its owner may read, and returns its size. The
-// file appears under its name when it is complete and on disk.
-func writeAtomic(path string, write func(io.Writer) error) (int64, error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*")
-	if err != nil {
-		return 0, err
-	}
-	defer os.Remove(temp.Name())
-	err = write(temp)
-	size, seekErr := temp.Seek(0, io.SeekEnd)
-	if err := errors.Join(err, seekErr, temp.Sync(), temp.Close()); err != nil {
-		return 0, err
-	}
-	return size, os.Rename(temp.Name(), path)
-}
-
 type restoreCommand struct {
 	archiveFlags
-	File   string `arg:"" help:"File written by kith backup; - is the standard input."`
+	File   string `arg:"" help:"File written by kith backup; - is the standard input. With --drill also a folder of scheduled backups, of which the newest is restored."`
 	Tenant string `help:"Restore only this tenant, into a database that may have others. The file may contain more tenants." placeholder:"ALIAS"`
 
-	Unsigned bool `help:"Restore a file whose signature is missing, or cannot be verified with this master key. Use it only if you trust everybody who could change the file."`
+	Unsigned bool   `help:"Restore a file whose signature is missing, or cannot be verified with this master key. Use it only if you trust everybody who could change the file."`
+	Drill    bool   `help:"Only practice: restore into a new database in a temporary folder, check it, print what was found, and remove it. Exit status: 0 the backup can be restored, 1 it cannot."`
+	Scratch  string `help:"Folder for the temporary folder of --drill. It needs space for the database and the files of jobs. Default: that of the system." placeholder:"DIR"`
 }
 
 // Help says what a restore needs, and what to do after one that did not end.
@@ -176,42 +165,113 @@ func (restoreCommand) Help() string {
 		`Until the restore has ended, kith serve and kith edge refuse the database. After a crash, run the same command again; it starts from the beginning. ` +
 		`The master key must be the one that was in use at the time of the backup: put its file back first, or set KITH_MASTER_KEY.
 
-With --tenant the service may run for the other tenants. The restored tenant appears at the end, all at once.`
+With --tenant the service may run for the other tenants. The restored tenant appears at the end, all at once.
+
+With --drill the service may run, and nothing of it is changed. The master key is that of the data folder or KITH_MASTER_KEY.`
 }
 
 // Run restores the backup.
 func (c *restoreCommand) Run(e *env) error {
+	switch {
+	case c.Drill && c.Tenant != "":
+		return core.Invalid("drill", "restores all tenants: leave out --tenant")
+	case c.Drill:
+		return c.drill(e)
+	case c.Scratch != "":
+		return core.Invalid("scratch", "is for --drill only")
+	}
+	_, restored, err := c.restore(e)
+	if err == nil {
+		_, err = fmt.Fprintf(e.out, "restored: %s\n", restored)
+	}
+	return err
+}
+
+// restore restores the backup, and returns its header and what was restored.
+func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.Trailer, err error) {
 	path, done, err := c.path()
 	if err != nil {
-		return err
+		return header, restored, err
 	}
 	defer done()
 	// If one tenant is restored, the schema is migrated after the file is verified.
 	db, files, err := c.openStore(e, mayBeCreated)
 	if err != nil {
-		return err
+		return header, restored, err
 	}
 	defer db.Close()
 	defer files.Close()
 	show := newProgress(e.out)
 	defer show.end()
 	what := "verify"
-	restored, err := backup.Restore(e.ctx, backup.Target{
+	restored, err = backup.Restore(e.ctx, backup.Target{
 		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
 		Check: func(h backup.Header, t backup.Trailer) error {
-			what = "restore"
+			what, header = "restore", h
 			if err := c.check(e, h, t); err != nil || c.Tenant == "" {
 				return err
 			}
 			return db.Migrate(e.ctx, now())
 		},
 	}, func() (io.ReadCloser, error) { return shown(path, show, what) })
+	return header, restored, err
+}
+
+// drill restores the backup into a temporary folder and examines the result.
+func (c *restoreCommand) drill(e *env) error {
+	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
+		all, err := backup.Scheduled(c.File)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return core.NotFound("no backups named kith-TIME.tar.gz in " + c.File + "; give another folder, or a file")
+		}
+		c.File = all[0]
+	}
+	keys, text, ok, err := c.keys()
 	if err != nil {
 		return err
 	}
-	show.end()
-	_, err = fmt.Fprintf(e.out, "restored: %s\n", restored)
-	return err
+	folder, err := os.MkdirTemp(c.Scratch, "kith-drill-*")
+	if err != nil {
+		return fmt.Errorf("scratch: %w; choose another folder by --scratch", err)
+	}
+	defer os.RemoveAll(folder)
+	scratch := restoreCommand{File: c.File, Unsigned: c.Unsigned}
+	scratch.Data, scratch.MasterKey = folder, text
+	begin := time.Now()
+	header, restored, err := scratch.restore(e)
+	if err != nil {
+		return err
+	}
+	took := time.Since(begin).Round(time.Millisecond)
+	if _, err := fmt.Fprintf(e.out, "%s: of %s by kith %s, restored in %s: %s\n", c.File, time.UnixMilli(int64(header.Time)).UTC().Format(time.RFC3339), header.Kith, took, restored); err != nil {
+		return err
+	}
+	db, files, err := scratch.openStore(e, migrated)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	defer files.Close()
+	in := doctor.Installation{Data: folder, DB: db, Keys: keys, HasKeys: ok, Now: now}
+	in.File, _ = scratch.file()
+	checks := append(in.Restored(), doctor.Check{Name: "rows", Run: func(ctx context.Context) doctor.Finding {
+		problem, err := backup.Compare(ctx, db, files, header, restored)
+		switch {
+		case err != nil:
+			return doctor.Finding{Text: err.Error(), Remedy: "see the checks above"}
+		case problem != "":
+			return doctor.Finding{Text: problem, Remedy: "use another backup, and report this with both versions of kith"}
+		}
+		return doctor.Finding{Text: "each table has the rows of the backup, and each file its size"}
+	}})
+	problems, err := doctor.Run(e.ctx, e.out, checks)
+	if err != nil || problems == 0 {
+		return err
+	}
+	return fmt.Errorf("drill: %d of %d checks found a problem", problems, len(checks))
 }
 
 // shown opens a file and shows the progress of reading it.

@@ -43,7 +43,7 @@ func TestConfigure_ListsEveryFlag(t *testing.T) {
 }
 
 // testVariables are read by tests and by make only.
-var testVariables = []string{"KITH_BENCH_ROWS", "KITH_SEEDS", "KITH_SCREENSHOTS"}
+var testVariables = []string{"KITH_BENCH_ROWS", "KITH_BENCH_MINUTES", "KITH_BENCH_USERS", "KITH_SEEDS", "KITH_SCREENSHOTS", "KITH_BARE_BASE"}
 
 // The program reads each variable that a document names.
 func TestConfigure_DocumentsNameKnownVariables(t *testing.T) {
@@ -99,8 +99,8 @@ func hasFlag(c *kong.Node, name string) bool {
 	return slices.ContainsFunc(flags(c), func(f *kong.Flag) bool { return f.Name == name })
 }
 
-// docs/operate.md lists the metrics that the program has, and no others; its alerts are
-// rules in Prometheus' format.
+// docs/operate.md lists the metrics that the program has, and no others. The alerts use
+// only these, and each has a runbook there and a test.
 func TestConfigure_Metrics(t *testing.T) {
 	declared := map[string]bool{}
 	for _, pattern := range []string{"backend/metrics/*.go", "backend/cmd/kith/*.go"} {
@@ -122,21 +122,32 @@ func TestConfigure_Metrics(t *testing.T) {
 		require.Contains(t, listed, strings.TrimSuffix(name, "_bucket"))
 	}
 
-	_, alerts, _ := strings.Cut(text, "```yaml\n")
-	alerts, _, _ = strings.Cut(alerts, "```")
 	var rules struct {
 		Groups []struct {
-			Rules []struct{ Alert, Expr, For string }
+			Rules []struct {
+				Alert, Expr string
+				Annotations struct{ Summary, Runbook string }
+			}
 		}
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(alerts), &rules))
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/prometheus/kith.rules.yml"))), &rules))
+	tests := read(t, filepath.Join(root, "deploy/prometheus/kith.test.yml"))
 	require.Len(t, rules.Groups, 1)
-	require.NotEmpty(t, rules.Groups[0].Rules)
+	var alerts []string
 	for _, rule := range rules.Groups[0].Rules {
-		require.NotEmpty(t, rule.Alert)
-		require.NotEmpty(t, rule.Expr, rule.Alert)
-		require.NotEmpty(t, rule.For, rule.Alert)
+		alerts = append(alerts, rule.Alert)
+		require.Equal(t, "docs/operate.md#"+strings.ToLower(rule.Alert), rule.Annotations.Runbook)
+		require.NotEmpty(t, rule.Annotations.Summary, rule.Alert)
+		require.Contains(t, tests, "alertname: "+rule.Alert)
+		for _, name := range regexp.MustCompile(`\bkith_[a-z_]+`).FindAllString(rule.Expr, -1) {
+			require.Contains(t, declared, strings.TrimSuffix(name, "_bucket"), rule.Alert)
+		}
 	}
+	var headings []string
+	for _, m := range regexp.MustCompile(`(?m)^#### (Kith\w+)$`).FindAllStringSubmatch(text, -1) {
+		headings = append(headings, m[1])
+	}
+	require.Equal(t, headings, alerts, "each alert has its runbook in docs/operate.md, in the same order")
 }
 
 // docs/spin.md lists the variables of spin.toml with their defaults, and no others.
@@ -183,6 +194,7 @@ var sections = map[string]string{
 	"log-level":       "All commands",
 	"data":            "Database and master key",
 	"ops-addr":        "Metrics and health",
+	"trace-endpoint":  "Traces",
 	"trusted-proxies": "Proxies and connections",
 	"files":           "Files of jobs",
 	"max-file":        "Imported files and SFTP",
@@ -199,7 +211,8 @@ type section struct {
 	commands []string
 }
 
-// shared returns the flags of several commands, grouped by the commands that have them.
+// shared returns the flags of several commands, grouped by the commands that have them. A
+// flag that is in sections begins a new group.
 func shared(commands []*kong.Node) (all []*section) {
 	have := map[string][]string{}
 	for _, c := range commands {
@@ -216,7 +229,7 @@ func shared(commands []*kong.Node) (all []*section) {
 			}
 			done[row(f)] = true
 			key := strings.Join(users, ",")
-			if of[key] == nil {
+			if of[key] == nil || sections[f.Name] != "" {
 				of[key] = &section{title: sections[f.Name], commands: users}
 				if of[key].title != "" {
 					all = append(all, of[key])

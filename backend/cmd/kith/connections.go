@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"kith/backend/api"
 	"kith/backend/guess"
@@ -21,11 +22,42 @@ import (
 	"kith/edge/route"
 )
 
-// connectionFlags limit the connections and guesses of clients of edge and backend.
+// connectionFlags limit the connections, guesses and waits of clients of edge and backend.
 type connectionFlags struct {
 	TrustedProxies string `env:"KITH_TRUSTED_PROXIES" help:"Networks of your reverse proxies, such as 10.0.0.0/8,192.0.2.7. X-Forwarded-For, -Proto and -Host are read from them only. Default: none." placeholder:"CIDR,..."`
 	MaxConnections uint   `env:"KITH_MAX_CONNECTIONS" default:"256" help:"Most open connections of one client address (IPv6: /64 network). Trusted proxies and this machine have no limit. 0 is no limit."`
 	RateLimit      uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Most attempts per minute of one public network (/24, IPv6 /56) to guess codes, keys or ids of live tenants. 0 is no limit."`
+
+	ClockTolerance time.Duration `env:"KITH_CLOCK_TOLERANCE" default:"5m" help:"Most that the clocks of an edge and a backend may differ. Beyond it the backend refuses what the edge forwards, and the edge is not ready."`
+	timeoutFlags
+}
+
+// timeoutFlags limit how long callers wait for a part that is away or hangs.
+type timeoutFlags struct {
+	WriteTimeout  time.Duration `env:"KITH_WRITE_TIMEOUT" default:"1500ms" help:"Longest time that an event call waits to be stored. After it the answer is 503."`
+	HealthTimeout time.Duration `env:"KITH_HEALTH_TIMEOUT" default:"500ms" help:"Longest time of a health check, which is made while calls wait: by an edge of its backend, by a backend of its database server. After two failures calls are answered with 503 at once, until a check succeeds."`
+}
+
+// check returns an error for a limit that no call could meet.
+func (f timeoutFlags) check() error {
+	switch {
+	case f.WriteTimeout <= 0:
+		return core.Invalid("write-timeout", "must be more than 0")
+	case f.HealthTimeout <= 0:
+		return core.Invalid("health-timeout", "must be more than 0")
+	}
+	return nil
+}
+
+// clockTolerance returns the tolerance in the unit of the core; 0 is the default.
+func (f connectionFlags) clockTolerance() (core.Time, error) {
+	if f.ClockTolerance == 0 {
+		return auth.ClockTolerance, nil
+	}
+	if f.ClockTolerance < time.Millisecond {
+		return 0, core.Invalid("clock-tolerance", "must be 1ms or more, such as 5m")
+	}
+	return core.Time(f.ClockTolerance.Milliseconds()), nil
 }
 
 // proxies returns the networks of the trusted proxies.
@@ -122,9 +154,12 @@ func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler
 			}
 			r.Header.Set(auth.GuessesHeader, "0")
 		}
-		next.ServeHTTP(&guessWriter{ResponseWriter: w, count: func(n int) { limit.Count(client, n) }}, r)
+		next.ServeHTTP(&guessWriter{w, limit, client}, r)
 	})
 }
+
+// guessesHeader is the name of auth.GuessesHeader as http.Header has it.
+var guessesHeader = http.CanonicalHeaderKey(auth.GuessesHeader)
 
 func joined(h http.Header, name string) (all string) {
 	for i, value := range h.Values(name) {
@@ -161,15 +196,18 @@ func writeFailure(w http.ResponseWriter, err error) {
 // guessWriter removes auth.GuessesHeader from a response and counts its value.
 type guessWriter struct {
 	http.ResponseWriter
-	count func(n int)
+	limit  *guess.Limiter
+	client netip.Addr
 }
 
 // WriteHeader counts the guesses of the header, removes it, and sends the others.
 func (g *guessWriter) WriteHeader(status int) {
-	if n, err := strconv.Atoi(g.Header().Get(auth.GuessesHeader)); err == nil && n > 0 {
-		g.count(n)
+	if header := g.Header(); len(header[guessesHeader]) > 0 {
+		if n, err := strconv.Atoi(header[guessesHeader][0]); err == nil && n > 0 {
+			g.limit.Count(g.client, n)
+		}
+		delete(header, guessesHeader)
 	}
-	g.Header().Del(auth.GuessesHeader)
 	g.ResponseWriter.WriteHeader(status)
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +38,7 @@ func (f *databaseFlags) url() (string, error) {
 		return f.DatabaseURL, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("data folder: %w", err)
+		return "", fmt.Errorf("data folder: %w; create it for the user that runs kith, or choose another one by KITH_DATA", err)
 	}
 	return f.DatabaseURL, nil
 }
@@ -75,19 +77,81 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 	}
 	db, err := store.Open(url, f.DatabaseToken)
 	if err != nil {
-		return nil, err
+		return nil, f.explain(err)
 	}
+	db.Version = version
 	if err := f.check(e, db); err != nil {
 		_ = db.Close()
-		return nil, err
+		return nil, f.explain(err)
 	}
 	return db, nil
+}
+
+// explain adds to an error of the database where it is, and what to do. Other errors are
+// returned as they are.
+func (f *databaseFlags) explain(err error) error {
+	var known *core.Error
+	if errors.As(err, &known) && known.Code != core.CodeUnavailable {
+		return err
+	}
+	path, isFile := f.file()
+	if !isFile {
+		where, remedy := f.DatabaseURL, "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN"
+		if u, bad := url.Parse(where); bad == nil {
+			where = u.Redacted()
+		}
+		if !store.IsUnavailable(err) {
+			remedy = "give file:PATH or the URL of a libSQL server by KITH_DATABASE_URL"
+		}
+		return fmt.Errorf("database %s: %w; %s", where, err, remedy)
+	}
+	remedy := "give the file and its folder to the user that runs kith, or choose others by KITH_DATA or KITH_DATABASE_URL"
+	switch text := err.Error(); {
+	case strings.Contains(text, "not a database"), strings.Contains(text, "malformed"):
+		remedy = damagedRemedy
+	case strings.Contains(text, "locked"):
+		remedy = "another process holds its lock; end that process, or try again"
+	case strings.Contains(text, "full"):
+		remedy = "free space on its disk"
+	}
+	return fmt.Errorf("database %s: %w; %s", path, err, remedy)
+}
+
+const damagedRemedy = "run kith doctor, keep a copy of the folder, and restore a backup into a new folder (kith restore)"
+
+// quickCheckTime limits the check of a file at start. It is enough for a file of some
+// hundred megabytes; kith doctor checks all of a larger one.
+const quickCheckTime = 500 * time.Millisecond
+
+// quickCheck returns an error if a quick check of the database's file finds damage within
+// quickCheckTime.
+func (f *databaseFlags) quickCheck(e *env, db *store.Primary) error {
+	ctx, cancel := context.WithTimeout(e.ctx, quickCheckTime)
+	defer cancel()
+	problems, err := store.Integrity(ctx, db, false)
+	switch {
+	case ctx.Err() != nil:
+		return e.ctx.Err()
+	case err != nil:
+		return f.explain(err)
+	case len(problems) > 0:
+		path, _ := f.file()
+		return fmt.Errorf("database %s is damaged: %s; %s", path, problems[0], damagedRemedy)
+	}
+	return nil
 }
 
 // check returns an error if this program cannot read the database, or if the database
 // has another master key.
 func (f *databaseFlags) check(e *env, db *store.Primary) error {
 	if err := db.CheckReleased(e.ctx); err != nil {
+		return err
+	}
+	schema, err := db.Schema(e.ctx)
+	if err == nil {
+		err = schema.Newer()
+	}
+	if err != nil {
 		return err
 	}
 	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
@@ -116,6 +180,13 @@ func (f *databaseFlags) checkKey(has secretdb.MasterKey) error {
 	if err != nil || !ok {
 		return err
 	}
+	return f.checkKeyOf(keys, has)
+}
+
+// checkKeyOf is checkKey for the keys of a running process: its files may have others by
+// now.
+func (f *databaseFlags) checkKeyOf(keys auth.Keyring, has secretdb.MasterKey) error {
+	ok := true
 	switch {
 	case has.Fingerprint != "":
 		_, ok = keys.Find(has.Fingerprint)
@@ -198,8 +269,10 @@ func (f *databaseFlags) masterKey() (string, error) {
 	if next != "" {
 		text += "," + next
 	}
-	_, err = auth.ParseKeyring(text)
-	return text, err
+	if _, err = auth.ParseKeyring(text); err != nil {
+		return text, fmt.Errorf("master-key (%s): %w; put the right key there, or give it by KITH_MASTER_KEY", f.masterKeySource(), err)
+	}
+	return text, nil
 }
 
 // newMasterKey returns the key that will replace the master key, or "": from the flag,
@@ -231,7 +304,7 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 		return text, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("master key: %w", err)
+		return "", fmt.Errorf("master key: %w; let the user that runs kith read it, or give the key by KITH_MASTER_KEY", err)
 	}
 	key := makeMasterKey()
 	made, err := writeNewSecret(path, []byte(key+"\n"))

@@ -1,19 +1,23 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/core/auth"
 )
 
 // aboutATenant are commands about an existing tenant, acme.
@@ -51,7 +55,9 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 		require.Equal(t, before, dumped(t, url, ""), name)
 		replica, err := store.OpenReplica(url, "")
 		require.NoError(t, err)
-		edge := replicas{checkKey: (&databaseFlags{MasterKey: strings.Repeat("11", 32)}).checkKey}
+		wrong, err := auth.ParseKeyring(strings.Repeat("11", 32))
+		require.NoError(t, err)
+		edge := replicas{keys: wrong, of: &databaseFlags{MasterKey: strings.Repeat("11", 32)}}
 		require.ErrorContains(t, edge.check(t.Context(), replica), "does not belong to this database")
 		require.NoError(t, replica.Close())
 		execSQL(t, url, `UPDATE master_key SET fingerprint = ''`)
@@ -62,6 +68,73 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	// A missing key is not replaced by a new one.
 	tryAll(t, "master-key: is not in "+filepath.Join(data, "master.key"), []string{"serve", "tenant show acme", "token --tenant acme --account anna --user anna"}, "--data", data)
 	require.NoFileExists(t, filepath.Join(data, "master.key"))
+}
+
+// Every command refuses a database that a newer version of kith has migrated, before it
+// writes, and names that version. The commands are those of the command line that open a
+// database; each is run.
+func TestDatabase_NewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	url := "file:" + filepath.Join(data, "kith.db")
+	requireKith(t, "tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data)
+	file := filepath.Join(t.TempDir(), "backup")
+	requireKith(t, "backup", file, "--data", data)
+	require.Equal(t, version, textSQL(t, url, fmt.Sprintf(`SELECT kith FROM schema_version WHERE version = %d`, store.SchemaVersion())))
+	execSQL(t, url, `INSERT INTO schema_version (version, applied_at, kith) VALUES (9999, 1, '99.0.1')`)
+	before := dumped(t, url, "")
+	const says = "the database has schema 9999, made by kith 99.0.1, and this kith knows schema "
+	var c cli
+	parser, err := newParser(&c)
+	require.NoError(t, err)
+	tried := 0
+	for _, leaf := range parser.Model.Leaves(true) {
+		words := strings.Fields(leaf.Path())
+		if !takesFlag(leaf, "database-url") || strings.Join(words, " ") == "master-key new" { // which opens no database
+			continue
+		}
+		args := append(words, "--data", data, "--master-key", storyKey)
+		for _, flag := range leaf.Flags {
+			if flag.Required {
+				args = append(args, "--"+flag.Name, valueFor(t, leaf, flag.Name, file))
+			}
+		}
+		for _, p := range leaf.Positional {
+			args = append(args, valueFor(t, leaf, p.Name, file))
+		}
+		args = append(args, strings.Fields(map[string]string{"tenant erase": "--yes", "webhook replay": "--event e"}[leaf.Path()])...)
+		var out, errOut strings.Builder
+		require.Equal(t, 1, run(args, &out, &errOut), "%s: %s%s", args, out.String(), errOut.String())
+		require.Contains(t, out.String()+errOut.String(), says, "%s", args)
+		tried++
+	}
+	require.Greater(t, tried, 50)
+	require.Equal(t, before, dumped(t, url, ""))
+}
+
+func takesFlag(leaf *kong.Node, name string) bool {
+	return slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == name })
+}
+
+// valueFor returns a valid value of an argument or flag of a command.
+func valueFor(t *testing.T, leaf *kong.Node, name, backup string) string {
+	t.Helper()
+	files := map[string]string{
+		"tenant sftp-key add": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJzvOrtVlLRwUzrQSBFkwBFQA0t1kAQrXNkv0a3R5RCz test", "program fill": "CODE1\n", "pipeline set": "{}", "widget set": "<p>Hello</p>",
+	}
+	if text, ok := files[leaf.Path()]; ok && (name == "file" || name == "template") {
+		path := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	if name == "file" && leaf.Path() != "restore" {
+		return filepath.Join(t.TempDir(), "file")
+	}
+	return map[string]string{
+		"alias": "acme", "tenant": "acme", "account": "anna", "user": "anna", "email": "ann@acme.example", "role": map[bool]string{true: "all", false: "viewer"}[leaf.Path() == "key create"],
+		"origin": "https://x.example", "url": "https://x.example/hook", "landing-url": "https://x.example/", "address": "192.0.2.0/24", "fingerprint": "SHA256:x",
+		"key": "classic", "side": "referrer", "event": "purchase", "name": "default", "merchant-id": "m", "public-key": "p", "file": backup,
+	}[name]
 }
 
 // A mistyped folder is an error, not an empty database.

@@ -30,7 +30,17 @@ type devCommand struct {
 // first, so that the backend answers the requests that the edge has forwarded.
 func (c *devCommand) Run(e *env) error {
 	limitMemory(2)
-	engine, err := c.open(e)
+	tracer, err := c.openTracer(e, "backend")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close()
+	edgeTracer, err := c.openTracer(e, "edge")
+	if err != nil {
+		return err
+	}
+	defer edgeTracer.Close()
+	engine, err := c.open(e, tracer)
 	if err != nil {
 		return err
 	}
@@ -40,16 +50,20 @@ func (c *devCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(c.BackendAddr)
+	tolerance, err := c.clockTolerance()
 	if err != nil {
 		return err
 	}
-	edge, err := listen(c.EdgeAddr)
+	listener, err := listen("backend-addr", c.BackendAddr)
+	if err != nil {
+		return err
+	}
+	edge, err := listen("edge-addr", c.EdgeAddr)
 	if err != nil {
 		return err
 	}
 	backendURL := "http://" + reachable(listener.Addr().String())
-	loaded, database, err := c.load(e, &c.databaseFlags, trusted, backendURL)
+	loaded, database, err := c.load(e, &c.databaseFlags, edgeTracer, c.timeoutFlags, trusted, tolerance, backendURL)
 	if err != nil {
 		return err
 	}
@@ -73,7 +87,8 @@ func (c *devCommand) Run(e *env) error {
 	counter := newVisits(now, database)
 	observeEdge(e, loaded, replicas)
 	observeVisits(e, counter, engine.Analytics.Visits)
-	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
+	observeTraces(e, tracer, edgeTracer)
+	if err := c.serveOps(e, map[string]probe{"database": engine.Health.Ready}); err != nil {
 		return err
 	}
 	lab, labURL, stopLab, err := c.startLab(e)
@@ -95,10 +110,12 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	banner(e.out, edgeURL, password)
-	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, counter, edge, c.connectionFlags, trusted) },
+	return c.serve(e, func(own *env) error {
+		return serveEdge(own, loaded, edgeTracer, counter, edge, c.connectionFlags, trusted)
+	},
 		func(own *env) error {
 			return backend{
-				engine: engine, listener: listener, pages: pages, explorer: explorer(), sftp: sftp, flags: c.backendFlags,
+				engine: engine, tracer: tracer, listener: listener, pages: pages, explorer: explorer(), sftp: sftp, flags: c.backendFlags,
 			}.serve(own)
 		})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,9 +14,12 @@ import (
 	"time"
 
 	"kith"
+	"kith/backend/app/ready"
 	"kith/backend/app/visits"
 	"kith/backend/guess"
 	"kith/backend/libsql"
+	"kith/backend/trace"
+	"kith/backend/upstream"
 	"kith/core"
 	"kith/core/auth"
 	"kith/wasm/host"
@@ -30,12 +34,13 @@ type edgeFlags struct {
 	StrictSpin       bool   `env:"KITH_STRICT_SPIN" help:"Behave as Spin does: a new instance for each request, a new database connection for each read, redirects followed, a key-value store. For tests; it is as slow as Spin."`
 
 	EdgeTimeout time.Duration `env:"KITH_EDGE_TIMEOUT" default:"10s" help:"Longest time that the component may take for a request. After it the answer is 503."`
-	ReadTimeout time.Duration `env:"KITH_READ_TIMEOUT" default:"1200ms" help:"Longest time of a read from database servers, all fallbacks included. After it the edge asks the backend."`
+	ReadTimeout time.Duration `env:"KITH_READ_TIMEOUT" default:"1200ms" help:"Longest time of a read from database servers, all fallbacks included. After it the edge asks the backend. The edge waits an eighth of it for its own server."`
 }
 
 type edgeCommand struct {
 	databaseFlags
 	opsFlags
+	traceFlags
 	connectionFlags
 	edgeFlags
 	BackendURL          string   `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
@@ -52,10 +57,19 @@ func (c *edgeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	tolerance, err := c.clockTolerance()
+	if err != nil {
+		return err
+	}
 	if err := c.awaitDatabase(e.ctx); err != nil {
 		return err
 	}
-	loaded, database, err := c.load(e, &c.databaseFlags, trusted, c.BackendURL, c.DatabaseFallbackURL...)
+	tracer, err := c.openTracer(e, "edge")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close()
+	loaded, database, err := c.load(e, &c.databaseFlags, tracer, c.timeoutFlags, trusted, tolerance, c.BackendURL, c.DatabaseFallbackURL...)
 	if err != nil {
 		return err
 	}
@@ -71,14 +85,48 @@ func (c *edgeCommand) Run(e *env) error {
 	counter := newVisits(now, database)
 	observeEdge(e, loaded, replicas)
 	observeVisits(e, counter)
-	if err := c.serveOps(e, map[string]probe{"replica": replicas.ready}); err != nil {
+	observeTraces(e, tracer)
+	if err := c.serveOps(e, edgeProbes(replicas, database, c.BackendURL, tolerance)); err != nil {
 		return err
 	}
-	listener, err := listen(c.EdgeAddr)
+	listener, err := listen("edge-addr", c.EdgeAddr)
 	if err != nil {
 		return err
 	}
-	return serveEdge(e, loaded, counter, listener, c.connectionFlags, trusted)
+	return serveEdge(e, loaded, tracer, counter, listener, c.connectionFlags, trusted)
+}
+
+// edgeProbes returns the probes of an edge: it is ready if it can read, and if its master
+// key and clock are those of the backend. Without its backend, or if it cannot write, it
+// is degraded.
+func edgeProbes(replicas *replicas, database *libsql.Database, backendURL string, tolerance core.Time) map[string]probe {
+	backend := upstream.Backend{URL: backendURL, Keys: replicas.keys, Tolerance: tolerance, Now: now}
+	asked := &ready.Check{Do: backend.Check, Hangs: upstream.ErrAway}
+	written := &ready.Check{Do: func(ctx context.Context) error { return tryWrite(ctx, database) }, Hangs: errors.New("it does not answer in time")}
+	return map[string]probe{
+		"replica": replicas.ready,
+		"backend": func(ctx context.Context) error {
+			err := asked.Err(ctx)
+			if errors.Is(err, upstream.ErrAway) {
+				return degraded{err}
+			}
+			return err
+		},
+		"write": func(ctx context.Context) error {
+			if err := written.Err(ctx); err != nil {
+				return degraded{fmt.Errorf("event calls are answered 503, because the database does not accept writes: %w", err)}
+			}
+			return nil
+		},
+	}
+}
+
+// tryWrite writes a row that has no other use, on the way on which the component writes.
+func tryWrite(ctx context.Context, database *libsql.Database) error {
+	connection := database.Connect()
+	defer connection.Close()
+	_, _, err := connection.Query(ctx, []byte(`UPDATE readiness SET checked_at = ?1`), []any{int64(now())})
+	return err
 }
 
 // databaseWait is how long an edge waits for its backend to create the database, when
@@ -139,22 +187,22 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backend
 	e.log.Log(e.ctx, e.configLevel, "config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
-		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
+		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "clock_tolerance", l.ClockTolerance, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout, "write_timeout", l.WriteTimeout, "health_timeout", l.HealthTimeout)
 }
 
 // databaseName is the name of the component's database in the manifest.
 const databaseName = "default"
 
 // load loads the component and opens its database, which the host closes.
-func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
-	if err := f.check(backendURL); err != nil {
+func (f edgeFlags) load(e *env, d *databaseFlags, tracer *trace.Tracer, limits timeoutFlags, trusted auth.Networks, tolerance core.Time, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
+	if err := errors.Join(f.check(backendURL), limits.check()); err != nil {
 		return nil, nil, err
 	}
 	key, err := d.masterKey()
 	if err != nil {
 		return nil, nil, err
 	}
-	database, err := f.openDatabase(e, d, fallbacks)
+	database, err := f.openDatabase(e, d, limits, fallbacks)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,20 +212,24 @@ func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backend
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
+			"clock_tolerance_ms": strconv.FormatInt(int64(tolerance), 10),
 		},
-		Databases: map[string]host.Database{databaseName: database},
+		Databases: map[string]host.Database{databaseName: tracer.Database(database)},
+		Wrap:      tracer.Transport,
 		// Higher than the component's own limit, so that callers get its error.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
 		Timeout:     f.EdgeTimeout,
-		CacheDir:    filepath.Join(d.Data, "wasm-cache"),
-		StrictSpin:  f.StrictSpin, Log: e.log,
+		// Liveness does not depend on the backend's database.
+		HealthChecks: []string{strings.TrimSuffix(backendURL, "/") + "/healthz"}, HealthTimeout: limits.HealthTimeout,
+		CacheDir:   filepath.Join(d.Data, "wasm-cache"),
+		StrictSpin: f.StrictSpin, Log: e.log,
 	})
 	return loaded, database, err
 }
 
 // openDatabase opens the database that the component reads, and appends events to.
-func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*libsql.Database, error) {
+func (f edgeFlags) openDatabase(e *env, d *databaseFlags, limits timeoutFlags, fallbacks []string) (*libsql.Database, error) {
 	url, err := d.url()
 	if err != nil {
 		return nil, err
@@ -185,10 +237,10 @@ func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*
 	addProcessor(url)
 	database, err := libsql.Open(e.ctx, libsql.Config{
 		URL: leaveLog(url), Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
-		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, Log: e.log,
+		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, WriteTimeout: limits.WriteTimeout, Log: e.log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+		return nil, d.explain(err)
 	}
 	return database, nil
 }
@@ -228,10 +280,12 @@ func (f edgeFlags) manifestSource() string {
 
 // serveEdge serves the edge until the context ends, waits for requests in progress, and
 // stores the visits that were counted.
-func serveEdge(e *env, loaded *host.Host, counter *visits.Counter, listener net.Listener, f connectionFlags, trusted auth.Networks) error {
+func serveEdge(e *env, loaded *host.Host, tracer *trace.Tracer, counter *visits.Counter, listener net.Listener, f connectionFlags, trusted auth.Networks) error {
 	guarded := limitGuesses(guess.New(int(f.RateLimit), time.Now), trusted, countVisits(counter, loaded))
+	inside := func(r *http.Request) bool { return trusted.Trusted(r.RemoteAddr) }
+	handler := e.observer.Requests("edge", edgeRoute, tracer.Requests(edgeRoute, inside, guarded))
 	stopStoring := storeVisits(e, counter)
-	err := e.serveHTTP(f.limit(listener, trusted), e.observer.Requests("edge", edgeRoute, guarded))
+	err := e.serveHTTP(f.limit(listener, trusted), handler)
 	stopStoring()
 	ctx, cancel := context.WithTimeout(context.Background(), e.stopTimeout)
 	defer cancel()

@@ -165,7 +165,7 @@ func (c *gatewaylabCommand) Run(e *env) error {
 }
 
 func openLab(addr, journal string) (*braintreelab.Lab, net.Listener, error) {
-	listener, err := listen(addr)
+	listener, err := listen("lab-addr", addr)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
-	"kith/backend/app/payments"
 	"kith/backend/braintreelab"
 	"kith/backend/braintreelab/scenario"
 	"kith/backend/demo"
@@ -25,6 +25,7 @@ import (
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -142,7 +143,7 @@ func (s *gatewayStage) player() *scenario.Player {
 	p := scenario.New(s.lab)
 	for verb, do := range map[string]scenario.Verb{
 		"identify": s.identify, "register": s.register, "account": s.account, "credit": s.credit, "later": s.later, "forget": s.forget,
-		"approve": s.approve, "reward": s.reward, "coupon": s.coupon,
+		"approve": s.approve, "grant": s.grant, "reward": s.reward, "coupon": s.coupon,
 	} {
 		p.Add(verb, do)
 	}
@@ -212,7 +213,23 @@ func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
 	if err != nil || len(page) == 0 {
 		return fmt.Errorf("%s has no referral: %w", step.Word(0), err)
 	}
-	if err := s.engine.Moderation.Apply(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
+	if err := s.engine.Moderation.Apply(ctx, people.Caller{Tenant: demo.TestTenant}, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
+		return err
+	}
+	return s.idle(ctx)
+}
+
+// grant ACCOUNT CENTS: gives credit to an account.
+func (s *gatewayStage) grant(ctx context.Context, step scenario.Step) error {
+	cents, err := strconv.ParseInt(step.Word(1), 10, 64)
+	if err != nil {
+		return err
+	}
+	_, err = s.engine.Rewards.Create(ctx, demo.TestTenant, reward.Grant{
+		Account: core.AccountID(step.Word(0)), User: core.UserID(step.Word(0)), Source: reward.Manual,
+		Offer: reward.Offer{Kind: reward.Credit, Amount: cents, Unit: reward.UnitCents},
+	})
+	if err != nil {
 		return err
 	}
 	return s.idle(ctx)
@@ -294,9 +311,9 @@ func (s *gatewayStage) idle(ctx context.Context) error {
 		var busy bool
 		err := s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification WHERE read_at IS NULL)
 			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?1)
-			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR due_at = ?1 + ?2)
-			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR sweep_at = ?1 + ?2)`,
-			int64(s.clock.now()), int64(payments.TaskLease)).Scan(&busy)
+			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR leased_by IS NOT NULL)
+			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR leased_by IS NOT NULL)`,
+			int64(s.clock.now())).Scan(&busy)
 		if err == nil && !busy {
 			return nil
 		}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kith/core"
 	"kith/core/auth"
 )
 
@@ -35,8 +37,16 @@ func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
 		}
 	}
 	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/UNKNOWN"}, "1.x")
-	require.Equal(t, 401, forged.StatusCode)
-	require.Equal(t, "401", forged.Header.Get("X-Kith-Status"))
+	require.Equal(t, 503, forged.StatusCode, "401 would mean a wrong API key")
+	require.Equal(t, "503", forged.Header.Get("X-Kith-Status"))
+	require.NotEmpty(t, forged.Header.Get("Retry-After"))
+	require.Equal(t, "master-key", forged.Header.Get("X-Kith-Refused"))
+	for ahead, refused := range map[core.Time]string{5 * core.Minute: "", 5*core.Minute + core.Second: "clock", -5*core.Minute - core.Second: "clock"} {
+		hop := auth.Hop{Method: "GET", URI: "/healthz"}
+		got := s.hop(t, hop, hop.Sign(keys.Hop(), s.clock.now()+ahead))
+		require.Equal(t, refused, got.Header.Get("X-Kith-Refused"), ahead)
+		require.Equal(t, strconv.FormatInt(int64(s.clock.now()), 10), got.Header.Get("X-Kith-Time"))
+	}
 	direct := s.hop(t, auth.Hop{Method: "GET", URI: "/s/landing/UNKNOWN"}, "")
 	require.Equal(t, 302, direct.StatusCode)
 	require.Empty(t, direct.Header["X-Kith-Status"])

@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/backup"
 	"kith/backend/file"
 	"kith/backend/file/bucket"
+	"kith/backend/metrics"
+	"kith/backend/store/tabledb"
 	"kith/backend/worker"
 	"kith/core"
 )
@@ -27,11 +34,11 @@ type fileFlags struct {
 type jobFlags struct {
 	fileFlags
 	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Most jobs that run at the same time. 0 runs none."`
-	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"Time after which a job whose worker does not renew its lease is taken over by another worker. The clocks of all backends must differ by less."`
+	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"10s" help:"Time after which the work of a backend that was killed or cut off is taken over: jobs, webhooks and calls of payment gateways. No clocks are compared."`
 }
 
-// minJobLease is the shortest lease: a worker renews its lease only a few times before
-// it would expire.
+// minJobLease is the shortest lease: a busy machine may delay the signs of life of a
+// process for longer.
 const minJobLease = 100 * time.Millisecond
 
 // bucket returns where files are stored: a folder or a URL.
@@ -69,7 +76,7 @@ func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	case f.JobLease < minJobLease:
 		return core.Invalid("job-lease", "must be 100ms or more")
 	}
-	engine.Jobs.Lease = core.Time(f.JobLease.Milliseconds())
+	engine.Leases.Time = f.JobLease
 	return f.fileFlags.apply(e, engine, data)
 }
 
@@ -78,4 +85,67 @@ func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
 	jobs := worker.NewJobs(&engine.Jobs, n, e.log)
 	engine.Jobs.Wake = jobs.Wake
 	return []*worker.Worker{worker.NewOldFiles(&engine.Files, e.log), jobs}
+}
+
+// scheduleFlags say when a backend makes backups.
+type scheduleFlags struct {
+	BackupDir   string        `env:"KITH_BACKUP_DIR" help:"Folder for backups of the whole service, named kith-TIME.tar.gz. It must exist. Of several backends with one database, one makes each backup. Default: none are made." placeholder:"DIR"`
+	BackupEvery time.Duration `env:"KITH_BACKUP_EVERY" default:"24h" help:"Time from one backup to the next."`
+	BackupKeep  int           `env:"KITH_BACKUP_KEEP" default:"14" help:"Number of backups that stay in the folder. Older ones are removed after each new one."`
+}
+
+// check returns an error for settings with which no backup could be made.
+func (f scheduleFlags) check() error {
+	switch {
+	case f.BackupDir == "":
+		return nil
+	case f.BackupEvery < time.Second:
+		return core.Invalid("backup-every", "must be 1s or more")
+	case f.BackupKeep < 1:
+		return core.Invalid("backup-keep", "must be 1 or more")
+	}
+	info, err := os.Stat(f.BackupDir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a folder")
+	}
+	if err != nil {
+		return fmt.Errorf("backup-dir %s: %w; mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR", f.BackupDir, err)
+	}
+	return nil
+}
+
+// worker returns the worker that makes backups; nil if none are to be made.
+func (f scheduleFlags) worker(e *env, engine *app.Engine) *worker.Worker {
+	if f.BackupDir == "" {
+		return nil
+	}
+	s := backup.Schedule{Base: engine.Base, Files: engine.Files.Store, Kith: version, Folder: f.BackupDir, Every: f.BackupEvery, Keep: f.BackupKeep}
+	return worker.NewBackups(f.BackupEvery, e.log, func(ctx context.Context) error {
+		made, err := s.Run(ctx)
+		if made.Size > 0 {
+			e.log.Info("backup made", "file", made.Path, "bytes", made.Size, "content", made.Trailer.String(), "older_removed", made.Removed)
+		}
+		if err != nil {
+			err = fmt.Errorf("backup: %w", err)
+		}
+		return err
+	})
+}
+
+// observe adds the metric of the age of the latest backup.
+func (f scheduleFlags) observe(e *env, engine *app.Engine) {
+	if f.BackupDir == "" {
+		return
+	}
+	begin := now()
+	e.observer.Gauges(metrics.Gauge{
+		Name: "kith_backup_age_seconds", Help: "Time since the latest scheduled backup was made; before the first one, since the process started.",
+		Read: func(ctx context.Context) (map[string]float64, error) {
+			made, err := tabledb.LatestBackup(ctx, engine.DB.Reads)
+			if made == 0 {
+				made = begin
+			}
+			return map[string]float64{"": float64(max(now()-made, 0)) / float64(core.Second)}, err
+		},
+	})
 }

@@ -8,6 +8,12 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	// For machines and containers that have no list of certificate authorities or of
+	// time zones. The files of the system are used where they exist.
+	_ "time/tzdata"
+
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 // version is set by the linker.

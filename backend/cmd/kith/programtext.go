@@ -103,3 +103,70 @@ func durationText(d core.Time) string {
 }
 
 func dateText(t core.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }
+
+// ofRevenue ends a reward that is a percentage of an order.
+const ofRevenue = " of revenue"
+
+// parseOffer parses a reward: "none", "10%", "10.00 USD" or "2 months", the last three
+// optionally after FUELTANK or INTEGRATION; or "10% of revenue", optionally after
+// INTEGRATION.
+func parseOffer(flag, text string) (reward.Offer, error) {
+	text = strings.TrimSpace(text)
+	if text == "none" {
+		return reward.Offer{}, nil
+	}
+	offer := reward.Offer{Kind: reward.Credit}
+	if kind, value, ok := strings.Cut(text, " "); ok && (kind == string(reward.FuelTank) || kind == string(reward.Integration)) {
+		offer.Kind, text = reward.Kind(kind), strings.TrimSpace(value)
+	}
+	amount, unit, _ := strings.Cut(text, " ")
+	money := len(unit) == 3 && unit == strings.ToUpper(unit)
+	switch {
+	case strings.HasSuffix(text, "%"):
+		return percentOffer(offer, flag, text)
+	case strings.HasSuffix(text, "%"+ofRevenue):
+		percent, err := parsePercent(flag, strings.TrimSuffix(text, ofRevenue))
+		offer.OfRevenue = percent
+		return offer, err
+	case money && parseMinorUnits(&offer.Amount, amount, unit):
+		offer.Currency = unit
+		return offer, nil
+	case !money && unit != "" && unit == strings.TrimSpace(unit) && parseWhole(&offer.Amount, amount):
+		offer.Unit = unit
+		return offer, nil
+	}
+	return reward.Offer{}, core.Invalid(flag, "must be 'none', a percentage such as '10%', an amount such as '10.00 USD' or '2 months', or '10% of revenue'")
+}
+
+func percentOffer(offer reward.Offer, flag, text string) (reward.Offer, error) {
+	percent, err := parsePercent(flag, text)
+	if offer.Kind == reward.Credit {
+		return reward.Offer{Kind: reward.PercentDiscount, Percent: percent}, err
+	}
+	offer.Unit, offer.Amount = reward.UnitPercent, int64(percent)
+	return offer, err
+}
+
+func parsePercent(flag, text string) (reward.BasisPoints, error) {
+	return reward.ParsePercent(flag, strings.TrimSuffix(strings.TrimSpace(text), "%"))
+}
+
+func parseHandling(flag, text string) (referral.Handling, error) {
+	return referral.ParseHandling(flag, strings.ToUpper(text))
+}
+
+// parseMinorUnits parses an amount with no decimals, or all of its currency.
+func parseMinorUnits(into *int64, s, currency string) bool {
+	digits := reward.MinorDigits(currency)
+	whole, cents, pointed := strings.Cut(s, ".")
+	if !pointed {
+		cents = strings.Repeat("0", digits)
+	}
+	return whole != "" && len(cents) == digits && (!pointed || digits > 0) && parseWhole(into, whole+cents)
+}
+
+func parseWhole(into *int64, s string) bool {
+	n, err := strconv.ParseUint(s, 10, 53)
+	*into = int64(n)
+	return err == nil
+}

@@ -11,20 +11,28 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/secretdb"
 	"kith/core"
+	"kith/core/auth"
 )
 
 // replicas are read-only connections to the databases of an edge, to check them: its
 // own first, then its fallbacks, in the order in which it reads from them.
 type replicas struct {
 	all []*store.Replica
-	// checkKey returns an error if the master key is not that of a database.
-	checkKey func(secretdb.MasterKey) error
+	// keys are the master keys with which the edge was started, by the flags of.
+	keys auth.Keyring
+	of   *databaseFlags
 	// reads returns which of them the edge reads from; false for a file.
 	reads func() (libsql.Reads, bool)
+	// refusesWrites reports whether the edge refuses writes.
+	refusesWrites func() bool
 }
 
 func openReplicas(database *libsql.Database, d *databaseFlags, urls ...string) (*replicas, error) {
-	r := &replicas{checkKey: d.checkKey, reads: database.Reads}
+	keys, _, _, err := d.keys()
+	if err != nil {
+		return nil, err
+	}
+	r := &replicas{keys: keys, of: d, reads: database.Reads, refusesWrites: database.RefusesWrites}
 	for _, url := range urls {
 		replica, err := store.OpenReplica(url, d.DatabaseToken)
 		if err != nil {
@@ -42,33 +50,55 @@ func (r *replicas) close() {
 	}
 }
 
-// check returns an error if a database has another schema or another master key.
+// check returns an error if a database has another schema or another master key. It is
+// degraded if the schema is newer; see checkSchema.
 func (r *replicas) check(ctx context.Context, replica *store.Replica) error {
-	if err := checkSchema(ctx, replica); err != nil {
-		return err
+	schema := checkSchema(ctx, replica)
+	if less := (degraded{}); schema != nil && !errors.As(schema, &less) {
+		return schema
 	}
 	has, err := secretdb.FindMasterKey(ctx, replica.Reads)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the master key of the database could not be checked", Err: err}
 	}
-	return r.checkKey(has)
+	if err := r.of.checkKeyOf(r.keys, has); err != nil {
+		return err
+	}
+	return schema
 }
 
-// checkAll checks all databases. One that does not answer within the timeout is only
-// logged, because it may answer later.
+// schemaWait is how long an edge that starts waits until its databases have its schema: a
+// backend that starts at the same time migrates the primary, and a replica follows it.
+const schemaWait = 30 * time.Second
+
+// checkAll checks all databases when the edge starts. One that does not answer within the
+// timeout is only logged, because it may answer later. One with an older schema is checked
+// again until schemaWait is over.
 func (r *replicas) checkAll(e *env, timeout time.Duration) error {
+	end := time.Now().Add(schemaWait)
 	for i, replica := range r.all {
-		ctx, cancel := context.WithTimeout(e.ctx, timeout)
-		err := r.check(ctx, replica)
-		cancel()
+		err := r.checkOne(e, replica, timeout)
+		for waits := false; errors.Is(err, store.ErrOlderSchema) && e.ctx.Err() == nil && time.Now().Before(end); waits = true {
+			if !waits {
+				e.log.Warn("the edge waits for its database", "replica", i, "seconds", schemaWait.Seconds(), "error", message(err))
+			}
+			time.Sleep(100 * time.Millisecond)
+			err = r.checkOne(e, replica, timeout)
+		}
 		switch {
 		case isAway(err):
 			e.log.Warn("the edge starts before its database", "replica", i, "error", message(err))
 		case err != nil:
-			return err
+			return notDegraded(err)
 		}
 	}
 	return nil
+}
+
+func (r *replicas) checkOne(e *env, replica *store.Replica, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(e.ctx, timeout)
+	defer cancel()
+	return r.check(ctx, replica)
 }
 
 // isAway reports whether an error means that a database does not answer.

@@ -14,8 +14,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/backend/api"
+	"kith/backend/manual"
 	"kith/backend/metrics"
+	"kith/backend/trace"
 	"kith/core"
+	"kith/core/auth"
 )
 
 // cli is the command line. The help names the environment variable of each flag that
@@ -42,6 +46,8 @@ type cli struct {
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job and fetch the rows that failed. Exit status: 0 all rows imported, 1 some rows failed, 2 the import did not run to its end."`
 	Sample sampleCommand `cmd:"" help:"Write a file of sample rows to import."`
 
+	Doctor  doctorCommand  `cmd:"" help:"Examine the database, the disk, the master key, the backend and what visitors reach, and print what to do. Exit status: 0 no problem, 1 problems."`
+	Health  healthCommand  `cmd:"" help:"Ask a running process whether it is ready. Exit status: 0 ready, 1 not ready or no answer."`
 	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
 	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant into a database that has others."`
 
@@ -51,7 +57,10 @@ type cli struct {
 	Gateway    gatewayCommand    `cmd:"" help:"Connect a tenant to its payment gateway."`
 	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Braintree does."`
 
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Man         manCommand        `cmd:"" help:"Print the man page."`
+	Completion  completionCommand `cmd:"" help:"Print the completions for a shell."`
+	Version     versionCommand    `cmd:"" help:"Print the version."`
+	VersionFlag kong.VersionFlag  `name:"version" help:"Print the version."`
 }
 
 // env is what commands share.
@@ -83,9 +92,14 @@ func (e *env) within(ctx context.Context) *env {
 	return &own
 }
 
-// observeRoute observes one route of the backend.
-func (e *env) observeRoute(route string, next http.Handler) http.Handler {
-	return e.observer.Requests("backend", func(*http.Request) string { return route }, next)
+// observeRoutes returns the function that observes one route of the backend. Edges and
+// trusted proxies say which requests are traced.
+func (e *env) observeRoutes(tracer *trace.Tracer, trusted auth.Networks) func(string, http.Handler) http.Handler {
+	inside := func(r *http.Request) bool { return api.FromEdge(r) || trusted.Trusted(r.RemoteAddr) }
+	return func(route string, next http.Handler) http.Handler {
+		is := func(*http.Request) string { return route }
+		return e.observer.Requests("backend", is, tracer.Requests(is, inside, next))
+	}
 }
 
 func newRequestID() string {
@@ -102,6 +116,7 @@ const interrupted = 130
 func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append(options,
 		kong.Name("kith"),
+		kong.Vars{"version": "kith " + version, "samplers": trace.Samplers},
 		kong.Description("Referral programs at the edge: share links, attribution, conversion, rewards."),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
@@ -168,5 +183,21 @@ type versionCommand struct{}
 
 func (versionCommand) Run(e *env) error {
 	_, err := fmt.Fprintln(e.out, "kith", version)
+	return err
+}
+
+type manCommand struct{}
+
+func (manCommand) Run(e *env, app *kong.Kong) error {
+	_, err := io.WriteString(e.out, manual.Man(app.Model, version))
+	return err
+}
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish. Packages install the files; otherwise, in bash: source <(kith completion bash)"`
+}
+
+func (c completionCommand) Run(e *env, app *kong.Kong) error {
+	_, err := io.WriteString(e.out, manual.Completion(app.Model, c.Shell))
 	return err
 }

@@ -1,26 +1,33 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"kith"
 	"kith/backend/api"
 	"kith/backend/app"
 	"kith/backend/demo"
+	"kith/backend/drain"
 	"kith/backend/graphql"
 	"kith/backend/guess"
 	"kith/backend/portal"
 	"kith/backend/portal/account"
 	"kith/backend/sender"
+	"kith/backend/trace"
 	"kith/backend/worker"
+	"kith/core"
 	"kith/core/link"
 )
 
@@ -28,8 +35,10 @@ import (
 type backendFlags struct {
 	databaseFlags
 	opsFlags
+	traceFlags
 	connectionFlags
 	jobFlags
+	scheduleFlags
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
 	PortalURL   string `env:"KITH_PORTAL_URL" help:"Origin at which people open the portal, such as https://portal.example. Links of invitations begin with it. Default: the origin that the browser of the inviting person uses." placeholder:"ORIGIN"`
@@ -39,20 +48,35 @@ type backendFlags struct {
 }
 
 // open opens the database and the files of jobs, and returns the use cases.
-func (f *backendFlags) open(e *env) (*app.Engine, error) {
-	if f.PortalURL != "" {
-		if err := checkURL("portal-url", f.PortalURL); err != nil {
+func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
+	for setting, url := range map[string]string{"portal-url": f.PortalURL, "public-url": f.PublicURL} {
+		if url == "" {
+			continue
+		}
+		if err := checkURL(setting, url); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := f.provider(f.PortalURL); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(f.timeoutFlags.check(), f.scheduleFlags.check()); err != nil {
+		return nil, err
+	}
 	engine, err := f.databaseFlags.openOrCreate(e)
 	if err != nil {
 		return nil, err
 	}
-	if engine.TempDomains, err = readDomains(f.TempDomains); err == nil {
+	if tracer != nil {
+		engine.DB.Observe = tracer.Statement
+	}
+	if err := engine.DB.Watch(f.HealthTimeout, e.log); err != nil {
+		return nil, errors.Join(err, engine.DB.Close())
+	}
+	if err = f.quickCheck(e, engine.DB); err == nil {
+		engine.TempDomains, err = readDomains(f.TempDomains)
+	}
+	if err == nil {
 		err = f.jobFlags.apply(e, engine, f.Data)
 	}
 	if err != nil {
@@ -90,14 +114,19 @@ type serveCommand struct {
 // Run serves until the context ends.
 func (c *serveCommand) Run(e *env) error {
 	limitMemory(1)
-	engine, err := c.open(e)
+	tracer, err := c.openTracer(e, "backend")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close()
+	engine, err := c.open(e, tracer)
 	if err != nil {
 		return err
 	}
 	defer engine.DB.Close()
 	defer engine.Files.Store.Close()
 	logConfig(e, "backend", c.backendFlags)
-	listener, err := listen(c.BackendAddr)
+	listener, err := listen("backend-addr", c.BackendAddr)
 	if err != nil {
 		return err
 	}
@@ -106,11 +135,13 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	observeBackend(e, engine)
+	c.scheduleFlags.observe(e, engine)
 	observeVisits(e, engine.Analytics.Visits)
-	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
+	observeTraces(e, tracer)
+	if err := c.serveOps(e, map[string]probe{"database": engine.Health.Ready}); err != nil {
 		return err
 	}
-	b := backend{engine: engine, listener: listener, sftp: sftp, flags: c.backendFlags}
+	b := backend{engine: engine, tracer: tracer, listener: listener, sftp: sftp, flags: c.backendFlags}
 	if c.DemoURL == "" {
 		return b.serve(e)
 	}
@@ -128,12 +159,13 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Log(e.ctx, e.configLevel, "config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "rate_limit", f.RateLimit, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
+		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease, "backup_dir", f.BackupDir, "backup_every", f.BackupEvery, "backup_keep", f.BackupKeep)
 }
 
 // backend is a backend that is ready to serve.
 type backend struct {
 	engine   *app.Engine
+	tracer   *trace.Tracer // may be nil
 	listener net.Listener
 	// pages serve the paths that the API does not, explorer is the GraphiQL page, sftp
 	// receives files. Each may be nil.
@@ -153,6 +185,8 @@ func (b backend) serve(e *env) error {
 	if err == nil {
 		provider, err = b.flags.provider(b.flags.PortalURL)
 	}
+	tolerance, toleranceErr := b.flags.clockTolerance()
+	err = cmp.Or(err, toleranceErr)
 	if err != nil {
 		return err
 	}
@@ -170,7 +204,7 @@ func (b backend) serve(e *env) error {
 	engine.PublicURL = b.flags.PublicURL
 	orders := worker.NewOrders(&engine.Orders, e.log)
 	intake := worker.NewIntake(engine.DB, engine.Now, orders.Wake, e.log)
-	engine.Events.Wake = intake.Wake
+	engine.Events.Wake, engine.Events.Timeout = intake.Wake, b.flags.WriteTimeout
 	gateways := worker.NewGateway(engine, e.log)
 	engine.Gateways.Wake = gateways.Wake
 	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)
@@ -180,18 +214,36 @@ func (b backend) serve(e *env) error {
 		heartbeat := worker.NewHeartbeat(engine.DB, engine.Now, e.log)
 		workers.Go(func() { heartbeat.Run(working) })
 	}
-	webhooks := sender.NewSender(sender.Options{Now: engine.Now})
+	// The leases end last: until then, no other process may begin the work.
+	leasing, stopLeasing := context.WithCancel(context.Background())
+	backups := b.flags.scheduleFlags.worker(e, engine)
+	leases := worker.NewLeases(&engine.Leases, e.log, func() {
+		engine.Jobs.Wake()
+		gateways.Wake()
+		if backups != nil {
+			backups.Wake()
+		}
+	})
+	leases.Finish = e.stopTimeout / 3
+	var leased sync.WaitGroup
+	leased.Go(func() { leases.Run(leasing) })
+	webhooks := sender.NewSender(sender.Options{Now: engine.Now, Wrap: b.tracer.Outgoing})
 	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, e.log),
 		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
+	if backups != nil {
+		workers.Go(func() { backups.Run(working) })
+	}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), PortalURL: b.flags.PortalURL, Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, ClockTolerance: tolerance, Observe: e.observeRoutes(b.tracer, trusted), Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()
 	stopWorking()
 	workers.Wait()
+	stopLeasing()
+	leased.Wait()
 	e.log.Info("backend stopped")
 	return err
 }
@@ -205,10 +257,12 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// serveHTTP serves until the context ends, and then waits for requests in progress.
+// serveHTTP serves until the context ends, accepts the connections that wait, and then waits
+// for requests in progress.
 func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
+	var stopping atomic.Bool
 	server := &http.Server{
-		Handler: closeAfterChunks(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
+		Handler: closeAfterChunks(closeWhile(&stopping, handler)), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
 		WriteTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	failed := make(chan error, 1)
@@ -218,20 +272,59 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
 		return err
 	case <-e.ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.stopTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.stopTimeout)
 	defer cancel()
-	if err := server.Shutdown(drain); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	stopping.Store(true)
+	if l, ok := drained(listener); ok {
+		l.Drain()
+		select {
+		case <-failed:
+		case <-ctx.Done():
+		}
+	}
+	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
 }
 
-func listen(addr string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("%w (another kith may be running; KITH_EDGE_ADDR, KITH_BACKEND_ADDR, KITH_LAB_ADDR and KITH_SFTP_ADDR choose other addresses)", err)
+// closeWhile closes each connection after its next response while the process stops: then no
+// client sends a request on a connection that is being closed.
+func closeWhile(stopping *atomic.Bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// drained returns the listener of listen that a listener wraps.
+func drained(l net.Listener) (*drain.Listener, bool) {
+	if limited, ok := l.(*limitedListener); ok {
+		l = limited.Listener
 	}
-	return listener, nil
+	d, ok := l.(*drain.Listener)
+	return d, ok
+}
+
+// listen listens on the address of a setting, such as backend-addr.
+func listen(setting, addr string) (net.Listener, error) {
+	_, port, err := net.SplitHostPort(addr)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		return nil, core.Invalid(setting, "must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "+strconv.Quote(addr))
+	}
+	listener, err := drain.Listen(addr)
+	name := "KITH_" + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+	switch {
+	case err == nil:
+		return listener, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: another kith or another program listens there; stop it, or choose another address by %s: %w", setting, name, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s: ports below 1024 need a right; choose a higher one by %s, or give the program CAP_NET_BIND_SERVICE: %w", setting, name, err)
+	}
+	return nil, fmt.Errorf("%s: must be an address of this machine; correct %s: %w", setting, name, err)
 }
 
 // closeAfterChunks closes the connection after a request with a chunked body. If the

@@ -43,7 +43,7 @@ func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sft
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(addr)
+	listener, err := listen("sftp-addr", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sftp-host-key: %w", err)
 		}
-		return sshkey.ParseHost(text)
+		return sshkey.ParseHost(f.SFTPHostKey, text)
 	}
 	return loadOrCreateKey(filepath.Join(data, "sftp_host_key"), "kith")
 }
@@ -69,11 +69,7 @@ func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 func loadOrCreateKey(path, note string) (ssh.Signer, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
-		key, err := sshkey.ParseHost(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return key, nil
+		return sshkey.ParseHost(path, text)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("sftp: %w", err)
@@ -128,7 +124,7 @@ func (c *sftpCommand) Run(e *env) error {
 	if s == nil {
 		return core.Invalid("sftp-addr", "must be an address")
 	}
-	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
+	if err := c.serveOps(e, map[string]probe{"database": engine.Health.Ready}); err != nil {
 		return err
 	}
 	err = s.server.Serve(e.ctx, s.listener)

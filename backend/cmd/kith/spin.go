@@ -62,7 +62,7 @@ func (c *spinCommand) checkDatabase(e *env) error {
 	defer replica.Close()
 	ctx, cancel := context.WithTimeout(e.ctx, probeTimeout)
 	defer cancel()
-	return checkSchema(ctx, replica)
+	return notDegraded(checkSchema(ctx, replica))
 }
 
 // runtimeConfig returns Spin's runtime configuration, with absolute paths.

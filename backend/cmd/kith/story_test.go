@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/members"
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	"kith/backend/file"
@@ -33,6 +35,7 @@ import (
 	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
 	"kith/core"
+	"kith/core/people"
 	"kith/core/wire"
 	"kith/wasm/host"
 	"kith/wasm/transcript"
@@ -122,13 +125,27 @@ func (g *fixture) create(t *testing.T) {
 	g.createTenant(t, "isodates", "--landing-url", "https://isodates.example/")
 	g.setTenant(t, "isodates", "--export-dates", "ISO")
 	g.createTenant(t, "gateway", "--landing-url", "https://gateway.example/")
+	g.createTenant(t, "team", "--landing-url", "https://team.example/")
 	g.connectLab(t)
 	engine := openStory(t, "file:"+g.database, new(storyClock))
 	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
 	require.NoError(t, engine.SigningKeys.Ensure(t.Context()))
+	addMembers(t, engine)
 	require.NoError(t, engine.DB.Close())
 	g.setTenant(t, "demo", "--share-origin", "https://go.example", "--init-checksum", "on")
 	g.setTenant(t, "test_demo", "--share-origin", "https://go.example", "--init-checksum", "on")
+}
+
+// addMembers makes people members of the tenant team.
+func addMembers(t *testing.T, engine *app.Engine) {
+	t.Helper()
+	for _, m := range []struct {
+		email, name string
+		role        people.Role
+	}{{"olga@team.example", "Olga", people.Owner}, {"vera@team.example", "", people.Viewer}} {
+		_, err := engine.Members.Create(t.Context(), members.OperatorOf("team"), m.email, m.name, "correct horse battery", m.role)
+		require.NoError(t, err)
+	}
 }
 
 // connectLab connects the tenant test_gateway to a gateway lab. Its URL differs between
@@ -241,7 +258,7 @@ func (g *fixture) stageOn(t *testing.T, database, edgeDatabase string, pages fun
 	engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	s.backend = serveStory(t, func(e *env, l net.Listener) error {
-		return backend{engine: engine, listener: l, pages: pages(engine), flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+		return backend{engine: engine, listener: l, pages: pages(engine), flags: backendFlags{PublicURL: "http://kith.example", PortalURL: "https://portal.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	return s
 }
@@ -261,7 +278,7 @@ func oneRequestID(h http.Header) error {
 
 func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	t.Helper()
-	database, err := libsql.Open(t.Context(), libsql.Config{URL: s.edgeDatabase, PerRequest: strict})
+	database, err := libsql.Open(t.Context(), libsql.Config{URL: s.edgeDatabase, PerRequest: strict, WriteTimeout: time.Minute})
 	require.NoError(t, err)
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
@@ -273,7 +290,10 @@ func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	require.NoError(t, err, "build the component with: make edge")
 	counter := newVisits(s.clock.now, database)
 	target := s.backendTarget("edge")
-	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, counter, l, connectionFlags{}, nil) })
+	target.Check = func(h http.Header) error { return errors.Join(oneRequestID(h), loaded.CheckIdle()) }
+	target.Base = serveStory(t, func(e *env, l net.Listener) error {
+		return serveEdge(e, loaded, nil, counter, l, connectionFlags{}, nil)
+	})
 	target.Advance = func(d time.Duration) {
 		// The edge has stored its visits after a second.
 		require.NoError(t, counter.Flush(t.Context()))

@@ -108,7 +108,7 @@ func (c *tenantShowCommand) Run(e *env) error {
 type tenantSetCommand struct {
 	databaseFlags
 	Alias          string   `arg:"" help:"Alias of the tenant."`
-	SecureMode     []string `help:"Who may make a call without the API key: signed (the user, with a token), open (any caller) or disabled (no caller). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
+	SecureMode     []string `help:"Credentials that a call needs: signed (a user token or an API key), open (none) or disabled (an API key). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
 	BrowserPayment *string  `help:"Whether a browser may report an account as PAID or CANCELLED: only in a signed token (signed, the default), or always (any). With any, every visitor can convert a referral." placeholder:"any|signed"`
 	InitChecksum   *string  `help:"Whether the checksum of an init call is accepted in place of a user token: on or off. Prefer tokens." placeholder:"on|off"`
 	UndatedTokens  *string  `help:"Whether a user token without exp is accepted, for 24 hours after its iat: on or off." placeholder:"on|off"`

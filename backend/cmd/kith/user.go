@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/backend/app/users"
+	"kith/backend/atomicfile"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -50,7 +51,7 @@ func (c *userExportCommand) Run(e *env) error {
 	if c.File == "-" {
 		return write(e.out)
 	}
-	size, err := writeAtomic(c.File, write)
+	size, err := atomicfile.Write(c.File, write)
 	if err != nil {
 		return err
 	}

@@ -225,110 +225,82 @@ func (o Order) settled(known []kith.Order) bool {
 	return true
 }
 
-// returnOrder refunds a one-off order at the gateway and reports the return.
-func (v *visit) returnOrder() error {
+// changeOrder applies a change to the order of the path, stores it and shows its page. If
+// may is false for the order, it only shows the page.
+func (v *visit) changeOrder(may func(Order) bool, change func(service, *Order) error) error {
 	if !v.signedIn() {
 		return nil
 	}
 	order, err := v.order()
-	switch {
-	case err != nil:
-		return err
-	case order.Transaction == "" || order.IsReturned():
-		return v.redirect("/orders/" + order.ID)
-	}
-	s, err := v.service()
 	if err != nil {
 		return err
 	}
-	if err := v.checkout().refund(v.r.Context(), order.Transaction); err != nil {
-		return err
-	}
-	if err := s.refund(v.r.Context(), v.customer, order.ID); err != nil {
-		return err
-	}
-	order.Returned = v.now.UTC()
-	if err := v.update(order); err != nil {
-		return err
+	if may(order) {
+		s, err := v.service()
+		if err != nil {
+			return err
+		}
+		if err := change(s, &order); err != nil {
+			return err
+		}
+		if err := v.update(order); err != nil {
+			return err
+		}
 	}
 	return v.redirect("/orders/" + order.ID)
+}
+
+// returnOrder refunds a one-off order at the gateway and reports the return.
+func (v *visit) returnOrder() error {
+	return v.changeOrder(func(o Order) bool { return o.Transaction != "" && !o.IsReturned() }, func(s service, o *Order) error {
+		if err := v.checkout().refund(v.r.Context(), o.Transaction); err != nil {
+			return err
+		}
+		o.Returned = v.now.UTC()
+		return s.refund(v.r.Context(), v.customer, o.ID)
+	})
 }
 
 // endTrial advances the clock of the gateway lab beyond the trial, and reports the
 // charge. A real shop is notified of the charge by a webhook of its gateway.
 func (v *visit) endTrial() error {
-	if !v.signedIn() {
-		return nil
-	}
-	order, err := v.order()
-	switch {
-	case err != nil:
-		return err
-	case !order.OnTrial():
-		return v.redirect("/orders/" + order.ID)
-	}
-	s, err := v.service()
-	if err != nil {
-		return err
-	}
-	ctx, g := v.r.Context(), v.checkout()
-	if err := g.skip(ctx, order.OfProduct().TrialDays+1); err != nil {
-		return err
-	}
-	subscription, err := g.subscription(ctx, order.Subscription)
-	if err != nil {
-		return err
-	}
-	order.read(subscription)
-	paid, err := charges(subscription)
-	if err != nil {
-		return err
-	}
-	for _, charge := range paid {
-		if slices.Contains(order.Charges, charge) {
-			continue
-		}
-		if err := s.purchase(ctx, v.customer, charge.Transaction, charge.Amount); err != nil {
+	return v.changeOrder(Order.OnTrial, func(s service, o *Order) error {
+		ctx, g := v.r.Context(), v.checkout()
+		if err := g.skip(ctx, o.OfProduct().TrialDays+1); err != nil {
 			return err
 		}
-		order.Charges = append(order.Charges, charge)
-	}
-	if len(order.Charges) > 0 {
-		if err := s.sync(ctx, v.customer, kith.SubscriptionStatusPAID); err != nil {
+		subscription, err := g.subscription(ctx, o.Subscription)
+		if err != nil {
 			return err
 		}
-	}
-	if err := v.update(order); err != nil {
-		return err
-	}
-	return v.redirect("/orders/" + order.ID)
+		o.read(subscription)
+		paid, err := charges(subscription)
+		if err != nil {
+			return err
+		}
+		for _, charge := range paid {
+			if slices.Contains(o.Charges, charge) {
+				continue
+			}
+			if err := s.purchase(ctx, v.customer, charge.Transaction, charge.Amount); err != nil {
+				return err
+			}
+			o.Charges = append(o.Charges, charge)
+		}
+		if len(o.Charges) == 0 {
+			return nil
+		}
+		return s.sync(ctx, v.customer, kith.SubscriptionStatusPAID)
+	})
 }
 
 // cancelOrder cancels a subscription.
 func (v *visit) cancelOrder() error {
-	if !v.signedIn() {
-		return nil
-	}
-	order, err := v.order()
-	switch {
-	case err != nil:
-		return err
-	case order.Subscription == "" || order.Cancelled():
-		return v.redirect("/orders/" + order.ID)
-	}
-	s, err := v.service()
-	if err != nil {
-		return err
-	}
-	if err := v.checkout().cancel(v.r.Context(), order.Subscription); err != nil {
-		return err
-	}
-	if err := s.sync(v.r.Context(), v.customer, kith.SubscriptionStatusCANCELLED); err != nil {
-		return err
-	}
-	order.Status = "Canceled"
-	if err := v.update(order); err != nil {
-		return err
-	}
-	return v.redirect("/orders/" + order.ID)
+	return v.changeOrder(func(o Order) bool { return o.Subscription != "" && !o.Cancelled() }, func(s service, o *Order) error {
+		if err := v.checkout().cancel(v.r.Context(), o.Subscription); err != nil {
+			return err
+		}
+		o.Status = "Canceled"
+		return s.sync(v.r.Context(), v.customer, kith.SubscriptionStatusCANCELLED)
+	})
 }

@@ -51,7 +51,7 @@ func (v *visit) storyPage() error {
 	return v.show(http.StatusOK, "story", "Play the whole story", map[string]any{"Story": state})
 }
 
-// playStory begins the story, which goes on after the answer.
+// playStory begins the story, which continues after the answer.
 func (v *visit) playStory() error {
 	if v.Story == nil {
 		return refuse("The story is a part of kith dev, which this server is not.")
@@ -86,7 +86,7 @@ func (s *site) begin(ctx context.Context) {
 		defer s.story.mu.Unlock()
 		s.story.Running, s.story.Played = false, err == nil
 		if err != nil {
-			s.story.Problem = "The story stopped: " + err.Error() + ". Play it again: it goes on where it stopped."
+			s.story.Problem = "The story stopped: " + err.Error() + ". Play it again: it continues where it stopped."
 			s.Log.Error("demo story", "tenant", s.tenant.Alias, "error", err)
 		}
 	}()

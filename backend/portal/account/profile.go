@@ -87,26 +87,22 @@ func browserOf(agent string) string {
 func rename(v *frame.Visit) error {
 	f := v.NewForm()
 	if err := v.Engine.Profiles.Rename(v.Ctx(), v.Seat, f.Value("name")); err != nil {
-		if !f.Refuse(err, map[string]string{"name": "The name"}) {
-			return err
-		}
-		return showProfile(v, f)
+		return f.Again(v, err, map[string]string{"name": "The name"}, showProfile)
 	}
 	return v.Done(profilePath, "renamed")
 }
 
-func passwordPage(v *frame.Visit) error {
-	return v.Page(http.StatusOK, "password", "Change your password", resetForm{v.NewForm(), v.Seat.Person.Email})
+func passwordPage(v *frame.Visit) error { return showPassword(v, v.NewForm()) }
+
+func showPassword(v *frame.Visit, f *frame.Form) error {
+	return v.Page(f.Status(), "password", "Change your password", resetForm{f, v.Seat.Person.Email})
 }
 
 func changePassword(v *frame.Visit) error {
 	f := v.NewForm()
 	err := v.Engine.Profiles.ChangePassword(v.Ctx(), v.Visitor(), v.Seat, f.Value("current"), f.Value("new"))
 	if err != nil {
-		if !f.Refuse(err, map[string]string{"current": "The current password", "new": "The new password"}) {
-			return err
-		}
-		return v.Page(f.Status(), "password", "Change your password", resetForm{f, v.Seat.Person.Email})
+		return f.Again(v, err, map[string]string{"current": "The current password", "new": "The new password"}, showPassword)
 	}
 	return v.Done(profilePath, "password-changed")
 }
@@ -129,17 +125,16 @@ func confirmed(h frame.Handler) frame.Handler {
 	})
 }
 
-func confirmPage(v *frame.Visit) error {
-	return v.Page(http.StatusOK, "confirm", "Enter your password again", signInForm{v.NewForm(), v.Next(profilePath)})
+func confirmPage(v *frame.Visit) error { return showConfirm(v, v.NewForm()) }
+
+func showConfirm(v *frame.Visit, f *frame.Form) error {
+	return v.Page(f.Status(), "confirm", "Enter your password again", signInForm{f, v.Next(profilePath)})
 }
 
 func confirm(v *frame.Visit) error {
 	f := v.NewForm()
 	if err := v.Engine.SignIns.Confirm(v.Ctx(), v.Visitor(), v.Seat, f.Value("password")); err != nil {
-		if !f.Refuse(err, map[string]string{"password": "The password"}) {
-			return err
-		}
-		return v.Page(f.Status(), "confirm", "Enter your password again", signInForm{f, v.Next(profilePath)})
+		return f.Again(v, err, map[string]string{"password": "The password"}, showConfirm)
 	}
 	return v.Redirect(v.Next(profilePath))
 }
@@ -176,6 +171,11 @@ func showTOTP(v *frame.Visit, f *frame.Form) error {
 		return err
 	}
 	return v.Page(f.Status(), "two-step", "Two-step sign-in", data)
+}
+
+// showFresh shows new recovery codes, once.
+func showFresh(v *frame.Visit, codes []string) error {
+	return v.Page(http.StatusOK, "two-step", "Save your recovery codes", totp{Form: &frame.Form{}, On: true, Codes: len(codes), Fresh: codes})
 }
 
 // grouped returns a text in groups of four characters, which are easier to type.
@@ -221,12 +221,9 @@ func confirmTOTP(v *frame.Visit) error {
 	f := v.NewForm()
 	codes, err := v.Engine.Profiles.ConfirmTOTP(v.Ctx(), v.Visitor(), v.Seat, f.Value("code"))
 	if err != nil {
-		if !f.Refuse(err, map[string]string{"code": "The code"}) {
-			return err
-		}
-		return showTOTP(v, f)
+		return f.Again(v, err, map[string]string{"code": "The code"}, showTOTP)
 	}
-	return v.Page(http.StatusOK, "two-step", "Save your recovery codes", totp{Form: &frame.Form{}, On: true, Codes: len(codes), Fresh: codes})
+	return showFresh(v, codes)
 }
 
 func renewCodes(v *frame.Visit) error {
@@ -234,7 +231,7 @@ func renewCodes(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Page(http.StatusOK, "two-step", "Save your recovery codes", totp{Form: &frame.Form{}, On: true, Codes: len(codes), Fresh: codes})
+	return showFresh(v, codes)
 }
 
 func disableTOTP(v *frame.Visit) error {

@@ -23,7 +23,11 @@ func signInPage(v *frame.Visit) error {
 	if v.SignedIn() {
 		return v.Redirect(v.Next(frame.Root))
 	}
-	return v.Page(200, "signin", "Sign in", signInForm{v.NewForm(), v.Next("")})
+	return showSignIn(v, v.NewForm())
+}
+
+func showSignIn(v *frame.Visit, f *frame.Form) error {
+	return v.Page(f.Status(), "signin", "Sign in", signInForm{f, v.Next("")})
 }
 
 var signInLabels = map[string]string{"email": "The address", "password": "The password"}
@@ -32,10 +36,7 @@ func signIn(v *frame.Visit) error {
 	f := v.NewForm()
 	token, stage, err := v.Engine.SignIns.SignIn(v.Ctx(), v.Visitor(), f.Value("email"), f.Value("password"))
 	if err != nil {
-		if !f.Refuse(err, signInLabels) {
-			return err
-		}
-		return v.Page(f.Status(), "signin", "Sign in", signInForm{f, v.Next("")})
+		return f.Again(v, err, signInLabels, showSignIn)
 	}
 	// A session that the browser brought is not used further: another person may know it.
 	if v.Known {
@@ -58,7 +59,11 @@ func codePage(v *frame.Visit) error {
 	if !waiting(v) {
 		return v.Redirect(frame.Root + "/signin" + frame.NextQuery(v.Next("")))
 	}
-	return v.Page(200, "code", "Enter the one-time code", signInForm{v.NewForm(), v.Next("")})
+	return showCode(v, v.NewForm())
+}
+
+func showCode(v *frame.Visit, f *frame.Form) error {
+	return v.Page(f.Status(), "code", "Enter the one-time code", signInForm{f, v.Next("")})
 }
 
 func enterCode(v *frame.Visit) error {
@@ -68,10 +73,7 @@ func enterCode(v *frame.Visit) error {
 	f := v.NewForm()
 	token, err := v.Engine.SignIns.Enter(v.Ctx(), v.Visitor(), v.Seat, f.Value("code"))
 	if err != nil {
-		if !f.Refuse(err, map[string]string{"code": "The code"}) {
-			return err
-		}
-		return v.Page(f.Status(), "code", "Enter the one-time code", signInForm{f, v.Next("")})
+		return f.Again(v, err, map[string]string{"code": "The code"}, showCode)
 	}
 	v.SetSession(token)
 	return v.Redirect(v.Next(frame.Root))

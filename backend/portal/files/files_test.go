@@ -5,9 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -20,7 +18,6 @@ import (
 	"kith/backend/portal/portaltest"
 	"kith/backend/store/sqldtest"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/people"
@@ -30,7 +27,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 
 const (
 	base  = "/portal/t/acme/files"
-	owner = "owner@acme.example"
+	owner = portaltest.Owner
 )
 
 // users returns a file of users. The rows whose numbers are in wrong have no mail address.
@@ -49,53 +46,21 @@ func users(n int, wrong ...int) string {
 	return text.String()
 }
 
-// token returns the token of a page.
-func token(t *testing.T, b *portaltest.Browser, page string) string {
-	t.Helper()
-	found := portaltest.TokenInPage.FindStringSubmatch(b.Get(page).Body)
-	require.NotNil(t, found, page)
-	return found[1]
-}
-
-// send sends a body that is no form.
-func send(b *portaltest.Browser, path, kind string, body io.Reader, headers ...string) portaltest.Answer {
-	r := httptest.NewRequest("POST", "http://backend:8080"+path, body)
-	r.Header.Set("Content-Type", kind)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	for name, value := range b.Headers {
-		r.Header.Set(name, value)
-	}
-	for name, value := range b.Cookies {
-		r.AddCookie(&http.Cookie{Name: name, Value: value})
-	}
-	w := httptest.NewRecorder()
-	b.Serve(w, r, auth.Hop{For: "198.51.100.7", Proto: b.Scheme, Host: b.Host})
-	return portaltest.Answer{Status: w.Code, Body: w.Body.String(), Header: w.Header()}
-}
-
 // form returns a form as browsers send it: pairs of name and value, then a file.
 func form(t *testing.T, name, text string, fields ...string) (kind string, body *bytes.Buffer) {
 	t.Helper()
-	body = &bytes.Buffer{}
-	w := multipart.NewWriter(body)
+	var parts []portaltest.Part
 	for i := 0; i < len(fields); i += 2 {
-		require.NoError(t, w.WriteField(fields[i], fields[i+1]))
+		parts = append(parts, portaltest.Part{Name: fields[i], Value: fields[i+1]})
 	}
-	part, err := w.CreateFormFile("file", name)
-	require.NoError(t, err)
-	_, err = part.Write([]byte(text))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return w.FormDataContentType(), body
+	return portaltest.Multipart(t, append(parts, portaltest.Part{Name: "file", File: name, Value: text})...)
 }
 
 // upload sends a file as a page without scripts does, and returns the page that checks it.
 func upload(t *testing.T, b *portaltest.Browser, task, name, text string) portaltest.Answer {
 	t.Helper()
-	kind, body := form(t, name, text, "csrf", token(t, b, base+"/import"), "type", task)
-	got := send(b, base+"/upload", kind, body)
+	kind, body := form(t, name, text, "csrf", b.Get(base+"/import").Token(t), "type", task)
+	got := b.SendBody("POST", base+"/upload", kind, body)
 	if got.Status == http.StatusSeeOther {
 		to := got.Header.Get("Location")
 		got = b.Get(to)
@@ -116,27 +81,18 @@ func start(t *testing.T, b *portaltest.Browser, page portaltest.Answer, fields .
 	return got.Header.Get("Location")
 }
 
-// text returns the content of a page as a person reads it: without tags, and with single
-// blanks.
-func text(body string) string {
-	if at := strings.Index(body, "<main"); at >= 0 {
-		body = body[at:strings.Index(body, "</main>")]
-	}
-	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, " ")), " ")
-}
-
 // An import from its file to the corrected rows, without scripts.
 func TestImport_ARejectedRowIsCorrected(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	b := w.SignedIn(t, owner)
-	require.Contains(t, text(b.Get(base).Body), "No imports and exports yet")
+	require.Contains(t, b.Get(base).Text(), "No imports and exports yet")
 
 	page := upload(t, b, "USER", `C:\files\users of may.csv`, users(1200, 6, 778))
 	require.Equal(t, http.StatusOK, page.Status)
-	seen := text(page.Body)
+	seen := page.Text()
 	require.Contains(t, seen, "2 rows of 1,200 have problems")
-	require.Contains(t, seen, "6 email &lt;b&gt;not an address&lt;/b&gt; must be an e-mail address; give one such as name@example.com, or leave it out")
+	require.Contains(t, seen, "6 email <b>not an address</b> must be an e-mail address; give one such as name@example.com, or leave it out")
 	require.Contains(t, seen, "778 email")
 	require.Contains(t, seen, "Import 1,198 rows and leave 2 out")
 	require.Contains(t, seen, "users of may.csv , 37.5 kB")
@@ -145,7 +101,7 @@ func TestImport_ARejectedRowIsCorrected(t *testing.T) {
 	require.Zero(t, total, "nothing happens before the confirmation")
 
 	at := start(t, b, page)
-	seen = text(b.Get(at).Body)
+	seen = b.Get(at).Text()
 	require.Contains(t, seen, "1,198 rows imported, 2 rejected")
 	require.Contains(t, seen, "778 email must be an e-mail address")
 	require.Contains(t, seen, "Download the rejected rows")
@@ -163,20 +119,19 @@ func TestImport_ARejectedRowIsCorrected(t *testing.T) {
 
 	// The file is corrected, with the column of the problem still in it.
 	page = upload(t, b, "USER", "corrected.csv", strings.ReplaceAll(rejected.Body, "<b>not an address</b>", "right@example.com"))
-	require.Contains(t, text(page.Body), "2 rows, and no problems")
-	require.Contains(t, text(page.Body), "Import 2 rows")
-	seen = text(b.Get(start(t, b, page)).Body)
+	require.Contains(t, page.Text(), "2 rows, and no problems")
+	require.Contains(t, page.Text(), "Import 2 rows")
+	seen = b.Get(start(t, b, page)).Text()
 	require.Contains(t, seen, "2 rows imported")
 	require.NotContains(t, seen, "rejected")
 
-	list := text(b.Get(base).Body)
+	list := b.Get(base).Text()
 	require.Regexp(t, `corrected\.csv Import: Users Done 2 0 .* users of may\.csv Import: Users Done, rows rejected 1,200 2 `, list)
-	require.Contains(t, text(b.Get(base+"?kind=QUERY").Body), "No import or export matches the filter")
-	require.Contains(t, text(b.Get(base+"?state=failed").Body), "No import or export matches the filter")
-	require.Contains(t, text(b.Get(base+"?kind=MUTATION&state=done").Body), "corrected.csv")
+	require.Contains(t, b.Get(base+"?kind=QUERY").Text(), "No import or export matches the filter")
+	require.Contains(t, b.Get(base+"?state=failed").Text(), "No import or export matches the filter")
+	require.Contains(t, b.Get(base+"?kind=MUTATION&state=done").Text(), "corrected.csv")
 
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Email: owner, Tenant: "acme", Role: people.Owner}, people.AuditFilter{})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{})
 	var actions []people.Action
 	for _, e := range entries[:3] {
 		actions = append(actions, e.Action)
@@ -197,9 +152,9 @@ func TestSamples_CanBeImported(t *testing.T) {
 		require.Equal(t, http.StatusOK, sample.Status, task)
 		require.Contains(t, sample.Header.Get("Content-Disposition"), "attachment", task)
 		page := upload(t, b, task, "sample.csv", sample.Body)
-		require.Contains(t, text(page.Body), "3 rows, and no problems", task)
+		require.Contains(t, page.Text(), "3 rows, and no problems", task)
 		at := start(t, b, page)
-		seen := text(b.Get(at).Body)
+		seen := b.Get(at).Text()
 		if task == "REDEEMABLE_REWARD_BALANCE" {
 			require.Contains(t, seen, "0 rows imported, 3 rejected", "the users have no credit")
 			continue
@@ -220,7 +175,7 @@ func TestImport_ProblemsOfTheFile(t *testing.T) {
 		status           int
 	}{
 		"no file":     {"USER", "", "The file is empty", 422},
-		"workbook":    {"USER", "PK\x03\x04" + strings.Repeat("x", 100), "in Excel choose &#34;Save as&#34; and &#34;CSV UTF-8&#34;", 422},
+		"workbook":    {"USER", "PK\x03\x04" + strings.Repeat("x", 100), "in Excel choose \"Save as\" and \"CSV UTF-8\"", 422},
 		"no kind":     {"REWARD", users(1), "What the file has is not chosen; choose one of the list", 422},
 		"header only": {"USER", "accountId,id\n", "This file cannot be imported", 200},
 		"semicolons":  {"USER", "accountId;id\n1;2\n", "separate columns by commas", 200},
@@ -231,7 +186,7 @@ func TestImport_ProblemsOfTheFile(t *testing.T) {
 	} {
 		got := upload(t, b, c.task, "file.csv", c.text)
 		require.Equal(t, c.status, got.Status, name)
-		require.Contains(t, text(got.Body), c.want, name)
+		require.Contains(t, got.Text(), c.want, name)
 		if name == "all rows" || strings.Contains(got.Body, "cannot be imported") {
 			require.NotContains(t, got.Body, base+"/start", "%s: there is nothing to start", name)
 		}
@@ -260,10 +215,10 @@ func TestImport_Options(t *testing.T) {
 	} {
 		got := b.Post(t, to, base+"/start", append(file, "maxErrors", value)...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, value)
-		require.Contains(t, text(got.Body), want, value)
+		require.Contains(t, got.Text(), want, value)
 	}
 	at := start(t, b, page, "maxErrors", "2", "silent", "1")
-	seen := text(b.Get(at).Body)
+	seen := b.Get(at).Text()
 	require.Contains(t, seen, "stopped because 2 rows were rejected; rows after record 6 were not processed")
 	id := at[strings.LastIndex(at, "/")+1:]
 	j, err := w.Engine.Jobs.ByID(t.Context(), "acme", id)
@@ -277,11 +232,11 @@ func TestImport_Pieces(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	b := w.SignedIn(t, owner)
-	csrf := token(t, b, base+"/import")
+	csrf := b.Get(base + "/import").Token(t)
 	whole, pieces := users(300), []string{}
 	for rest := whole; rest != ""; {
 		n := min(len(rest), 1000)
-		got := send(b, base+"/pieces", "application/octet-stream", strings.NewReader(rest[:n]), "X-Csrf-Token", csrf)
+		got := b.SendBody("POST", base+"/pieces", "application/octet-stream", strings.NewReader(rest[:n]), "X-Csrf-Token", csrf)
 		require.Equal(t, http.StatusOK, got.Status)
 		pieces, rest = append(pieces, got.Body), rest[n:]
 	}
@@ -289,22 +244,22 @@ func TestImport_Pieces(t *testing.T) {
 	got := b.Post(t, base+"/import", base+"/join", "type", "USER", "name", "u.csv", "pieces", strings.Join(pieces, " "))
 	require.Equal(t, http.StatusSeeOther, got.Status, got.Body)
 	page := b.Get(got.Header.Get("Location"))
-	require.Contains(t, text(page.Body), "300 rows, and no problems")
+	require.Contains(t, page.Text(), "300 rows, and no problems")
 	page.Header.Set("Location", got.Header.Get("Location"))
 	at := start(t, b, page)
-	require.Contains(t, text(b.Get(at).Body), "300 rows imported")
+	require.Contains(t, b.Get(at).Text(), "300 rows imported")
 	require.Equal(t, whole, b.Post(t, at, at+"/get", "file", "source").Body)
 
 	again := b.Post(t, base+"/import", base+"/join", "type", "USER", "name", "u.csv", "pieces", pieces[0])
 	require.Equal(t, http.StatusUnprocessableEntity, again.Status, "pieces are removed")
-	require.Contains(t, text(again.Body), "The file has a piece that is not kept any more; send the file again")
+	require.Contains(t, again.Text(), "The file has a piece that is not kept any more; send the file again")
 	for name, refs := range map[string]string{
 		"none": "", "an upload": regexp.MustCompile(`imports/acme/[^"&]+`).FindString(page.Body), "of a rival": "pieces/rival/x.part",
 	} {
 		got := b.Post(t, base+"/import", base+"/join", "type", "USER", "name", "u.csv", "pieces", refs)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, name)
 	}
-	require.Equal(t, http.StatusRequestEntityTooLarge, send(b, base+"/pieces", "application/octet-stream", io.LimitReader(zeros{}, jobs.MaxPiece+1), "X-Csrf-Token", csrf).Status)
+	require.Equal(t, http.StatusRequestEntityTooLarge, b.SendBody("POST", base+"/pieces", "application/octet-stream", io.LimitReader(zeros{}, jobs.MaxPiece+1), "X-Csrf-Token", csrf).Status)
 }
 
 type zeros struct{}
@@ -316,27 +271,27 @@ func TestUpload_NeedsTheToken(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	b := w.SignedIn(t, owner)
-	csrf := token(t, b, base+"/import")
+	csrf := b.Get(base + "/import").Token(t)
 	for name, fields := range map[string][]string{
 		"none": {"type", "USER"}, "wrong": {"csrf", csrf[:len(csrf)-2] + "xx", "type", "USER"}, "not the first part": {"type", "USER", "csrf", csrf},
 		"too long": {"csrf", strings.Repeat(csrf, 100), "type", "USER"},
 	} {
 		kind, body := form(t, "u.csv", users(1), fields...)
-		got := send(b, base+"/upload", kind, body)
+		got := b.SendBody("POST", base+"/upload", kind, body)
 		require.GreaterOrEqual(t, got.Status, 400, name)
 		require.Less(t, got.Status, 500, name)
 		require.NotContains(t, got.Header.Get("Location"), "check", name)
 	}
-	require.Equal(t, http.StatusForbidden, send(b, base+"/pieces", "application/octet-stream", strings.NewReader("x")).Status)
+	require.Equal(t, http.StatusForbidden, b.SendBody("POST", base+"/pieces", "application/octet-stream", strings.NewReader("x")).Status)
 	kind, body := form(t, "u.csv", users(1), "csrf", csrf, "type", "USER")
 	b.Headers["Sec-Fetch-Site"] = "cross-site"
-	require.Equal(t, http.StatusForbidden, send(b, base+"/upload", kind, body).Status)
+	require.Equal(t, http.StatusForbidden, b.SendBody("POST", base+"/upload", kind, body).Status)
 	b.Headers["Sec-Fetch-Site"] = "same-origin"
 	kind, body = form(t, "u.csv", users(1), "csrf", csrf, "type", "USER")
 	half := io.LimitReader(body, int64(body.Len()/2))
-	got := send(b, base+"/upload", kind, half)
+	got := b.SendBody("POST", base+"/upload", kind, half)
 	require.Equal(t, http.StatusBadRequest, got.Status)
-	require.Contains(t, text(got.Body), "The form did not arrive completely. Send it again.")
+	require.Contains(t, got.Text(), "The form did not arrive completely. Send it again.")
 }
 
 // Each page is open to the roles that may run imports and exports.
@@ -345,11 +300,7 @@ func TestRoles(t *testing.T) {
 	w := portaltest.New(t)
 	at := start(t, w.SignedIn(t, owner), upload(t, w.SignedIn(t, owner), "USER", "u.csv", users(3, 2)))
 	for _, role := range people.Roles() {
-		email := string(role) + "@acme.example"
-		if role != people.Owner {
-			w.Add(t, email, role)
-		}
-		b := w.SignedIn(t, email)
+		b := w.As(t, role)
 		want := http.StatusForbidden
 		if role.Permits(people.RunImports) {
 			want = http.StatusOK
@@ -357,7 +308,7 @@ func TestRoles(t *testing.T) {
 		for _, page := range []string{base, at, base + "/export", base + "/export/USER", base + "/sftp"} {
 			require.Equal(t, want, b.Get(page).Status, "%s %s", role, page)
 		}
-		csrf := token(t, b, "/portal/profile")
+		csrf := b.Get("/portal/profile").Token(t)
 		for path, fields := range map[string]url.Values{
 			"/join": {"type": {"USER"}}, "/start": {"type": {"USER"}, "file": {"imports/acme/x.csv"}}, "/export/USER": {"format": {"CSV"}}, "/sftp/add": {"key": {"x"}},
 			"/sftp/remove": {"fingerprint": {"x"}}, strings.TrimPrefix(at, base) + "/get": {"file": {"rejected"}}, strings.TrimPrefix(at, base) + "/end": {},
@@ -387,8 +338,8 @@ func TestJob_ProgressAndStop(t *testing.T) {
 	require.Contains(t, got.Body, `hx-trigger="every 1s"`)
 	require.Contains(t, got.Body, `<noscript><meta http-equiv="refresh" content="3"></noscript>`)
 	require.Empty(t, got.Header.Get("HX-Refresh"))
-	require.Contains(t, text(got.Body), "Stop the import")
-	require.Contains(t, text(b.Get(base+"?state=running").Body), "many.csv")
+	require.Contains(t, got.Text(), "Stop the import")
+	require.Contains(t, b.Get(base+"?state=running").Text(), "many.csv")
 
 	// A worker applies the rows.
 	worked, err := w.Engine.Jobs.Work(t.Context())
@@ -397,16 +348,22 @@ func TestJob_ProgressAndStop(t *testing.T) {
 	b.Headers["HX-Request"] = "true"
 	got = b.Get(at)
 	require.Equal(t, "true", got.Header.Get("HX-Refresh"), "the page that polls loads the result")
-	require.Contains(t, text(got.Body), "5,000 rows imported")
+	require.Contains(t, got.Text(), "5,000 rows imported")
 	delete(b.Headers, "HX-Request")
 
 	stopped := start(t, b, upload(t, b, "USER", "stopped.csv", users(5000)))
 	done := b.Post(t, stopped, stopped+"/end")
 	require.Equal(t, base+"?done=stopped", done.Header.Get("Location"))
 	require.Equal(t, http.StatusNotFound, b.Get(stopped).Status)
+	b.Headers["HX-Request"] = "true"
+	got = b.Get(stopped)
+	require.Equal(t, 286, got.Status, "a page that polls stops, and shows why")
+	require.Equal(t, "main", got.Header.Get("HX-Retarget"))
+	require.Contains(t, got.Text(), "Page not found")
+	delete(b.Headers, "HX-Request")
 	done = b.Post(t, at, at+"/end")
 	require.Equal(t, base+"?done=job-removed", done.Header.Get("Location"))
-	require.Contains(t, text(b.Get(base).Body), "No imports and exports yet")
+	require.Contains(t, b.Get(base).Text(), "No imports and exports yet")
 }
 
 // An export, from its form to the file.
@@ -415,15 +372,15 @@ func TestExport(t *testing.T) {
 	w := portaltest.New(t)
 	b := w.SignedIn(t, owner)
 	start(t, b, upload(t, b, "USER", "u.csv", users(12)))
-	kinds := text(b.Get(base + "/export").Body)
+	kinds := b.Get(base + "/export").Text()
 	for _, task := range []string{"USER", "REFERRAL", "USER_REFERRAL", "REWARD", "USER_REWARD_BALANCE", "REWARD_BALANCE", "REDEEMABLE_REWARD_BALANCE", "USER_EVENT"} {
 		page := base + "/export/" + task
 		require.Equal(t, http.StatusOK, b.Get(page).Status, task)
 		for _, format := range []string{"CSV", "XLSX"} {
 			got := b.Post(t, page, page, "format", format, "dates", "ISO", "from", "2020-01-01", "to", "2030-01-01", "zone", "Europe/Berlin", "event", "purchase", "unit", "CENTS")
-			require.Equal(t, http.StatusSeeOther, got.Status, "%s: %s", task, text(got.Body))
+			require.Equal(t, http.StatusSeeOther, got.Status, "%s: %s", task, got.Text())
 			at := got.Header.Get("Location")
-			require.Contains(t, text(b.Get(at).Body), "exported", task)
+			require.Contains(t, b.Get(at).Text(), "exported", task)
 			file := b.Post(t, at, at+"/get", "file", "result")
 			require.Equal(t, http.StatusOK, file.Status, task)
 			if format == "XLSX" {
@@ -449,11 +406,10 @@ func TestExport(t *testing.T) {
 	} {
 		got := b.Post(t, base+"/export/REWARD", base+"/export/REWARD", fields...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
-		require.Contains(t, text(got.Body), want)
+		require.Contains(t, got.Text(), want)
 	}
 	require.Equal(t, http.StatusNotFound, b.Get(base+"/export/US_TAXABLE_VALUE").Status)
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Email: owner, Tenant: "acme", Role: people.Owner}, people.AuditFilter{Action: people.ExportStarted})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Action: people.ExportStarted})
 	require.Len(t, entries, 16)
 	require.Contains(t, entries[15].After, `QUERY/USER`)
 }
@@ -469,7 +425,7 @@ func TestDownload_Compressed(t *testing.T) {
 	{
 		plain := w.SignedIn(t, owner)
 		plain.Cookies = b.Cookies
-		csrf = token(t, plain, at)
+		csrf = plain.Get(at).Token(t)
 	}
 	got := b.Send("POST", at+"/get", url.Values{"csrf": {csrf}, "file": {"source"}})
 	require.Equal(t, "gzip", got.Header.Get("Content-Encoding"))
@@ -484,7 +440,7 @@ func TestDownload_Compressed(t *testing.T) {
 	require.GreaterOrEqual(t, got.Status, 400)
 	w.Pass(job.Life + core.Hour)
 	b = w.SignedIn(t, owner)
-	seen := text(b.Get(at).Body)
+	seen := b.Get(at).Text()
 	require.Contains(t, seen, "Deleted on")
 	require.NotContains(t, seen, "The file as it was sent")
 	require.Equal(t, http.StatusNotFound, b.Post(t, at, at+"/get", "file", "source").Status)
@@ -507,7 +463,7 @@ func TestHistory_Pages(t *testing.T) {
 	second := b.Get(base + "?page=2")
 	require.Equal(t, 5, strings.Count(second.Body, `data-label="What"`))
 	require.NotContains(t, second.Body, "Older")
-	require.Contains(t, text(b.Get(base+"?page=9").Body), "No more imports and exports")
+	require.Contains(t, b.Get(base+"?page=9").Text(), "No more imports and exports")
 	require.Equal(t, 25, strings.Count(b.Get(base+"?page=-1").Body, `data-label="What"`))
 }
 
@@ -518,7 +474,7 @@ func TestSFTP(t *testing.T) {
 	w := portaltest.New(t)
 	b := w.SignedIn(t, owner)
 	page := base + "/sftp"
-	seen := text(b.Get(page).Body)
+	seen := b.Get(page).Text()
 	require.Contains(t, seen, "No keys yet")
 	require.Contains(t, seen, "This process has no SFTP server")
 	for _, p := range importfile.Prefixes() {
@@ -526,19 +482,18 @@ func TestSFTP(t *testing.T) {
 	}
 	got := b.Post(t, page, page+"/add", "key", "x")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, text(got.Body), "The key is not a public key")
+	require.Contains(t, got.Text(), "The key is not a public key")
 	got = b.Post(t, page, page+"/add", "key", key)
-	require.Equal(t, page+"?done=key-added", got.Header.Get("Location"), text(got.Body))
+	require.Equal(t, page+"?done=key-added", got.Header.Get("Location"), got.Text())
 	body := b.Get(page).Body
 	require.Contains(t, body, "anna@shop &lt;b&gt;")
 	got = b.Post(t, page, page+"/add", "key", key)
-	require.Contains(t, text(got.Body), "The key may send files already; nothing has changed")
+	require.Contains(t, got.Text(), "The key may send files already; nothing has changed")
 	fingerprint := regexp.MustCompile(`name="fingerprint" value="([^"]+)"`).FindStringSubmatch(body)
 	require.NotNil(t, fingerprint)
 	got = b.Post(t, page, page+"/remove", "fingerprint", strings.ReplaceAll(fingerprint[1], "&#43;", "+"))
-	require.Equal(t, page+"?done=key-removed", got.Header.Get("Location"), text(got.Body))
+	require.Equal(t, page+"?done=key-removed", got.Header.Get("Location"), got.Text())
 	require.Equal(t, http.StatusNotFound, b.Post(t, page, page+"/remove", "fingerprint", "x").Status)
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Email: owner, Tenant: "acme", Role: people.Owner}, people.AuditFilter{Subject: "SHA256:"})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Subject: "SHA256:"})
 	require.Len(t, entries, 2)
 }

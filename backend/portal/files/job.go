@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/backend/app/jobs"
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/importfile"
@@ -35,7 +36,7 @@ type history struct {
 	// may open.
 	Filtered, MayExport, MaySFTP bool
 	Total                        int
-	Older, Newest                string
+	frame.Links
 }
 
 // shownJob is a job as the pages show it.
@@ -119,12 +120,11 @@ func historyPage(v *frame.Visit) error {
 	for _, j := range all {
 		data.Jobs = append(data.Jobs, shown(v, j))
 	}
+	var next int64
 	if page*pageSize < total && page < maxPages {
-		data.Older = v.With("page", strconv.Itoa(page+1))
+		next = int64(page) + 1
 	}
-	if page > 1 {
-		data.Newest = v.With("page", "")
-	}
+	data.Links = frame.LinksOf(v, "page", next, page == 1)
 	return v.Page(http.StatusOK, "history", "Imports and exports", data)
 }
 
@@ -188,19 +188,15 @@ func removeJob(v *frame.Visit) error {
 	return v.Done(v.SectionPath(), "job-removed")
 }
 
-// rejectedRows is the value of the field "file" for the rejected rows, beside the files of a
-// job.
-const rejectedRows = "rejected"
-
 // download sends a file of a job. It is a form, because it adds an entry to the audit log.
 func download(v *frame.Visit) error {
-	id, which := v.R.PathValue("job"), v.R.PostForm.Get("file")
-	if which == rejectedRows {
-		return downloadRejected(v, id)
-	}
-	wanted, err := job.ParseAttachment("file", which)
+	id := v.R.PathValue("job")
+	wanted, err := job.ParseAttachment("file", v.R.PostForm.Get("file"))
 	if err != nil {
 		return err
+	}
+	if wanted == job.RejectedFile {
+		return downloadRejected(v, id)
 	}
 	d, err := v.Engine.Admin.Files.Download(v.Ctx(), v.Caller, id, wanted)
 	if err != nil {
@@ -219,8 +215,7 @@ func downloadRejected(v *frame.Visit, id string) error {
 	if err != nil {
 		return err
 	}
-	name := strings.ToLower(j.Type.Task()) + "_rejected_" + j.ID + "." + string(importfile.FormatOf(string(j.File), nil))
-	return send(v, name, func(w io.Writer) error { return v.Engine.Admin.Files.WriteRejected(v.Ctx(), v.Caller, id, w) })
+	return send(v, jobs.RejectedName(j), func(w io.Writer) error { return v.Engine.Admin.Files.WriteRejected(v.Ctx(), v.Caller, id, w) })
 }
 
 // send sends a file. Text is compressed: the edge has each answer in memory, and accepts

@@ -41,11 +41,8 @@ func showSFTP(v *frame.Visit, f *frame.Form) error {
 
 func addKey(v *frame.Visit) error {
 	f := v.NewForm()
-	if err := v.Engine.Admin.SFTPKeys.Add(v.Ctx(), v.Caller, f.Value("key")); err != nil {
-		if !f.Refuse(err, map[string]string{"key": "The key"}) {
-			return err
-		}
-		return showSFTP(v, f)
+	if _, err := v.Engine.Admin.SFTPKeys.Add(v.Ctx(), v.Caller, f.Value("key")); err != nil {
+		return f.Again(v, err, map[string]string{"key": "The key"}, showSFTP)
 	}
 	return v.Done(v.SectionPath()+"/sftp", "key-added")
 }

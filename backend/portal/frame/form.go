@@ -71,6 +71,15 @@ func (f *Form) Refuse(err error, labels map[string]string) bool {
 	return true
 }
 
+// Again shows a form again after an error of a use case; see Refuse for err and labels. An
+// error that is not about what the visitor sent is returned.
+func (f *Form) Again(v *Visit, err error, labels map[string]string, show func(*Visit, *Form) error) error {
+	if !f.Refuse(err, labels) {
+		return err
+	}
+	return show(v, f)
+}
+
 // split returns the errors that errors.Join has joined.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -91,7 +100,7 @@ func (f *Form) Status() int {
 	return http.StatusOK
 }
 
-// input is a field of a form as the template "input" shows it.
+// input is a field of a form as the templates "input", "select" and "choices" show it.
 type input struct {
 	Name, Label, Value, Problem string
 	// The rest is optional. Type is the type of the element: text unless it is set.
@@ -138,4 +147,18 @@ func newInput(f *Form, name, label string, more ...string) (input, error) {
 		in.Value = "" // never sent back
 	}
 	return in, nil
+}
+
+// newSelect returns a field with a choice from a list. f may be nil.
+func newSelect(f *Form, name, label string, options []Option) input {
+	in := input{Name: name, Label: label, Options: options}
+	if f != nil {
+		in.Problem = f.Problem(name)
+	}
+	return in
+}
+
+// newChoices returns a field with an element of a type, radio or checkbox, for each option.
+func newChoices(kind, name string, options []Option) input {
+	return input{Type: kind, Name: name, Options: options}
 }

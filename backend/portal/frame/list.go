@@ -3,22 +3,21 @@ package frame
 import (
 	"bufio"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"kith/core"
 )
 
-// With returns the path and query of the page with another value of a parameter; an empty
-// value leaves it out. Lists have their filter and page in the query, so that each view of
-// a list has a URL.
-func (v *Visit) With(name, value string) string {
+// With returns the path and query of the page with other parameters: pairs of a name and
+// a value. Parameters with an empty value are left out. Lists have their filter and page in
+// the query, so that each view of a list has a URL.
+func (v *Visit) With(pairs ...string) string {
 	query := v.R.URL.Query()
 	query.Del("done")
-	if value == "" {
-		query.Del(name)
-	} else {
-		query.Set(name, value)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
 	}
 	for key, values := range query {
 		if strings.Join(values, "") == "" {
@@ -29,6 +28,22 @@ func (v *Visit) With(name, value string) string {
 		return v.R.URL.Path
 	}
 	return v.R.URL.Path + "?" + query.Encode()
+}
+
+// Links are the links below a list, as the template "pages" shows them: the paths of the
+// next and of the first page, or empty.
+type Links struct{ Older, Newest string }
+
+// LinksOf returns the links of a page of a list. A parameter has the number of the page. next
+// is that of the next page, or 0, and first is true on the first page.
+func LinksOf(v *Visit, parameter string, next int64, first bool) (l Links) {
+	if next != 0 {
+		l.Older = v.With(parameter, strconv.FormatInt(next, 10))
+	}
+	if !first {
+		l.Newest = v.With(parameter, "")
+	}
+	return l
 }
 
 // Zone returns a time zone by its name, such as Europe/Berlin, which the page's script

@@ -25,15 +25,17 @@ var files embed.FS
 // functions are what templates call. Helpers for amounts and dates are in format.go, those
 // for forms in form.go.
 var functions = template.FuncMap{
-	"role":   RoleName,
-	"time":   timeElement,
-	"amount": amount,
-	"input":  newInput,
-	"option": newOption,
-	"crumb":  func(text, href string) crumb { return crumb{text, href} },
-	"copied": func(text, label string) copied { return copied{text, label} },
-	"plural": plural,
-	"mail":   breakable,
+	"role":    RoleName,
+	"time":    timeElement,
+	"amount":  amount,
+	"input":   newInput,
+	"select":  newSelect,
+	"choices": newChoices,
+	"option":  newOption,
+	"crumb":   func(text, href string) crumb { return crumb{text, href} },
+	"copied":  func(text, label string) copied { return copied{text, label} },
+	"plural":  Plural,
+	"mail":    breakable,
 }
 
 // view is what the templates get.
@@ -156,6 +158,9 @@ var problemTitles = map[int]string{
 	http.StatusConflict: "This cannot be done now", http.StatusServiceUnavailable: "Kith is busy",
 }
 
+// stopPolling is the status with which htmx shows an answer and does not ask again.
+const stopPolling = 286
+
 // fail answers with the page of an error. A visitor who is not signed in gets the sign-in
 // page, which leads back.
 func (v *Visit) fail(err error) {
@@ -185,7 +190,16 @@ func (v *Visit) fail(err error) {
 	if title == "" {
 		title = "This did not work"
 	}
-	if err := v.Page(shown.Status, "problem", title, shown); err != nil {
+	status := shown.Status
+	if status == http.StatusNotFound && v.R.Header.Get("HX-Request") != "" {
+		// A part of a page is asked for again and again, of something that was removed.
+		status = stopPolling
+		for _, name := range []string{"HX-Retarget", "HX-Reselect"} {
+			v.W.Header().Set(name, "main")
+		}
+		v.W.Header().Set("HX-Reswap", "outerHTML")
+	}
+	if err := v.Page(status, "problem", title, shown); err != nil {
 		v.Log.Error("portal: render error page", "error", err)
 		http.Error(v.W, title, shown.Status)
 	}
@@ -207,8 +221,8 @@ type crumb struct{ Text, Href string }
 
 type copied struct{ Text, Label string }
 
-// plural returns a number with a noun: "1 member", "2 members".
-func plural(n int, one, many string) string {
+// Plural returns a number with a noun: "1 member", "2 members".
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

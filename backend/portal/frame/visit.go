@@ -164,15 +164,7 @@ func (v *Visit) Live() bool { return base.Live(v.Caller.Tenant) }
 // Link returns a link to a path of the portal that works elsewhere. Its origin is never the
 // host that a request names, except on the developer's own machine: without one it is the
 // path, and the script of the page adds the origin that the browser knows.
-func (v *Visit) Link(path string) string {
-	switch {
-	case v.URL != "":
-		return v.URL + path
-	case link.Loopback(v.seen.Host):
-		return v.seen.Proto + "://" + v.seen.Host + path
-	}
-	return path
-}
+func (v *Visit) Link(path string) string { return link.Sent(v.URL, v.seen.Proto, v.seen.Host, path) }
 
 // Redirect sends the visitor to a path of the portal.
 func (v *Visit) Redirect(path string) error {

@@ -26,7 +26,7 @@ import (
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := section + "/gateway"
 	require.Contains(t, b.Get(page).Body, "Connect Braintree")
 	got := b.Post(t, page, page+"/connect", "merchantId", "m 1", "publicKey", "p1", "privateKey", "very-private")
@@ -76,7 +76,7 @@ func TestGateway(t *testing.T) {
 func TestGateway_Notifications(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := section + "/gateway/notifications"
 	require.Contains(t, b.Get(page).Body, "No notification has arrived")
 	for i := range payments.MaxNotificationPage + 1 {
@@ -111,7 +111,7 @@ func TestGateway_Notifications(t *testing.T) {
 	n, err := w.Engine.Notifications.ForgetPayloads(t.Context())
 	require.NoError(t, err)
 	require.NotZero(t, n)
-	b = w.SignedIn(t, "owner@acme.example")
+	b = w.SignedIn(t, portaltest.Owner)
 	got = b.Post(t, page, page, "id", "1")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Body, "have the gateway send it again")
@@ -122,7 +122,7 @@ func TestGateway_Notifications(t *testing.T) {
 func TestGateway_Operations(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	_, err := w.Engine.Gateways.Connect(t.Context(), "acme", billing.Connection{MerchantID: "m1", Keys: []billing.Key{{Public: "p1", Private: "s"}}})
 	require.NoError(t, err)
 	now := w.Engine.Now()
@@ -172,7 +172,7 @@ func TestGateway_Operations(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := section + "/pipeline"
 	require.Contains(t, b.Get(page).Body, "No secret")
 	first := secretIn(t, b.Post(t, page, page+"/secret", "overlap", "0").Body)

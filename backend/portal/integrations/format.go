@@ -1,18 +1,9 @@
 package integrations
 
 import (
-	"strconv"
-
 	"kith/core/auth"
 	"kith/core/webhook"
 )
-
-func plural(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatInt(n, 10) + " " + one + "s"
-}
 
 // keyRoleText says what a key with a role may be used for.
 func keyRoleText(r auth.Role) string {

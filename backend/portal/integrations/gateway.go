@@ -136,7 +136,7 @@ type notificationList struct {
 	Notifications []billing.Received
 	Problems      bool
 	May           bool
-	Older, Newest string
+	frame.Links
 }
 
 func notificationsPage(v *frame.Visit) error { return showNotifications(v, v.NewForm()) }
@@ -154,12 +154,7 @@ func showNotifications(v *frame.Visit, f *frame.Form) (err error) {
 	if data.Notifications, next, err = v.Engine.Admin.Gateway.Notifications(v.Ctx(), v.Caller, filter); err != nil {
 		return err
 	}
-	if next != 0 {
-		data.Older = v.With("before", strconv.FormatInt(next, 10))
-	}
-	if filter.Before != 0 {
-		data.Newest = v.With("before", "")
-	}
+	data.Links = frame.LinksOf(v, "before", next, filter.Before == 0)
 	return v.Page(f.Status(), "notifications", "Notifications of the gateway", data)
 }
 
@@ -173,10 +168,7 @@ func replayNotification(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(path(v, "/gateway/notifications"), "notification-replayed")
 	}
-	if !f.Refuse(err, map[string]string{"id": "The notification"}) {
-		return err
-	}
-	return showNotifications(v, f)
+	return f.Again(v, err, map[string]string{"id": "The notification"}, showNotifications)
 }
 
 func retryOperation(v *frame.Visit) error {

@@ -135,9 +135,9 @@ func endpointID(e webhook.Endpoint) string {
 // days returns a span as whole days, or as hours if it is shorter.
 func days(t core.Time) string {
 	if t < core.Day {
-		return plural(int64(t/core.Hour), "hour")
+		return frame.Plural(int(t/core.Hour), "hour", "hours")
 	}
-	return plural(int64(t/core.Day), "day")
+	return frame.Plural(int(t/core.Day), "day", "days")
 }
 
 // overview is the data of the first page.

@@ -39,9 +39,7 @@ func secretIn(t *testing.T, body string) string {
 // entries returns the actions in the audit log, the newest first, and all that they have.
 func entries(t *testing.T, w *portaltest.World) (actions []people.Action, all string) {
 	t.Helper()
-	found, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{})
-	require.NoError(t, err)
-	for _, e := range found {
+	for _, e := range w.Audit(t, people.AuditFilter{}) {
 		if e.Action == people.PersonSignedIn || e.Action == people.MemberJoined {
 			continue
 		}
@@ -59,7 +57,7 @@ func TestPages_ByRole(t *testing.T) {
 	s, err := w.Engine.Webhooks.Subscribe(t.Context(), "acme", webhook.Request{Endpoint: "https://shop.example/hook"})
 	require.NoError(t, err)
 	require.NotEmpty(t, s.Secret)
-	owner := w.SignedIn(t, "owner@acme.example")
+	owner := w.SignedIn(t, portaltest.Owner)
 	hook := regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(owner.Get(section + "/webhooks").Body)
 	require.NotEmpty(t, hook)
 	pages := []string{
@@ -67,11 +65,7 @@ func TestPages_ByRole(t *testing.T) {
 		"/gateway/notifications?problem=1", "/pipeline",
 	}
 	for _, role := range people.Roles() {
-		b := owner
-		if role != people.Owner {
-			w.Add(t, string(role)+"@acme.example", role)
-			b = w.SignedIn(t, string(role)+"@acme.example")
-		}
+		b := w.As(t, role)
 		for _, page := range pages {
 			got := b.Get(section + page)
 			want := http.StatusForbidden
@@ -98,7 +92,7 @@ func TestPages_ByRole(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	got := b.Post(t, section+"/keys", section+"/keys/create", "name", "checkout", "role", "events", "dateExpires", "2023-12-31", "zone", "Europe/Berlin")
 	require.Equal(t, http.StatusOK, got.Status)
 	first := secretIn(t, got.Body)
@@ -145,7 +139,7 @@ func TestKeys(t *testing.T) {
 func TestKeys_Errors(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	for want, form := range map[string][]string{
 		"The name must be 1 to 64 of":             {"name", "a b", "role", "read"},
 		"There is a key default already":          {"name", "default", "role", "read"},
@@ -185,7 +179,7 @@ func deliver(t *testing.T, w *portaltest.World, result webhook.Attempt) {
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	require.Contains(t, b.Get(section+"/webhooks").Body, "No webhooks yet")
 	got := b.Post(t, section+"/webhooks", section+"/webhooks/subscribe", "endpointUrl", "http://shop.example/hook", "eventTypes", "reward.created")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
@@ -264,7 +258,7 @@ func TestWebhooks_DeliveryLog(t *testing.T) {
 		events = append([]string{event}, events...)
 		w.Pass(1)
 	}
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	hook := section + regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(b.Get(section+"/webhooks").Body)
 	for _, state := range []string{"", "waiting"} {
 		var seen []string
@@ -290,7 +284,7 @@ func TestWebhooks_DeliveryLog(t *testing.T) {
 func TestWebsite(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := section + "/website"
 	require.Contains(t, b.Get(page).Body, "https://acme.example/")
 	got := b.Post(t, page, page+"/origin", "origin", "https://shop.example/path")
@@ -336,7 +330,7 @@ func TestWebsite(t *testing.T) {
 func TestStorage_NamesTheCookiesThatAreSet(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := section + "/website"
 	body := b.Get(page + "/storage").Body
 	settings, err := w.Engine.Admin.Website.Read(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner})
@@ -377,7 +371,7 @@ func TestStorage_ScriptCookie(t *testing.T) {
 func TestPages_Escape(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	const attack = `"><script>alert(1)</script>`
 	for path, fields := range map[string][]string{
 		"/keys/create": {"name", attack, "role", "read"}, "/webhooks/subscribe": {"endpointUrl", attack, "name", attack}, "/website/origin": {"origin", attack},

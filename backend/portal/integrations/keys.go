@@ -158,10 +158,7 @@ func rotateKey(v *frame.Visit) error {
 		k, secret, err = v.Engine.Admin.APIKeys.Rotate(v.Ctx(), v.Caller, v.R.PathValue("name"), old)
 	}
 	if err != nil {
-		if !f.Refuse(err, overlapForm) {
-			return err
-		}
-		return showKey(v, f)
+		return f.Again(v, err, overlapForm, showKey)
 	}
 	data := keyList{Form: &frame.Form{}, Secret: secret, New: k.Name, Rotated: true}
 	if old != 0 {
@@ -176,8 +173,5 @@ func revokeKey(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(path(v, "/keys"), "key-revoked")
 	}
-	if !f.Refuse(err, nil) {
-		return err
-	}
-	return showKey(v, f)
+	return f.Again(v, err, nil, showKey)
 }

@@ -74,10 +74,7 @@ func subscribe(v *frame.Visit) error {
 		s, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
 	}
 	if err != nil {
-		if !f.Refuse(err, webhookFields) {
-			return err
-		}
-		return showWebhooks(v, f)
+		return f.Again(v, err, webhookFields, showWebhooks)
 	}
 	if s.Secret == "" {
 		return v.Done(path(v, "/webhooks/"+endpointID(s.Endpoint)), "webhook-changed")

@@ -128,10 +128,7 @@ func afterWebsite(v *frame.Visit, f *frame.Form, err error, done string) error {
 	if err == nil {
 		return v.Done(path(v, "/website"), done)
 	}
-	if !f.Refuse(err, websiteLabels) {
-		return err
-	}
-	return showWebsite(v, f)
+	return f.Again(v, err, websiteLabels, showWebsite)
 }
 
 func addOrigin(v *frame.Visit) error {

@@ -52,7 +52,7 @@ func tankNotice(v *frame.Visit, t analytics.TankLevel) notice {
 		if t.Due == 1 {
 			n.Title = "reward waits for a code: the fuel tank" + of + " is empty"
 		}
-		n.Explanation = "Add codes; those who wait get theirs at once."
+		n.Explanation = "Add codes: the rewards that wait are given at once."
 	case t.Available == 0:
 		n.Title, n.Explanation = "The fuel tank"+of+" is empty", "Add codes, or the next rewards wait."
 	default:

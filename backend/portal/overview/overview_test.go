@@ -20,35 +20,23 @@ import (
 	"kith/core/link"
 	"kith/core/people"
 	"kith/core/referral"
-	"kith/core/rules"
 )
 
 func TestMain(m *testing.M) { sqldtest.Main(m) }
 
 const path = "/portal/t/acme/overview"
 
-// identify identifies a user, who has a code or was referred by one.
-func identify(t *testing.T, w *portaltest.World, user string, change func(*referral.UserUpdate)) {
-	t.Helper()
-	update := referral.UserUpdate{Account: core.AccountID(user), ID: core.UserID(user)}
-	change(&update)
-	_, err := w.Engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update})
-	require.NoError(t, err)
-}
-
 // refer makes a referrer with a name and friends, of whom the first are converted.
 func refer(t *testing.T, w *portaltest.World, name string, friends, converted int) {
 	t.Helper()
 	code := core.ReferralCode(strings.ToUpper(name))
-	identify(t, w, name, func(u *referral.UserUpdate) {
-		u.FirstName, u.Codes = &name, []referral.UserCode{{Program: core.ClassicProgram, Code: code}}
-	})
+	w.Identify(t, core.AccountID(name), core.UserID(name), portaltest.Named(name, ""), portaltest.Owns(code))
 	for i := range friends {
 		friend, status := name+"-friend-"+string(rune('a'+i)), referral.Trial
 		if i < converted {
 			status = referral.Paid
 		}
-		identify(t, w, friend, func(*referral.UserUpdate) {})
+		w.Identify(t, core.AccountID(friend), core.UserID(friend))
 		_, err := w.Engine.Accounts.Sync(t.Context(), "acme", referral.AccountUpdate{ID: core.AccountID(friend), Status: &status, Code: &code})
 		require.NoError(t, err)
 	}
@@ -63,13 +51,6 @@ func follow(t *testing.T, w *portaltest.World, code core.ReferralCode, medium li
 	}))
 }
 
-var tags = regexp.MustCompile(`(?s)<script.*?</script>|<[^>]*>`)
-
-// words returns the text of a page as people read it, with single blanks.
-func words(page string) string {
-	return html.UnescapeString(strings.Join(strings.Fields(tags.ReplaceAllString(page, " ")), " "))
-}
-
 // Figures are of the chosen period, against the same time before.
 func TestOverview(t *testing.T) {
 	t.Parallel()
@@ -80,12 +61,12 @@ func TestOverview(t *testing.T) {
 	refer(t, w, "ben", 3, 2)
 	follow(t, w, "BEN", "EMAIL", 1500)
 	follow(t, w, "BEN", "SMS", 20)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	require.Equal(t, path, b.Get("/portal/t/acme").Header.Get("Location"), "it is the first page")
 
 	got := b.Get(path + "?period=7d")
 	require.Equal(t, http.StatusOK, got.Status)
-	text := words(got.Body)
+	text := got.Text()
 	require.Contains(t, text, "15 Nov 2023 to 21 Nov 2023 , compared with the 7 days before, 8 Nov 2023 to 14 Nov 2023.")
 	require.Contains(t, text, "Visits 1,520 ▲ more: +15,100 % 10 before")
 	require.Contains(t, text, "Joined 3 ▼ less: −25 % 4 before")
@@ -96,22 +77,22 @@ func TestOverview(t *testing.T) {
 	require.NotContains(t, text, "anna")
 	require.Contains(t, got.Body, `"now":[0,0,0,0,0,0,3],"before":[0,0,0,0,0,0,4]`)
 
-	text = words(b.Get(path + "?period=7d&medium=SMS&show=visits").Body)
+	text = b.Get(path + "?period=7d&medium=SMS&show=visits").Text()
 	require.Contains(t, text, "Visits 20 ▲ more: new 0 before")
 	require.Contains(t, text, "Visits by day")
-	text = words(b.Get(path).Body)
+	text = b.Get(path).Text()
 	require.Contains(t, text, "Joined 7 ▲ more: new 0 before", "30 days have both")
 	require.Less(t, strings.Index(text, "ben 1,520 3 2"), strings.Index(text, "anna 10 4 1"))
-	text = words(b.Get(path + "?rank=joined").Body)
+	text = b.Get(path + "?rank=joined").Text()
 	require.Greater(t, strings.Index(text, "ben 1,520 3 2"), strings.Index(text, "anna 10 4 1"))
-	text = words(b.Get(path + "?period=90d&by=week").Body)
+	text = b.Get(path + "?period=90d&by=week").Text()
 	require.Contains(t, text, "Joined by week")
 	require.Contains(t, text, "20 Nov 2023 1,520 3 2")
 	require.Contains(t, text, "13 Nov 2023 10 4 1")
-	text = words(b.Get(path + "?period=dates&from=2023-11-14&to=2023-11-14").Body)
+	text = b.Get(path + "?period=dates&from=2023-11-14&to=2023-11-14").Text()
 	require.Contains(t, text, "14 Nov 2023 , compared with the day before")
 	require.Contains(t, text, "Joined 4")
-	text = words(b.Get(path + "?program=other").Body)
+	text = b.Get(path + "?program=other").Text()
 	require.Contains(t, text, "Joined 0 no change 0 before")
 	require.Contains(t, text, "No referrer yet in this period")
 	require.NotContains(t, text, "No visits and no referrals yet", "the tenant has some")
@@ -133,7 +114,7 @@ func TestOverview_KeepsCurrenciesApart(t *testing.T) {
 	refer(t, w, "anna", 2, 2)
 	reward("EUR", 700)
 	refer(t, w, "ben", 1, 1)
-	text := words(w.SignedIn(t, "owner@acme.example").Get(path).Body)
+	text := w.SignedIn(t, portaltest.Owner).Get(path).Text()
 	require.Contains(t, text, "$21.00")
 	require.Contains(t, text, "€7.00")
 	require.Contains(t, text, "14 Nov 2023 0 3 3 €7.00, $21.00")
@@ -143,7 +124,7 @@ func TestOverview_KeepsCurrenciesApart(t *testing.T) {
 func TestOverview_RefusesWrongParameters(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	for query, want := range map[string]string{
 		"period=8d":                                  "The period must be today, 7d, 30d, 90d, 12mo or dates.",
 		"period=dates&from=2023-02-30":               "The first day is not a day; give one like 2026-01-31.",
@@ -154,7 +135,7 @@ func TestOverview_RefusesWrongParameters(t *testing.T) {
 	} {
 		got := b.Get(path + "?" + query)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, query)
-		require.Contains(t, words(got.Body), want, query)
+		require.Contains(t, got.Text(), want, query)
 		require.Contains(t, got.Body, "<title>Error: Overview", query)
 		require.NotContains(t, got.Body, `class="funnel"`, query)
 	}
@@ -166,7 +147,7 @@ func TestOverview_RefusesWrongParameters(t *testing.T) {
 func TestOverview_Attention(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	require.NotContains(t, b.Get(path).Body, "Needs attention")
 	_, err := w.Engine.Programs.Update(t.Context(), "acme", core.ClassicProgram, func(p *referral.Program) error {
 		p.Referrer.Kind, p.Referrer.Unit, p.Referrer.Amount, p.Referrer.Currency = "FUELTANK", "CENTS", 500, "USD"
@@ -175,7 +156,7 @@ func TestOverview_Attention(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.Engine.FuelTanks.Fill(t.Context(), "acme", core.ClassicProgram, referral.ReferrerSide, []string{"ONE"})
 	require.NoError(t, err)
-	text := words(b.Get(path).Body)
+	text := b.Get(path).Text()
 	require.Contains(t, text, "1 code left: the fuel tank of ")
 	refer(t, w, "anna", 3, 3)
 	exec := func(statement string, args ...any) {
@@ -187,10 +168,7 @@ func TestOverview_Attention(t *testing.T) {
 	exec(`INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount, currency, state, key_number, refund_id, problem, created_at, ended_at)
 		WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 250) SELECT 'acme', n, n, 's', 1, 'USD', 'failed', 1, '', 'no', 1, 2 FROM n`)
 	for role, more := range map[people.Role]bool{people.Owner: true, people.Manager: true, people.Support: false, people.Viewer: false} {
-		if role != people.Owner {
-			w.Add(t, string(role)+"@acme.example", role)
-		}
-		text := words(w.SignedIn(t, string(role)+"@acme.example").Get(path).Body)
+		text := w.As(t, role).Get(path).Text()
 		require.Contains(t, text, "2 rewards wait for a code: the fuel tank of ", role)
 		require.Contains(t, text, "1 referral waits for a moderator", role)
 		require.Contains(t, text, "Top referrers", role)
@@ -205,22 +183,22 @@ func TestOverview_Attention(t *testing.T) {
 		}
 	}
 	require.Equal(t, 3, found)
-	require.NotContains(t, w.SignedIn(t, "owner@acme.example").Get("/portal/t/test_acme/overview").Body, "Needs attention", "the tenants are apart")
+	require.NotContains(t, w.SignedIn(t, portaltest.Owner).Get("/portal/t/test_acme/overview").Body, "Needs attention", "the tenants are apart")
 }
 
 // The page of a tenant without figures says how to begin, with a link that works.
 func TestOverview_WithoutFigures(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
-	text := words(b.Get(path).Body)
+	b := w.SignedIn(t, portaltest.Owner)
+	text := b.Get(path).Text()
 	require.Contains(t, text, "No visits and no referrals yet")
 	require.Contains(t, text, "Identify your first user.")
 	refer(t, w, "anna", 0, 0)
 	got := b.Get(path)
-	require.Contains(t, words(got.Body), "This is the one of anna.")
+	require.Contains(t, got.Text(), "This is the one of anna.")
 	require.Contains(t, got.Body, `value="https://acme.example/s/acme/ANNA"`)
-	test := words(b.Get("/portal/t/test_acme/overview").Body)
+	test := b.Get("/portal/t/test_acme/overview").Text()
 	require.Contains(t, test, "Test mode: no real friends")
 	refer(t, w, "ben", 1, 0)
 	require.NotContains(t, b.Get(path).Body, "No visits and no referrals yet")
@@ -233,10 +211,10 @@ func TestOverview_Escapes(t *testing.T) {
 	w := portaltest.New(t)
 	refer(t, w, "anna", 1, 1)
 	evil := `<script>alert(1)</script>`
-	identify(t, w, "anna", func(u *referral.UserUpdate) { u.FirstName = &evil })
+	w.Identify(t, "anna", "anna", portaltest.Named(evil, ""))
 	_, err := w.Engine.Programs.Update(t.Context(), "acme", core.ClassicProgram, func(p *referral.Program) error { p.Name = evil; return nil })
 	require.NoError(t, err)
-	got := w.SignedIn(t, "owner@acme.example").Get(path)
+	got := w.SignedIn(t, portaltest.Owner).Get(path)
 	require.NotContains(t, got.Body, evil)
 	require.Contains(t, got.Body, "&lt;script&gt;alert(1)&lt;/script&gt;")
 }

@@ -202,7 +202,7 @@ func (o *overview) choices(v *frame.Visit, q query, programs []referral.Program)
 		{Value: string(analytics.Weekly), Label: "Week", Chosen: interval == analytics.Weekly},
 	}
 	if q.filter.Program != "" || q.filter.ShareMedium != "" {
-		o.ShowAll = pathWith(v, "program", "", "medium", "")
+		o.ShowAll = v.With("program", "", "medium", "")
 	}
 	for _, r := range []struct {
 		rank  analytics.Rank
@@ -228,26 +228,7 @@ func withPeriod(v *frame.Visit, p analytics.Preset) string {
 	if p == analytics.OwnDates {
 		return v.With("period", string(p))
 	}
-	return pathWith(v, "from", "", "to", "", "period", string(p))
-}
-
-// pathWith returns the path of the page with other parameters: names and values, which are
-// left out if they are empty.
-func pathWith(v *frame.Visit, pairs ...string) string {
-	query := v.R.URL.Query()
-	query.Del("done")
-	for i := 0; i+1 < len(pairs); i += 2 {
-		query.Set(pairs[i], pairs[i+1])
-	}
-	for name, values := range query {
-		if strings.Join(values, "") == "" {
-			query.Del(name)
-		}
-	}
-	if len(query) == 0 {
-		return v.R.URL.Path
-	}
-	return v.R.URL.Path + "?" + query.Encode()
+	return v.With("from", "", "to", "", "period", string(p))
 }
 
 // interval returns the interval of the chart.

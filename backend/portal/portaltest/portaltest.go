@@ -2,8 +2,22 @@
 package portaltest
 
 import (
+	"bytes"
 	"crypto/rand"
+	"html"
 	"io"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/members"
@@ -19,21 +33,13 @@ import (
 	"kith/core/link"
 	"kith/core/people"
 	"kith/core/referral"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"regexp"
-	"strings"
-	"sync/atomic"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 const (
 	// Began is the time at which the clock of a World starts.
 	Began core.Time = 1_700_000_000_000
+	// Owner is the mail address of the owner of acme.
+	Owner = "owner@acme.example"
 	// Password is the password of each person.
 	Password = "correct horse battery"
 )
@@ -44,8 +50,7 @@ type World struct {
 	Clock *atomic.Int64
 }
 
-// New returns a portal with the tenants acme, test_acme and rival, and the owner
-// owner@acme.example of acme.
+// New returns a portal with the tenants acme, test_acme and rival, and the Owner of acme.
 func New(t testing.TB) *World {
 	t.Helper()
 	return On(t, storetest.File(t))
@@ -75,7 +80,7 @@ func On(t testing.TB, url string) *World {
 		}))
 	}
 	w.Portal = portal.New(engine, "", slog.New(slog.DiscardHandler), nil)
-	w.Add(t, "owner@acme.example", people.Owner)
+	w.Add(t, Owner, people.Owner)
 	return w
 }
 
@@ -88,6 +93,15 @@ func (w *World) Add(t testing.TB, email string, role people.Role) {
 	created, err := w.Engine.Members.Create(t.Context(), members.OperatorOf("acme"), email, "", Password, role)
 	require.NoError(t, err)
 	require.True(t, created)
+}
+
+// Audit returns the entries of the audit log of acme that a filter selects, the latest
+// first.
+func (w *World) Audit(t testing.TB, filter people.AuditFilter) []people.Entry {
+	t.Helper()
+	all, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, filter)
+	require.NoError(t, err)
+	return all
 }
 
 // Browser is a visitor with cookies.
@@ -113,13 +127,20 @@ type Answer struct {
 
 // Send sends a request, with a form unless it is nil.
 func (b *Browser) Send(method, path string, form url.Values) Answer {
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
+	if form == nil {
+		return b.SendBody(method, path, "", nil)
 	}
+	return b.SendBody(method, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+}
+
+// SendBody sends a request with a body of a type, and pairs of name and value as headers.
+func (b *Browser) SendBody(method, path, kind string, body io.Reader, headers ...string) Answer {
 	r := httptest.NewRequest(method, "http://backend:8080"+path, body)
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
 	}
 	for name, value := range b.Headers {
 		r.Header.Set(name, value)
@@ -139,11 +160,49 @@ func (b *Browser) Send(method, path string, form url.Values) Answer {
 	return Answer{w.Code, w.Body.String(), w.Header()}
 }
 
+// Part is a field of a form, or a file if File is its name.
+type Part struct{ Name, File, Value string }
+
+// Multipart returns a form with files as browsers send it.
+func Multipart(t testing.TB, parts ...Part) (kind string, body *bytes.Buffer) {
+	t.Helper()
+	body = &bytes.Buffer{}
+	form := multipart.NewWriter(body)
+	for _, p := range parts {
+		if p.File == "" {
+			require.NoError(t, form.WriteField(p.Name, p.Value))
+			continue
+		}
+		file, err := form.CreateFormFile(p.Name, p.File)
+		require.NoError(t, err)
+		_, err = file.Write([]byte(p.Value))
+		require.NoError(t, err)
+	}
+	require.NoError(t, form.Close())
+	return form.FormDataContentType(), body
+}
+
 // Get opens a page.
 func (b *Browser) Get(path string) Answer { return b.Send("GET", path, nil) }
 
-// TokenInPage finds the token with which a page sends its forms.
-var TokenInPage = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+// tokenInPage finds the token with which a page sends its forms.
+var tokenInPage = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// Token returns the token with which a page sends its forms.
+func (a Answer) Token(t testing.TB) string {
+	t.Helper()
+	found := tokenInPage.FindStringSubmatch(a.Body)
+	require.NotNil(t, found, "the page has no form: %d", a.Status)
+	return found[1]
+}
+
+var tags = regexp.MustCompile(`(?s)<script.*?</script>|<[^>]*>`)
+
+// Text returns the page as people read it, with single blanks.
+func (a Answer) Text() string {
+	body := tags.ReplaceAllString(strings.ReplaceAll(a.Body, "<wbr>", ""), " ")
+	return strings.Join(strings.Fields(html.UnescapeString(body)), " ")
+}
 
 // Post sends a form of a page, with the token that the page has.
 func (b *Browser) Post(t testing.TB, page, path string, fields ...string) Answer {
@@ -152,7 +211,7 @@ func (b *Browser) Post(t testing.TB, page, path string, fields ...string) Answer
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
-	if found := TokenInPage.FindStringSubmatch(b.Get(page).Body); found != nil {
+	if found := tokenInPage.FindStringSubmatch(b.Get(page).Body); found != nil {
 		form.Set("csrf", found[1])
 	}
 	return b.Send("POST", path, form)
@@ -170,4 +229,14 @@ func (w *World) SignedIn(t testing.TB, email string) *Browser {
 	b := w.Browser()
 	require.Equal(t, http.StatusSeeOther, b.SignIn(t, email).Status)
 	return b
+}
+
+// As returns the browser of the owner, or of a new member with another role.
+func (w *World) As(t testing.TB, role people.Role) *Browser {
+	t.Helper()
+	email := string(role) + "@acme.example"
+	if email != Owner {
+		w.Add(t, email, role)
+	}
+	return w.SignedIn(t, email)
 }

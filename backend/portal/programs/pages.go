@@ -383,10 +383,7 @@ func fill(v *frame.Visit) error {
 			known.Field = field
 		}
 	}
-	if !f.Refuse(err, map[string]string{field: "The codes:"}) {
-		return err
-	}
-	return showCodes(v, f)
+	return f.Again(v, err, map[string]string{field: "The codes:"}, showCodes)
 }
 
 // maxCodesText is the most bytes of a text with codes.

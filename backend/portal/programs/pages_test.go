@@ -1,10 +1,7 @@
 package programs_test
 
 import (
-	"bytes"
-	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -15,7 +12,6 @@ import (
 	"kith/backend/portal/portaltest"
 	"kith/backend/store/sqldtest"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/conversion"
 	"kith/core/people"
 	"kith/core/referral"
@@ -26,9 +22,6 @@ import (
 func TestMain(m *testing.M) { sqldtest.Main(m) }
 
 const section = "/portal/t/acme/programs"
-
-// owner is the owner of acme.
-var owner = people.Caller{Person: "p", Email: "owner@acme.example", Tenant: "acme", Role: people.Owner}
 
 // newForm returns the answers to the questions of a new program, with changes.
 func newForm(changes ...string) []string {
@@ -86,7 +79,7 @@ func formIn(t *testing.T, page string) url.Values {
 func TestProgram_FromNothing(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	got := b.Get(section + "/_new")
 	require.Equal(t, http.StatusOK, got.Status)
 	got = b.Post(t, section+"/_new", section+"/_new", newForm("rewards.referrer.percentOfRevenue", "10")...)
@@ -108,8 +101,7 @@ func TestProgram_FromNothing(t *testing.T) {
 	history := b.Get(section + "/spring-sale/history").Body
 	require.Regexp(t, `Referrer: Share of the order in percent</td><td[^>]*><del>10</del></td><td[^>]*><ins>15</ins>`, history)
 	require.Equal(t, 2, strings.Count(history, "owner<wbr>@acme.example"))
-	entries, _, err := w.Engine.Audits.Page(t.Context(), owner, people.AuditFilter{Subject: "spring-sale"})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Subject: "spring-sale"})
 	require.Len(t, entries, 2)
 	require.Equal(t, people.ProgramChanged, entries[0].Action)
 	require.Contains(t, entries[0].After, `"percentOfRevenue":15`)
@@ -120,7 +112,7 @@ func TestProgram_FromNothing(t *testing.T) {
 func TestProgram_UnchangedFormChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	p := referral.NewProgram("full")
 	p.Name, p.LandingURL, p.AllowedHosts, p.CookieLife = `<b>"'&`, "https://acme.example/?a=1&b=2", []string{"a.example", "b.example"}, 90*core.Minute
 	condition, err := conversion.ParseCondition("", `plan in ("a, b", "<c>")`)
@@ -145,7 +137,7 @@ func TestProgram_UnchangedFormChangesNothing(t *testing.T) {
 func TestProgram_Errors(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	got := b.Post(t, section+"/_new", section+"/_new", newForm("name", "", "conversion", "paid", "sharing.url", `"><b>`)...)
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Body, `<a href="#f-name">Name must not be empty; people see it in invitations.</a>`)
@@ -179,7 +171,7 @@ func TestProgram_Errors(t *testing.T) {
 func TestProgram_Preview(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	form := formIn(t, b.Get(section+"/classic").Body)
 	form.Set("rewards.referrer.credit", "12.50")
 	got := b.Send("POST", section+"/classic/preview", form)
@@ -207,11 +199,7 @@ func TestProgram_Roles(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	for _, role := range people.Roles() {
-		email := string(role) + "@acme.example"
-		if role != people.Owner {
-			w.Add(t, email, role)
-		}
-		b, may := w.SignedIn(t, email), role.Permits(people.WritePrograms)
+		b, may := w.As(t, role), role.Permits(people.WritePrograms)
 		for _, path := range []string{"", "/classic", "/classic/try", "/classic/try?event=purchase", "/classic/history", "/classic/widget", "/classic/widget/frame", "/classic/codes"} {
 			require.Equal(t, http.StatusOK, b.Get(section+path).Status, "%s %s", role, path)
 		}
@@ -230,7 +218,7 @@ func TestProgram_Roles(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.Browser().Get(section).Status)
 	b := w.SignedIn(t, "support@acme.example")
 	require.Equal(t, http.StatusForbidden, b.Post(t, section, section+"/by-owner/delete").Status)
-	b.Headers["X-Csrf-Token"] = portaltest.TokenInPage.FindStringSubmatch(b.Get(section).Body)[1]
+	b.Headers["X-Csrf-Token"] = b.Get(section).Token(t)
 	got := b.Send("POST", section+"/by-owner/codes/referrer", nil)
 	require.Equal(t, http.StatusForbidden, got.Status)
 	require.Contains(t, got.Body, "Your role is support, which does not permit to change programs")
@@ -240,7 +228,7 @@ func TestProgram_Roles(t *testing.T) {
 func TestProgram_Delete(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	got := b.Post(t, section+"/classic", section+"/classic/delete")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Body, "The last program of a tenant cannot be deleted; create another one first.")
@@ -254,7 +242,7 @@ func TestProgram_Delete(t *testing.T) {
 func TestProgram_Try(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	b.Post(t, section+"/_new", section+"/_new", newForm()...)
 	try := section + "/spring-sale/try"
 	require.Contains(t, b.Get(try).Body, `name="event" type="text" value="purchase"`)
@@ -278,7 +266,7 @@ func TestProgram_Try(t *testing.T) {
 func TestProgram_Widget(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	for _, tag := range text.Languages {
 		page := b.Get(section + "/classic/widget?language=" + string(tag) + "&theme=dark&kind=friend")
 		require.Contains(t, page.Header.Get("Content-Security-Policy"), "; frame-src 'self'")
@@ -302,7 +290,7 @@ func TestProgram_Widget(t *testing.T) {
 func TestProgram_Codes(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	path := section + "/classic/codes"
 	require.Contains(t, b.Get(path).Body, "This program gives no coupon codes")
 	_, err := w.Engine.Programs.Update(t.Context(), "acme", "classic", func(p *referral.Program) error {
@@ -310,50 +298,34 @@ func TestProgram_Codes(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	page := b.Get(path).Body
-	require.Contains(t, page, "Codes for friends")
-	require.Contains(t, page, `<span class="tag bad">Empty</span>`)
-	token := portaltest.TokenInPage.FindStringSubmatch(page)[1]
-	send := func(fields, files map[string]string) portaltest.Answer {
-		var body bytes.Buffer
-		form := multipart.NewWriter(&body)
-		for _, name := range []string{"csrf", "referred.codes"} { // in the order of the page
-			if value, ok := fields[name]; ok {
-				require.NoError(t, form.WriteField(name, value))
-			}
-		}
-		for name, value := range files {
-			part, err := form.CreateFormFile(name, "codes.csv")
-			require.NoError(t, err)
-			_, _ = part.Write([]byte(value))
-		}
-		require.NoError(t, form.Close())
-		r := httptest.NewRequest("POST", "http://backend:8080"+path+"/referred", &body)
-		r.Header.Set("Content-Type", form.FormDataContentType())
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		for name, value := range b.Cookies {
-			r.AddCookie(&http.Cookie{Name: name, Value: value})
-		}
-		answer := httptest.NewRecorder()
-		b.Serve(answer, r, auth.Hop{For: "198.51.100.7", Proto: b.Scheme, Host: b.Host})
-		return portaltest.Answer{Status: answer.Code, Body: answer.Body.String(), Header: answer.Header()}
+	page := b.Get(path)
+	require.Contains(t, page.Body, "Codes for friends")
+	require.Contains(t, page.Body, `<span class="tag bad">Empty</span>`)
+	token := page.Token(t)
+	send := func(parts ...portaltest.Part) portaltest.Answer {
+		kind, body := portaltest.Multipart(t, parts...)
+		return b.SendBody("POST", path+"/referred", kind, body)
 	}
-	require.Equal(t, http.StatusForbidden, send(map[string]string{"referred.codes": "A"}, nil).Status, "without the token")
-	got := send(map[string]string{"csrf": token, "referred.codes": "A-1\nB 2"}, nil)
+	csrf := portaltest.Part{Name: "csrf", Value: token}
+	typed := func(codes string) portaltest.Part { return portaltest.Part{Name: "referred.codes", Value: codes} }
+	inFile := func(codes string) portaltest.Part {
+		return portaltest.Part{Name: "referred.file", File: "codes.csv", Value: codes}
+	}
+	require.Equal(t, http.StatusForbidden, send(typed("A")).Status, "without the token")
+	got := send(csrf, typed("A-1\nB 2"))
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Body, "The codes: line 2 must be 1 to 200 bytes without blanks: &#34;B 2&#34;. No code was added.")
 	require.Contains(t, got.Body, "A-1\nB 2</textarea>")
-	got = send(map[string]string{"csrf": token, "referred.codes": "A-1\nA-1"}, map[string]string{"referred.file": "\ufeffB-2;x\nC-3,10 EUR\n"})
+	got = send(csrf, typed("A-1\nA-1"), inFile("\ufeffB-2;x\nC-3,10 EUR\n"))
 	require.Equal(t, path+"?done=codes-added", got.Header.Get("Location"), got.Body)
 	level, err := w.Engine.FuelTanks.Level(t.Context(), "acme", "classic", referral.ReferredSide)
 	require.NoError(t, err)
 	require.Equal(t, int64(3), level.Available)
 	require.Contains(t, b.Get(path).Body, `<span class="tag warn">Low</span>`)
-	large := send(map[string]string{"csrf": token}, map[string]string{"referred.file": strings.Repeat("A", 1<<20)})
+	large := send(csrf, inFile(strings.Repeat("A", 1<<20)))
 	require.Equal(t, http.StatusUnprocessableEntity, large.Status)
 	require.Contains(t, large.Body, "The codes: are larger than 512 kB; upload them in several parts.")
-	entries, _, err := w.Engine.Audits.Page(t.Context(), owner, people.AuditFilter{Action: people.TankFilled})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Action: people.TankFilled})
 	require.Len(t, entries, 1)
 	require.Equal(t, `{"codesSent":4,"side":"referred"}`, entries[0].After, "no codes in the audit log")
 	b.Headers["X-Csrf-Token"] = token

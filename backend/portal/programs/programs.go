@@ -56,8 +56,8 @@ func Section() *frame.Section {
 	}
 }
 
-// writing returns a handler for members who may change programs. The use cases check it
-// again; without it a form would be read before that.
+// writing returns h behind a check of the permission to change programs. The use cases check
+// it again; the check here is before the form is read.
 func writing(h frame.Handler) frame.Handler {
 	return func(v *frame.Visit) error {
 		if err := v.Caller.Require(people.WritePrograms); err != nil {

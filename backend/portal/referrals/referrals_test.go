@@ -1,21 +1,16 @@
 package referrals_test
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/portal/portaltest"
-	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/people"
@@ -30,34 +25,22 @@ const section = "/portal/t/acme/referrals"
 
 // identify identifies a user of an account of the same id. code refers the user; it may be
 // empty.
-func identify(t *testing.T, w *portaltest.World, id, first, last string, code core.ReferralCode, change ...func(*referral.UserUpdate)) {
+func identify(t *testing.T, w *portaltest.World, id, first, last string, code core.ReferralCode, change ...func(*rules.Identification)) {
 	t.Helper()
-	email := id + "@friend.example"
-	u := referral.UserUpdate{Account: core.AccountID(id), ID: core.UserID(id), FirstName: &first, LastName: &last, Email: &email}
+	change = append(change, portaltest.Named(first, last))
 	if code != "" {
-		u.Claims = []referral.Claim{{Code: code, Source: referral.SourceCodes}}
+		change = append(change, portaltest.By(code))
 	}
-	for _, c := range change {
-		c(&u)
-	}
-	_, err := w.Engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: u})
-	require.NoError(t, err)
+	w.Identify(t, core.AccountID(id), core.UserID(id), change...)
 	w.Pass(core.Minute)
-}
-
-func paid(u *referral.UserUpdate) {
-	status := referral.Paid
-	u.Status = &status
 }
 
 // newWorld returns a portal whose user Anna has the code ANNA10, and an owner's browser.
 func newWorld(t *testing.T) (*portaltest.World, *portaltest.Browser) {
 	t.Helper()
 	w := portaltest.New(t)
-	identify(t, w, "anna", "Anna", "Ahrens", "", func(u *referral.UserUpdate) {
-		u.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "ANNA10"}}
-	})
-	return w, w.SignedIn(t, "owner@acme.example")
+	identify(t, w, "anna", "Anna", "Ahrens", "", portaltest.Owns("ANNA10"))
+	return w, w.SignedIn(t, portaltest.Owner)
 }
 
 // holdFraud makes the program hold the rewards of referrals with signs of fraud.
@@ -78,16 +61,7 @@ func of(t *testing.T, w *portaltest.World, account core.AccountID) referral.Refe
 	return page[0]
 }
 
-var (
-	tags   = regexp.MustCompile(`<[^>]+>`)
-	blanks = regexp.MustCompile(`\s+`)
-	inRow  = regexp.MustCompile(`data-row>([^<]*(?:<wbr>[^<]*)*)</a>`)
-)
-
-// shown returns what a page shows as text.
-func shown(a portaltest.Answer) string {
-	return blanks.ReplaceAllString(strings.NewReplacer("&#39;", "'", "&#43;", "+", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(tags.ReplaceAllString(a.Body, "")), " ")
-}
+var inRow = regexp.MustCompile(`data-row>([^<]*(?:<wbr>[^<]*)*)</a>`)
 
 // names returns the names of the referrals on a page of the list.
 func names(a portaltest.Answer) (all []string) {
@@ -103,18 +77,18 @@ func TestList_Filters(t *testing.T) {
 	w, b := newWorld(t)
 	require.Contains(t, b.Get(section).Body, "No referrals yet")
 	identify(t, w, "ben", "Ben", "Ode", "ANNA10")
-	identify(t, w, "cleo", "Cleo", "Carr", "anna10", paid)
+	identify(t, w, "cleo", "Cleo", "Carr", "anna10", portaltest.Paid)
 	holdFraud(t, w)
-	identify(t, w, "dan", "Anna", "Ahrens", "ANNA10", paid)
+	identify(t, w, "dan", "Anna", "Ahrens", "ANNA10", portaltest.Paid)
 	status := referral.Cancelled
 	_, err := w.Engine.Accounts.Sync(t.Context(), "acme", referral.AccountUpdate{ID: "ben", Status: &status})
 	require.NoError(t, err)
-	require.NoError(t, w.Engine.Moderation.Apply(t.Context(), "acme", []referral.Moderation{{Referral: of(t, w, "cleo").ID, Action: referral.DenyReferrer}}))
+	require.NoError(t, w.Engine.Moderation.Apply(t.Context(), people.Caller{Tenant: "acme"}, []referral.Moderation{{Referral: of(t, w, "cleo").ID, Action: referral.DenyReferrer}}))
 	for query, want := range map[string]string{
 		"": "Anna Ahrens,Cleo Carr,Ben Ode", "state=in-progress": "Ben Ode", "state=converted": "Anna Ahrens,Cleo Carr", "state=ended": "Ben Ode",
 		"moderation=PENDING": "Anna Ahrens", "moderation=DENIED": "Cleo Carr", "moderation=APPROVED": "Ben Ode",
 		"code=ANNA10": "Anna Ahrens,Cleo Carr,Ben Ode", "code=anna10": "Anna Ahrens,Cleo Carr,Ben Ode", "code=BEN": "", "program=classic": "Anna Ahrens,Cleo Carr,Ben Ode", "program=other": "",
-		"person=ben@friend.example": "Ben Ode", "person=BEN@FRIEND": "Ben Ode", "person=anna@": "Anna Ahrens,Cleo Carr,Ben Ode", "person=carr+cleo": "Cleo Carr", "person=nobody": "",
+		"person=ben@shop.example": "Ben Ode", "person=BEN@SHOP": "Ben Ode", "person=anna@": "Anna Ahrens,Cleo Carr,Ben Ode", "person=carr+cleo": "Cleo Carr", "person=nobody": "",
 		"person=ahrens&moderation=PENDING": "Anna Ahrens", "from=2023-11-14&to=2023-11-14": "Anna Ahrens,Cleo Carr,Ben Ode", "from=2023-11-15": "", "to=2023-11-13": "",
 		"state=converted&moderation=DENIED&code=anna10&program=classic&person=cleo": "Cleo Carr",
 	} {
@@ -130,7 +104,7 @@ func TestList_Filters(t *testing.T) {
 	} {
 		got := b.Get(section + "?" + query)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, query)
-		require.Contains(t, shown(got), want, query)
+		require.Contains(t, got.Text(), want, query)
 	}
 	// The list of another tenant has nothing of this one.
 	require.Contains(t, b.Get("/portal/t/test_acme/referrals").Body, "No referrals yet")
@@ -168,13 +142,13 @@ func TestList_Pages(t *testing.T) {
 	require.Equal(t, 3, pages)
 	require.Len(t, seen, total)
 	// A person with many referrals has pages, too.
-	got := b.Get(section + "?person=anna@friend.example")
+	got := b.Get(section + "?person=anna@shop.example")
 	require.Len(t, names(got), referral.MaxSearchPage)
 	require.Contains(t, got.Body, `rel="next"`)
 	// More people than one search may match.
-	got = b.Get(section + "?person=friend.example")
+	got = b.Get(section + "?person=shop.example")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, shown(got), "The person matches more than 50 people; type more of the address, the name or the id.")
+	require.Contains(t, got.Text(), "The person matches more than 50 people; type more of the address, the name or the id.")
 }
 
 // The page of a referral says why each side has its reward or has none, and a decision
@@ -186,33 +160,32 @@ func TestReferral_IsModerated(t *testing.T) {
 	identify(t, w, "dan", "Anna", "Ahrens", "ANNA10")
 	r := of(t, w, "dan")
 	page := section + "/" + r.ID
-	require.Contains(t, shown(b.Get(page)), "Anna Ahrens gets no reward yet: the account dan is TRIAL, and the referral converts when it becomes PAID.")
+	require.Contains(t, b.Get(page).Text(), "Anna Ahrens gets no reward yet: the account dan is TRIAL, and the referral converts when it becomes PAID.")
 	status := referral.Paid
 	_, err := w.Engine.Accounts.Sync(t.Context(), "acme", referral.AccountUpdate{ID: "dan", Status: &status})
 	require.NoError(t, err)
-	text := shown(b.Get(page))
+	text := b.Get(page).Text()
 	require.Contains(t, text, "Anna Ahrens gets no reward yet: $10.00 is held until the referral is approved or denied. Signs of fraud: Referrer and referred have the same name.")
 	require.Contains(t, text, "It was the first valid code of the account, and the first code is final.")
 	require.Contains(t, text, "The referral converted. The account is PAID and a user of it was identified.")
 
 	ask := section + "/moderate?action=APPROVED&referral=" + r.ID
 	confirm := b.Get(ask)
-	require.Contains(t, shown(confirm), "Referrer: $10.00 is released")
+	require.Contains(t, confirm.Text(), "Referrer: $10.00 is released")
 	seen := regexp.MustCompile(`name="referral" value="([^"]+)"`).FindStringSubmatch(confirm.Body)[1]
 	got := b.Post(t, ask, section+"/moderate", "action", "APPROVED", "referral", seen, "reason", " ")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, shown(got), "The reason is required; say why, for the people who ask later.")
+	require.Contains(t, got.Text(), "The reason is required; write in a few words why you do this.")
 	require.Equal(t, "PENDING", of(t, w, "dan").Moderation.Status())
 	w.Pass(core.Minute)
 	got = b.Post(t, ask, section+"/moderate", "action", "APPROVED", "referral", seen, "reason", "Siblings, checked by phone.")
 	require.Equal(t, page+"?done=referrals-approved", got.Header.Get("Location"))
-	text = shown(b.Get(got.Header.Get("Location")))
+	text = b.Get(got.Header.Get("Location")).Text()
 	require.Contains(t, text, "Approved. Rewards that were held are given at once")
 	require.Contains(t, text, "The referral was approved: both sides get their rewards. By owner@acme.example. Siblings, checked by phone.")
 	require.Contains(t, text, "and has not used it yet.")
 	require.Equal(t, reward.StatusAvailable, of(t, w, "dan").ReferrerReward.Status(w.Engine.Now()))
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Subject: r.ID})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Subject: r.ID})
 	require.Len(t, entries, 1)
 	require.Equal(t, people.ReferralApproved, entries[0].Action)
 	require.JSONEq(t, `{"referrer":"PENDING","referred":"PENDING"}`, entries[0].Before)
@@ -222,10 +195,9 @@ func TestReferral_IsModerated(t *testing.T) {
 	// The same page again, in a tab that was open: the referral has changed since.
 	got = b.Post(t, ask, section+"/moderate", "action", "DENIED", "referral", seen, "reason", "Too late")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, shown(got), "The referral has changed since you opened it; look at it again, then decide.")
+	require.Contains(t, got.Text(), "The referral has changed since you opened it; look at it again, then decide.")
 	require.Equal(t, referral.SideApproved, of(t, w, "dan").Moderation.Referrer.Status)
-	entries, _, err = w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Subject: r.ID})
-	require.NoError(t, err)
+	entries = w.Audit(t, people.AuditFilter{Subject: r.ID})
 	require.Len(t, entries, 1, "a refused decision is not in the log")
 
 	// One side.
@@ -234,7 +206,7 @@ func TestReferral_IsModerated(t *testing.T) {
 	seen = regexp.MustCompile(`name="referral" value="([^"]+)"`).FindStringSubmatch(b.Get(ask).Body)[1]
 	got = b.Post(t, ask, section+"/moderate", "action", "REFERRED_DENIED", "referral", seen, "reason", "An employee")
 	require.Equal(t, page+"?done=referrals-denied", got.Header.Get("Location"))
-	require.Contains(t, shown(b.Get(page)), "Anna Ahrens gets no reward: 10% was cancelled, because the referral was denied on 14 Nov 2023,")
+	require.Contains(t, b.Get(page).Text(), "Anna Ahrens gets no reward: 10% was cancelled, because the referral was denied on 14 Nov 2023,")
 }
 
 // Several pending referrals are decided together, all or none.
@@ -244,16 +216,16 @@ func TestList_DecidesAboutSeveral(t *testing.T) {
 	holdFraud(t, w)
 	var ids []string
 	for i := range 3 {
-		identify(t, w, fmt.Sprint("dan", i), "Anna", "Ahrens", "ANNA10", paid)
+		identify(t, w, fmt.Sprint("dan", i), "Anna", "Ahrens", "ANNA10", portaltest.Paid)
 		ids = append(ids, of(t, w, core.AccountID(fmt.Sprint("dan", i))).ID)
 	}
 	list := b.Get(section + "?moderation=PENDING")
 	require.Equal(t, 3, strings.Count(list.Body, `form="chosen" name="referral"`))
 	ask := section + "/moderate?action=DENIED&referral=" + ids[0] + "&referral=" + ids[2]
 	confirm := b.Get(ask)
-	require.Contains(t, shown(confirm), "Deny 2 referrals?")
-	require.Contains(t, shown(confirm), "Referrer: $10.00 is cancelled")
-	form := url.Values{"action": {"DENIED"}, "reason": {"One person"}, "csrf": {portaltest.TokenInPage.FindStringSubmatch(confirm.Body)[1]}}
+	require.Contains(t, confirm.Text(), "Deny 2 referrals?")
+	require.Contains(t, confirm.Text(), "Referrer: $10.00 is cancelled")
+	form := url.Values{"action": {"DENIED"}, "reason": {"One person"}, "csrf": {confirm.Token(t)}}
 	for _, m := range regexp.MustCompile(`name="referral" value="([^"]+)"`).FindAllStringSubmatch(confirm.Body, -1) {
 		form.Add("referral", m[1])
 	}
@@ -264,12 +236,11 @@ func TestList_DecidesAboutSeveral(t *testing.T) {
 	got := b.Send("POST", section+"/moderate", form)
 	require.Equal(t, section+"?moderation=PENDING&done=referrals-denied", got.Header.Get("Location"))
 	require.Equal(t, 1, len(names(b.Get(section+"?moderation=PENDING"))))
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Action: people.ReferralDenied})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Action: people.ReferralDenied})
 	require.Len(t, entries, 2)
 	got = b.Get(section + "/moderate?action=DENIED")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, shown(got), "No referral is chosen; go back and choose at least one.")
+	require.Contains(t, got.Text(), "No referral is chosen; go back and choose at least one.")
 	require.Equal(t, http.StatusNotFound, b.Get(section+"/moderate?action=x&referral="+ids[1]).Status)
 }
 
@@ -277,25 +248,24 @@ func TestList_DecidesAboutSeveral(t *testing.T) {
 func TestReward_IsCancelled(t *testing.T) {
 	t.Parallel()
 	w, b := newWorld(t)
-	identify(t, w, "ben", "Ben", "Ode", "ANNA10", paid)
+	identify(t, w, "ben", "Ben", "Ode", "ANNA10", portaltest.Paid)
 	r := of(t, w, "ben")
 	page, ask := section+"/"+r.ID, section+"/"+r.ID+"/rewards/"+r.ReferrerReward.ID
 	require.Contains(t, b.Get(page).Body, ask)
-	require.Contains(t, shown(b.Get(ask)), "$10.00 is cancelled at once and for good")
+	require.Contains(t, b.Get(ask).Text(), "$10.00 is cancelled at once and for good")
 	require.Equal(t, http.StatusUnprocessableEntity, b.Post(t, ask, ask, "left", "1000", "reason", "").Status)
 	got := b.Post(t, ask, ask, "left", "999", "reason", "Paid in cash")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, shown(got), "The reward has changed since you opened it; look at it again, then decide.")
+	require.Contains(t, got.Text(), "The reward has changed since you opened it; look at it again, then decide.")
 	w.Pass(core.Minute)
 	got = b.Post(t, ask, ask, "left", "1000", "reason", "Paid in cash")
 	require.Equal(t, page+"?done=reward-cancelled", got.Header.Get("Location"))
-	require.Contains(t, shown(b.Get(page)), "Anna Ahrens gets no reward: $10.00 was cancelled on 14 Nov 2023, 22:16 UTC by owner@acme.example, with the reason: Paid in cash.")
+	require.Contains(t, b.Get(page).Text(), "Anna Ahrens gets no reward: $10.00 was cancelled on 14 Nov 2023, 22:16 UTC by owner@acme.example, with the reason: Paid in cash.")
 	got = b.Post(t, ask, ask, "left", "0", "reason", "Again")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, shown(got), "The reward is CANCELLED, so it cannot be cancelled.")
+	require.Contains(t, got.Text(), "The reward is CANCELLED, so it cannot be cancelled.")
 	require.NotContains(t, b.Get(page).Body, ask)
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Action: people.RewardCancelled})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Action: people.RewardCancelled})
 	require.Len(t, entries, 1)
 	require.JSONEq(t, `{"rewardId":"`+r.ReferrerReward.ID+`","amount":"$0.00","reason":"Paid in cash"}`, entries[0].After)
 	require.Equal(t, http.StatusNotFound, b.Get(section+"/"+r.ID+"/rewards/x").Status)
@@ -307,14 +277,10 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	w, _ := newWorld(t)
 	holdFraud(t, w)
-	identify(t, w, "dan", "Anna", "Ahrens", "ANNA10", paid)
+	identify(t, w, "dan", "Anna", "Ahrens", "ANNA10", portaltest.Paid)
 	r := of(t, w, "dan")
 	for _, role := range people.Roles() {
-		email := string(role) + "@acme.example"
-		if role != people.Owner {
-			w.Add(t, email, role)
-		}
-		b := w.SignedIn(t, email)
+		b := w.As(t, role)
 		may := func(op people.Operation) int {
 			if role.Permits(op) {
 				return http.StatusOK
@@ -342,16 +308,15 @@ func TestRoles(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	w, b := newWorld(t)
-	identify(t, w, "ben", "=1+1", "", "ANNA10", paid)
+	identify(t, w, "ben", "=1+1", "", "ANNA10", portaltest.Paid)
 	identify(t, w, "cleo", "Cleo", "Carr", "ANNA10")
 	got := b.Post(t, section, section+"/export", "state", "converted")
 	require.Equal(t, `attachment; filename="referrals-acme-2023-11-14.csv"`, got.Header.Get("Content-Disposition"))
 	lines := strings.Split(strings.TrimSpace(got.Body), "\n")
 	require.Len(t, lines, 2)
-	require.Equal(t, of(t, w, "ben").ID+",classic,converted,ANNA10,,,2023-11-14T22:14:20.000Z,2023-11-14T22:14:20.000Z,,anna,anna,anna@friend.example,Anna Ahrens,ben,ben,ben@friend.example,'=1+1,APPROVED,APPROVED,,10.00,USD,available,10,%,available", lines[1])
+	require.Equal(t, of(t, w, "ben").ID+",classic,converted,ANNA10,,,2023-11-14T22:14:20.000Z,2023-11-14T22:14:20.000Z,,anna,anna,anna@shop.example,Anna Ahrens,ben,ben,ben@shop.example,'=1+1,APPROVED,APPROVED,,10.00,USD,available,10,%,available", lines[1])
 	require.Len(t, strings.Split(lines[1], ","), len(strings.Split(lines[0], ",")))
-	entries, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Action: people.ReferralsExported})
-	require.NoError(t, err)
+	entries := w.Audit(t, people.AuditFilter{Action: people.ReferralsExported})
 	require.Len(t, entries, 1)
 	got = b.Post(t, section, section+"/export", "from", "x")
 	require.Equal(t, http.StatusBadRequest, got.Status)
@@ -363,7 +328,7 @@ func TestPages_EscapeWhatUsersEntered(t *testing.T) {
 	t.Parallel()
 	w, b := newWorld(t)
 	const attack = `"><script>alert(1)</script>`
-	identify(t, w, "ben", attack, attack, "ANNA10", paid)
+	identify(t, w, "ben", attack, attack, "ANNA10", portaltest.Paid)
 	r := of(t, w, "ben")
 	for _, path := range []string{
 		"", "?person=" + url.QueryEscape(attack), "?code=" + url.QueryEscape(attack), "?before=" + url.QueryEscape(attack), "/" + r.ID,
@@ -373,53 +338,18 @@ func TestPages_EscapeWhatUsersEntered(t *testing.T) {
 	}
 }
 
-// counted counts the statements of a database.
-type counted struct {
-	store.Reads
-	n *atomic.Int64
-}
-
-func (c counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	c.n.Add(1)
-	return c.Reads.QueryContext(ctx, query, args...)
-}
-
-func (c counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	c.n.Add(1)
-	return c.Reads.QueryRowContext(ctx, query, args...)
-}
-
-func (c counted) ExecContext(context.Context, string, ...any) (sql.Result, error) {
-	return nil, errors.ErrUnsupported // pages do not write with it
-}
-
 // A page takes as many statements for 40 referrals as for 4.
 func TestPages_StatementsDoNotGrow(t *testing.T) {
 	t.Parallel()
 	w, b := newWorld(t)
-	var n atomic.Int64
-	w.Engine.DB.Reads = store.NewReads(counted{w.Engine.DB.Reads, &n})
-	cost := func(path string) int64 {
-		before := n.Load()
-		require.Equal(t, http.StatusOK, b.Get(section+path).Status)
-		return n.Load() - before
-	}
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
-			identify(t, w, fmt.Sprint("f", i), "F", fmt.Sprint(i), "ANNA10", paid)
+			identify(t, w, fmt.Sprint("f", i), "F", fmt.Sprint(i), "ANNA10", portaltest.Paid)
 		}
 	}
 	add(0, 4)
-	page := "/" + of(t, w, "f0").ID
-	paths := []string{"", "?code=ANNA10", "?person=anna@friend.example", page, "/moderate?action=DENIED&referral=" + of(t, w, "f0").ID}
-	few := make([]int64, len(paths))
-	for i, path := range paths {
-		few[i] = cost(path)
-		require.Positive(t, few[i])
-		t.Logf("%d statements: %s", few[i], path)
-	}
-	add(4, 40)
-	for i, path := range paths {
-		require.Equal(t, few[i], cost(path), path)
-	}
+	id := of(t, w, "f0").ID
+	b.SameStatements(t, w.CountStatements(), []string{
+		section, section + "?code=ANNA10", section + "?person=anna@shop.example", section + "/" + id, section + "/moderate?action=DENIED&referral=" + id,
+	}, func() { add(4, 40) })
 }

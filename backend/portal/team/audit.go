@@ -2,9 +2,7 @@ package team
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,9 +11,7 @@ import (
 
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/exportfile"
 	"kith/core/people"
-	"kith/core/wire"
 )
 
 // auditLog is the data of the audit log.
@@ -26,8 +22,7 @@ type auditLog struct {
 	// Zone is the zone of the days in the filter. Filtered is true if the filter selects.
 	Zone     string
 	Filtered bool
-	// Older and Newest are the paths of the next and of the first page, or empty.
-	Older, Newest string
+	frame.Links
 }
 
 // fieldChange is one field of a change. Was and Is are empty if the field was not there.
@@ -107,12 +102,7 @@ func auditPage(v *frame.Visit) error {
 			return err
 		}
 	}
-	if next != 0 {
-		data.Older = v.With("before", strconv.FormatInt(next, 10))
-	}
-	if filter.Before != 0 {
-		data.Newest = v.With("before", "")
-	}
+	data.Links = frame.LinksOf(v, "before", next, filter.Before == 0)
 	return v.Page(f.Status(), "audit", "Audit log", data)
 }
 
@@ -131,35 +121,13 @@ func exportAudit(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	name := "audit-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format("2006-01-02")
-	if f.Value("format") == "json" {
-		return v.Download(name+".json", "application/json; charset=utf-8", func(w *bufio.Writer) error {
-			_, _ = w.WriteString("[")
-			n := 0
-			_, err := v.Engine.Audits.Export(v.Ctx(), v.Caller, filter, "json", func(e people.Entry) error {
-				if n++; n > 1 {
-					_, _ = w.WriteString(",\n")
-				}
-				_, err := w.Write(wire.AuditEntry(e))
-				return err
-			})
-			_, _ = w.WriteString("]\n")
-			return err
-		})
+	format, err := people.ParseAuditFormat("format", f.Value("format"))
+	if err != nil {
+		return err
 	}
-	return v.Download(name+".csv", "text/csv; charset=utf-8", func(w *bufio.Writer) error {
-		out := csv.NewWriter(w)
-		_ = out.Write([]string{"seq", "time", "actor", "ip", "action", "subject", "before", "after", "accountId", "userId"})
-		_, err := v.Engine.Audits.Export(v.Ctx(), v.Caller, filter, "csv", func(e people.Entry) error {
-			row := []string{
-				strconv.FormatInt(e.Seq, 10), time.UnixMilli(int64(e.At)).UTC().Format("2006-01-02T15:04:05.000Z"), e.Actor, e.From, string(e.Action), e.Subject, e.Before, e.After, string(e.Account), string(e.User),
-			}
-			for i := range row {
-				row[i] = exportfile.Harmless(row[i])
-			}
-			return out.Write(row)
-		})
-		out.Flush()
-		return errors.Join(err, out.Error())
+	name := "audit-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format("2006-01-02") + "." + string(format)
+	return v.Download(name, format.Type(), func(w *bufio.Writer) error {
+		_, err := v.Engine.Audits.Export(v.Ctx(), v.Caller, filter, format, w)
+		return err
 	})
 }

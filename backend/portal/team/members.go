@@ -3,7 +3,6 @@ package team
 import (
 	"kith/backend/app/members"
 	"kith/backend/portal/frame"
-	"kith/backend/store/peopledb"
 	"kith/core"
 	"kith/core/people"
 )
@@ -11,8 +10,8 @@ import (
 // memberList is the data of the members page.
 type memberList struct {
 	*frame.Form
-	Members     []peopledb.Member
-	Invitations []peopledb.Invitation
+	Members     []people.Member
+	Invitations []people.Invitation
 	Roles       []frame.Option
 	// May is true if the caller may change members.
 	May bool
@@ -69,7 +68,7 @@ func revokeInvitation(v *frame.Visit) error {
 // memberForm is the data of the page of a member.
 type memberForm struct {
 	*frame.Form
-	Member peopledb.Member
+	Member people.Member
 	Roles  []frame.Option
 	Self   bool
 }
@@ -110,8 +109,5 @@ func afterMember(v *frame.Visit, f *frame.Form, err error, done string) error {
 	if err == nil {
 		return v.Done(v.SectionPath(), done)
 	}
-	if !f.Refuse(err, nil) {
-		return err
-	}
-	return showMember(v, f)
+	return f.Again(v, err, nil, showMember)
 }

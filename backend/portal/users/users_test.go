@@ -1,8 +1,6 @@
 package users_test
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -10,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,44 +29,11 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 // list is the path of the section.
 const list = "/portal/t/acme/people"
 
-// identify adds a user of acme.
-func identify(t testing.TB, w *portaltest.World, account core.AccountID, user core.UserID, change ...func(*rules.Identification)) {
-	t.Helper()
-	email := strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(string(user))) + "@shop.example"
-	in := rules.Identification{Update: referral.UserUpdate{Account: account, ID: user, Email: &email}, Server: true}
-	for _, c := range change {
-		c(&in)
-	}
-	_, err := w.Engine.Identification.Identify(t.Context(), "acme", in)
-	require.NoError(t, err)
-}
-
-func named(first, last string) func(*rules.Identification) {
-	return func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last }
-}
-
-func owns(code core.ReferralCode) func(*rules.Identification) {
-	return func(in *rules.Identification) {
-		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: code}}
-	}
-}
-
-func by(code core.ReferralCode) func(*rules.Identification) {
-	return func(in *rules.Identification) {
-		in.Update.Claims = []referral.Claim{{Code: code, Source: referral.SourceReferredBy}}
-	}
-}
-
-func paid(in *rules.Identification) {
-	status := referral.Paid
-	in.Update.Status = &status
-}
-
 // shop returns a portal with the referrer anna and the friend ben, whom anna referred.
 func shop(t testing.TB) *portaltest.World {
 	w := portaltest.New(t)
-	identify(t, w, "anna", "anna", named("Anna", "Ahrens"), owns("ANNA10"))
-	identify(t, w, "ben", "ben", named("Ben", "Bauer"), by("ANNA10"))
+	w.Identify(t, "anna", "anna", portaltest.Named("Anna", "Ahrens"), portaltest.Owns("ANNA10"))
+	w.Identify(t, "ben", "ben", portaltest.Named("Ben", "Bauer"), portaltest.By("ANNA10"))
 	return w
 }
 
@@ -89,7 +53,7 @@ func found(body string) (paths []string) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	for search, want := range map[string][]string{
 		"": {"anna/anna", "ben/ben"}, "ann": {"anna/anna"}, "AHR": {"anna/anna"}, "ben@": {"ben/ben"}, "shop.ex": {"anna/anna", "ben/ben"},
 		"be bau": {"ben/ben"}, "be ahr": nil, "nna": nil, "anna10": {"anna/anna"}, "ANNA1": nil, "%": nil, "_": nil, `"`: nil, "*": nil,
@@ -117,9 +81,9 @@ func TestFind_Pages(t *testing.T) {
 	w := portaltest.New(t)
 	const all = 60
 	for i := range all {
-		identify(t, w, core.AccountID(fmt.Sprintf("a%02d", i)), core.UserID(fmt.Sprintf("a%02d", i)), named("Lena", "Lang"))
+		w.Identify(t, core.AccountID(fmt.Sprintf("a%02d", i)), core.UserID(fmt.Sprintf("a%02d", i)), portaltest.Named("Lena", "Lang"))
 	}
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	for _, search := range []string{"", "l", "lang lena"} {
 		next, seen, pages := list+"?search="+url.QueryEscape(search), map[string]bool{}, 0
 		for next != "" {
@@ -144,11 +108,11 @@ func TestFind_Pages(t *testing.T) {
 func TestProfile_OfAnyID(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	for _, id := range []string{
 		"a/b", "a b", "ä日本", "a%2Fb", "a?b=c&d#e", "../x", "a//b", "<script>alert(1)</script>", `"onload="x`, "a+b", "a\\b", "reward", "...", "a;b", "-", "'",
 	} {
-		identify(t, w, core.AccountID(id), core.UserID(id), named(id, ""))
+		w.Identify(t, core.AccountID(id), core.UserID(id), portaltest.Named(id, ""))
 		path := list + "/" + url.PathEscape(id) + "/" + url.PathEscape(id)
 		require.Contains(t, html.UnescapeString(b.Get(list).Body), `href="`+path+`"`, id)
 		for _, page := range []string{"", "/reward", "/event", "/referrer", "/block", "/data"} {
@@ -169,11 +133,11 @@ func TestProfile_OfAnyID(t *testing.T) {
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	identify(t, w, "ben", "ben", by("OTHER"), paid)
-	identify(t, w, "ben", "ben", by("ANNA10"))
+	w.Identify(t, "ben", "ben", portaltest.By("OTHER"), portaltest.Paid)
+	w.Identify(t, "ben", "ben", portaltest.By("ANNA10"))
 	_, err := w.Engine.Rewards.Create(t.Context(), "acme", reward.Grant{Account: "ben", User: "ben", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 1234, Unit: "CENTS", Currency: "EUR", Name: "Sorry"}})
 	require.NoError(t, err)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	anna := b.Get(list + "/anna/anna").Body
 	require.Contains(t, anna, `value="https://acme.example/s/acme/ANNA10"`)
 	require.Contains(t, anna, `https://acme.example/s/acme/ANNA10?rsShareMedium=WHATSAPP`)
@@ -205,10 +169,7 @@ func TestRoles(t *testing.T) {
 		"/export": people.RunExports, "/erase": people.EraseUsers,
 	}
 	for _, role := range people.Roles() {
-		if role != people.Owner {
-			w.Add(t, string(role)+"@acme.example", role)
-		}
-		b := w.SignedIn(t, string(role)+"@acme.example")
+		b := w.As(t, role)
 		require.Equal(t, http.StatusOK, b.Get(list).Status)
 		for page, op := range pages {
 			got := b.Get(list + "/ben/ben" + page)
@@ -225,14 +186,6 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// entries returns the entries of the audit log of acme, latest first.
-func entries(t *testing.T, w *portaltest.World, action people.Action) []people.Entry {
-	t.Helper()
-	all, _, err := w.Engine.Audits.Page(t.Context(), people.Caller{Tenant: "acme", Role: people.Owner}, people.AuditFilter{Action: action})
-	require.NoError(t, err)
-	return all
-}
-
 // once returns the hidden field of a form that makes it apply once.
 func once(t *testing.T, b *portaltest.Browser, page string) string {
 	t.Helper()
@@ -245,7 +198,7 @@ func once(t *testing.T, b *portaltest.Browser, page string) string {
 func TestReward(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := list + "/ben/ben/reward"
 	id := once(t, b, page)
 	for range 2 {
@@ -256,7 +209,7 @@ func TestReward(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.Equal(t, []any{id, int64(1250), "CENTS", "EUR", reward.Manual, "Sorry"}, []any{all[0].ID, all[0].Offer.Amount, all[0].Offer.Unit, all[0].Offer.Currency, all[0].Source, all[0].Offer.Name})
-	log := entries(t, w, people.RewardAdded)
+	log := w.Audit(t, people.AuditFilter{Action: people.RewardAdded})
 	require.Len(t, log, 1)
 	require.Equal(t, people.Entry{
 		Seq: log[0].Seq, At: portaltest.Began, Person: log[0].Person, Actor: "owner@acme.example", From: "198.51.100.7", Action: people.RewardAdded, Subject: "ben / ben",
@@ -289,14 +242,14 @@ func TestReward(t *testing.T) {
 		require.Contains(t, got.Body, want)
 		require.Contains(t, got.Body, "There is a problem")
 	}
-	require.Len(t, entries(t, w, people.RewardAdded), 3)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.RewardAdded}), 3)
 }
 
 // An event is logged once, as a trusted one, however often its form is sent.
 func TestEvent(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := list + "/ben/ben/event"
 	id := once(t, b, page)
 	for range 2 {
@@ -308,8 +261,8 @@ func TestEvent(t *testing.T) {
 	require.NoError(t, w.Engine.DB.QueryRowContext(t.Context(), `SELECT count(*), sum(trusted), max(events) FROM intake WHERE tenant = 'acme' AND user_id = 'ben'`).Scan(&calls, &trusted, &text))
 	require.Equal(t, []int{1, 1}, []int{calls, trusted})
 	require.Contains(t, text, `"revenue":49.90`)
-	require.Len(t, entries(t, w, people.EventAdded), 1)
-	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, entries(t, w, people.EventAdded)[0].After)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.EventAdded}), 1)
+	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, w.Audit(t, people.AuditFilter{Action: people.EventAdded})[0].After)
 	for want, fields := range map[string][]string{
 		"The name of the event is required":       {},
 		"The revenue is not a number":             {"key", "x", "revenue", "ten", "currency", "EUR"},
@@ -324,13 +277,21 @@ func TestEvent(t *testing.T) {
 		require.Contains(t, got.Body, want)
 	}
 	require.Equal(t, http.StatusNotFound, b.Post(t, page, list+"/un/known/event", "once", core.NewID(3, [6]byte{}), "key", "x").Status)
+
+	// An event whose entry in the audit log cannot be stored is not stored either.
+	require.NoError(t, w.Engine.DB.Write(t.Context(), 1, func(tx *store.Tx) error {
+		return tx.Exec(t.Context(), "trigger", `CREATE TRIGGER no_entries BEFORE INSERT ON audit_entry BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+	}))
+	require.Equal(t, http.StatusInternalServerError, b.Post(t, page, page, "once", core.NewID(4, [6]byte{}), "key", "x").Status)
+	require.NoError(t, w.Engine.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM intake WHERE tenant = 'acme' AND user_id = 'ben'`).Scan(&calls))
+	require.Equal(t, 1, calls)
 }
 
 // A member blocks and unblocks a user for a reason.
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := list + "/anna/anna/block"
 	require.Equal(t, http.StatusUnprocessableEntity, b.Post(t, page, page).Status)
 	require.Equal(t, list+"/anna/anna?done=user-blocked", b.Post(t, page, page, "reason", "many fake friends").Header.Get("Location"))
@@ -341,18 +302,18 @@ func TestBlock(t *testing.T) {
 	require.Contains(t, got.Body, "This user is blocked already.")
 	require.Equal(t, list+"/anna/anna?done=user-unblocked", b.Post(t, page, list+"/anna/anna/unblock", "reason", "a mistake").Header.Get("Location"))
 	require.Contains(t, b.Post(t, page, list+"/anna/anna/unblock", "reason", "again").Body, "This user is not blocked.")
-	require.Equal(t, `{"reason":"many fake friends"}`, entries(t, w, people.UserBlocked)[0].After)
-	require.Equal(t, `{"reason":"a mistake"}`, entries(t, w, people.UserUnblocked)[0].After)
-	require.Len(t, entries(t, w, people.UserBlocked), 1)
+	require.Equal(t, `{"reason":"many fake friends"}`, w.Audit(t, people.AuditFilter{Action: people.UserBlocked})[0].After)
+	require.Equal(t, `{"reason":"a mistake"}`, w.Audit(t, people.AuditFilter{Action: people.UserUnblocked})[0].After)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.UserBlocked}), 1)
 }
 
 // A member attributes a user, within the rules; the decision keeps the reason.
 func TestAttribute(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	identify(t, w, "cleo", "cleo")
-	identify(t, w, "dora", "dora", paid)
-	b := w.SignedIn(t, "owner@acme.example")
+	w.Identify(t, "cleo", "cleo")
+	w.Identify(t, "dora", "dora", portaltest.Paid)
+	b := w.SignedIn(t, portaltest.Owner)
 	attribute := func(who, code, reason string) portaltest.Answer {
 		page := list + "/" + who + "/" + who + "/referrer"
 		return b.Post(t, page, page, "code", code, "reason", reason)
@@ -370,13 +331,13 @@ func TestAttribute(t *testing.T) {
 	_, decisions, err := w.Engine.Referrals.Decisions(t.Context(), "acme", "cleo", base.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Zero(t, decisions, "nothing is recorded of what was refused")
-	require.Empty(t, entries(t, w, people.UserAttributed))
+	require.Empty(t, w.Audit(t, people.AuditFilter{Action: people.UserAttributed}))
 	require.Equal(t, list+"/cleo/cleo?done=user-attributed", attribute("cleo", " anna10 ", "asked on the phone").Header.Get("Location"))
 	body := b.Get(list + "/cleo/cleo").Body
 	require.Contains(t, body, "a member, by hand")
 	require.Contains(t, body, "Reason: asked on the phone")
 	require.Contains(t, body, `href="/portal/t/acme/people/anna/anna"`)
-	require.Regexp(t, `^{"referralId":"[0-9a-f]{24}"}$`, entries(t, w, people.UserAttributed)[0].After)
+	require.Regexp(t, `^{"referralId":"[0-9a-f]{24}"}$`, w.Audit(t, people.AuditFilter{Action: people.UserAttributed})[0].After)
 }
 
 // A member replaces the referrer while nothing depends on the referral, and not later. What
@@ -384,16 +345,16 @@ func TestAttribute(t *testing.T) {
 func TestAttribute_Replaces(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	identify(t, w, "carl", "carl", named("Carl", "Clever"), owns("CARL10"))
-	identify(t, w, "dora", "dora", owns("DORA10"), by("CARL10"), paid)
-	b := w.SignedIn(t, "owner@acme.example")
+	w.Identify(t, "carl", "carl", portaltest.Named("Carl", "Clever"), portaltest.Owns("CARL10"))
+	w.Identify(t, "dora", "dora", portaltest.Owns("DORA10"), portaltest.By("CARL10"), portaltest.Paid)
+	b := w.SignedIn(t, portaltest.Owner)
 	attribute := func(who, code string) portaltest.Answer {
 		page := list + "/" + who + "/" + who + "/referrer"
 		return b.Post(t, page, page, "code", code, "reason", "because")
 	}
 	before, err := w.Engine.Users.ByID(t.Context(), "acme", "ben", "ben")
 	require.NoError(t, err)
-	identify(t, w, "ben", "ben", by("DORA10")) // too late; the decision has the code ANNA10
+	w.Identify(t, "ben", "ben", portaltest.By("DORA10")) // too late; the decision has the code ANNA10
 	w.Pass(core.Minute)
 	require.Equal(t, list+"/ben/ben?done=user-attributed", attribute("ben", "CARL10").Header.Get("Location"))
 	after, err := w.Engine.Users.ByID(t.Context(), "acme", "ben", "ben")
@@ -420,7 +381,7 @@ func TestAttribute_Replaces(t *testing.T) {
 		}
 	}
 	// The friend of an erased referrer still converts.
-	identify(t, w, "ben", "ben", paid)
+	w.Identify(t, "ben", "ben", portaltest.Paid)
 	require.Contains(t, b.Get(list+"/ben/ben").Body, "Converted")
 }
 
@@ -428,7 +389,7 @@ func TestAttribute_Replaces(t *testing.T) {
 func TestData(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	b := w.SignedIn(t, "owner@acme.example")
+	b := w.SignedIn(t, portaltest.Owner)
 	page := list + "/ben/ben/data"
 	require.Equal(t, http.StatusSeeOther, b.Post(t, page, list+"/ben/ben/block", "reason", "a secret of ben").Status)
 	got := b.Post(t, page, list+"/ben/ben/export")
@@ -441,9 +402,9 @@ func TestData(t *testing.T) {
 	require.Equal(t, "ben", file.User)
 	require.Contains(t, file.Tables, "referral")
 	require.Contains(t, got.Body, "a secret of ben")
-	require.Len(t, entries(t, w, people.UserExported), 1)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.UserExported}), 1)
 	require.Equal(t, http.StatusNotFound, b.Post(t, page, list+"/un/known/export").Status)
-	require.Len(t, entries(t, w, people.UserExported), 1)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.UserExported}), 1)
 
 	got = b.Post(t, page, list+"/ben/ben/erase", "typed", "anna")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
@@ -453,60 +414,25 @@ func TestData(t *testing.T) {
 	require.Contains(t, b.Get(list+"/anna/anna").Body, "an erased user")
 	_, err := w.Engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: "ben", ID: "ben"}})
 	require.ErrorContains(t, err, "not to be tracked again")
-	for _, e := range entries(t, w, "") {
+	for _, e := range w.Audit(t, people.AuditFilter{}) {
 		text := fmt.Sprint(e.Subject, e.Before, e.After, e.Account, e.User)
 		if strings.HasPrefix(string(e.Action), "user.") {
 			require.NotContains(t, text, "ben", e.Action)
 			require.NotContains(t, text, "secret", e.Action)
 		}
 	}
-	require.Equal(t, `{"doNotTrack":true}`, entries(t, w, people.UserErased)[0].After)
-}
-
-// counted counts the statements that read.
-type counted struct {
-	store.Reads
-	n *atomic.Int64
-}
-
-func (c counted) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	c.n.Add(1)
-	return c.Reads.QueryContext(ctx, query, args...)
-}
-
-func (c counted) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	c.n.Add(1)
-	return c.Reads.QueryRowContext(ctx, query, args...)
-}
-
-func (counted) ExecContext(context.Context, string, ...any) (sql.Result, error) {
-	panic("a page only reads")
+	require.Equal(t, `{"doNotTrack":true}`, w.Audit(t, people.AuditFilter{Action: people.UserErased})[0].After)
 }
 
 // The number of statements of a page does not depend on how much it shows.
 func TestPages_NeedConstantStatements(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	b := w.SignedIn(t, "owner@acme.example")
-	n := new(atomic.Int64)
-	w.Engine.DB.Reads = store.NewReads(counted{w.Engine.DB.Reads, n})
-	statements := func(path string) int64 {
-		before := n.Load()
-		require.Equal(t, http.StatusOK, b.Get(path).Status)
-		return n.Load() - before
-	}
-	paths := []string{list, list + "?search=a", list + "/anna/anna"}
-	var few []int64
-	identify(t, w, "a0", "a0", by("ANNA10"), paid)
-	for _, path := range paths {
-		few = append(few, statements(path))
-	}
-	for i := range 20 {
-		id := fmt.Sprintf("a1%02d", i)
-		identify(t, w, core.AccountID(id), core.UserID(id), by("ANNA10"), paid)
-	}
-	for i, path := range paths {
-		require.Equal(t, few[i], statements(path), path)
-		t.Logf("%s: %d statements", path, few[i])
-	}
+	w.Identify(t, "a0", "a0", portaltest.By("ANNA10"), portaltest.Paid)
+	w.SignedIn(t, portaltest.Owner).SameStatements(t, w.CountStatements(), []string{list, list + "?search=a", list + "/anna/anna"}, func() {
+		for i := range 20 {
+			id := fmt.Sprintf("a1%02d", i)
+			w.Identify(t, core.AccountID(id), core.UserID(id), portaltest.By("ANNA10"), portaltest.Paid)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"kith/backend/store"
+	"kith/backend/store/leasedb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -23,6 +24,9 @@ type Subscription struct {
 	// Period is the first day, such as 2026-11-21, of the latest billing cycle whose
 	// charge was read; empty before the first.
 	Period string
+	// Next is the first day of the billing cycle whose bill has the discount Want; see
+	// billing.Subscription.MissedBill. Empty if it is unknown.
+	Next string
 	// Opened is when the subscription was created at the gateway; zero until it is
 	// read.
 	Opened core.Time
@@ -30,8 +34,8 @@ type Subscription struct {
 	Attempt int
 }
 
-// Lease gives one worker the exclusive right to process a subscription until it
-// expires.
+// Lease gives one worker the exclusive right to process a subscription until it is
+// released.
 type Lease struct {
 	Tenant       core.TenantAlias
 	Subscription string
@@ -68,7 +72,7 @@ var leaseColumns = store.Selection[Lease]{
 }
 
 // dueSubscriptions selects the subscriptions of connected tenants that are due, or
-// whose lease has expired.
+// whose lease was released.
 var dueSubscriptions = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
 		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantExists("s") + ` `
@@ -79,16 +83,16 @@ func SubscriptionDue(ctx context.Context, r store.Reads, now core.Time) (bool, e
 }
 
 // LeaseSubscriptions leases up to most subscriptions that are due, of tenants that
-// are not busy. The leases expire at until.
-func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, until core.Time) ([]Lease, error) {
+// are not busy.
+func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, token string) ([]Lease, error) {
 	list, err := json.Marshal(append([]core.TenantAlias{}, busy...))
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, leased_by = ?5, due_at = NULL
 		WHERE rowid IN (SELECT s.rowid`+dueSubscriptions+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
 			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
-		RETURNING `+leaseColumns.SQL(), int64(tx.Now), int64(until), string(list), most)
+		RETURNING `+leaseColumns.SQL(), int64(tx.Now), int64(leasedb.Never), string(list), most, token)
 	return leaseColumns.All(rows, err, "lease billing")
 }
 
@@ -97,7 +101,7 @@ func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core
 // meanwhile; if next is 0, only when it is touched. It returns false if the lease
 // was lost.
 func EndLease(ctx context.Context, tx *store.Tx, l Lease, problem string, tries int, next core.Time) (bool, error) {
-	return tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, problem = ?, tries = ?,
+	return tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, leased_by = NULL, problem = ?, tries = ?,
 			due_at = min(coalesce(due_at, ?3), coalesce(?3, due_at))
 		WHERE tenant = ? AND id = ? AND attempt = ? AND leased_until IS NOT NULL`,
 		problem, tries, store.NullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
@@ -122,6 +126,7 @@ var subscriptionColumns = store.Selection[Subscription]{
 	store.Col(`wanted`, func(b *Subscription) any { return &b.Want.Amount }),
 	store.Col(`folded`, func(b *Subscription) any { return &b.Want.Credit }),
 	store.Col(`period`, func(b *Subscription) any { return &b.Period }),
+	store.Col(`next_period`, func(b *Subscription) any { return &b.Next }),
 	store.Col(`opened_at`, func(b *Subscription) any { return &b.Opened }),
 	store.Col(`attempt`, func(b *Subscription) any { return &b.Attempt }),
 }.With(store.Nested(standingColumns, func(b *Subscription) *billing.Standing { return &b.Standing }))
@@ -143,8 +148,8 @@ func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 // PutSubscription updates a subscription that exists.
 func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Subscription) error {
 	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
-			account_id = ?, wanted = ?, folded = ?, period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
-		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period,
+			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
+		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period, b.Next,
 		int64(b.Opened), string(tenant), b.ID)
 }
 

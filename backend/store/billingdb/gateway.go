@@ -44,7 +44,7 @@ func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (boo
 func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c billing.Connection) error {
 	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at)
 		VALUES (?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET merchant_id = excluded.merchant_id, base_url = excluded.base_url,
-			swept_at = 0, swept_all_at = 0, sweep_at = 0`,
+			swept_at = 0, swept_all_at = 0, sweep_at = 0, leased_by = NULL`,
 		string(tenant), c.MerchantID, c.BaseURL, int64(tx.Now))
 	if err == nil {
 		err = tx.Exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant))

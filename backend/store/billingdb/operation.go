@@ -28,7 +28,7 @@ var operations = `SELECT ` + operationColumns.SQL() + ` FROM (
 		FROM gateway_refund INDEXED BY gateway_refund_failed WHERE tenant = ?1 AND state = 'failed' ORDER BY transaction_id LIMIT ?2)
 	UNION ALL SELECT * FROM (SELECT '` + string(billing.ReadSubscription) + `', id, coalesce(account_id, ''), problem, tries, coalesce(due_at, 0)
 		FROM gateway_subscription INDEXED BY gateway_subscription_problem WHERE tenant = ?1 AND problem <> '' ORDER BY id LIMIT ?2)
-	UNION ALL SELECT * FROM (SELECT '` + string(billing.WriteCoupon) + `', customer_id, '', problem, tries, coalesce(due_at, 0)
+	UNION ALL SELECT * FROM (SELECT '` + string(billing.WriteCoupon) + `', customer_id, '', problem, tries, iif(leased_by IS NULL, coalesce(due_at, 0), 0)
 		FROM gateway_coupon INDEXED BY gateway_coupon_problem WHERE tenant = ?1 AND problem <> '' ORDER BY customer_id LIMIT ?2))`
 
 // Retry makes operations of a kind due that have failed, all of a tenant if id is empty,

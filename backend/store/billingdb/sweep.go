@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kith/backend/store"
+	"kith/backend/store/leasedb"
 	"kith/core"
 )
 
@@ -28,18 +29,18 @@ func SweepDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "sweep due", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+`)`, int64(now))
 }
 
-// TakeSweeps returns up to most sweeps that are due, for the caller to run. Each is
-// due again at until, unless EndSweep sets another time.
-func TakeSweeps(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Sweep, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
+// TakeSweeps leases up to most sweeps that are due. Each is due again when its lease is
+// released, unless EndSweep sets another time.
+func TakeSweeps(ctx context.Context, tx *store.Tx, most int, token string) ([]Sweep, error) {
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?, leased_by = ?
 		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
-		RETURNING `+sweepColumns.SQL(), int64(until), int64(tx.Now), most)
+		RETURNING `+sweepColumns.SQL(), int64(leasedb.Never), token, int64(tx.Now), most)
 	return sweepColumns.All(rows, err, "take sweeps")
 }
 
 // EndSweep records the times of a sweep, and when the next one is due.
 func EndSweep(ctx context.Context, tx *store.Tx, s Sweep, next core.Time) error {
-	return tx.Exec(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ? WHERE tenant = ?`,
+	return tx.Exec(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ?, leased_by = NULL WHERE tenant = ?`,
 		int64(s.Swept), int64(s.SweptAll), int64(next), string(s.Tenant))
 }
 
@@ -91,7 +92,7 @@ var couponColumns = store.Selection[Coupon]{
 // PutCoupon schedules a code to be written to the custom field of a customer now.
 func PutCoupon(ctx context.Context, tx *store.Tx, c Coupon) error {
 	return tx.Exec(ctx, "put gateway coupon", `INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries, due_at) VALUES (?, ?, ?, '', 0, ?)
-		ON CONFLICT (tenant, customer_id) DO UPDATE SET code = excluded.code, problem = '', tries = 0, due_at = excluded.due_at WHERE code <> excluded.code`,
+		ON CONFLICT (tenant, customer_id) DO UPDATE SET code = excluded.code, problem = '', tries = 0, due_at = excluded.due_at, leased_by = NULL WHERE code <> excluded.code`,
 		string(c.Tenant), string(c.Customer), string(c.Code), int64(tx.Now))
 }
 
@@ -104,20 +105,19 @@ func CouponDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) 
 	return store.One[bool](ctx, r, "coupon due", `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now))
 }
 
-// TakeCoupons returns up to most coupons that are due, for the caller to write. Each
-// is due again at until, unless EndCoupon sets another time: writing a code twice is
-// safe.
-func TakeCoupons(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Coupon, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
+// TakeCoupons leases up to most coupons that are due. Each is due again when its lease is
+// released, unless EndCoupon sets another time: writing a code twice is safe.
+func TakeCoupons(ctx context.Context, tx *store.Tx, most int, token string) ([]Coupon, error) {
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2, leased_by = ?4
 		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
-		RETURNING `+couponColumns.SQL(), int64(tx.Now), int64(until), most)
+		RETURNING `+couponColumns.SQL(), int64(tx.Now), int64(leasedb.Never), most, token)
 	return couponColumns.All(rows, err, "take coupons")
 }
 
 // EndCoupon records that a code was written, or the problem, and when to try next;
 // zero is never. If the customer has another code by now, it changes nothing.
 func EndCoupon(ctx context.Context, tx *store.Tx, c Coupon, problem string, next core.Time) error {
-	return tx.Exec(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ? WHERE tenant = ? AND customer_id = ? AND code = ?`,
+	return tx.Exec(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ?, leased_by = NULL WHERE tenant = ? AND customer_id = ? AND code = ?`,
 		problem, c.Tries, store.NullTime(next), string(c.Tenant), string(c.Customer), string(c.Code))
 }
 

@@ -45,7 +45,41 @@ func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b
 // the limit is still included, so that a batch is never empty.
 const maxBatch = 1 << 20
 
-// Processed is the result of one batch of ProcessIntake.
+// Batch is waiting calls of the intake that one transaction processes: those after from,
+// up to and including to.
+type Batch struct {
+	from, to int64
+	// Calls is the number of calls, events that of their events.
+	Calls, events int
+	waiting       int
+	// Left is true if more calls may be waiting.
+	Left bool
+}
+
+var batchColumns = store.Selection[Batch]{
+	store.Col(`(SELECT seq FROM intake_cursor)`, func(b *Batch) any { return &b.from }),
+	store.Col(`coalesce(max(seq), 0)`, func(b *Batch) any { return &b.to }),
+	store.Col(`count(*)`, func(b *Batch) any { return &b.Calls }),
+	store.Col(`coalesce(sum(json_array_length(events)), 0)`, func(b *Batch) any { return &b.events }),
+	store.Col(`(SELECT count(*) FROM waiting)`, func(b *Batch) any { return &b.waiting }),
+}
+
+// NextBatch returns the oldest waiting calls, at most limit. It needs no transaction:
+// another process may process calls of the batch before ProcessBatch does.
+func NextBatch(ctx context.Context, r store.Reads, limit int) (b Batch, err error) {
+	err = batchColumns.Scan(r.QueryRowContext(ctx, `
+		WITH waiting AS (SELECT seq, events, octet_length(events) AS size FROM intake
+			WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?)
+		SELECT `+batchColumns.SQL()+`
+		FROM (SELECT seq, events, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?`, limit, maxBatch), &b)
+	if err != nil {
+		return Batch{}, fmt.Errorf("store: read intake: %w", err)
+	}
+	b.Left = b.waiting > b.Calls || b.waiting == limit
+	return b, nil
+}
+
+// Processed is the result of one batch.
 type Processed struct {
 	// Calls is how many calls were processed, Events how many events were stored.
 	Calls, Events int
@@ -57,77 +91,68 @@ type Processed struct {
 	// Orphaned is how many events were skipped because their user does not exist: it
 	// was deleted before an edge, whose replica lags, accepted the events.
 	Orphaned int
-	// Orders is the number of calls whose events may place or take back orders.
+	// Orders is the number of events that were queued since they may place or take back
+	// orders.
 	Orders int
 }
+
+// ProcessIntake is NextBatch and ProcessBatch in one transaction.
+func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (Processed, error) {
+	b, err := NextBatch(ctx, tx.Reads, limit)
+	if err != nil || b.Calls == 0 {
+		return Processed{}, err
+	}
+	return ProcessBatch(ctx, tx, b)
+}
+
+// inBatch is the SQL condition that a call i is in a batch, of which no other process has
+// processed a call. Its parameters are the first of the statement: from and to.
+const inBatch = `i.seq > ?1 AND i.seq <= ?2 AND (SELECT seq FROM intake_cursor) = ?1`
 
 // userExists is the SQL condition that the user of a call i exists.
 const userExists = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
 
-// intakeBatch describes the calls that ProcessIntake processes: those after from, up
-// to and including to. events and orphans are the numbers of their events of users
-// who exist and who do not. waiting is how many calls were considered.
-type intakeBatch struct {
-	from, to        int64
-	calls, waiting  int
-	events, orphans int
-	// orders is the number of calls of tenants whose programs convert by events.
-	orders int
-}
-
-var intakeColumns = store.Selection[intakeBatch]{
-	store.Col(`c.seq`, func(b *intakeBatch) any { return &b.from }),
-	store.Col(`b.upto`, func(b *intakeBatch) any { return &b.to }),
-	store.Col(`b.calls`, func(b *intakeBatch) any { return &b.calls }),
-	store.Col(`(SELECT count(*) FROM waiting)`, func(b *intakeBatch) any { return &b.waiting }),
-	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.events }),
-	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.orphans }),
-	store.Col(`count(*) FILTER (WHERE i.trusted = 1 AND EXISTS (SELECT 1 FROM program_version v WHERE v.tenant = i.tenant))`, func(b *intakeBatch) any { return &b.orders }),
-}
-
-// ProcessIntake stores the events of up to limit waiting calls, in the order of their
-// receipt. The cursor moves in the same transaction, so each call is processed
-// exactly once, even if the process is killed.
-func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed, err error) {
-	var b intakeBatch
-	err = intakeColumns.Scan(tx.QueryRowContext(ctx, `
-		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
-				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
-			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
-				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
-		SELECT `+intakeColumns.SQL()+`
-		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch), &b)
-	if err != nil {
-		return Processed{}, fmt.Errorf("store: read intake: %w", err)
-	}
-	done.Calls, done.Orphaned = b.calls, b.orphans
-	if b.calls == 0 {
-		return done, nil
-	}
-	done.Left = b.waiting > b.calls || b.waiting == limit
+// ProcessBatch stores the events of a batch, in the order of their receipt. The cursor
+// moves in the same transaction, so each call is processed exactly once, even if the
+// process is killed. If another process has processed calls of the batch, ProcessBatch
+// changes nothing. On a server it takes one round trip: the write lock is held meanwhile.
+func ProcessBatch(ctx context.Context, tx *store.Tx, b Batch) (done Processed, err error) {
 	// No content of a row may make the statement fail: that row would block the
 	// intake of all tenants for ever. OR IGNORE does not cover the type errors of a
 	// STRICT table, so the time is cast.
-	stored, err := tx.Count(ctx, "process intake", `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
+	stored, err := tx.Later(ctx, "process intake", `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
 			triggered_at, received_at, trusted, processed_at)
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
-			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, trusted, ?
+			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, trusted, ?3
 		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
-			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userExists+`)`, int64(tx.Now), b.from, b.to)
+			FROM intake i, json_each(i.events) e WHERE `+inBatch+` AND `+userExists+`)`, b.from, b.to, int64(tx.Now))
 	if err != nil {
 		return Processed{}, err
 	}
-	done.Events, done.Unreadable = stored, b.events-stored
-	if b.orders > 0 {
-		if err := orderdb.PutEvents(ctx, tx, b.from, b.to); err != nil {
-			return Processed{}, err
-		}
+	queued, err := orderdb.PutEvents(ctx, tx, inBatch, b.from, b.to)
+	if err != nil {
+		return Processed{}, err
 	}
-	done.Orders = b.orders
 	if err := recordSenderUse(ctx, tx, b.from, b.to); err != nil {
 		return Processed{}, err
 	}
-	return done, tx.Exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, b.to)
+	cursor, err := store.OneOrZero[int64](ctx, tx.Reads, "move cursor", `UPDATE intake_cursor SET seq = ?2 WHERE seq = ?1 RETURNING seq AS processed`, b.from, b.to)
+	if moved := cursor == b.to; err != nil || !moved {
+		return Processed{Left: !moved}, err
+	}
+	done = Processed{Calls: b.Calls, Left: b.Left}
+	if done.Events, err = stored(); err != nil {
+		return Processed{}, err
+	}
+	if done.Orders, err = queued(); err != nil {
+		return Processed{}, err
+	}
+	if skipped := b.events - done.Events; skipped > 0 {
+		done.Orphaned, err = store.One[int](ctx, tx.Reads, "orphaned events", `SELECT coalesce(sum(json_array_length(i.events)), 0)
+			FROM intake i WHERE i.seq > ? AND i.seq <= ? AND NOT `+userExists, b.from, b.to)
+		done.Unreadable = skipped - done.Orphaned
+	}
+	return done, err
 }
 
 // recordSenderUse records the use of the API keys of calls that edges accepted, as

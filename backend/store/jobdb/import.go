@@ -20,12 +20,12 @@ type Chunk struct {
 }
 
 // SaveProgress stores the position and stats of an import with a chunk of its files,
-// and renews the lease, which then expires at until. Because the job has made
+// and renews the lease, which then has the given token. Because the job has made
 // progress, its tries start from 0 again. It returns false if the lease was lost.
-func SaveProgress(ctx context.Context, tx *store.Tx, l Lease, chunk Chunk, until core.Time) (bool, error) {
-	ok, err := tx.Changed(ctx, "move import", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), position = ?, leased_until = ?, tries = 0
-		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		l.Stats.Processed, l.Stats.Errors, l.Total, l.Position, int64(until), string(l.Tenant), l.ID, l.Attempt)
+func SaveProgress(ctx context.Context, tx *store.Tx, l Lease, chunk Chunk, token string) (bool, error) {
+	ok, err := tx.Changed(ctx, "move import", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), position = ?, leased_by = ?, tries = 0
+		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING' AND leased_by IS NOT NULL`,
+		l.Stats.Processed, l.Stats.Errors, l.Total, l.Position, token, string(l.Tenant), l.ID, l.Attempt)
 	if err != nil || !ok {
 		return ok, err
 	}

@@ -6,14 +6,17 @@ import (
 	"strings"
 
 	"kith/backend/store"
+	"kith/backend/store/leasedb"
 	"kith/core"
 	"kith/core/job"
 )
 
-// Lease gives one worker the exclusive right to run a job until it expires. Writes are
+// Lease gives one worker the exclusive right to run a job until it is released. Writes are
 // fenced by Attempt: if another worker has leased the job since, they change nothing.
 type Lease struct {
 	Tenant core.TenantAlias
+	// Token is the token of the lease; see leasedb.
+	Token string
 	// Attempt is the number of the lease.
 	Attempt int64
 	// Tries is the number of leases since the job last made progress.
@@ -47,6 +50,7 @@ var jobColumns = store.Selection[job.Job]{
 
 var leaseColumns = store.Selection[Lease]{
 	store.Col(`tenant`, func(l *Lease) any { return &l.Tenant }),
+	store.Col(`coalesce(leased_by, '')`, func(l *Lease) any { return &l.Token }),
 	store.Col(`attempt`, func(l *Lease) any { return &l.Attempt }),
 	store.Col(`tries`, func(l *Lease) any { return &l.Tries }),
 	store.Col(`position`, func(l *Lease) any { return &l.Position }),
@@ -111,8 +115,8 @@ func jobWhere(f job.Filter) store.Where {
 
 // InsertJob adds a pending job, which LeaseNext may lease at once.
 func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job.Job) error {
-	// The job whose lease expired first is leased next. leased_until of a new job is
-	// its time of creation, so new jobs are leased in that order.
+	// The job that was released first is leased next. leased_until of a new job is its
+	// time of creation, so new jobs are leased in that order.
 	return tx.Exec(ctx, "insert job", `INSERT INTO job (tenant, id, type, name, requester, mail_to, format, params, file,
 			status, message, processed, errors, attempt, tries, leased_until, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', '', 0, 0, 0, 0, ?, ?)`,
@@ -120,55 +124,56 @@ func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job
 		store.NullText(j.File), int64(j.Created), int64(j.Created))
 }
 
-// AnyWaiting reports whether any job is pending without a valid lease.
-func AnyWaiting(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "job waits", `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
+// AnyWaiting reports whether any job is pending without a lease. It compares no time, so
+// that a job waits for no clock.
+func AnyWaiting(ctx context.Context, r store.Reads) (bool, error) {
+	return store.One[bool](ctx, r, "job waits", `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until < ?
 			AND `+store.TenantExists("job")+`)`,
-		int64(now))
+		int64(leasedb.Never))
 }
 
-// LeaseNext leases the pending job that has waited longest, of any tenant. The lease
-// expires at until. ok is false if no job waits.
-func LeaseNext(ctx context.Context, tx *store.Tx, until core.Time) (Lease, bool, error) {
+// LeaseNext leases the pending job that has waited longest, of any tenant. ok is false
+// if no job waits.
+func LeaseNext(ctx context.Context, tx *store.Tx, token string) (Lease, bool, error) {
 	return lease(ctx, tx, `(tenant, id) IN (SELECT tenant, id FROM job
-		WHERE status = 'PENDING' AND leased_until <= ? AND `+store.TenantExists("job")+` ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
+		WHERE status = 'PENDING' AND leased_until < ? AND `+store.TenantExists("job")+` ORDER BY leased_until, id LIMIT 1)`, token, int64(leasedb.Never))
 }
 
 // LeaseJob leases a pending job, even if another worker has a lease on it. ok is false
 // if the job is not pending.
-func LeaseJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, until core.Time) (Lease, bool, error) {
-	return lease(ctx, tx, `tenant = ? AND id = ? AND status = 'PENDING'`, until, string(tenant), id)
+func LeaseJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id, token string) (Lease, bool, error) {
+	return lease(ctx, tx, `tenant = ? AND id = ? AND status = 'PENDING'`, token, string(tenant), id)
 }
 
-func lease(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (l Lease, ok bool, err error) {
-	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ?,
+func lease(ctx context.Context, tx *store.Tx, which, token string, args ...any) (l Lease, ok bool, err error) {
+	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ?, leased_by = ?,
 			started_at = coalesce(started_at, ?) WHERE `+which+`
-		RETURNING `+leaseColumns.SQL(), append([]any{int64(until), int64(tx.Now)}, args...)...)
+		RETURNING `+leaseColumns.SQL(), append([]any{int64(leasedb.Never), token, int64(tx.Now)}, args...)...)
 	ok, err = leaseColumns.One(row, "lease job", &l)
 	return l, ok, err
 }
 
-// RenewLease stores the stats of a job and renews the lease, which then expires at
-// until. It returns false if the lease was lost.
-func RenewLease(ctx context.Context, tx *store.Tx, l Lease, until core.Time) (bool, error) {
-	return tx.Changed(ctx, "renew lease", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), leased_until = ?
-		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		l.Stats.Processed, l.Stats.Errors, l.Total, int64(until), string(l.Tenant), l.ID, l.Attempt)
+// RenewLease stores the stats of a job and renews the lease, which then has the given
+// token. It returns false if the lease was lost.
+func RenewLease(ctx context.Context, tx *store.Tx, l Lease, token string) (bool, error) {
+	return tx.Changed(ctx, "renew lease", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), leased_by = ?
+		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING' AND leased_by IS NOT NULL`,
+		l.Stats.Processed, l.Stats.Errors, l.Total, token, string(l.Tenant), l.ID, l.Attempt)
 }
 
-// ReleaseLease ends a lease, so that another worker may lease the job at once. The
-// lease does not count as a try.
-func ReleaseLease(ctx context.Context, tx *store.Tx, l Lease) error {
-	return tx.Exec(ctx, "release lease", `UPDATE job SET leased_until = ?, tries = max(tries - 1, 0)
-		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		int64(tx.Now), string(l.Tenant), l.ID, l.Attempt)
+// ReleaseLease ends a lease, so that another worker may lease the job at once. failed is
+// true if the lease counts as a try without progress.
+func ReleaseLease(ctx context.Context, tx *store.Tx, l Lease, failed bool) error {
+	return tx.Exec(ctx, "release lease", `UPDATE job SET leased_until = ?, leased_by = NULL, tries = max(tries - ?, 0)
+		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING' AND leased_by IS NOT NULL`,
+		int64(tx.Now), store.BoolInt(!failed), string(l.Tenant), l.ID, l.Attempt)
 }
 
 // FinishJob stores the result of a job: its status, message, stats, files and dates. It
 // returns false if the lease was lost.
 func FinishJob(ctx context.Context, tx *store.Tx, l Lease) (bool, error) {
 	return tx.Changed(ctx, "finish job", `UPDATE job SET status = ?, message = ?, processed = ?, errors = ?, total = nullif(?, 0),
-			result_file = ?, errors_file = ?, completed_at = ?, expires_at = ?
+			result_file = ?, errors_file = ?, completed_at = ?, expires_at = ?, leased_by = NULL
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
 		string(l.Status), l.Message, l.Stats.Processed, l.Stats.Errors, l.Total, store.NullText(l.Result), store.NullText(l.Job.Errors),
 		int64(l.Completed), int64(l.Expires), string(l.Tenant), l.ID, l.Attempt)

@@ -11,14 +11,22 @@ import (
 )
 
 // PutEvents queues the events of processed calls that may place or take back an order:
-// those of trusted senders whose key a program of the tenant names or has named. The
-// calls are those after from, up to and including to.
-func PutEvents(ctx context.Context, tx *store.Tx, from, to int64) error {
-	return tx.Exec(ctx, "queue order events", `INSERT INTO order_event (tenant, event_id)
+// those of trusted senders whose key a program of the tenant names or has named, if the
+// account is referred or the event may refer it. Other events change nothing now; if their
+// account is referred later, they are in its history. calls is the SQL condition of the
+// calls i, with the first of its parameters args. changed returns the number of events.
+func PutEvents(ctx context.Context, tx *store.Tx, calls string, args ...any) (changed func() (int, error), err error) {
+	return tx.Later(ctx, "queue order events", `INSERT INTO order_event (tenant, event_id)
 		SELECT i.tenant, e.value ->> 'id' FROM intake i, json_each(i.events) e
-		WHERE i.seq > ? AND i.seq <= ? AND i.trusted = 1 AND e.type = 'object' AND e.value ->> 'id' IS NOT NULL AND `+named(`i.tenant`, `e.value ->> 'key'`)+`
-		ORDER BY i.seq, e.key`, from, to)
+		WHERE `+calls+` AND i.trusted = 1 AND `+mayRefer+` AND e.type = 'object' AND e.value ->> 'id' IS NOT NULL AND `+named(`i.tenant`, `e.value ->> 'key'`)+`
+		ORDER BY i.seq, e.key`, args...)
 }
+
+// mayRefer is the SQL condition that the account of a call i is referred, or that an event
+// of the call may have the field referral_code or referralCode. A backslash may be a part
+// of an escaped name.
+const mayRefer = `(EXISTS (SELECT 1 FROM referral r WHERE r.tenant = i.tenant AND r.referred_account_id = i.account_id)
+	OR instr(i.events, 'referral') > 0 OR instr(i.events, '\') > 0)`
 
 // named returns the condition that a program of a tenant names an event key.
 func named(tenant, key string) string {

@@ -23,7 +23,7 @@ func PutIdentity(ctx context.Context, tx *store.Tx, issuer, subject string, id p
 }
 
 // InvitationsOf returns the invitations of an address that have not expired.
-func InvitationsOf(ctx context.Context, r store.Reads, email string, now core.Time) ([]Invitation, error) {
+func InvitationsOf(ctx context.Context, r store.Reads, email string, now core.Time) ([]people.Invitation, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+invitationColumns.SQL()+` FROM invitation i
 		WHERE i.email = ? AND i.expires_at > ? AND `+store.TenantExists("i")+` ORDER BY i.tenant LIMIT ?`, email, int64(now), people.MaxTenants)
 	return invitationColumns.All(rows, err, "invitations")

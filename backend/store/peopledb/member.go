@@ -8,38 +8,25 @@ import (
 	"kith/core/people"
 )
 
-// Member is a person with a role in a tenant.
-type Member struct {
-	Person people.PersonID
-	Email  string
-	Name   string
-	Role   people.Role
-	// TOTP is true if the person signs in with two steps.
-	TOTP bool
-	// Joined is when the person became a member, SignedIn when the person last signed in;
-	// zero is never.
-	Joined, SignedIn core.Time
-}
-
-var memberColumns = store.Selection[Member]{
-	store.Col(`p.id`, func(m *Member) any { return &m.Person }),
-	store.Col(`p.email`, func(m *Member) any { return &m.Email }),
-	store.Col(`p.name`, func(m *Member) any { return &m.Name }),
-	store.Col(`m.role`, func(m *Member) any { return &m.Role }),
-	store.Col(`p.totp_on`, func(m *Member) any { return &m.TOTP }),
-	store.Col(`m.created_at`, func(m *Member) any { return &m.Joined }),
-	store.Col(`coalesce(p.signed_in_at, 0)`, func(m *Member) any { return &m.SignedIn }),
+var memberColumns = store.Selection[people.Member]{
+	store.Col(`p.id`, func(m *people.Member) any { return &m.Person }),
+	store.Col(`p.email`, func(m *people.Member) any { return &m.Email }),
+	store.Col(`p.name`, func(m *people.Member) any { return &m.Name }),
+	store.Col(`m.role`, func(m *people.Member) any { return &m.Role }),
+	store.Col(`p.totp_on`, func(m *people.Member) any { return &m.TOTP }),
+	store.Col(`m.created_at`, func(m *people.Member) any { return &m.Joined }),
+	store.Col(`coalesce(p.signed_in_at, 0)`, func(m *people.Member) any { return &m.SignedIn }),
 }
 
 // Members returns the members of a tenant by address. The tenant is a people.Home.
-func Members(ctx context.Context, r store.Reads, home core.TenantAlias) ([]Member, error) {
+func Members(ctx context.Context, r store.Reads, home core.TenantAlias) ([]people.Member, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+memberColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
 		WHERE m.tenant = ? ORDER BY p.email LIMIT ?`, string(home), people.MaxMembers)
 	return memberColumns.All(rows, err, "members")
 }
 
 // FindMember returns one member of a tenant; ok is false if the person is none.
-func FindMember(ctx context.Context, r store.Reads, home core.TenantAlias, id people.PersonID) (m Member, ok bool, err error) {
+func FindMember(ctx context.Context, r store.Reads, home core.TenantAlias, id people.PersonID) (m people.Member, ok bool, err error) {
 	ok, err = memberColumns.One(r.QueryRowContext(ctx, `SELECT `+memberColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
 		WHERE m.tenant = ? AND m.person = ?`, string(home), string(id)), "member", &m)
 	return m, ok, err
@@ -93,29 +80,18 @@ func Memberships(ctx context.Context, r store.Reads, id people.PersonID) ([]Memb
 	return membershipColumns.All(rows, err, "memberships")
 }
 
-// Invitation is an open invitation to a tenant.
-type Invitation struct {
-	Tenant core.TenantAlias
-	ID     string
-	Email  string
-	Role   people.Role
-	// By is who invited, as the audit log names them.
-	By               string
-	Created, Expires core.Time
-}
-
-var invitationColumns = store.Selection[Invitation]{
-	store.Col(`tenant`, func(i *Invitation) any { return &i.Tenant }),
-	store.Col(`id`, func(i *Invitation) any { return &i.ID }),
-	store.Col(`email`, func(i *Invitation) any { return &i.Email }),
-	store.Col(`role`, func(i *Invitation) any { return &i.Role }),
-	store.Col(`invited_by`, func(i *Invitation) any { return &i.By }),
-	store.Col(`created_at`, func(i *Invitation) any { return &i.Created }),
-	store.Col(`expires_at`, func(i *Invitation) any { return &i.Expires }),
+var invitationColumns = store.Selection[people.Invitation]{
+	store.Col(`tenant`, func(i *people.Invitation) any { return &i.Tenant }),
+	store.Col(`id`, func(i *people.Invitation) any { return &i.ID }),
+	store.Col(`email`, func(i *people.Invitation) any { return &i.Email }),
+	store.Col(`role`, func(i *people.Invitation) any { return &i.Role }),
+	store.Col(`invited_by`, func(i *people.Invitation) any { return &i.By }),
+	store.Col(`created_at`, func(i *people.Invitation) any { return &i.Created }),
+	store.Col(`expires_at`, func(i *people.Invitation) any { return &i.Expires }),
 }
 
 // Invitations returns the invitations of a tenant that have not expired, by address.
-func Invitations(ctx context.Context, r store.Reads, home core.TenantAlias, now core.Time) ([]Invitation, error) {
+func Invitations(ctx context.Context, r store.Reads, home core.TenantAlias, now core.Time) ([]people.Invitation, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+invitationColumns.SQL()+` FROM invitation i
 		WHERE i.tenant = ? AND i.expires_at > ? ORDER BY i.email LIMIT ?`, string(home), int64(now), people.MaxInvitations)
 	return invitationColumns.All(rows, err, "invitations")
@@ -123,14 +99,14 @@ func Invitations(ctx context.Context, r store.Reads, home core.TenantAlias, now 
 
 // FindInvitation returns the invitation whose link has a hash and has not expired; ok is
 // false if there is none.
-func FindInvitation(ctx context.Context, r store.Reads, hash string, now core.Time) (i Invitation, ok bool, err error) {
+func FindInvitation(ctx context.Context, r store.Reads, hash string, now core.Time) (i people.Invitation, ok bool, err error) {
 	ok, err = invitationColumns.One(r.QueryRowContext(ctx, `SELECT `+invitationColumns.SQL()+` FROM invitation i
 		WHERE i.hash = ? AND i.expires_at > ? AND `+store.TenantExists("i"), hash, int64(now)), "invitation", &i)
 	return i, ok, err
 }
 
 // PutInvitation stores an invitation. It replaces an earlier one of the same address.
-func PutInvitation(ctx context.Context, tx *store.Tx, hash string, i Invitation) error {
+func PutInvitation(ctx context.Context, tx *store.Tx, hash string, i people.Invitation) error {
 	return tx.Exec(ctx, "put invitation", `INSERT INTO invitation (tenant, id, hash, email, role, invited_by, created_at, expires_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 		ON CONFLICT (tenant, email) DO UPDATE SET id = ?2, hash = ?3, role = ?5, invited_by = ?6, created_at = ?7, expires_at = ?8`,
@@ -139,7 +115,7 @@ func PutInvitation(ctx context.Context, tx *store.Tx, hash string, i Invitation)
 
 // TakeInvitation removes an invitation of a tenant and returns it; ok is false if there is
 // none.
-func TakeInvitation(ctx context.Context, tx *store.Tx, home core.TenantAlias, id string) (i Invitation, ok bool, err error) {
+func TakeInvitation(ctx context.Context, tx *store.Tx, home core.TenantAlias, id string) (i people.Invitation, ok bool, err error) {
 	ok, err = invitationColumns.One(tx.QueryRowContext(ctx, `DELETE FROM invitation WHERE tenant = ? AND id = ? RETURNING `+invitationColumns.SQL(),
 		string(home), id), "take invitation", &i)
 	return i, ok, err

@@ -26,15 +26,16 @@ var decisionColumns = store.Selection[wire.Decision]{
 // the total number. An empty account means all accounts.
 func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, limit, offset int) (page []wire.Decision, total int, err error) {
 	// Two statements: SQLite would use no index for one condition with an OR.
-	where, args := ` FROM decision WHERE tenant = ?`, []any{string(tenant)}
+	where, order, args := ` FROM decision WHERE tenant = ?`, `last_at`, []any{string(tenant)}
 	if account != "" {
-		where, args = where+` AND account_id = ?`, append(args, string(account))
+		// The plus makes SQLite sort the few decisions of the account.
+		where, order, args = where+` AND account_id = ?`, `+last_at`, append(args, string(account))
 	}
 	total, err = store.One[int](ctx, r, "count decisions", `SELECT count(*)`+where, args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.SQL()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.SQL()+where+` ORDER BY `+order+` DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = decisionColumns.All(rows, err, "decisions")
 	return page, total, err
 }

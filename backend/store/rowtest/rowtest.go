@@ -42,7 +42,8 @@ func PutTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u refe
 func PutUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
 	var rows store.Tuples
 	userdb.AppendUser(&rows, u, "")
-	return tx.Put(ctx, userdb.PutUsers, tenant, &rows)
+	_, err := userdb.IndexAdded(ctx, tx, func() (int, error) { return 1, tx.Put(ctx, userdb.PutUsers, tenant, &rows) })
+	return err
 }
 
 // PutReferral inserts or updates a referral; see referraldb.Put.

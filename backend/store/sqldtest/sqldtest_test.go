@@ -60,6 +60,23 @@ func TestCluster_KilledPrimaryKeepsData(t *testing.T) {
 	c.WaitForSync(t)
 }
 
+// A replica that copies the database forwards reads to the primary.
+func TestCluster_WaitForSyncAfterCrash(t *testing.T) {
+	c := sqldtest.Start(t)
+	primary := open(t, c.PrimaryURL())
+	exec(t, primary, "CREATE TABLE copied (a)")
+	for range 20 {
+		exec(t, primary, "INSERT INTO copied VALUES (randomblob(10000))")
+	}
+	c.WaitForSync(t)
+	c.KillPrimary(t)
+	c.StartPrimary(t)
+	c.WaitForSync(t)
+	c.PausePrimary(t)
+	require.Equal(t, 20, count(t, open(t, c.ReplicaURL()), "copied"))
+	require.Equal(t, 1, c.Replicas[0].Resets(t))
+}
+
 func TestCluster_StoppedReplicaCatchesUp(t *testing.T) {
 	c := sqldtest.Start(t)
 	primary := open(t, c.PrimaryURL())

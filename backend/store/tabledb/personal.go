@@ -36,10 +36,10 @@ var personal = map[string]string{
 	"gateway_coupon": `tenant = ?1 AND customer_id = (SELECT payment_provider_id FROM account WHERE tenant = ?1 AND id = ?2)`,
 	"webhook_event":  ofEvents,
 
-	"api_key": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
-	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_identity": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "referral_day": "", "reward_day": "", "schema_version": "", "secure_mode": "",
-	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "visit_batch": "", "visit_day": "", "webhook_allowed": "", "webhook_attempt": "",
-	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "",
+	"api_key": "", "backup_schedule": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
+	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_identity": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "readiness": "", "referral_day": "", "reward_day": "", "schema_version": "", "secure_mode": "",
+	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "user_range": "", "visit_batch": "", "visit_day": "", "webhook_allowed": "", "webhook_attempt": "", "webhook_counter": "",
+	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "", "worker_process": "",
 }
 
 // DumpPersonal calls row with each row of a table that is about a user, in the form

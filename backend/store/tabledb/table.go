@@ -22,8 +22,8 @@ type Table struct {
 	// Tenant is the column with the tenant of a row; empty for a table of the whole
 	// service, see ServiceTables.
 	Tenant string
-	// Derived is true if triggers fill the table from other tables: then archives leave it
-	// out, and a restore fills it again.
+	// Derived is true if the table is filled from other tables when their rows are stored:
+	// then archives leave it out, and a restore fills it again.
 	Derived bool
 	// key are the columns that order the rows.
 	key []string
@@ -46,10 +46,11 @@ const (
 
 // ServiceTables are the tables whose rows belong to no tenant, in alphabetical order.
 // All others have a column with the tenant.
-var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "person", "person_identity", "person_recovery", "person_reset", "person_session", "schema_version", sequences, "webhook_key"}
+var ServiceTables = []string{"backup_schedule", "heartbeat", "intake_cursor", "master_key", "person", "person_identity", "person_recovery", "person_reset", "person_session", "readiness", "schema_version", sequences, "webhook_key", "worker_process"}
 
-// derivedTables are the tables that triggers fill.
-var derivedTables = []string{"referral_day", "reward_day", "visit_day"}
+// derivedTables are the tables that triggers fill, or, with user_range, a statement for all
+// new users (userdb.IndexNew).
+var derivedTables = []string{"referral_day", "reward_day", "user_range", "visit_day"}
 
 // schemaColumn is a column of a table as SQLite describes it: key is its position in
 // the primary key, from 1, or 0; rowless is true in a table WITHOUT ROWID.
@@ -169,4 +170,9 @@ func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (has b
 // Aliases returns the aliases of all tenants, in alphabetical order.
 func Aliases(ctx context.Context, r store.Reads) ([]core.TenantAlias, error) {
 	return store.List[core.TenantAlias](ctx, r, "aliases", `SELECT alias FROM tenant ORDER BY alias`)
+}
+
+// Count returns the number of rows of a table.
+func Count(ctx context.Context, r store.Reads, t Table) (int64, error) {
+	return store.One[int64](ctx, r, "count rows", `SELECT count(*) FROM `+quoted(t.Name))
 }

@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"testing"
 
@@ -202,4 +203,34 @@ func TestUnit_FirstRewardsAreReadInOrder(t *testing.T) {
 	plan := strings.Join(sqltest.Explained{DB: db, T: t}.Plan(rewards.text, rewards.args), "\n")
 	require.Contains(t, plan, "SEARCH f USING COVERING INDEX reward_first (tenant=? AND referral_id=? AND source=?)")
 	require.NotContains(t, plan, "TEMP B-TREE")
+}
+
+// inOrder is a database that fails the test if a query of rows sorts them.
+type inOrder struct{ sqltest.Explained }
+
+// QueryContext explains a query and runs it.
+func (o inOrder) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	for _, step := range o.Plan(query, args) {
+		require.NotContains(o.T, step, "TEMP B-TREE", query)
+	}
+	return o.DB.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext runs a query, such as one that counts.
+func (o inOrder) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return o.DB.QueryRowContext(ctx, query, args...)
+}
+
+// The lists of all referrals, rewards and decisions of a tenant are read in their order.
+func TestLists_AreReadInOrder(t *testing.T) {
+	t.Parallel()
+	r := store.NewReads(inOrder{sqltest.Explained{DB: sqltest.File(t), T: t}})
+	_, _, err := referraldb.List(t.Context(), r, "t", referral.Filter{Limit: 10})
+	require.NoError(t, err)
+	_, _, err = rewarddb.List(t.Context(), r, "t", reward.Filter{Limit: 10})
+	require.NoError(t, err)
+	_, _, err = rewarddb.List(t.Context(), r, "t", reward.Filter{Kind: reward.Credit, Unit: "CENTS", Limit: 10})
+	require.NoError(t, err)
+	_, _, err = referraldb.Decisions(t.Context(), r, "t", "", 10, 0)
+	require.NoError(t, err)
 }

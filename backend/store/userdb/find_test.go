@@ -2,14 +2,11 @@ package userdb_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
-	"kith/backend/store/rowtest"
-	"kith/backend/store/sqldtest"
 	"kith/backend/store/sqltest"
 	"kith/backend/store/userdb"
 	"kith/core"
@@ -20,31 +17,17 @@ import (
 // of a page. They are read by index.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{
-		"server": sqldtest.Start(t).PrimaryURL(),
-		"file":   "file:" + filepath.Join(t.TempDir(), "kith.db"),
-	} {
+	var users []referral.User
+	for i := range 30 {
+		account := core.AccountID(fmt.Sprintf("a%02d", i))
+		u := referral.NewUser(account, core.UserID(account)+"/Ü", 1)
+		u.FirstName, u.LastName, u.Email = []string{"Anna", "Ann", "Ben"}[i%3], "von Ähre", fmt.Sprintf("%s@example.com", account)
+		users = append(users, u)
+	}
+	for name, url := range databases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := store.Open(url, "")
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = p.Close() })
-			require.NoError(t, p.Migrate(t.Context(), 1))
-			require.NoError(t, p.Write(t.Context(), 1, func(tx *store.Tx) error {
-				for _, tenant := range []core.TenantAlias{"t", "tt", "other"} {
-					require.NoError(t, tx.Exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
-						VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
-					for i := range 30 {
-						account := core.AccountID(fmt.Sprintf("a%02d", i))
-						require.NoError(t, rowtest.PutAccount(t.Context(), tx, tenant, referral.NewAccount(account, 1)))
-						u := referral.NewUser(account, core.UserID(account)+"/Ü", 1)
-						u.FirstName, u.LastName, u.Email = []string{"Anna", "Ann", "Ben"}[i%3], "von Ähre", fmt.Sprintf("%s@example.com", account)
-						require.NoError(t, rowtest.PutUser(t.Context(), tx, tenant, u))
-						require.NoError(t, rowtest.PutTerms(t.Context(), tx, tenant, u))
-					}
-				}
-				return nil
-			}))
+			p := fill(t, url, []core.TenantAlias{"t", "tt", "other"}, users)
 			r := p.Reads
 			if name == "file" {
 				r = store.NewReads(sqltest.Explained{DB: sqltest.Open(t, url), T: t})

@@ -2,7 +2,6 @@ package userdb
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"kith/backend/store"
@@ -10,42 +9,183 @@ import (
 	"kith/core/referral"
 )
 
-// searchSource is the FROM clause of a search. The index finds only users of the
-// tenant; the condition on the user checks it again. CROSS makes SQLite read the
-// index first, and not all users.
-const searchSource = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ? AND +u.tenant = ?`
-
-// Users returns a page of users with their codes, and the total number.
+// Users returns a page of users with their codes, and the total number. It reads a bounded
+// number of rows, except for a list that is sorted by other fields and has no condition;
+// see referral.UserFilter.SortsAll.
 func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
-	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
-	if words := f.IndexWords(); len(words) > 0 {
-		from, args = searchSource, []any{searchQuery(tenant, words), string(tenant)}
+	words := f.IndexWords()
+	switch {
+	case f.Account != "":
+		page, total, err = inAccount(ctx, r, tenant, f)
+	case len(words) > 0:
+		page, total, err = search(ctx, r, tenant, f, words)
+	default:
+		page, total, err = everyUser(ctx, r, tenant, f)
 	}
-	for _, equal := range [][2]string{
-		{` AND u.account_id = ?`, string(f.Account)}, {` AND u.id = ?`, string(f.ID)}, {` AND u.email = ? COLLATE NOCASE`, f.Email},
-	} {
-		if equal[1] != "" {
-			from, args = from+equal[0], append(args, equal[1])
-		}
-	}
-	total, err = store.One[int](ctx, r, "count users", `SELECT count(*) `+from, args...)
-	if err != nil {
-		return nil, 0, err
-	}
-	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns.SQL()+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
-		append(args, f.Limit, f.Offset)...)
-	page, err = UserColumns.All(rows, err, "users")
 	if err != nil || len(page) == 0 {
 		return nil, total, err
 	}
 	return page, total, attachCodes(ctx, r, tenant, page)
 }
 
+// CountUsers returns the number of users of a tenant. It reads their ranges.
+func CountUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias) (int, error) {
+	return store.One[int](ctx, r, "count users", `SELECT coalesce(sum(users), 0) FROM user_range WHERE tenant = ?`, string(tenant))
+}
+
+// everyUser returns a page of all users of a tenant.
+func everyUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
+	if total, err = CountUsers(ctx, r, tenant); err != nil || f.Offset >= total || f.Limit == 0 {
+		return nil, total, err
+	}
+	from, args := ` FROM user u WHERE u.tenant = ? ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`, []any{string(tenant), f.Limit, f.Offset}
+	with := ``
+	if f.ByAccount() {
+		// The range with the user behind the offset, and the number of users before it.
+		with = `WITH start AS MATERIALIZED (
+			SELECT account_id, id, before FROM (SELECT account_id, id, sum(users) OVER (ORDER BY account_id, id) - users AS before FROM user_range WHERE tenant = ?1)
+			WHERE before <= ?2 ORDER BY before DESC LIMIT 1) `
+		from = ` FROM user u WHERE u.tenant = ?1 AND (u.account_id, u.id) >= ((SELECT account_id FROM start), (SELECT id FROM start))
+			ORDER BY u.account_id, u.id LIMIT ?3 OFFSET ?2 - (SELECT before FROM start)`
+		args = []any{string(tenant), f.Offset, f.Limit}
+	}
+	rows, err := r.QueryContext(ctx, with+`SELECT `+UserColumns.SQL()+from, args...)
+	page, err = UserColumns.All(rows, err, "users")
+	return page, total, err
+}
+
+// inAccount returns a page of the users of an account, of which there are few (clients 6.3.1).
+func inAccount(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
+	w := equals(f)
+	w.Require(`u.account_id = ?`, string(f.Account))
+	requireWords(&w, tenant, f.Words)
+	from := ` FROM user u WHERE u.tenant = ? AND ` + w.SQL()
+	total, err = store.One[int](ctx, r, "count users of an account", `SELECT count(*)`+from, w.ArgsFor(tenant)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns.SQL()+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
+		append(w.ArgsFor(tenant), f.Limit, f.Offset)...)
+	page, err = UserColumns.All(rows, err, "users of an account")
+	return page, total, err
+}
+
+// equals returns the conditions of a filter on the id and the email address of a user u.
+func equals(f referral.UserFilter) (w store.Where) {
+	if f.ID != "" {
+		w.Require(`u.id = ?`, string(f.ID))
+	}
+	if f.Email != "" {
+		w.Require(`u.email = ? COLLATE NOCASE`, f.Email)
+	}
+	return w
+}
+
+// allTerms are the search terms of a user u, each between two separators.
+const allTerms = `char(31) || u.terms || char(31)`
+
+// requireWords requires that a user u has, for each word, a term that begins with it.
+func requireWords(w *store.Where, tenant core.TenantAlias, words []string) {
+	for _, word := range words {
+		w.Require(`instr(`+allTerms+`, ?) > 0`, "\x1f"+indexTerm(tenant, word))
+	}
+}
+
+// search returns a page of the users who have all words and meet the conditions of the
+// filter. In a tenant with more than referral.MaxSearched users, it reads at most
+// referral.MaxFound terms of the word that has the fewest in the index.
+func search(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter, words []referral.IndexWord) (page []referral.User, total int, err error) {
+	first := words[0]
+	if len(words) > 1 {
+		if first, _, err = rarest(ctx, r, tenant, words); err != nil {
+			return nil, 0, err
+		}
+	}
+	limit := referral.MaxFound
+	if users, err := CountUsers(ctx, r, tenant); err != nil {
+		return nil, 0, err
+	} else if users <= referral.MaxSearched {
+		limit = -1 // all
+	}
+	found, args := foundBy(tenant, f, words, first, limit)
+	// The users are sorted by their place alone, and those of the page are read again with
+	// all columns.
+	rows, err := r.QueryContext(ctx, `WITH found AS MATERIALIZED (SELECT u.seq, row_number() OVER (ORDER BY `+userOrder(f.Order)+`) AS place`+found+`)
+		SELECT `+foundColumns.SQL()+` FROM found CROSS JOIN user u ON u.seq = found.seq WHERE +u.tenant = ? AND (place = 1 OR place > ? AND place <= ?) ORDER BY place`,
+		append(args, string(tenant), f.Offset, f.Offset+f.Limit)...)
+	all, err := foundColumns.All(rows, err, "search of users")
+	for _, one := range all {
+		if total = one.total; one.place > f.Offset && one.place <= f.Offset+f.Limit {
+			page = append(page, one.user)
+		}
+	}
+	return page, total, err
+}
+
+// foundUser is a user whom a search found, at a place from 1 among all of them.
+type foundUser struct {
+	user         referral.User
+	place, total int
+}
+
+var foundColumns = append(store.Nested(UserColumns, func(f *foundUser) *referral.User { return &f.user }),
+	store.Col(`found.place`, func(f *foundUser) any { return &f.place }),
+	store.Col(`(SELECT count(*) FROM found)`, func(f *foundUser) any { return &f.total }))
+
+// foundBy returns the FROM and WHERE clauses of the users u of a search, and their
+// arguments: of those whom the index has first for a word, up to a limit of terms, the ones
+// who meet all else.
+func foundBy(tenant core.TenantAlias, f referral.UserFilter, words []referral.IndexWord, first referral.IndexWord, limit int) (from string, args []any) {
+	w := equals(f)
+	for _, word := range words {
+		if word != first {
+			requireWords(&w, tenant, []string{word.Text})
+		}
+	}
+	begin, end := termRange(tenant, first)
+	return ` FROM (SELECT DISTINCT doc FROM (SELECT doc FROM user_index_term WHERE term >= ? AND term <= ? LIMIT ?)) top
+		CROSS JOIN user u ON u.seq = top.doc WHERE +u.tenant = ? AND ` + w.SQL(), append([]any{begin, end, limit, string(tenant)}, w.Args...)
+}
+
+// termRange returns the first term of a word in the index, and a text that is not before
+// its last one.
+func termRange(tenant core.TenantAlias, word referral.IndexWord) (begin, end string) {
+	begin = indexTerm(tenant, word.Text)
+	if word.Whole {
+		return begin, begin
+	}
+	return begin, begin + "\U0010FFFF"
+}
+
+// rarest returns the word with the fewest terms in the index, and whether the index has at
+// least referral.MaxFound of it. It counts no further.
+func rarest(ctx context.Context, r store.Reads, tenant core.TenantAlias, words []referral.IndexWord) (first referral.IndexWord, many bool, err error) {
+	least := referral.MaxFound
+	for i, word := range words {
+		begin, end := termRange(tenant, word)
+		n, err := store.One[int](ctx, r, "count terms", `SELECT count(*) FROM (SELECT 1 FROM user_index_term WHERE term >= ? AND term <= ? LIMIT ?)`, begin, end, least)
+		if err != nil {
+			return first, false, err
+		}
+		if i == 0 || n < least {
+			first, least = word, n
+		}
+	}
+	return first, least == referral.MaxFound, nil
+}
+
 // FindPeople returns up to limit users who have, for each word, a term that begins with
-// it, in no order.
-func FindPeople(ctx context.Context, r store.Reads, tenant core.TenantAlias, words []string, limit int) ([]referral.Identity, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+personColumns.SQL()+` `+searchSource+` LIMIT ?`, searchQuery(tenant, words), string(tenant), limit)
-	return personColumns.All(rows, err, "people")
+// it, in no order. all is false if it did not read all terms of the words.
+func FindPeople(ctx context.Context, r store.Reads, tenant core.TenantAlias, texts []string, limit int) (people []referral.Identity, all bool, err error) {
+	words := referral.UserFilter{Words: texts}.IndexWords()
+	first, many, err := rarest(ctx, r, tenant, words)
+	if err != nil {
+		return nil, false, err
+	}
+	found, args := foundBy(tenant, referral.UserFilter{}, words, first, referral.MaxFound)
+	rows, err := r.QueryContext(ctx, `SELECT `+personColumns.SQL()+found+` LIMIT ?`, append(args, limit)...)
+	people, err = personColumns.All(rows, err, "people")
+	return people, !many, err
 }
 
 var personColumns = store.Selection[referral.Identity]{
@@ -70,85 +210,4 @@ func userOrder(all []referral.UserOrder) string {
 		order.WriteString(`, `)
 	}
 	return order.String() + `u.account_id, u.id`
-}
-
-// searchQuery returns the query of the index for the users who have, for each word, a
-// term that begins with it.
-func searchQuery(tenant core.TenantAlias, words []string) string {
-	var query strings.Builder
-	for _, word := range words {
-		query.WriteString(` "` + strings.ReplaceAll(indexTerm(tenant, word), `"`, `""`) + `" *`)
-	}
-	return query.String()
-}
-
-// TermsText returns the search terms of a user, as user.terms stores them.
-func TermsText(tenant core.TenantAlias, u referral.User) string {
-	terms := u.Terms()
-	for i, term := range terms {
-		terms[i] = indexTerm(tenant, term)
-	}
-	return strings.Join(terms, "\x1f")
-}
-
-// indexTerm returns a term for the index: the alias of the tenant, a slash, and the
-// term without characters that separate words. The index ignores case and aliases do
-// not, so a capital letter of the alias is written as ^ and the small letter; no alias
-// has a ^ or a slash.
-func indexTerm(tenant core.TenantAlias, term string) string {
-	var text strings.Builder
-	for _, c := range []byte(tenant) {
-		if 'A' <= c && c <= 'Z' {
-			text.WriteByte('^')
-			c += 'a' - 'A'
-		}
-		text.WriteByte(c)
-	}
-	return text.String() + "/" + strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, term)
-}
-
-// AppendTerms adds the search terms of a user to the rows of ChangeTerms.
-func AppendTerms(t *store.Tuples, tenant core.TenantAlias, u referral.User) {
-	t.Row()
-	t.Text(string(u.Account), string(u.ID), TermsText(tenant, u))
-}
-
-// ChangeTerms stores the search terms of users who exist. AppendTerms adds its rows.
-// It is one statement for all users, because each statement makes the index write its
-// pending words: small writes make it merge more.
-func ChangeTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, rows *store.Tuples) error {
-	if rows.Rows == 0 {
-		return nil
-	}
-	return tx.Exec(ctx, "put terms", `WITH given AS MATERIALIZED (SELECT u.seq, j.value ->> 2 AS terms FROM json_each(?2) j
-			CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = j.value ->> 0 AND u.id = j.value ->> 1)
-		UPDATE user SET terms = given.terms FROM given WHERE +user.tenant = ?1 AND user.seq = given.seq`, string(tenant), rows.String())
-}
-
-// IndexAdded runs add, which adds users with their search terms, and adds those users
-// to the index. It returns the result of add.
-func IndexAdded(ctx context.Context, tx *store.Tx, add func() (int, error)) (n int, err error) {
-	var last int64
-	if err := tx.QueryRowContext(ctx, LastUser).Scan(&last); err != nil {
-		return 0, fmt.Errorf("store: index users: %w", err)
-	}
-	if n, err = add(); err == nil && n > 0 {
-		err = IndexNew(ctx, tx, last)
-	}
-	return n, err
-}
-
-// LastUser is a statement that returns the number of the newest user, or 0. New users
-// get higher numbers.
-const LastUser = `SELECT coalesce(max(seq), 0) FROM user`
-
-// IndexNew adds the users with numbers higher than last to the index, with the search
-// terms that they were stored with.
-func IndexNew(ctx context.Context, tx *store.Tx, last int64) error {
-	return tx.Exec(ctx, "index users", `INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE seq > ? AND terms <> ''`, last)
 }

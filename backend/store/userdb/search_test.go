@@ -16,36 +16,49 @@ import (
 	"kith/core/referral"
 )
 
+// databases returns the URL of a new database on a server, and that of one in a file.
+func databases(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{"server": sqldtest.Start(t).PrimaryURL(), "file": "file:" + filepath.Join(t.TempDir(), "kith.db")}
+}
+
+// fill opens a new database, and stores the users in each of the tenants.
+func fill(t *testing.T, url string, tenants []core.TenantAlias, users []referral.User) *store.Primary {
+	t.Helper()
+	p, err := store.Open(url, "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	require.NoError(t, p.Migrate(t.Context(), 1))
+	require.NoError(t, p.Write(t.Context(), 1, func(tx *store.Tx) error {
+		for _, tenant := range tenants {
+			require.NoError(t, tx.Exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
+				VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
+			for _, u := range users {
+				require.NoError(t, rowtest.PutAccount(t.Context(), tx, tenant, referral.NewAccount(u.Account, 1)))
+				require.NoError(t, rowtest.PutUser(t.Context(), tx, tenant, u))
+				require.NoError(t, rowtest.PutTerms(t.Context(), tx, tenant, u))
+			}
+		}
+		return nil
+	}))
+	return p
+}
+
 // A word finds all users who have a term that begins with it, whatever characters it
 // has, and no user of another tenant.
 func TestUsers_FoundByAnyWord(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{
-		"server": sqldtest.Start(t).PrimaryURL(),
-		"file":   "file:" + filepath.Join(t.TempDir(), "kith.db"),
-	} {
+	for name, url := range databases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := store.Open(url, "")
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = p.Close() })
-			require.NoError(t, p.Migrate(t.Context(), 1))
 			ids := []core.AccountID{
 				"Plain", `qu"ote'd`, `"`, "a b", "a*", "a-b", "a+b:c^d", "AND", "OR", "NOT", "near(a, b)", "{x}", "(", "ärla", "ÄRLA", "日本語", "é/ü", "t/plain", "%_", `back\slash`, "~`#;,", " lead",
 			}
-			require.NoError(t, p.Write(t.Context(), 1, func(tx *store.Tx) error {
-				for _, tenant := range []core.TenantAlias{"t", "other"} {
-					require.NoError(t, tx.Exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
-						VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
-					for _, id := range ids {
-						require.NoError(t, rowtest.PutAccount(t.Context(), tx, tenant, referral.NewAccount(id, 1)))
-						u := referral.NewUser(id, "user", 1)
-						require.NoError(t, rowtest.PutUser(t.Context(), tx, tenant, u))
-						require.NoError(t, rowtest.PutTerms(t.Context(), tx, tenant, u))
-					}
-				}
-				return nil
-			}))
+			var users []referral.User
+			for _, id := range ids {
+				users = append(users, referral.NewUser(id, "user", 1))
+			}
+			p := fill(t, url, []core.TenantAlias{"t", "other"}, users)
 			search := func(text string) (got []core.AccountID) {
 				page, total, err := userdb.Users(t.Context(), p.Reads, "t", referral.UserFilter{Words: []string{text}, Limit: 100})
 				require.NoError(t, err, text)
@@ -100,33 +113,23 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 func TestUsers_NarrowedAndSorted(t *testing.T) {
 	t.Parallel()
 	url := "file:" + filepath.Join(t.TempDir(), "kith.db")
-	p, err := store.Open(url, "")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = p.Close() })
-	require.NoError(t, p.Migrate(t.Context(), 1))
-	require.NoError(t, p.Write(t.Context(), 1, func(tx *store.Tx) error {
-		for _, tenant := range []core.TenantAlias{"t", "other"} {
-			require.NoError(t, tx.Exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
-				VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
-			for i, name := range []string{"bea", "Abe", "cid"} {
-				account := core.AccountID("a" + strconv.Itoa(i%2))
-				if i < 2 {
-					require.NoError(t, rowtest.PutAccount(t.Context(), tx, tenant, referral.NewAccount(account, 1)))
-				}
-				u := referral.NewUser(account, core.UserID("u"+strconv.Itoa(i)), core.Time(10-i))
-				u.FirstName, u.Email = name, name+"@Example.com"
-				require.NoError(t, rowtest.PutUser(t.Context(), tx, tenant, u))
-				require.NoError(t, rowtest.PutTerms(t.Context(), tx, tenant, u))
-			}
-		}
-		return nil
-	}))
+	var users []referral.User
+	for i, name := range []string{"bea", "Abe", "cid"} {
+		u := referral.NewUser(core.AccountID("a"+strconv.Itoa(i%2)), core.UserID("u"+strconv.Itoa(i)), core.Time(10-i))
+		u.FirstName, u.Email = name, name+"@Example.com"
+		users = append(users, u)
+	}
+	fill(t, url, []core.TenantAlias{"t", "other"}, users)
 	reads := store.NewReads(sqltest.Explained{DB: sqltest.Open(t, url), T: t})
 	for _, c := range []struct {
 		filter referral.UserFilter
 		want   []core.UserID
 	}{
+		{referral.UserFilter{}, []core.UserID{"u0", "u2", "u1"}},
+		{referral.UserFilter{Order: []referral.UserOrder{{Field: "accountId"}, {Field: "id"}}}, []core.UserID{"u0", "u2", "u1"}},
 		{referral.UserFilter{ID: "u1"}, []core.UserID{"u1"}},
+		{referral.UserFilter{ID: "u1", Words: []string{"abe", "example.com"}}, []core.UserID{"u1"}},
+		{referral.UserFilter{Words: []string{"abe", "u0"}}, nil},
 		{referral.UserFilter{ID: "u"}, nil},
 		{referral.UserFilter{ID: "U1"}, nil},
 		{referral.UserFilter{Account: "a0"}, []core.UserID{"u0", "u2"}},
@@ -151,5 +154,17 @@ func TestUsers_NarrowedAndSorted(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, "%+v", c.filter)
 		require.Equal(t, len(got), total)
+		// Each page has its part of the same list, and the same total.
+		for offset := range len(c.want) + 2 {
+			c.filter.Limit, c.filter.Offset = 1, offset
+			page, total, err := userdb.Users(t.Context(), reads, "t", c.filter)
+			require.NoError(t, err)
+			require.Equal(t, len(c.want), total, "%+v", c.filter)
+			if offset >= len(c.want) {
+				require.Empty(t, page)
+			} else {
+				require.Equal(t, c.want[offset], page[0].ID)
+			}
+		}
 	}
 }

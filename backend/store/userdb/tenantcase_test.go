@@ -58,7 +58,7 @@ func TestTenant_AliasesDifferingInCase(t *testing.T) {
 			}
 			var found int
 			// The index keeps them apart, too.
-			require.NoError(t, p.QueryRowContext(ctx, `SELECT count(*) FROM user_index WHERE user_index MATCH ?`, searchQuery("Shop", []string{"ann"})).Scan(&found))
+			require.NoError(t, p.QueryRowContext(ctx, `SELECT count(*) FROM user_index_term WHERE term = ?`, indexTerm("Shop", "ann")).Scan(&found))
 			require.Equal(t, 1, found)
 			require.NoError(t, run(`INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`))
 

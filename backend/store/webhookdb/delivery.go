@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/backend/store"
+	"kith/backend/store/leasedb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/webhook"
@@ -63,6 +64,8 @@ type Leased struct {
 	// Data is the event's JSON, Created when it happened.
 	Data    string
 	Created core.Time
+	// Sequence is the number of the event among those of its tenant.
+	Sequence int64
 	// Secret signs the delivery. Old is the secret before, which signs too until
 	// OldUntil; it is empty if the secret was not rotated.
 	Secret, Old string
@@ -86,6 +89,7 @@ var leasedColumns = store.Selection[leasedRow]{
 	store.Col(`e.type`, func(l *leasedRow) any { return &l.Type }),
 	store.Col(`e.data`, func(l *leasedRow) any { return &l.Data }),
 	store.Col(`e.created_at`, func(l *leasedRow) any { return &l.Created }),
+	store.Col(`e.sequence`, func(l *leasedRow) any { return &l.Sequence }),
 	store.Col(`s.secret`, func(l *leasedRow) any { return &l.Secret }),
 	store.Col(`coalesce(s.old_secret, '')`, func(l *leasedRow) any { return &l.Old }),
 	store.Col(`coalesce(s.old_until, 0)`, func(l *leasedRow) any { return &l.OldUntil }),
@@ -93,14 +97,14 @@ var leasedColumns = store.Selection[leasedRow]{
 }
 
 // LeaseDeliveries begins the next attempt of up to most due deliveries of a queue,
-// earliest due first. The leases expire at until: then another worker may begin the
-// next attempt.
-func LeaseDeliveries(ctx context.Context, tx *store.Tx, queue webhook.Queue, most int, until core.Time) ([]Leased, error) {
+// earliest due first. Once the leases are released, another worker may begin the next
+// attempt.
+func LeaseDeliveries(ctx context.Context, tx *store.Tx, queue webhook.Queue, most int, token string) ([]Leased, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE webhook_delivery
-		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
+		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?, leased_by = ?
 		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
 			WHERE tenant = ? AND url = ? AND due_at <= ? ORDER BY due_at, rowid LIMIT ?)
-		RETURNING rowid`, int64(until), string(queue.Tenant), string(queue.Tenant), string(queue.Endpoint), int64(tx.Now), most)
+		RETURNING rowid`, int64(leasedb.Never), token, string(queue.Tenant), string(queue.Tenant), string(queue.Endpoint), int64(tx.Now), most)
 	ids, err := store.Collect(rows, err, "lease webhooks", func(rows *sql.Rows, id *int64) error { return rows.Scan(id) })
 	if err != nil || len(ids) == 0 {
 		return nil, err
@@ -147,7 +151,7 @@ func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, a webh
 		due, ended = 0, tx.Now
 	}
 	place := []any{string(p.Tenant), string(p.Endpoint), p.Event}
-	in, err := tx.Changed(ctx, "end webhook attempt", `UPDATE webhook_delivery SET state = ?, due_at = ?, ended_at = ?
+	in, err := tx.Changed(ctx, "end webhook attempt", `UPDATE webhook_delivery SET state = ?, due_at = ?, ended_at = ?, leased_by = NULL
 		WHERE tenant = ? AND url = ? AND event_id = ? AND attempt = ? AND state = 'sending'`,
 		append([]any{string(next.State), store.NullTime(due), store.NullTime(ended)}, append(place, a.Number)...)...)
 	if err != nil {

@@ -13,6 +13,10 @@ export interface Webhook {
   live: boolean;
   /** When it happened, in epoch milliseconds. */
   created: number;
+  /** What the event is about, such as referral/ID. Webhooks arrive in any order. */
+  subject: string;
+  /** Orders the events of a subject: ignore one that has a lower number than one you have handled, unless you need each. */
+  sequence: number;
   /** Depends on the type. */
   data: unknown;
 }

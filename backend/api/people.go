@@ -1,0 +1,118 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+
+	"kith/backend/app/members"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/people"
+	"kith/core/wire"
+)
+
+func (a *API) peopleRoutes() routes {
+	const invitations = tenantPath + "/members/invitations"
+	return routes{
+		tenantPath + "/members":          {"GET": a.keyed(a.members)},
+		tenantPath + "/members/{person}": {"PUT": a.keyed(a.changeMember), "DELETE": a.keyed(a.removeMember)},
+		invitations:                      {"POST": a.keyed(created(a.inviteMember))},
+		invitations + "/{id}":            {"DELETE": a.keyed(a.revokeInvitation)},
+		tenantPath + "/audit":            {"GET": a.keyed(a.audit)},
+		tenantPath + "/audit/export":     {"GET": a.exportAudit},
+	}
+}
+
+// members handles GET /members.
+func (a *API) members(c *call) ([]byte, error) {
+	return encodeBoth(wire.Members)(a.Engine.Members.List(c.Context(), c.member()))
+}
+
+// inviteMember handles POST /members/invitations. The answer has the link of the
+// invitation, once.
+func (a *API) inviteMember(c *call) ([]byte, error) {
+	in, err := decode(c, wire.ParseInvitation)
+	if err != nil {
+		return nil, err
+	}
+	i, token, err := a.Engine.Members.Invite(c.Context(), c.member(), in.Email, in.Role)
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewInvitation(i, link.Sent(a.PortalURL, seenScheme(c.Request), seenHost(c.Request), members.InvitationPath+token)), nil
+}
+
+// revokeInvitation handles DELETE /members/invitations/{id}.
+func (a *API) revokeInvitation(c *call) ([]byte, error) {
+	return nil, a.Engine.Members.RevokeInvitation(c.Context(), c.member(), c.PathValue("id"))
+}
+
+// changeMember handles PUT /members/{person}: it changes the role of a member.
+func (a *API) changeMember(c *call) ([]byte, error) {
+	role, err := decode(c, wire.ParseMemberRole)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.Engine.Members.ChangeRole(c.Context(), c.member(), people.PersonID(c.PathValue("person")), role)
+}
+
+// removeMember handles DELETE /members/{person}.
+func (a *API) removeMember(c *call) ([]byte, error) {
+	return nil, a.Engine.Members.Remove(c.Context(), c.member(), people.PersonID(c.PathValue("person")))
+}
+
+// auditFilter reads the query parameters that select entries of the audit log.
+func auditFilter(r *http.Request) (f people.AuditFilter, err error) {
+	q := r.URL.Query()
+	f = people.AuditFilter{Actor: q.Get("actor"), Action: people.Action(q.Get("action")), Subject: q.Get("subject")}
+	if f.Span.From, err = date(q, "from"); err != nil {
+		return f, err
+	}
+	if f.Span.Before, err = date(q, "until"); err != nil {
+		return f, err
+	}
+	if f.Span.Before != 0 && f.Span.From >= f.Span.Before {
+		return f, core.Invalid("until", "must be after from; exchange the two times")
+	}
+	if before := q.Get("before"); before != "" {
+		if f.Before, err = strconv.ParseInt(before, 10, 64); err != nil || f.Before < 1 {
+			return f, core.Invalid("before", "must be the value of next of the page before, or the seq of an entry")
+		}
+	}
+	f.Limit, err = count(q, "limit", people.MaxAuditPage, people.MaxAuditPage)
+	if err != nil || f.Limit == 0 {
+		return f, core.Invalid("limit", "must be a whole number from 1 to "+strconv.Itoa(people.MaxAuditPage))
+	}
+	return f, nil
+}
+
+// audit handles GET /audit.
+func (a *API) audit(c *call) ([]byte, error) {
+	f, err := auditFilter(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	return encodeBoth(wire.AuditEntries)(a.Engine.Audits.Page(c.Context(), c.member(), f))
+}
+
+// exportAudit handles GET /audit/export: the entries that a filter selects, as a file.
+func (a *API) exportAudit(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(w, r)
+	if err != nil {
+		return err
+	}
+	f, err := auditFilter(r)
+	if err != nil {
+		return err
+	}
+	format, err := people.ParseAuditFormat("format", r.URL.Query().Get("format"))
+	if err != nil {
+		return err
+	}
+	name := "audit-" + string(caller.Tenant.Alias) + "." + string(format)
+	return a.sendWritten(w, r, name, format.Type(), func(to io.Writer) error {
+		_, err := a.Engine.Audits.Export(r.Context(), caller.Member(seenIP(r)), f, format, to)
+		return err
+	})
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/app/base"
+)
+
+// offered has, for each use case of the portal, the operations of the REST API that do the
+// same, and fields of GraphQL after "GraphQL". A text in parentheses says why there is
+// none.
+var offered = map[string]string{
+	"Overview.Compare": "getAnalyticsSeries", "Overview.TopReferrers": "listTopReferrers", "Overview.Attention": "getAttention",
+	"Overview.Beginning": "listUsers getShareLinks",
+
+	"Programs.List": "listPrograms", "Programs.ByKey": "getProgram", "Programs.Create": "createProgram", "Programs.Update": "updateProgram",
+	"Programs.Delete": "deleteProgram", "Programs.Try": "tryProgram", "Programs.Tank": "getFuelTank", "Programs.Fill": "fillFuelTank",
+	"Programs.Versions": "listProgramVersions",
+	"Programs.Preview":  "(a form shows a widget that is not stored, for an invented user; renderWidget has those of real users)",
+
+	"Users.Find": "listUsers", "Users.ByID": "getUserWithKey", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
+	"Users.Profile":   "getUserWithKey getShareLinks listRewards listRewardBalances listReferrals listAttributions listAuditEntries GraphQL User.userEvents",
+	"Users.Attribute": "applyCodeByHand", "Users.AddReward": "createReward", "Users.AddEvent": "logEvents", "Users.Export": "downloadUser", "Users.Erase": "deleteUser",
+
+	"Files.Upload": "uploadFile", "Files.Check": "GraphQL Query.validateJobCreation", "Files.Import": "GraphQL Mutation.createJob",
+	"Files.Export": "createExport", "Files.List": "GraphQL Query.jobs", "Files.Job": "GraphQL Query.job", "Files.Remove": "GraphQL Mutation.deleteJob",
+	"Files.Download": "downloadFile", "Files.Rejected": "downloadFile", "Files.WriteRejected": "downloadFile",
+	"Files.AddPiece": "(browsers send large files in pieces; uploadFile and SFTP take them whole)",
+	"Files.Join":     "(as Files.AddPiece)", "Files.Stored": "(as Files.AddPiece)",
+	"SFTPKeys.List": "listSftpKeys", "SFTPKeys.Add": "createSftpKey", "SFTPKeys.Remove": "deleteSftpKey",
+
+	"Referrals.Search": "listUsers listReferrals", "Referrals.ListByID": "getReferral", "Referrals.Timeline": "getReferralTimeline",
+	"Referrals.Export": "createExport", "Referrals.Moderate": "moderateReferrals", "Referrals.CancelReward": "cancelReward",
+
+	"APIKeys.List": "listKeys", "APIKeys.Create": "createKey", "APIKeys.Rotate": "rotateKey", "APIKeys.Revoke": "revokeKey",
+	"Webhooks.List": "listSubscriptions getAttention", "Webhooks.Deliveries": "listDeliveries", "Webhooks.Delivery": "listDeliveries",
+	"Webhooks.Subscribe": "createSubscription", "Webhooks.Unsubscribe": "deleteSubscription", "Webhooks.RotateSecret": "rotateSubscriptionSecret",
+	"Webhooks.Test": "testSubscription", "Webhooks.Replay": "replayDeliveries", "Webhooks.ReplayFailed": "replayDeliveries",
+	"Website.Read": "getWebsite", "Website.AddOrigin": "updateWebsite", "Website.RemoveOrigin": "updateWebsite", "Website.Change": "updateWebsite",
+	"Gateway.Connection": "getGatewayConnection", "Gateway.Check": "testGatewayConnection", "Gateway.Connect": "connectGateway",
+	"Gateway.Disconnect": "disconnectGateway", "Gateway.Notifications": "listGatewayNotifications", "Gateway.Replay": "replayGatewayNotification",
+	"Gateway.Operations": "listGatewayOperations", "Gateway.Retry": "tryGatewayOperations",
+	"Pipelines.Read": "getPipelineSettings", "Pipelines.Change": "updatePipelineSettings", "Pipelines.RotateSecret": "rotatePipelineSecret",
+	"Pipelines.RemoveSecret": "deletePipelineSecret",
+
+	"Members.List": "listMembers", "Members.ByEmail": "listMembers", "Members.Invite": "inviteMember", "Members.RevokeInvitation": "revokeInvitation",
+	"Members.ChangeRole": "updateMember", "Members.Remove": "deleteMember",
+	"Members.FindInvitation": "(the person who is invited accepts, in the portal)", "Members.Accept": "(as Members.FindInvitation)", "Members.AcceptAs": "(as Members.FindInvitation)",
+	"Members.SignInAs": "(people sign in, in the portal)", "Members.HasPassword": "(kith dev makes its first owner)", "Members.Create": "(as Members.HasPassword)",
+	"Audits.Page": "listAuditEntries", "Audits.Export": "downloadAuditLog",
+}
+
+// What the portal can do, the API can do: each use case that the portal calls has an
+// operation. Sign-ins, profiles and resets of passwords belong to a person and have none.
+func TestAPI_DoesWhatThePortalDoes(t *testing.T) {
+	operations := map[string]bool{}
+	for _, o := range served(t).operations(t) {
+		operations[o.body.OperationID] = true
+	}
+	schema, err := os.ReadFile("../graphql/schema.graphql")
+	require.NoError(t, err)
+
+	var e app.Engine
+	subjects := map[string]reflect.Type{"Members": reflect.TypeOf(&e.Members), "Audits": reflect.TypeOf(&e.Audits)}
+	admin := reflect.TypeOf(e.Admin)
+	for field := range admin.Fields() {
+		subjects[field.Name] = reflect.PointerTo(field.Type)
+	}
+	found := 0
+	for subject, methods := range subjects {
+		for method := range methods.Methods() {
+			if _, shared := reflect.TypeFor[*base.Base]().MethodByName(method.Name); shared {
+				continue
+			}
+			found++
+			name := subject + "." + method.Name
+			row, ok := offered[name]
+			if !assert.True(t, ok, "%s has no row in offered: add a route, or say why there is none", name) || strings.HasPrefix(row, "(") {
+				continue
+			}
+			rest, fields, _ := strings.Cut(row, "GraphQL ")
+			require.NotEmpty(t, rest+fields, name)
+			for _, id := range strings.Fields(rest) {
+				assert.True(t, operations[id], "%s: the document has no operation %s", name, id)
+			}
+			for _, field := range strings.Fields(fields) {
+				of, field, _ := strings.Cut(field, ".")
+				definition := regexp.MustCompile(`(?ms)^type ` + of + `\b[^\n]*\{.*?^\}`).Find(schema)
+				assert.Regexp(t, `(?m)^  `+field+`[(:]`, string(definition), name)
+			}
+		}
+	}
+	assert.Equal(t, found, len(offered), "a row has no use case")
+}

@@ -1,0 +1,366 @@
+package programs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"kith/core"
+	"kith/core/conversion"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/text"
+	"kith/core/wire"
+)
+
+// read returns the program that was entered. key is that of a stored program, or empty. The
+// errors have the names of fields. arranged are the values as the form shows them again:
+// tiers without gaps, and new languages beside the others.
+func read(key core.ProgramKey, entered url.Values) (p referral.Program, arranged url.Values, err error) {
+	r := reading{v: arrange(entered)}
+	body := r.program(key)
+	if err := errors.Join(r.problems...); err != nil {
+		return p, r.v, err
+	}
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false) // so that the settings of integrations stay as they are
+	if err := to.Encode(body); err != nil {
+		return p, r.v, err
+	}
+	p, err = wire.ParseProgram(key, text.Bytes())
+	return p, r.v, inForm(err)
+}
+
+// arrange returns the values with tiers moved to the gaps before them, and with the texts
+// in a new language among the others.
+func arrange(entered url.Values) url.Values {
+	v := maps.Clone(entered)
+	for _, side := range sideKeys {
+		at, next := "rewards."+string(side)+".", 0
+		for i := range conversion.MaxTiers {
+			from, value := v.Get(tierField(at, i, "from")), v.Get(tierField(at, i, "value"))
+			v.Del(tierField(at, i, "from"))
+			v.Del(tierField(at, i, "value"))
+			if strings.TrimSpace(from+value) != "" {
+				v.Set(tierField(at, next, "from"), from)
+				v.Set(tierField(at, next, "value"), value)
+				next++
+			}
+		}
+	}
+	tag := text.TagOf(strings.TrimSpace(v.Get(fieldsNew.tag)))
+	at := "invitations." + string(tag) + "."
+	if tag != "" && strings.TrimSpace(v.Get(at+"subject")+v.Get(at+"message")) == "" {
+		v.Set(at+"subject", v.Get(fieldsNew.subject))
+		v.Set(at+"message", v.Get(fieldsNew.message))
+		v.Del(fieldsNew.tag)
+		v.Del(fieldsNew.subject)
+		v.Del(fieldsNew.message)
+	}
+	return v
+}
+
+// object is a JSON object.
+type object map[string]any
+
+// number is a JSON number.
+func number(s string) json.RawMessage { return json.RawMessage(s) }
+
+// reading collects what is wrong with the values of a form while it reads them.
+type reading struct {
+	v        url.Values
+	problems []error
+}
+
+func (r *reading) wrong(field, message string) {
+	r.problems = append(r.problems, core.Invalid(field, message))
+}
+
+func (r *reading) text(name string) string { return strings.TrimSpace(r.v.Get(name)) }
+
+// lines returns the lines of a field that are not empty.
+func (r *reading) lines(name string) []string {
+	lines := []string{}
+	for line := range strings.SplitSeq(r.v.Get(name), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// put adds a text to an object, unless the field is empty.
+func (r *reading) put(o object, key, name string) {
+	if s := r.text(name); s != "" {
+		o[key] = s
+	}
+}
+
+// count adds a whole number to an object, unless the field is empty.
+func (r *reading) count(o object, key, name string) {
+	s := r.text(name)
+	if s == "" {
+		return
+	}
+	n, err := strconv.ParseUint(s, 10, 48)
+	if err != nil {
+		r.wrong(name, "must be a whole number such as 10, without separators")
+		return
+	}
+	o[key] = n
+}
+
+// percent adds a percentage to an object, unless the field is empty. A percent sign may
+// follow the number.
+func (r *reading) percent(o object, key, name string) {
+	s := strings.TrimSpace(strings.TrimSuffix(r.text(name), "%"))
+	if s == "" {
+		return
+	}
+	percent, err := reward.ParsePercent(name, s)
+	if err != nil {
+		r.wrong(name, "must be a percentage from 0 to 100 such as 15 or 12.5")
+		return
+	}
+	o[key] = number(percent.String())
+}
+
+// amount adds an amount in a currency to an object in minor units, unless the field is
+// empty.
+func (r *reading) amount(o object, key, name, currency string) {
+	s := r.text(name)
+	if s == "" {
+		return
+	}
+	n, err := reward.ParseAmount(name, s, currency)
+	if err != nil {
+		r.problems = append(r.problems, err)
+		return
+	}
+	o[key] = n
+}
+
+// duration adds a duration to an object, unless the field is empty.
+func (r *reading) duration(o object, key, name string) {
+	s := r.text(name)
+	if s == "" {
+		return
+	}
+	if n, err := strconv.ParseUint(s, 10, 31); err != nil || n > 999_999_999 {
+		r.wrong(name, "must be a whole number such as 30")
+		return
+	}
+	for _, u := range units {
+		if u.name == cmp.Or(r.text(name+suffixUnit), units[0].name) {
+			o[key] = u.format(s)
+			return
+		}
+	}
+	r.wrong(name, "must be in days, hours, minutes or seconds")
+}
+
+// program returns the program as the API reads it.
+func (r *reading) program(key core.ProgramKey) object {
+	body, sharing := object{}, object{"allowedHosts": r.lines("sharing.allowedHosts")}
+	if body["id"] = cmp.Or(string(key), r.text("id")); body["id"] == "" {
+		body["id"] = keyOf(r.text("name"))
+	}
+	if body["name"] = r.text("name"); body["name"] == "" {
+		r.wrong("name", "must not be empty; people see it in invitations")
+	}
+	r.put(sharing, "url", "sharing.url")
+	r.duration(sharing, "cookieExpiryDuration", "sharing.cookieExpiryDuration")
+	body["sharing"] = sharing
+	byEvent := r.conversion(body)
+	rewards := object{}
+	for _, side := range sideKeys {
+		if o := r.earning("rewards."+string(side)+".", byEvent); o != nil {
+			rewards[string(side)] = o
+		}
+	}
+	body["rewards"] = rewards
+	limits := object{}
+	r.count(limits, "rewards", "limits.rewards")
+	r.count(limits, "rewardsInPeriod", "limits.rewardsInPeriod")
+	r.duration(limits, "period", "limits.period")
+	r.percent(limits, "discountPercent", "limits.discountPercent")
+	body["limits"] = limits
+	fraud, signals := object{}, object{}
+	r.put(fraud, "handling", "fraud.handling")
+	for _, s := range referral.Signals() {
+		r.put(signals, string(s), "fraud.signals."+string(s))
+	}
+	fraud["signals"] = signals
+	r.count(fraud, "dailyRewardLimit", "fraud.dailyRewardLimit")
+	body["fraud"] = fraud
+	body["invitations"] = r.invitations()
+	return body
+}
+
+// keyOf returns the key of a program with a name, or "" if the name has neither Latin
+// letters nor digits.
+func keyOf(name string) string {
+	key := strings.Map(func(c rune) rune {
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+			return c
+		}
+		return '-'
+	}, strings.ToLower(name))
+	for strings.Contains(key, "--") {
+		key = strings.ReplaceAll(key, "--", "-")
+	}
+	return strings.Trim(key[:min(len(key), 40)], "-")
+}
+
+// conversion adds what converts to a program, and reports whether an event does.
+func (r *reading) conversion(body object) bool {
+	switch r.text(fieldWhen) {
+	case whenPaid:
+		return false
+	case whenEvent:
+	default:
+		r.wrong(fieldWhen, "must be chosen: it is what a referral has to lead to")
+		return false
+	}
+	c := object{"conditions": r.lines("conversion.conditions"), "firstEvent": r.text("conversion.firstEvent") == "true"}
+	if c["event"] = r.text("conversion.event"); c["event"] == "" {
+		r.wrong("conversion.event", "must not be empty; give the key that your shop sends, such as purchase")
+	}
+	r.put(c, "reversalEvent", "conversion.reversalEvent")
+	r.duration(c, "withinDuration", "conversion.withinDuration")
+	body["conversion"] = c
+	return true
+}
+
+// earning returns the reward of a side, or nil if it has none. at begins the names of its
+// fields.
+func (r *reading) earning(at string, byEvent bool) object {
+	kind, share := strings.CutSuffix(r.text(at+"type"), suffixShare)
+	switch kind {
+	case noReward:
+		return nil
+	case "":
+		r.wrong(at+"type", "must be chosen; there may be none")
+		return nil
+	}
+	o := object{"type": kind}
+	r.put(o, "name", at+"name")
+	r.put(o, "description", at+"description")
+	r.duration(o, "expiryDuration", at+"expiryDuration")
+	r.duration(o, "scheduleDuration", at+"scheduleDuration")
+	r.value(o, at, reward.Kind(kind), share)
+	if byEvent {
+		r.orders(o, at)
+	}
+	return o
+}
+
+// value adds the value of a reward and of its tiers.
+func (r *reading) value(o object, at string, kind reward.Kind, share bool) {
+	unit, currency := cmp.Or(r.text(at+"unit"), reward.UnitCents), strings.ToUpper(r.text(at+"currency"))
+	percentTank := kind == reward.FuelTank && r.text(at+"fuelTankType") != string(reward.Credit)
+	if kind != reward.PercentDiscount && !percentTank {
+		if currency != "" {
+			o["currency"] = currency
+		}
+		if !share {
+			r.put(o, "unit", at+"unit")
+		}
+	}
+	if share {
+		unit = reward.UnitCents
+	}
+	if unit == reward.UnitCents {
+		currency = cmp.Or(currency, referral.DefaultCurrency)
+	}
+	money := reward.MoneyIn(unit, currency)
+	put := func(o object, key, name string) { r.amount(o, key, name, money) }
+	field := valueFields[kind]
+	switch {
+	case share:
+		put(o, "minimum", at+"minimum")
+		put(o, "maximum", at+"maximum")
+		put, field = r.percent, "percentOfRevenue"
+	case kind == reward.PercentDiscount:
+		put, field = r.percent, "discountPercent"
+	case percentTank:
+		o["fuelTankType"] = string(reward.PercentDiscount)
+		put = r.percent
+	case kind == reward.FuelTank:
+		o["fuelTankType"] = string(reward.Credit)
+	}
+	if field == "" {
+		return // an unknown type, which ParseProgram refuses
+	}
+	if put(o, field, at+field); r.text(at+field) == "" {
+		r.wrong(at+field, "must not be empty")
+	}
+	if s := r.text(at + "integrationSettings"); s != "" && kind == reward.Integration {
+		if !json.Valid([]byte(s)) || !strings.HasPrefix(s, "{") {
+			r.wrong(at+"integrationSettings", `must be a JSON object such as {"giftCard": "A1"}`)
+		} else {
+			o["integrationSettings"] = json.RawMessage(s)
+		}
+	}
+	if kind != reward.FuelTank {
+		r.tiers(o, at, field, put)
+	}
+}
+
+func (r *reading) tiers(o object, at, field string, put func(o object, key, name string)) {
+	tiers := []object{}
+	for i := range conversion.MaxTiers {
+		from, value := tierField(at, i, "from"), tierField(at, i, "value")
+		if r.text(from) == "" && r.text(value) == "" {
+			continue
+		}
+		tier := object{}
+		r.count(tier, "from", from)
+		put(tier, field, value)
+		for _, name := range []string{from, value} {
+			if r.text(name) == "" {
+				r.wrong(name, "must not be empty; clear both fields to remove the step")
+			}
+		}
+		tiers = append(tiers, tier)
+	}
+	if len(tiers) > 0 {
+		o["tiers"] = tiers
+	}
+}
+
+// orders adds which orders of a friend earn a reward.
+func (r *reading) orders(o object, at string) {
+	switch r.text(at + "orders" + suffixWhich) {
+	case "all":
+		o["orders"] = nil
+	case "some":
+		if r.count(o, "orders", at+"orders"); r.text(at+"orders") == "" {
+			r.wrong(at+"orders", "must not be empty, or choose each order")
+		}
+	}
+	r.count(o, "months", at+"months")
+}
+
+// invitations returns the texts of the languages that have some.
+func (r *reading) invitations() object {
+	all := object{}
+	for _, tag := range languagesIn(r.v) {
+		at := "invitations." + tag + "."
+		subject, message := r.text(at+"subject"), strings.ReplaceAll(r.text(at+"message"), "\r\n", "\n")
+		if subject+message != "" {
+			all[tag] = object{"subject": subject, "message": message}
+		}
+	}
+	if subject, message := r.text(fieldsNew.subject), r.text(fieldsNew.message); subject+message+r.text(fieldsNew.tag) != "" {
+		r.wrong(fieldsNew.tag, "must be a language such as nl or pt-BR that has no texts above")
+	}
+	return all
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"kith/core"
+)
+
+// maxProblems limits the problems that Integrity returns.
+const maxProblems = 20
+
+// Integrity returns what is wrong with the structure of a database file; none if nothing
+// is. A thorough check also compares each index with its table. The check of a large file
+// takes minutes: if the context ends before, the error is that of the context. A server
+// checks its own file; the result is then empty.
+func Integrity(ctx context.Context, p *Primary, thorough bool) ([]string, error) {
+	if !p.embedded {
+		return nil, nil
+	}
+	pragma := "quick_check"
+	if thorough {
+		pragma = "integrity_check"
+	}
+	rows, err := p.read.QueryContext(ctx, fmt.Sprintf("PRAGMA %s(%d)", pragma, maxProblems))
+	found, err := Collect(rows, err, "integrity", func(rows *sql.Rows, problem *string) error { return rows.Scan(problem) })
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, err
+	case len(found) == 1 && found[0] == "ok":
+		return nil, nil
+	}
+	return found, nil
+}
+
+// recentWrite is how long after a write the database counts as writable.
+const recentWrite = time.Second
+
+// CheckWritable returns an error if the database does not accept a write. It writes a row
+// of its own, and waits for the disk, unless another write of this process succeeded
+// within the last second: a busy database is not loaded further.
+func (p *Primary) CheckWritable(ctx context.Context, now core.Time) error {
+	if time.Since(time.Unix(0, p.wrote.Load())) < recentWrite {
+		return nil
+	}
+	return p.Write(ctx, now, func(tx *Tx) error {
+		return tx.Exec(ctx, "readiness", `UPDATE readiness SET checked_at = ?`, int64(now))
+	})
+}

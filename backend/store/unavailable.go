@@ -1,0 +1,148 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+
+	"kith/backend/libsql"
+	"kith/core"
+)
+
+// errUnavailable is the error for callers if the database could not be reached, read or
+// written.
+var errUnavailable = &core.Error{Code: core.CodeUnavailable, Message: "the database cannot be reached or written now; try again"}
+
+// unavailable is an error of a database that could not be used. It has the text of its
+// cause, for logs, and is a core.Error of the code unavailable for callers.
+type unavailable struct{ cause error }
+
+func (u unavailable) Error() string { return u.cause.Error() }
+
+// Unwrap returns the error for callers and the cause.
+func (u unavailable) Unwrap() []error { return []error{errUnavailable, u.cause} }
+
+// markUnavailable returns err, as an error of the code unavailable if the database could
+// not be used. So every handler, of HTTP, GraphQL, the portal and SFTP, answers that the
+// call may be sent again, and every worker repeats its work.
+func markUnavailable(err error) error {
+	if !libsql.Unavailable(err) || errors.Is(err, errUnavailable) {
+		return err
+	}
+	return unavailable{err}
+}
+
+// IsUnavailable reports whether err means that the database could not be used.
+func IsUnavailable(err error) bool { return errors.Is(err, errUnavailable) }
+
+// markingConnector opens connections whose statements are observed, and whose errors are
+// marked by markUnavailable.
+type markingConnector struct {
+	driver.Connector
+	primary *Primary
+}
+
+func (m markingConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := m.Connector.Connect(ctx)
+	if err != nil {
+		return nil, markUnavailable(err)
+	}
+	return &markedConn{c.(usedConn), m.primary}, nil
+}
+
+// usedConn is what this package uses of the connections of both drivers.
+type usedConn interface {
+	driver.Conn
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+type markedConn struct {
+	usedConn
+	primary *Primary
+}
+
+func (c *markedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	end := c.primary.begun(ctx, "", query)
+	r, err := c.usedConn.ExecContext(ctx, query, args)
+	end(err)
+	if err != nil {
+		return nil, markUnavailable(err)
+	}
+	return markedResult{r}, nil
+}
+
+func (c *markedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	end := c.primary.begun(ctx, "", query)
+	rows, err := c.usedConn.QueryContext(ctx, query, args)
+	if err != nil {
+		end(err)
+		return nil, markUnavailable(err)
+	}
+	if sets, ok := rows.(driver.RowsNextResultSet); ok {
+		return &markedSets{markedRows{Rows: rows, end: end}, sets}, nil
+	}
+	return &markedRows{Rows: rows, end: end}, nil
+}
+
+// ResetSession implements driver.SessionResetter, as the connection itself does.
+func (c *markedConn) ResetSession(ctx context.Context) error {
+	if own, ok := c.usedConn.(driver.SessionResetter); ok {
+		return own.ResetSession(ctx)
+	}
+	return nil
+}
+
+// IsValid implements driver.Validator, as the connection itself does.
+func (c *markedConn) IsValid() bool {
+	own, ok := c.usedConn.(driver.Validator)
+	return !ok || own.IsValid()
+}
+
+// CheckNamedValue implements driver.NamedValueChecker, as the connection itself does.
+func (c *markedConn) CheckNamedValue(v *driver.NamedValue) error {
+	if own, ok := c.usedConn.(driver.NamedValueChecker); ok {
+		return own.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+type markedResult struct{ driver.Result }
+
+func (r markedResult) RowsAffected() (int64, error) {
+	n, err := r.Result.RowsAffected()
+	return n, markUnavailable(err)
+}
+
+// markedRows are the rows of a query, which ends when they are closed.
+type markedRows struct {
+	driver.Rows
+	end func(error)
+	err error
+}
+
+func (r *markedRows) Next(into []driver.Value) error {
+	err := r.Rows.Next(into)
+	if err == nil || err == io.EOF {
+		return err
+	}
+	r.err = err
+	return markUnavailable(err)
+}
+
+func (r *markedRows) Close() error {
+	err := r.Rows.Close()
+	r.end(cmp.Or(r.err, err))
+	return err
+}
+
+type markedSets struct {
+	markedRows
+	sets driver.RowsNextResultSet
+}
+
+func (r *markedSets) HasNextResultSet() bool { return r.sets.HasNextResultSet() }
+
+func (r *markedSets) NextResultSet() error { return r.sets.NextResultSet() }

@@ -1,0 +1,108 @@
+package userdb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// TermsText returns the search terms of a user, as user.terms stores them.
+func TermsText(tenant core.TenantAlias, u referral.User) string {
+	terms := u.Terms()
+	for i, term := range terms {
+		terms[i] = indexTerm(tenant, term)
+	}
+	return strings.Join(terms, "\x1f")
+}
+
+// indexTerm returns a term for the index: the alias of the tenant, a slash, and the
+// term without characters that separate words. The index ignores case and aliases do
+// not, so a capital letter of the alias is written as ^ and the small letter; no alias
+// has a ^ or a slash.
+func indexTerm(tenant core.TenantAlias, term string) string {
+	var text strings.Builder
+	for _, c := range []byte(tenant) {
+		if 'A' <= c && c <= 'Z' {
+			text.WriteByte('^')
+			c += 'a' - 'A'
+		}
+		text.WriteByte(c)
+	}
+	return text.String() + "/" + strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, term)
+}
+
+// AppendTerms adds the search terms of a user to the rows of ChangeTerms.
+func AppendTerms(t *store.Tuples, tenant core.TenantAlias, u referral.User) {
+	t.Row()
+	t.Text(string(u.Account), string(u.ID), TermsText(tenant, u))
+}
+
+// ChangeTerms stores the search terms of users who exist. AppendTerms adds its rows.
+// It is one statement for all users, because each statement makes the index write its
+// pending words: small writes make it merge more.
+func ChangeTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, rows *store.Tuples) error {
+	if rows.Rows == 0 {
+		return nil
+	}
+	return tx.Exec(ctx, "put terms", `WITH given AS MATERIALIZED (SELECT u.seq, j.value ->> 2 AS terms FROM json_each(?2) j
+			CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = j.value ->> 0 AND u.id = j.value ->> 1)
+		UPDATE user SET terms = given.terms FROM given WHERE +user.tenant = ?1 AND user.seq = given.seq`, string(tenant), rows.String())
+}
+
+// IndexAdded runs add, which adds users with their search terms, and adds those users
+// to the index. It returns the result of add.
+func IndexAdded(ctx context.Context, tx *store.Tx, add func() (int, error)) (n int, err error) {
+	var last int64
+	if err := tx.QueryRowContext(ctx, LastUser).Scan(&last); err != nil {
+		return 0, fmt.Errorf("store: index users: %w", err)
+	}
+	if n, err = add(); err != nil || n == 0 {
+		return n, err
+	}
+	if err := indexNew(ctx, tx, last); err != nil {
+		return 0, err
+	}
+	// A restore loads users with the schema of their backup. An older one has no ranges;
+	// the migration that makes them counts the users.
+	counts, err := tx.HasTable(ctx, "user_range")
+	if err == nil && counts {
+		err = countNew(ctx, tx, last)
+	}
+	return n, err
+}
+
+// LastUser is a statement that returns the number of the newest user, or 0. New users
+// get higher numbers.
+const LastUser = `SELECT coalesce(max(seq), 0) FROM user`
+
+// IndexNew adds the users with numbers higher than last to the index, with the search
+// terms that they were stored with, and to the ranges of their tenants.
+func IndexNew(ctx context.Context, tx *store.Tx, last int64) error {
+	if err := indexNew(ctx, tx, last); err != nil {
+		return err
+	}
+	return countNew(ctx, tx, last)
+}
+
+func indexNew(ctx context.Context, tx *store.Tx, last int64) error {
+	return tx.Exec(ctx, "index users", `INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE seq > ? AND terms <> ''`, last)
+}
+
+// countNew adds the users with numbers higher than last to the ranges. NOT INDEXED makes
+// SQLite find them by number.
+func countNew(ctx context.Context, tx *store.Tx, last int64) error {
+	return tx.Exec(ctx, "count users", `INSERT INTO user_range SELECT u.tenant, coalesce(r.account_id, ''), coalesce(r.id, ''), count(*)
+	FROM user u NOT INDEXED LEFT JOIN user_range r ON r.tenant = u.tenant AND (r.account_id, r.id) = (
+		SELECT x.account_id, x.id FROM user_range x WHERE x.tenant = u.tenant AND (x.account_id, x.id) <= (u.account_id, u.id)
+		ORDER BY x.account_id DESC, x.id DESC LIMIT 1)
+	WHERE u.seq > ? GROUP BY 1, 2, 3 ON CONFLICT DO UPDATE SET users = users + excluded.users`, last)
+}

@@ -1,0 +1,91 @@
+// Package upstream checks, for an edge, whether its backend answers and accepts its
+// signature, and whether their clocks agree.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"kith/core"
+	"kith/core/auth"
+)
+
+// Backend is the backend of an edge.
+type Backend struct {
+	// URL is the URL at which the edge reaches it.
+	URL string
+	// Keys are the master keys of the edge.
+	Keys auth.Keyring
+	// Tolerance is how far the clocks may be apart.
+	Tolerance core.Time
+	// Now is the clock of the edge.
+	Now func() core.Time
+}
+
+// ErrAway reports that the backend does not answer or is not ready. An edge without it
+// still answers share links and look-ups.
+var ErrAway = errors.New("the backend does not answer, or is not ready")
+
+// client follows no redirects: the signature is for one request.
+var client = &http.Client{
+	Timeout:       time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// maxBody is how much of an answer is read, so that its connection can be used again.
+const maxBody = 4 << 10
+
+// Check sends the backend a signed GET /healthz. The error is ErrAway if the backend
+// cannot serve, and a core.Error if it refuses this edge or the clocks differ.
+func (b Backend) Check(ctx context.Context) error {
+	hop := auth.Hop{Method: http.MethodGet, URI: "/healthz", Proto: "http", Host: "edge"}
+	r, err := http.NewRequestWithContext(ctx, hop.Method, strings.TrimSuffix(b.URL, "/")+hop.URI, nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	sent := b.Now()
+	for name, value := range map[string]string{
+		auth.ForwardedForHeader: hop.For, auth.ForwardedProtoHeader: hop.Proto, auth.ForwardedHostHeader: hop.Host,
+		auth.HopHeader: hop.Sign(b.Keys.Hop(), sent),
+	} {
+		r.Header.Set(name, value)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
+	return b.judge(response, sent)
+}
+
+// judge returns the result of a response.
+func (b Backend) judge(response *http.Response, sent core.Time) error {
+	difference := core.Time(0)
+	if theirs, err := strconv.ParseInt(response.Header.Get(auth.TimeHeader), 10, 64); err == nil {
+		difference = auth.ClockDifference(sent, b.Now(), core.Time(theirs))
+	}
+	refusal, _ := auth.ParseRefusal(response.Header.Get(auth.RefusalHeader))
+	switch status := response.Header.Get(auth.StatusHeader); {
+	case refusal == auth.RefusedKey:
+		return unavailable("the backend at %s refuses the signature of this edge: give both the same master key, and let nothing in between change requests", b.URL)
+	case refusal == auth.RefusedClock, max(difference, -difference) > b.Tolerance:
+		return unavailable("the clock of the backend at %s differs by %+.1f s from that of this edge, and %g s are tolerated: synchronize both with a time server, or raise the tolerance (KITH_CLOCK_TOLERANCE)",
+			b.URL, float64(difference)/float64(core.Second), float64(b.Tolerance)/float64(core.Second))
+	case status == "":
+		return fmt.Errorf("%w: the answer at %s is not from a backend of this version", ErrAway, b.URL)
+	case status != "200":
+		return fmt.Errorf("%w: %s answers %s", ErrAway, b.URL, status)
+	}
+	return nil
+}
+
+func unavailable(format string, args ...any) error {
+	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf(format, args...)}
+}
