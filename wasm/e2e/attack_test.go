@@ -34,6 +34,10 @@ func TestAttacks(t *testing.T) {
 	for kind, rows := range target.Tables() {
 		for _, row := range rows {
 			for server, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+				row := row
+				if server == "backend" && row.AtBackend != 0 {
+					row.Status = row.AtBackend
+				}
 				t.Run(kind+"/"+row.Attack+"/"+server, func(t *testing.T) { repelled(t, base, row) })
 			}
 		}

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/wasm/host"
 )
 
 // redirectRead is the only statement of a redirect (edge/serve). The benchmark runs it
@@ -19,18 +17,6 @@ const redirectRead = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.land
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
 	JOIN program p ON p.tenant = c.tenant AND p.key = c.program
 	WHERE t.alias = ?1`
-
-// BenchmarkRedirect answers a share link with the component, on a reused instance and on
-// a new one for each request. For comparison it runs the database read alone: the
-// difference is the cost of host and guest.
-func BenchmarkRedirect(b *testing.B) {
-	s := newSite(b)
-	p := s.dev(b)
-	b.Cleanup(func() { p.stop(b) })
-	b.Run("database-read-alone", func(b *testing.B) { s.benchmarkRead(b) })
-	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, nil)) })
-	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, func(o *host.Options) { o.Fresh = true })) })
-}
 
 // BenchmarkEvents sends event calls with an idempotency key to the component, by REST and
 // by GraphQL in its plain form. For comparison it inserts a row of the same size into the

@@ -170,12 +170,35 @@ const sandboxed = `<input id="code"><script>
 // play runs scenarios of browser/FILE.mjs, each as a subtest.
 func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 	t.Helper()
-	require.FileExists(t, filepath.Join(browserLibraries, "playwright-core", "package.json"), "run make test")
+	runInBrowser(t, file, map[string]any{
+		"shop": m.shop, "kith": m.kith, "backend": m.backend, "key": m.keys["shop"], "tokens": m.tokens, "snippets": m.snippets,
+	}, scenarios...)
+}
+
+// ending is how a scenario ended: the error, or "", and the numbers that it returned.
+type ending struct {
+	Name, Error string
+	Result      map[string]float64
+}
+
+// runInBrowser runs scenarios of browser/FILE.mjs, each as a subtest.
+func runInBrowser(t *testing.T, file string, params map[string]any, scenarios ...string) {
+	t.Helper()
+	for _, o := range endingsInBrowser(t, file, params, scenarios...) {
+		t.Run(o.Name, func(t *testing.T) { require.Empty(t, o.Error) })
+	}
+}
+
+// endingsInBrowser runs scenarios of browser/FILE.mjs.
+func endingsInBrowser(t testing.TB, file string, params map[string]any, scenarios ...string) []ending {
+	t.Helper()
+	for _, library := range []string{"playwright-core/package.json", "axe-core/axe.min.js"} {
+		require.FileExists(t, filepath.Join(browserLibraries, library), "run make test")
+	}
 	chromium, err := exec.LookPath("chromium")
 	require.NoError(t, err, "wasm/toolchain/setup.sh test installs it")
-	input, err := json.Marshal(map[string]any{
-		"chromium": chromium, "shop": m.shop, "kith": m.kith, "backend": m.backend, "key": m.keys["shop"], "tokens": m.tokens, "snippets": m.snippets,
-	})
+	params["chromium"] = chromium
+	input, err := json.Marshal(params)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -185,14 +208,14 @@ func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 	command.Stderr = &errOut
 	out, err := command.Output()
 	require.NoError(t, err, "%s%s", out, errOut.String())
-	outcomes := strings.Split(strings.TrimSpace(string(out)), "\n")
-	require.Len(t, outcomes, len(scenarios))
-	for i, line := range outcomes {
-		var outcome struct{ Name, Error string }
-		require.NoError(t, json.Unmarshal([]byte(line), &outcome), line)
-		require.Equal(t, scenarios[i], outcome.Name)
-		t.Run(outcome.Name, func(t *testing.T) { require.Empty(t, outcome.Error) })
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.Len(t, lines, len(scenarios))
+	endings := make([]ending, len(lines))
+	for i, line := range lines {
+		require.NoError(t, json.Unmarshal([]byte(line), &endings[i]), line)
+		require.Equal(t, scenarios[i], endings[i].Name)
 	}
+	return endings
 }
 
 // The browser script works in a page as its header describes.

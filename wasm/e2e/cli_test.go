@@ -75,10 +75,12 @@ func TestCLI_Help(t *testing.T) {
 			require.Contains(t, out, word, "%v", test.args)
 		}
 	}
-	out, _, status := s.run(t, nil, "version")
-	require.Zero(t, status)
-	require.Regexp(t, `^kith \S+\n$`, out)
-	require.NotContains(t, out, "unknown")
+	for _, ask := range []string{"version", "--version"} {
+		out, _, status := s.run(t, nil, ask)
+		require.Zero(t, status)
+		require.Regexp(t, `^kith \S+\n$`, out)
+		require.NotContains(t, out, "unknown")
+	}
 	entries, err := os.ReadDir(s.data)
 	require.NoError(t, err)
 	require.Empty(t, entries, "printing help creates no files")
@@ -135,6 +137,17 @@ func TestCLI_Errors(t *testing.T) {
 		{"a token without an account", s, nil, "token --tenant demo --account null --user b", 1, "account"},
 		{"an address in use", taken, nil, "serve", 1, "KITH_BACKEND_ADDR"},
 		{"an address that is none", s, []string{"KITH_BACKEND_ADDR=nowhere"}, "serve", 1, "nowhere"},
+		{"a port that is none", s, []string{"KITH_BACKEND_ADDR=127.0.0.1:http"}, "serve", 1, `backend-addr: must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "127.0.0.1:http"`},
+		{"a port that is too high", s, []string{"KITH_EDGE_ADDR=127.0.0.1:70000"}, "edge", 1, `edge-addr: must be HOST:PORT`},
+		{"a port of probes that is none", s, []string{"KITH_OPS_ADDR=9090"}, "serve --backend-addr 127.0.0.1:0", 1, `ops-addr: must be HOST:PORT`},
+		{"an address of another machine", s, []string{"KITH_BACKEND_ADDR=192.0.2.1:80"}, "serve", 1, "backend-addr: must be an address of this machine; correct KITH_BACKEND_ADDR"},
+		{"an address of probes in use", s, []string{"KITH_OPS_ADDR=" + strings.TrimPrefix(s.backend, "http://")}, "serve --backend-addr 127.0.0.1:0", 1, "ops-addr: another kith or another program listens there; stop it, or choose another address by KITH_OPS_ADDR"},
+		{"a folder that cannot be made", s, []string{"KITH_DATA=/proc/kith"}, "serve", 1, "data folder: mkdir /proc/kith: no such file or directory; create it"},
+		{"a file for a folder", s, []string{"KITH_DATA=/dev/null"}, "serve", 1, "data folder: mkdir /dev/null: not a directory; create it"},
+		{"a server that is away", s, []string{"KITH_DATABASE_URL=ws://127.0.0.1:1"}, "serve", 1, "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN"},
+		{"a key for SFTP that is none", s, nil, "serve --backend-addr 127.0.0.1:0 --sftp-addr 127.0.0.1:0 --sftp-host-key /dev/null", 1, "sftp-host-key: /dev/null is not a private key"},
+		{"a public URL that is none", s, []string{"KITH_PUBLIC_URL=shop"}, "serve", 1, "public-url: must be an absolute http or https URL"},
+		{"a clock tolerance that is none", s, []string{"KITH_CLOCK_TOLERANCE=-1s"}, "edge", 1, "clock-tolerance: must be 1ms or more"},
 		{"a master key that is none", s, []string{"KITH_MASTER_KEY=short"}, "serve", 1, "32 bytes in hex or base64"},
 		{"a master key that is none, at the edge", s, []string{"KITH_MASTER_KEY=short"}, "edge", 1, "32 bytes in hex or base64"},
 		{"a manifest that is not there", s, []string{"KITH_MANIFEST=/nowhere/spin.toml"}, "edge", 1, "/nowhere/spin.toml"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -256,11 +257,38 @@ func (f *fleet) edit(t testing.TB, name string) {
 	})
 }
 
+// Guarantee: an edit is seen through each edge also after the primary was killed. Its
+// replicas then copy the database again, and answer from the old one on open streams.
+func TestFleet_AnEditIsSeenAfterThePrimaryWasKilled(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
+	f.edit(t, "Anna")
+	for i := range 3 {
+		f.cluster.KillPrimary(t)
+		f.cluster.StartPrimary(t)
+		name := fmt.Sprintf("Anna%d", i)
+		eventually(t, http.StatusOK, "PUT", f.api(f.nodes[0].edge)+"/open/account/anna/user/anna", `{"firstName":"`+name+`"}`, f.auth())
+		for _, n := range f.nodes {
+			await(t, func() error {
+				a, err := call("GET", f.api(n.edge)+"/code/ANNA10", "", f.auth())
+				if err == nil && !strings.Contains(a.body, `"`+name+`"`) {
+					err = fmt.Errorf("an edge answers %d %s", a.status, a.body)
+				}
+				return err
+			})
+		}
+	}
+}
+
 // Guarantee: the edge works without the primary and the backends. BenchmarkFleet_Prompt
 // measures how soon it refuses calls that need them.
 func TestFleet_CentreIsAway(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
+	f.edges[0].stop(t)
+	// A replica keeps a write for as long as its caller waits.
+	f.edges[0] = f.nodes[0].serveEdge(t, "KITH_WRITE_TIMEOUT=10s")
 	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
 	edge := f.nodes[0].edge
 	events := func(status int, key string) answer {

@@ -24,6 +24,8 @@ type stream struct {
 	s       *site
 	perCall int // events in a call
 	retry   bool
+	// waits makes senders also repeat calls that were answered with 503.
+	waits bool
 
 	ended atomic.Bool
 	done  sync.WaitGroup
@@ -37,7 +39,11 @@ type stream struct {
 }
 
 func (s *site) stream(senders, perCall int, retry bool) *stream {
-	st := &stream{s: s, perCall: perCall, retry: retry, accepted: map[string][]string{}, kept: map[string]bool{}}
+	return (&stream{s: s, perCall: perCall, retry: retry}).begin(senders)
+}
+
+func (st *stream) begin(senders int) *stream {
+	st.accepted, st.kept = map[string][]string{}, map[string]bool{}
 	for sender := range senders {
 		st.done.Go(func() {
 			for i := 0; !st.ended.Load(); i++ {
@@ -74,7 +80,7 @@ func (st *stream) send(key string) error {
 	for tries := 0; ; tries++ {
 		a, err := st.s.sendEvents(st.s.edge, "demo", "anna", body)
 		switch {
-		case err != nil && st.retry:
+		case err == nil && st.waits && a.status == http.StatusServiceUnavailable, err != nil && st.retry:
 			if st.ended.Load() {
 				return nil // the call has no answer
 			}

@@ -152,7 +152,7 @@ type step struct {
 	first, end int
 }
 
-// steps are the commands of a console block: each begins with "$ ", and goes on in
+// steps are the commands of a console block: each begins with "$ ", and continues in
 // lines that begin with "> " or follow a "\".
 func (b block) steps(d *document) (all []step, err error) {
 	more := false

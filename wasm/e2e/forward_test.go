@@ -247,7 +247,7 @@ func TestForward_BackendBelievesItsEdgeOnly(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
 	s.serve(t)
-	a := mustCall(t, http.StatusUnauthorized, "GET", s.backend+"/api/v1/demo/code/X", "", "X-Kith-Hop: 1.x", s.auth("demo"))
+	a := mustCall(t, http.StatusServiceUnavailable, "GET", s.backend+"/api/v1/demo/code/X", "", "X-Kith-Hop: 1.x", s.auth("demo"))
 	require.Contains(t, decode[failure](t, a).Message, "x-kith-hop")
 	// Without a signed hop, the host is that of the connection, whatever the headers say.
 	mustCall(t, http.StatusNotFound, "GET", s.backend+"/?rsCode=X", "", "Host: other.example", "X-Forwarded-Host: shop.example")
@@ -257,5 +257,6 @@ func TestForward_BackendBelievesItsEdgeOnly(t *testing.T) {
 	other.backend = s.backend
 	other.createTenant(t, "shop", "--landing-url", "https://shop.example/") // and a key of its own
 	other.serveEdge(t)
-	mustCall(t, http.StatusUnauthorized, "GET", other.edge+"/api/v1/demo/code/X", "", s.auth("demo"))
+	a = mustCall(t, http.StatusServiceUnavailable, "GET", other.edge+"/api/v1/demo/code/X", "", s.auth("demo"))
+	require.NotEmpty(t, a.header.Get("Retry-After"))
 }

@@ -132,11 +132,18 @@ var visitor = []string{
 // measured is the result of a measurement of many requests.
 type measured struct {
 	rate     float64 // requests per second
+	wall     time.Duration
 	p50, p99 time.Duration
 }
 
 func (m measured) String() string {
 	return fmt.Sprintf("%7.0f/s  p50 %6.2f ms  p99 %6.2f ms", m.rate, ms(m.p50), ms(m.p99))
+}
+
+func (m measured) report(b *testing.B) {
+	b.ReportMetric(m.rate, "req/s")
+	b.ReportMetric(ms(m.p50), "p50-ms")
+	b.ReportMetric(ms(m.p99), "p99-ms")
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -175,7 +182,7 @@ func hammer(b testing.TB, bases []string, clients, n, status int, request func(i
 	}
 	times := slices.Concat(took...)
 	slices.Sort(times)
-	return measured{rate: float64(n) / wall.Seconds(), p50: quantile(times, 50), p99: quantile(times, 99)}
+	return measured{rate: float64(n) / wall.Seconds(), wall: wall, p50: quantile(times, 50), p99: quantile(times, 99)}
 }
 
 // quantile returns the given percentile of sorted times.

@@ -38,7 +38,7 @@ func (s *site) native(b testing.TB) *httptest.Server {
 	variables := map[string]string{
 		"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend, "max_body_bytes": "8388608", "trusted_proxies": "",
 	}
-	edge := serve.Edge{
+	edge := &serve.Edge{
 		Variable: func(name string) (string, error) { return variables[name], nil },
 		Now:      func() core.Time { return core.Time(time.Now().UnixMilli()) },
 	}
@@ -91,7 +91,7 @@ func (f *nativeFile) execute(statement string, params []abi.Value) (rows abi.Row
 	return rows, err
 }
 
-func serveNative(edge serve.Edge, w http.ResponseWriter, r *http.Request) {
+func serveNative(edge *serve.Edge, w http.ResponseWriter, r *http.Request) {
 	in := &abi.Request{Method: r.Method, URI: r.RequestURI}
 	for name, values := range r.Header {
 		for _, value := range values {

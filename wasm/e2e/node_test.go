@@ -38,10 +38,18 @@ const (
 // longTimeouts are settings with time limits that are longer than anything takes, so that
 // no test depends on the speed of the machine.
 var longTimeouts = []string{
-	"KITH_EDGE_TIMEOUT=" + (2 * deadline).String(), "KITH_READ_TIMEOUT=" + deadline.String(), "KITH_STOP_TIMEOUT=" + deadline.String(),
+	"KITH_EDGE_TIMEOUT=" + (2 * deadline).String(), "KITH_READ_TIMEOUT=" + deadline.String(), "KITH_WRITE_TIMEOUT=" + deadline.String(), "KITH_HEALTH_TIMEOUT=" + deadline.String(), "KITH_STOP_TIMEOUT=" + deadline.String(),
 }
 
 func TestMain(m *testing.M) {
+	if addr := os.Getenv(controlEnv); addr != "" {
+		fmt.Fprintln(os.Stderr, serveControl(addr))
+		os.Exit(1)
+	}
+	if orders := os.Getenv(constantEnv); orders != "" {
+		fmt.Fprintln(os.Stderr, serveConstant(orders))
+		os.Exit(1)
+	}
 	if orders := os.Getenv(besiegeEnv); orders != "" {
 		if err := besiege(orders); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -60,6 +68,7 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 	sum := sha256.Sum256(code)
 	t.Logf("edge.wasm: sha256 %s", hex.EncodeToString(sum[:]))
 	requireEmbedded(t, "bin/edge.wasm", code)
+	require.NotContains(t, string(code), ".llvm.", "names depend on the folder of the build; see wasm/toolchain/names")
 	manifest, err := os.ReadFile(filepath.Join(root, "spin.toml"))
 	require.NoError(t, err)
 	requireEmbedded(t, "spin.toml", manifest)
@@ -103,6 +112,8 @@ type site struct {
 	keys map[string]string
 	// env are settings of every process: longTimeouts in tests, none in benchmarks.
 	env []string
+	// edgeHost and backendHost start processes on hosts of their own; nil means on this one.
+	edgeHost, backendHost func(*exec.Cmd) error
 }
 
 func newSite(t testing.TB) *site {
@@ -165,7 +176,14 @@ func (s *site) launch(t testing.TB, env []string, args ...string) *process {
 	p := &process{output: &lockedBuffer{}, command: s.command(t, args...)}
 	p.command.Env = append(p.command.Env, env...)
 	p.command.Stdout, p.command.Stderr = p.output, p.output
-	require.NoError(t, p.command.Start())
+	start := s.backendHost
+	if args[0] == "edge" {
+		start = s.edgeHost
+	}
+	if start == nil {
+		start = (*exec.Cmd).Start
+	}
+	require.NoError(t, start(p.command))
 	t.Cleanup(p.kill)
 	return p
 }
@@ -181,7 +199,7 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 	}
 	c := exec.Command(binary, args...)
 	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "KITH_") {
+		if !strings.HasPrefix(entry, "KITH_") && !strings.HasPrefix(entry, "OTEL_") {
 			c.Env = append(c.Env, entry)
 		}
 	}
@@ -248,6 +266,7 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 // databases returns the databases that the component may open.
 func databases(t testing.TB, config libsql.Config) map[string]host.Database {
 	t.Helper()
+	config.WriteTimeout = deadline
 	database, err := libsql.Open(context.Background(), config)
 	require.NoError(t, err)
 	return map[string]host.Database{"default": database}

@@ -75,8 +75,8 @@ func TestOps_FleetIsVisible(t *testing.T) {
 	require.Contains(t, a.body, `"replica"`)
 	mustCall(t, http.StatusOK, "GET", "http://"+edgeOps+"/healthz", "")
 	f.cluster.KillPrimary(t)
-	mustCall(t, http.StatusServiceUnavailable, "GET", "http://"+backendOps+"/readyz", "")
-	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/healthz", "", "X-Request-Id: traced")
+	eventually(t, http.StatusServiceUnavailable, "GET", "http://"+backendOps+"/readyz", "")
+	eventually(t, http.StatusServiceUnavailable, "GET", s.edge+"/healthz", "", "X-Request-Id: traced")
 	await(t, func() error {
 		if !strings.Contains(backend.output.String(), "id=traced") {
 			return fmt.Errorf("the backend does not name the request:\n%s", backend.output)
@@ -174,7 +174,7 @@ func TestOps_EdgeOfAnotherSchemaDoesNotStart(t *testing.T) {
 	s.serve(t).stop(t)
 	db := s.open(t)
 	for change, text := range map[string]string{
-		`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`: "the database has schema 9999 and this kith knows ",
+		`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`: "the database has schema 9999, and this kith knows ",
 		`INSERT INTO schema_version (version, applied_at) VALUES (160, 0)`:  "the database was made by an unreleased version of kith (schema ",
 	} {
 		_, err := db.Exec(change)

@@ -221,7 +221,7 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	require.Equal(t, rows-int(done.Stats.Errors), number(t, db, `SELECT count(*) FROM user WHERE tenant = 'demo'`))
 
 	a.resume(t)
-	a.waitLog(t, "job left: its lease expired")
+	a.waitLog(t, "job left: another worker has it")
 	require.Equal(t, result, second.download(t, id, job.ResultFile))
 	require.Equal(t, left, state(t, db))
 	require.Equal(t, []string{"COMPLETED 2"}, texts(t, db, `SELECT status || ' ' || attempt FROM job`))
@@ -232,18 +232,18 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	require.EqualValues(t, 1, first.ended(t, id).Stats.RecordsProcessed)
 }
 
-// The result of a webhook attempt is ignored if its lease has expired.
+// The result of a webhook attempt is ignored if another backend has repeated it.
 func TestPause_DeliveryIsMadeByAnother(t *testing.T) {
 	t.Parallel()
 	first, second, _ := newPair(t)
 	var in mail
 	var a atomic.Pointer[process]
-	goOn, paused := make(chan struct{}), make(chan struct{})
+	resume, paused := make(chan struct{}), make(chan struct{})
 	endpoint := second.endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		if in.take(r) == 1 {
 			a.Load().pause(t)
 			close(paused)
-			until(t, goOn)
+			until(t, resume)
 			http.Error(w, "this answer is late", http.StatusGone) // which would disable the endpoint
 		}
 	})
@@ -252,17 +252,14 @@ func TestPause_DeliveryIsMadeByAnother(t *testing.T) {
 	reached(t, paused)
 	db := second.open(t)
 	require.Equal(t, []string{"sending 1"}, texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`))
-	// Now the lease of one minute has expired.
-	_, err := db.Exec(`UPDATE webhook_delivery SET due_at = 1`)
-	require.NoError(t, err)
-	second.serve(t)
+	second.serve(t, "KITH_JOB_LEASE=1s")
 	await(t, func() error {
 		if s := texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`); s[0] != "delivered 2" {
 			return fmt.Errorf("the delivery is %s", s[0])
 		}
 		return nil
 	})
-	close(goOn)
+	close(resume)
 	a.Load().resume(t)
 	a.Load().waitLog(t, "leases of webhook attempts expired")
 	require.Equal(t, []string{"delivered 2"}, texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`))
@@ -284,8 +281,8 @@ func TestPause_IntakeIsProcessedByAnother(t *testing.T) {
 	db := second.open(t)
 	for range 2 {
 		paused := make(chan struct{})
-		// The answer with the end of the batch.
-		line.wait(`"upto"`, 1, func() { a.pause(t); close(paused) })
+		// The answer with the cursor, after which only the commit is left.
+		line.wait(`"name":"processed"`, 1, func() { a.pause(t); close(paused) })
 		reached(t, paused)
 		behind := sending.calls()
 		await(t, func() error {
@@ -317,7 +314,7 @@ func TestPause_GatewayIsSetByAnother(t *testing.T) {
 	first, second, _ := newPair(t)
 	lab := second.lab(t)
 	var a atomic.Pointer[process]
-	goOn, paused := make(chan struct{}), make(chan struct{})
+	resume, paused := make(chan struct{}), make(chan struct{})
 	target, err := url.Parse(lab)
 	require.NoError(t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
@@ -329,7 +326,7 @@ func TestPause_GatewayIsSetByAnother(t *testing.T) {
 			met.Do(func() {
 				a.Load().pause(t)
 				close(paused)
-				until(t, goOn)
+				until(t, resume)
 				r = r.WithContext(t.Context())
 			})
 		}
@@ -360,12 +357,10 @@ func TestPause_GatewayIsSetByAnother(t *testing.T) {
 	credit(700)
 	reached(t, paused)
 	db := second.open(t)
-	second.serve(t)
+	second.serve(t, "KITH_JOB_LEASE=1s")
 	mustCall(t, http.StatusOK, "POST", api+"/credit/bulkredeem", `{"accountId":"anna","unit":"CENTS","amount":400}`, auth)
-	_, err = db.Exec(`UPDATE gateway_subscription SET leased_until = 1`) // five minutes have passed
-	require.NoError(t, err)
 	discount("6.00")
-	close(goOn)
+	close(resume)
 	discount("10.00") // set by the delayed call
 	a.Load().resume(t)
 	discount("6.00")
@@ -377,6 +372,53 @@ func TestPause_GatewayIsSetByAnother(t *testing.T) {
 	})
 	require.Equal(t, "6.00", discountAt(t, lab, "a1"))
 	require.Equal(t, []string{"600 600"}, texts(t, db, `SELECT wanted || ' ' || folded FROM gateway_subscription`))
+}
+
+// A single backend is killed while it calls the payment gateway. The next one continues
+// after the time of a lease, and not after minutes.
+func TestKillBackend_GatewayWorkContinues(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	lab := s.lab(t)
+	target, err := url.Parse(lab)
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(target)
+	reads := make(chan struct{})
+	var first sync.Once
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/subscriptions/a1") {
+			hang := false
+			first.Do(func() { hang = true })
+			if hang {
+				close(reads)
+				until(t, r.Context().Done())
+				return
+			}
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	s.gateway(t, "connect", "--merchant-id", "lab_merchant", "--public-key", "lab_public_key", "--private-key", "lab_private_key", "--base-url", front.URL)
+	backend := s.serve(t, "KITH_JOB_LEASE=1s")
+	auth := s.auth("test_demo")
+	s.identify(t, s.backend, "test_demo", "anna", `{"paymentProviderId":"anna"}`)
+	mustCall(t, http.StatusCreated, "POST", s.backend+"/api/v1/test_demo/rewards/account/anna/user/anna", `{"type":"CREDIT","unit":"CENTS","assignedCredit":300}`, auth)
+	labCall(t, lab, "webhook", "url="+url.QueryEscape(s.backend+"/api/v1/test_demo/gateway/braintree/webhook"))
+	labCall(t, lab, "customers", "id=anna")
+	labCall(t, lab, "subscriptions", "id=a1&customer=anna&plan=pro")
+	reached(t, reads)
+	backend.kill()
+	require.Equal(t, 1, number(t, s.open(t), `SELECT count(*) FROM gateway_subscription WHERE leased_by IS NOT NULL`))
+	s.serve(t, "KITH_JOB_LEASE=1s")
+	again := time.Now()
+	await(t, func() error {
+		if got := discountAt(t, lab, "a1"); got != "3.00" {
+			return fmt.Errorf("the discount is %s", got)
+		}
+		return nil
+	})
+	t.Logf("the work continued after %v", time.Since(again).Round(time.Millisecond))
+	require.Less(t, time.Since(again), time.Minute)
 }
 
 // lab starts a gateway lab and returns its address.

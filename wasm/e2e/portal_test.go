@@ -1,17 +1,13 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -28,6 +24,7 @@ func TestBrowser_Portal(t *testing.T) {
 	t.Parallel()
 	for file, scenarios := range map[string][]string{
 		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks"},
+		"portal-first":     {"firstViews"},
 		"portal-files":     {"rejectedRow", "progress", "withoutScripts", "looks"},
 		"portal-overview":  {"beginning", "filtering", "reading", "withoutScripts"},
 		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
@@ -41,8 +38,46 @@ func TestBrowser_Portal(t *testing.T) {
 	}
 }
 
+// People connect their systems in a browser: an API key works at once, a webhook's test
+// shows its result, and the checklist asks the gateway.
+func TestBrowser_PortalIntegrations(t *testing.T) {
+	t.Parallel()
+	s, params := newPortal(t)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = w.Write([]byte("received <test>"))
+	}))
+	defer hook.Close()
+	_, errOut, status := s.run(t, nil, "webhook", "allow", "--tenant", "test_demo", "127.0.0.1")
+	require.Zero(t, status, errOut)
+	params["hook"] = hook.URL
+	runInBrowser(t, "portal-integrations", params, "keys", "webhook", "gateway", "consent", "looks")
+}
+
 // browsePortal runs scenarios of browser/FILE.mjs with the portal of a new `kith dev`.
 func browsePortal(t *testing.T, file string, scenarios ...string) {
+	t.Helper()
+	_, params := newPortal(t)
+	runInBrowser(t, file, params, scenarios...)
+}
+
+// BenchmarkPortal_FirstView measures how long the slowest page of the portal takes until it
+// is interactive, in a browser without a cache, and how large the largest one is.
+func BenchmarkPortal_FirstView(b *testing.B) {
+	for b.Loop() {
+		_, params := newPortal(b)
+		params["loads"] = 5
+		view := endingsInBrowser(b, "portal-first", params, "firstViews")[0]
+		require.Empty(b, view.Error)
+		b.ReportMetric(view.Result["ms"], "longest-ms")
+		b.ReportMetric(view.Result["bytes"]/1000, "kB")
+		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// newPortal starts `kith dev`. The parameters for runInBrowser are the URLs, an API key and
+// the credentials of the owner.
+func newPortal(t testing.TB) (*site, map[string]any) {
 	t.Helper()
 	s := newSite(t)
 	node := s.dev(t, "KITH_LAB_ADDR="+freeAddr(t))
@@ -54,35 +89,8 @@ func browsePortal(t *testing.T, file string, scenarios ...string) {
 		return nil
 	})
 	require.Equal(t, s.edge, printed[1])
-	require.FileExists(t, filepath.Join(browserLibraries, "axe-core", "axe.min.js"), "run make test")
-	runInBrowser(t, file, map[string]any{
-		"portal": s.edge, "backend": s.backend, "key": s.keys["demo"], "email": ownerEmail, "password": printed[2], "shots": os.Getenv("KITH_SHOTS"),
-	}, scenarios...)
-}
-
-// runInBrowser runs scenarios of browser/FILE.mjs, each as a test of its own.
-func runInBrowser(t *testing.T, file string, params map[string]any, scenarios ...string) {
-	t.Helper()
-	chromium, err := exec.LookPath("chromium")
-	require.NoError(t, err, "wasm/toolchain/setup.sh test installs it")
-	params["chromium"] = chromium
-	input, err := json.Marshal(params)
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, "node", append([]string{"run.mjs", file}, scenarios...)...)
-	command.Dir, command.Stdin, command.Env = "browser", bytes.NewReader(input), append(os.Environ(), "HOME="+t.TempDir())
-	var errOut bytes.Buffer
-	command.Stderr = &errOut
-	out, err := command.Output()
-	require.NoError(t, err, "%s%s", out, errOut.String())
-	outcomes := strings.Split(strings.TrimSpace(string(out)), "\n")
-	require.Len(t, outcomes, len(scenarios))
-	for i, line := range outcomes {
-		var outcome struct{ Name, Error string }
-		require.NoError(t, json.Unmarshal([]byte(line), &outcome), line)
-		require.Equal(t, scenarios[i], outcome.Name)
-		t.Run(outcome.Name, func(t *testing.T) { require.Empty(t, outcome.Error) })
+	return s, map[string]any{
+		"portal": s.edge, "backend": s.backend, "key": s.keys["demo"], "email": ownerEmail, "password": printed[2], "shots": os.Getenv("KITH_SHOTS"), "loads": 1,
 	}
 }
 

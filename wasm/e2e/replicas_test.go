@@ -54,7 +54,7 @@ func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 			ops := f.fallBack(t)
 			edge, own, other := f.nodes[0].edge, f.cluster.Replicas[0], f.cluster.Replicas[1]
 			events := 0
-			goesOn := func() {
+			works := func() {
 				t.Helper()
 				a := eventually(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
 				require.Contains(t, a.header.Get("Set-Cookie"), "ANNA10")
@@ -64,17 +64,17 @@ func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 				require.NoError(t, err)
 				eventually(t, http.StatusOK, "GET", "http://"+ops+"/readyz", "")
 			}
-			goesOn()
+			works()
 			awaitReplica(t, ops, 0)
 			for _, b := range f.backends {
 				b.kill()
 			}
 			what.leave(t, own)
-			goesOn()
+			works()
 			awaitReplica(t, ops, 1)
 			awaitMetric(t, ops, "kith_replica_lag_seconds", func(lag float64) bool { return lag >= 0 })
 			read := metric(t, ops, `kith_replica_reads_total{replica="0"}`)
-			goesOn()
+			works()
 			require.Equal(t, read, metric(t, ops, `kith_replica_reads_total{replica="0"}`))
 			require.GreaterOrEqual(t, metric(t, ops, `kith_replica_reads_total{replica="1"}`), 6.0)
 
@@ -89,10 +89,10 @@ func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 
 			what.back(t, other)
 			awaitReplica(t, ops, 1)
-			goesOn()
+			works()
 			what.back(t, own)
 			awaitReplica(t, ops, 0)
-			goesOn()
+			works()
 			db := f.nodes[0].open(t)
 			waitProcessed(t, db)
 			require.Equal(t, events, number(t, db, `SELECT count(*) FROM event WHERE tenant = ?`, f.tenant))
@@ -201,7 +201,7 @@ func TestFleet_StartsOnTheFallback(t *testing.T) {
 	edge.Env = append(edge.Env, "KITH_DATABASE_URL="+f.nodes[0].edgeDatabase, "KITH_DATABASE_FALLBACK_URL="+f.cluster.Replicas[1].URL())
 	out, err := edge.CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(out), "the database has schema 9999 and this kith knows ")
+	require.Contains(t, string(out), "the database has schema 9999, and this kith knows ")
 }
 
 // A file has no fallback, and is not allowed as one.

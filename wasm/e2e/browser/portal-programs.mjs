@@ -1,24 +1,8 @@
 // Scenarios of the programs in the portal: a person creates a program, changes its reward,
 // tries an event, and fills its fuel tank.
-import { readFileSync } from 'node:fs';
+import { asOwner, checkLooks, views } from './portalpage.mjs';
 
-const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 const section = '/portal/t/demo/programs';
-
-/** Opens the programs as the owner. An error in the console fails the scenario. */
-async function programs({ visitor, errors, portal, email, password }, options = {}) {
-  const page = await visitor(options);
-  page.on('console', (message) => {
-    // Chromium reports the status of a page too.
-    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
-  });
-  await page.goto(portal + section);
-  await page.getByLabel('Mail address').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'Programs', exact: true }).waitFor();
-  return page;
-}
 
 /** The card with the reward of one side. */
 const side = (page, title) => page.locator('section.side', { has: page.getByRole('heading', { name: title }) });
@@ -26,7 +10,7 @@ const side = (page, title) => page.locator('section.side', { has: page.getByRole
 /** From nothing to 15 % of the order, with errors on the way. */
 export async function fromNothing(world) {
   const { assert } = world;
-  const page = await programs(world);
+  const page = await asOwner(world, section);
   await page.getByRole('link', { name: 'New program' }).click();
   await page.getByRole('button', { name: 'Create the program' }).click();
   const problems = page.getByRole('alert');
@@ -92,7 +76,7 @@ export async function fromNothing(world) {
 /** The widget in each language, in a frame that cannot reach the portal. */
 export async function widget(world) {
   const { assert } = world;
-  const page = await programs(world);
+  const page = await asOwner(world, section);
   await page.goto(world.portal + section + '/classic/widget');
   const languages = await page.getByLabel('Language').locator('option').allInnerTexts();
   assert.equal(languages.length, 6);
@@ -110,7 +94,7 @@ export async function widget(world) {
 
 /** The form works without scripts. */
 export async function withoutScripts(world) {
-  const page = await programs(world, { javaScriptEnabled: false });
+  const page = await asOwner(world, section, { javaScriptEnabled: false });
   await page.getByRole('link', { name: 'New program' }).click();
   await page.getByLabel('Name', { exact: true }).fill('Plain');
   await side(page, 'What the referrer gets').getByLabel('Share of the order in percent').fill('12.5');
@@ -125,19 +109,12 @@ export async function withoutScripts(world) {
 
 /** Each page in light and dark, wide and on a phone: axe finds nothing, nothing is too wide. */
 export async function looks(world) {
-  const { assert } = world;
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1280, 360]) {
-      const page = await programs(world, { colorScheme, viewport: { width, height: 900 }, bypassCSP: true });
-      for (const path of ['', '/_new', '/classic', '/classic/try?event=purchase', '/classic/history', '/classic/widget', '/classic/codes']) {
-        await page.goto(world.portal + section + path);
-        await page.waitForLoadState('networkidle');
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.ok(wide <= 0, `${path} is ${wide} px too wide at ${width} px`);
-        await page.evaluate(axe);
-        const found = await page.evaluate(() => window.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }));
-        assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes[0].html}`), [], `${path} in ${colorScheme} at ${width} px`);
-      }
+  for (const { name, options } of views) {
+    const page = await asOwner(world, section, options);
+    for (const path of ['', '/_new', '/classic', '/classic/try?event=purchase', '/classic/history', '/classic/widget', '/classic/codes']) {
+      await page.goto(world.portal + section + path);
+      await page.waitForLoadState('networkidle');
+      await checkLooks(world, page, `programs${path}-${name}`);
     }
   }
 }

@@ -3,35 +3,10 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+import { asOwner, checkLooks, open, signIn, views } from './portalpage.mjs';
 
 /** A password that the portal accepts. */
 const password = 'correct horse battery';
-
-/** Opens the portal as a new visitor. An error in the console fails the scenario. */
-async function open({ visitor, errors, portal }, options = {}, path = '/portal') {
-  const page = await visitor(options);
-  page.on('console', (message) => {
-    // Chromium reports the status of a page too.
-    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
-  });
-  await page.goto(portal + path);
-  return page;
-}
-
-async function signIn(page, email, secret) {
-  await page.getByLabel('Mail address').fill(email);
-  await page.getByLabel('Password').fill(secret);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-}
-
-/** Opens the portal as the owner of the demo tenant. */
-async function asOwner(world, options) {
-  const page = await open(world, options);
-  await signIn(page, world.email, world.password);
-  await page.getByRole('navigation', { name: 'Sections' }).waitFor();
-  return page;
-}
 
 /** Invites a person and returns the link. */
 async function invite(page, email, role) {
@@ -44,7 +19,7 @@ async function invite(page, email, role) {
 
 /** Joins by the link of an invitation as a new visitor. */
 async function join(world, link, name, options) {
-  const page = await open(world, options, new URL(link).pathname);
+  const page = await open(world, new URL(link).pathname, options);
   await page.getByLabel('Your name').fill(name);
   await page.getByLabel('Choose a password').fill(password);
   await page.getByRole('button', { name: 'Join demo' }).click();
@@ -65,7 +40,7 @@ function oneTimeCode(secret, at = Date.now()) {
 /** A wrong password is explained, and the right one leads to the page that was asked for. */
 export async function signingIn(world) {
   const { assert, email, password: right } = world;
-  const page = await open(world, {}, '/portal/t/demo/audit?action=member.joined');
+  const page = await open(world, '/portal/t/demo/audit?action=member.joined');
   await page.waitForURL(/\/portal\/signin\?next=/);
   await signIn(page, email, 'wrong password');
   const summary = page.getByRole('alert');
@@ -92,7 +67,7 @@ export async function signingIn(world) {
 /** An owner invites a person, who joins, gets another role, and is removed. */
 export async function inviting(world) {
   const { assert, eventually } = world;
-  const owner = await asOwner(world, { permissions: ['clipboard-read', 'clipboard-write'] });
+  const owner = await asOwner(world, '/portal', { permissions: ['clipboard-read', 'clipboard-write'] });
   await owner.goto(world.portal + '/portal/t/demo/members');
   await owner.getByRole('button', { name: 'Make a link to join' }).click();
   await owner.getByRole('alert').getByText('is not an address').waitFor();
@@ -134,7 +109,7 @@ export async function inviting(world) {
   await owner.getByRole('alert').getByText('is the last owner').waitFor();
 
   // A link that was used says what to do.
-  const late = await open(world, {}, new URL(link).pathname);
+  const late = await open(world, new URL(link).pathname);
   await late.getByText('ask an owner for another one', { exact: false }).waitFor();
   await eventually(async () => assert.equal(await late.getByRole('heading', { level: 1 }).innerText(), 'Page not found'));
 }
@@ -161,7 +136,7 @@ export async function twoSteps(world) {
   await tora.getByRole('link', { name: 'I have saved them' }).click();
   await tora.getByText('10 recovery codes left').waitFor();
 
-  const next = await open(world, {}, '/portal/profile');
+  const next = await open(world, '/portal/profile');
   await signIn(next, 'tora@demo.example', password);
   await next.getByRole('heading', { name: 'Enter the one-time code' }).waitFor();
   // Nothing else is open meanwhile.
@@ -215,7 +190,7 @@ export async function auditing(world) {
   assert.equal(await again.locator('tbody tr').count(), 1);
   assert.equal(await again.getByLabel('Subject').inputValue(), 'CARLA');
   // Times are in the visitor's zone.
-  const abroad = await asOwner(world, { timezoneId: 'Asia/Tokyo', locale: 'ja-JP' });
+  const abroad = await asOwner(world, '/portal', { timezoneId: 'Asia/Tokyo', locale: 'ja-JP' });
   await abroad.goto(owner.url());
   const time = abroad.locator('tbody time').first();
   const instant = new Date(await time.getAttribute('datetime'));
@@ -281,7 +256,7 @@ export async function keyboard(world) {
 /** All steps work without scripts. */
 export async function withoutScripts(world) {
   const { assert } = world;
-  const page = await asOwner(world, { javaScriptEnabled: false });
+  const page = await asOwner(world, '/portal', { javaScriptEnabled: false });
   const link = await invite(page, 'nora@demo.example', 'Viewer');
   const nora = await join(world, link, 'Nora', { javaScriptEnabled: false });
   await nora.getByRole('navigation', { name: 'Sections' }).waitFor();
@@ -300,8 +275,8 @@ export async function withoutScripts(world) {
 }
 
 /**
- * Each page in light and dark, wide and on a phone: axe finds nothing serious, nothing is
- * cut off at the side, nothing moves while it loads, and the first view is small.
+ * Each page in light and dark, wide and on a phone: besides checkLooks, nothing moves while a
+ * page loads, and the first view is small.
  */
 export async function looks(world) {
   const { assert } = world;
@@ -314,55 +289,46 @@ export async function looks(world) {
     'audit-empty': '/portal/t/test_demo/audit', 'audit-error': '/portal/t/demo/audit?from=2026-02-01&to=2026-01-01',
     profile: '/portal/profile', password: '/portal/profile/password', 'two-step': '/portal/profile/two-step', 'not-found': '/portal/nothing',
   };
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [1280, 360]) {
-      const options = { colorScheme, viewport: { width, height: 800 } };
-      const outside = await open(world, options, '/portal/signin');
-      const check = async (page, name) => {
-        const where = `${name}, ${colorScheme}, ${width} px`;
-        if (world.shots) await page.screenshot({ path: `${world.shots}/${name}-${colorScheme}-${width}.png`, fullPage: true });
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.equal(wide, 0, where + ': cut off at the side');
-        const beyond = await page.evaluate(() => {
-          const edge = document.getElementById('main').getBoundingClientRect().right + 1;
-          return [...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > edge && !e.closest('.sr, .menu')).map((e) => e.outerHTML.slice(0, 80));
-        });
-        assert.deepEqual(beyond, [], where + ': beyond the edge of the content');
-        await page.evaluate(axe);
-        const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
-        assert.deepEqual(serious.map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; ')), [], where);
-        const shift = await page.evaluate(() => new Promise((resolve) => {
-          let sum = 0;
-          new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) sum += e.value; }).observe({ type: 'layout-shift', buffered: true });
-          setTimeout(() => resolve(sum), 50);
-        }));
-        assert.ok(shift < 0.05, `${where}: layout shift ${shift}`);
-      };
-      await check(outside, 'sign-in');
-      await signIn(outside, 'x@demo.example', 'wrong');
-      await outside.getByRole('alert').waitFor();
-      await check(outside, 'sign-in-error');
-      await outside.goto(world.portal + new URL(link).pathname);
-      await check(outside, 'invitation');
-      const page = await asOwner(world, options);
-      const sizes = await page.evaluate(() => performance.getEntries().filter((e) => e.transferSize !== undefined).map((e) => e.transferSize));
-      assert.ok(sizes.reduce((a, b) => a + b, 0) < 120_000, 'first view: ' + sizes);
-      for (const [name, path] of Object.entries(pages)) {
-        await page.goto(world.portal + path);
-        await check(page, name);
-      }
-      await page.goto(world.portal + '/portal/profile/two-step');
-      await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
-      await check(page, 'two-step-setup');
-      await page.getByRole('button', { name: 'Stop setting it up' }).click();
-      await page.goto(world.portal + '/portal/t/demo/members');
-      await page.locator('summary', { hasText: 'Your menu' }).click();
-      await check(page, 'menu');
-      await page.locator('summary', { hasText: 'Your menu' }).click();
-      await page.keyboard.press('Control+k');
-      await page.getByRole('dialog', { name: 'Go to a page' }).waitFor();
-      await check(page, 'palette');
+  for (const { name: view, options } of views) {
+    const outside = await open(world, '/portal/signin', options);
+    const check = async (page, name) => {
+      const where = `${name}-${view}`;
+      await checkLooks(world, page, where);
+      const beyond = await page.evaluate(() => {
+        const edge = document.getElementById('main').getBoundingClientRect().right + 1;
+        return [...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > edge && !e.closest('.sr, .menu')).map((e) => e.outerHTML.slice(0, 80));
+      });
+      assert.deepEqual(beyond, [], where + ': beyond the edge of the content');
+      const shift = await page.evaluate(() => new Promise((resolve) => {
+        let sum = 0;
+        new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) sum += e.value; }).observe({ type: 'layout-shift', buffered: true });
+        setTimeout(() => resolve(sum), 50);
+      }));
+      assert.ok(shift < 0.05, `${where}: layout shift ${shift}`);
+    };
+    await check(outside, 'sign-in');
+    await signIn(outside, 'x@demo.example', 'wrong');
+    await outside.getByRole('alert').waitFor();
+    await check(outside, 'sign-in-error');
+    await outside.goto(world.portal + new URL(link).pathname);
+    await check(outside, 'invitation');
+    const page = await asOwner(world, '/portal', options);
+    const sizes = await page.evaluate(() => performance.getEntries().filter((e) => e.transferSize !== undefined).map((e) => e.transferSize));
+    assert.ok(sizes.reduce((a, b) => a + b, 0) < 120_000, 'first view: ' + sizes);
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(world.portal + path);
+      await check(page, name);
     }
+    await page.goto(world.portal + '/portal/profile/two-step');
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click();
+    await check(page, 'two-step-setup');
+    await page.getByRole('button', { name: 'Stop setting it up' }).click();
+    await page.goto(world.portal + '/portal/t/demo/members');
+    await page.locator('summary', { hasText: 'Your menu' }).click();
+    await check(page, 'menu');
+    await page.locator('summary', { hasText: 'Your menu' }).click();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to a page' }).waitFor();
+    await check(page, 'palette');
   }
 }

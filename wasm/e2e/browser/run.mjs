@@ -1,6 +1,6 @@
 // Runs scenarios in a headless Chromium: node run.mjs FILE SCENARIO…, with their
-// parameters as JSON on standard input. Prints one line of JSON for each: its name
-// and, if an assertion failed or a page threw, the error. Names below .example resolve
+// parameters as JSON on standard input. Prints one line of JSON for each: its name, what
+// it returns and, if an assertion failed or a page threw, the error. Names below .example resolve
 // to this machine; other names do not resolve.
 import { chromium } from 'playwright-core';
 import assert from 'node:assert/strict';
@@ -58,16 +58,16 @@ async function call(path, options) {
 const scenarios = await import(`./${file}.mjs`);
 try {
   for (const name of names) {
-    let error;
+    let error, result;
     errors = [];
     try {
       assert.equal(typeof scenarios[name], 'function', `${file}.mjs has no scenario ${name}`);
-      await scenarios[name]({ visitor, eventually, call, assert, errors, ...params });
+      result = await scenarios[name]({ visitor, eventually, call, assert, errors, ...params });
       assert.deepEqual(errors, [], 'a page threw');
     } catch (e) {
       error = [e.stack, ...errors].join('\n');
     }
-    console.log(JSON.stringify({ name, error }));
+    console.log(JSON.stringify({ name, error, result }));
     await Promise.all(visitors.splice(0).map((context) => context.close()));
   }
 } finally {

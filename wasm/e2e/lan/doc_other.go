@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package lan needs Linux.
+package lan
