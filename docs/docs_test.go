@@ -135,7 +135,7 @@ func TestLinks(t *testing.T) {
 }
 
 // folders are those at the top of the repository whose paths documents name.
-var folders = []string{"core/", "edge/", "backend/", "wasm/", "docs/"}
+var folders = []string{"core/", "edge/", "backend/", "wasm/", "docs/", "deploy/"}
 
 // A path in backticks that looks like one of the repository exists. Text behind a
 // colon names something in the file; a path that ends in /... is a folder.
