@@ -96,7 +96,7 @@ export async function withoutScripts(world) {
   const page = await asOwner(world, overview, { javaScriptEnabled: false });
   await page.getByLabel('Share medium').selectOption({ label: 'SMS' });
   await page.getByRole('button', { name: 'Show' }).click();
-  assert.match(page.url(), /medium=SMS/);
+  await page.waitForURL(/medium=SMS/);
   assert.equal(await figure(page, 'Visits'), '1');
   await page.getByText('The numbers as a table').click();
   await page.getByRole('columnheader', { name: 'Day' }).waitFor();

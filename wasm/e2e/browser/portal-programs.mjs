@@ -19,7 +19,7 @@ export async function fromNothing(world) {
   await page.getByLabel('Name', { exact: true }).fill('Summer sale');
   await page.getByRole('button', { name: 'Create the program' }).click();
   await page.getByText('The program is created.').waitFor();
-  assert.match(page.url(), /\/programs\/summer-sale$/);
+  await page.waitForURL(/\/programs\/summer-sale$/);
 
   // The sentences follow what is entered, before it is saved.
   const does = page.getByRole('complementary', { name: 'What this program will do' });
@@ -49,7 +49,7 @@ export async function fromNothing(world) {
   await page.getByLabel('Amount of the order').fill('80.00');
   await page.getByRole('button', { name: 'Try the event' }).click();
   await page.getByText('The referrer earns $12.00: 15% of $80.00.').waitFor();
-  assert.match(page.url(), /revenue=80.00/, 'the trial has a URL');
+  await page.waitForURL(/revenue=80.00/); // the trial has a URL
 
   await page.getByRole('link', { name: 'History' }).click();
   const change = page.getByRole('row', { name: /Referrer: Share of the order in percent/ });

@@ -44,12 +44,12 @@ export async function answering(world) {
   await page.getByText('Rewards that were held are given at once').waitFor();
   await page.getByText('and has not used it yet').first().waitFor();
   await page.getByText('Father and daughter').waitFor();
-  assert.equal(new URL(page.url()).search, '', 'the message is not shown again');
+  await page.waitForURL((url) => url.search === ''); // the message is not shown again
 }
 
 /** Several pending referrals are denied together, and a reward is cancelled. */
 export async function deciding(world) {
-  const { assert } = world;
+  const { assert, eventually } = world;
   await refer(world, ['sam', 'sue', 'tom']);
   const page = await asOwner(world, section + '?moderation=PENDING');
   // The time of a referral is in the visitor's zone and language.
@@ -65,7 +65,7 @@ export async function deciding(world) {
   await page.getByLabel('Reason').fill('One person');
   await page.getByRole('button', { name: 'Deny 2 referrals' }).click();
   await page.getByText('What was left of the rewards is cancelled.').waitFor();
-  assert.equal(await page.getByRole('checkbox', { name: /^Choose / }).count(), pending - 2);
+  await eventually(async () => assert.equal(await page.getByRole('checkbox', { name: /^Choose / }).count(), pending - 2));
   await page.getByRole('link', { name: 'Anna Ahrens → Anna Ahrens' }).first().click();
   await page.getByRole('link', { name: /^Cancel…/ }).click();
   await page.getByText('$10.00 is cancelled at once and for good').waitFor();

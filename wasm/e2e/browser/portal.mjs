@@ -59,7 +59,7 @@ export async function signingIn(world) {
   await page.locator('summary', { hasText: 'Your menu' }).click();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You are signed out.').waitFor();
-  assert.equal(new URL(page.url()).search, '', 'the message is not shown again');
+  await page.waitForURL((url) => url.search === ''); // the message is not shown again
   await page.goto(page.url().replace('signin', 't/demo/members'));
   await page.waitForURL(/\/portal\/signin\?next=/);
 }
@@ -196,7 +196,7 @@ export async function auditing(world) {
   const instant = new Date(await time.getAttribute('datetime'));
   const local = new Intl.DateTimeFormat('ja-JP', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Tokyo' }).format(instant);
   await eventually(async () => assert.equal(await time.innerText(), local));
-  assert.match(abroad.url(), /zone=/);
+  await abroad.waitForURL(/zone=/);
   // A wrong day is explained.
   await owner.goto(world.portal + '/portal/t/demo/audit?from=2026-02-01&to=2026-01-01');
   await owner.getByRole('alert').getByText('must not be before the first day').waitFor();
