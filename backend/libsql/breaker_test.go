@@ -56,12 +56,7 @@ func TestBreaker_PrimaryIsAway(t *testing.T) {
 				require.Equal(t, asked, clk.Total(config.WriteTimeout), "a refused write does not wait")
 				require.Equal(t, []any{"before"}, d.mustQuery(t, "SELECT v FROM t WHERE v = 'before'").values, "reads continue")
 				what.end(c)
-				eventually(t, func() bool {
-					if clk.Running(probePause) > 0 {
-						clk.Advance(probePause)
-					}
-					return !d.write.breaker.isOpen()
-				})
+				clk.AdvanceUntil(t, probePause, func() bool { return !d.write.breaker.isOpen() })
 				d.awaitWrite(t, clk, "INSERT INTO t VALUES ('after')")
 				r := server(t, c.PrimaryURL()).mustQuery(t, "SELECT v FROM t WHERE v IN ('before', 'refused', 'after') ORDER BY 1")
 				require.Equal(t, []any{"after", "before"}, r.values)
@@ -90,10 +85,7 @@ func TestBreaker_LockIsHeld(t *testing.T) {
 			require.ErrorIs(t, <-other, errLate)
 			require.ErrorIs(t, <-d.start(t, "INSERT INTO t VALUES ('refused')"), errRefused)
 			free()
-			eventually(t, func() bool {
-				clk.Advance(d.source.probePause())
-				return !d.write.breaker.isOpen()
-			})
+			clk.AdvanceUntil(t, d.source.probePause(), func() bool { return !d.write.breaker.isOpen() })
 			d.mustQuery(t, "INSERT INTO t VALUES ('after')")
 			if name == "file" {
 				require.Equal(t, []any{"after"}, d.mustQuery(t, "SELECT v FROM t").values)

@@ -52,10 +52,7 @@ func (d *Database) answered() (n []uint64) {
 // successful probe.
 func (d *Database) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 	t.Helper()
-	eventually(t, func() bool {
-		if clk.Running(probePause) > 0 {
-			clk.Advance(probePause)
-		}
+	clk.AdvanceUntil(t, probePause, func() bool {
 		before := d.answered()[0]
 		_, err := d.query(t.Context(), []byte("SELECT v FROM t"), nil)
 		return err == nil && d.answered()[0] > before
@@ -66,10 +63,7 @@ func (d *Database) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 // takes a successful probe. A refused statement has not run.
 func (d *Database) awaitWrite(t *testing.T, clk *manualclock.Clock, text string) {
 	t.Helper()
-	eventually(t, func() bool {
-		if clk.Running(probePause) > 0 {
-			clk.Advance(probePause)
-		}
+	clk.AdvanceUntil(t, probePause, func() bool {
 		_, err := d.query(t.Context(), []byte(text), nil)
 		return err == nil || !assert.ErrorIs(t, err, errRefused)
 	}, "no write is accepted")

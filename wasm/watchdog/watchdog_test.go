@@ -87,7 +87,7 @@ func TestWatchdog_ServerHangs(t *testing.T) {
 			require.ErrorIs(t, err, ErrSilent)
 			require.True(t, b.Away())
 			b.does(answers)
-			eventually(t, func() bool { b.clk.Advance(timeout); return !b.Away() })
+			b.clk.AdvanceUntil(t, timeout, func() bool { return !b.Away() })
 			ctx, end = b.begin(t)
 			require.NoError(t, ctx.Err())
 			end()

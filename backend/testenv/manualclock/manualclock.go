@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deadline bounds the wait of Pass. A test that passes never waits that long.
+// deadline bounds each wait. A test that passes never waits that long.
 const deadline = 2 * time.Minute
 
 // Clock shows the same time until a test advances it. Make it with New.
@@ -104,4 +104,17 @@ func (c *Clock) Total(d time.Duration) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.begun[d]
+}
+
+// AdvanceUntil advances the clock by d, again and again, until a condition holds. An
+// advance can end what would make it hold, such as a request that is on its way, so each
+// leaves twice the time of the one before, up to a second.
+func (c *Clock) AdvanceUntil(t testing.TB, d time.Duration, is func() bool, why ...any) {
+	t.Helper()
+	began := time.Now()
+	for pause := time.Millisecond; !is(); pause = min(2*pause, time.Second) {
+		require.Less(t, time.Since(began), deadline, why...)
+		c.Advance(d)
+		<-time.After(pause)
+	}
 }
