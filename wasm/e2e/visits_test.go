@@ -146,6 +146,9 @@ func TestFleet_VisitsAreCountedOnce(t *testing.T) {
 		f.cluster.KillPrimary(t)
 		visit(200, edges...)
 		f.cluster.StartPrimary(t)
+		// Until a replica has copied the database it forwards reads to the primary: killing
+		// that again would be a second fault.
+		f.cluster.WaitForSync(t)
 	}
 	f.nodes[0].awaitCounted(t, f.tenant, total)
 	visit(100, f.bases()...)
