@@ -183,6 +183,7 @@ export async function pages(t) {
       const { link } = await referrer(t, 'Jana');
       const page = await profile(t, { colorScheme, viewport: { width, height: 800 } });
       const check = async (name) => {
+        await page.waitForLoadState(); // before that, a page may have no style
         await page.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${name} is too wide for ${width}`);
         assert.deepEqual(await faint(page), [], `${name}, ${colorScheme}`);
@@ -201,6 +202,7 @@ export async function pages(t) {
       await page.click('main form button');
       await check('join');
       await signUp(page, 'Kurt');
+      await page.waitForURL('**/shop/account*');
       await check('account');
       for (const product of ['grinder', 'coffee']) {
         await page.goto(`${shop}/shop/buy/${product}`);
