@@ -83,10 +83,12 @@ export async function widget(world) {
   for (const language of languages) {
     await page.getByLabel('Language').selectOption(language);
     await page.locator(`iframe[title="The widget in ${language}"]`).waitFor();
-    const html = page.frameLocator('iframe').locator('html');
-    await page.frameLocator('iframe').locator('h1').filter({ hasText: /./ }).waitFor();
-    assert.equal(await html.getAttribute('dir'), language === 'Arabic' ? 'rtl' : 'ltr');
-    assert.equal(await html.evaluate(() => self.origin), 'null', 'its origin is not that of the portal');
+    // The page replaces the frame, also while the scenario looks at it.
+    const direction = language === 'Arabic' ? 'rtl' : 'ltr';
+    const widget = page.frameLocator(`iframe[title="The widget in ${language}"]`);
+    await widget.locator(`html[dir=${direction}] h1`).filter({ hasText: /./ }).waitFor();
+    const origin = await world.eventually(() => widget.locator('html').evaluate(() => self.origin));
+    assert.equal(origin, 'null', 'its origin is not that of the portal');
   }
   await page.getByLabel('Theme').selectOption('Dark');
   await page.frameLocator('iframe').locator('html.dark').waitFor();
