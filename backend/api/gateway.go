@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kith/backend/app/payments"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/guess"
 	"kith/core"
 	"kith/core/billing"
@@ -179,7 +179,7 @@ func notSigned() error {
 // gatewayKeys returns the gateway keys of the tenant in a request's path. A tenant
 // without a gateway gets the error of a wrong signature, so that a stranger cannot
 // distinguish the two.
-func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, error) {
+func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, braintree.Keys, error) {
 	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return "", nil, err
@@ -193,10 +193,10 @@ func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, erro
 }
 
 // gatewayKeys converts the keys of a connection.
-func gatewayKeys(c billing.Connection) gateway.Keys {
-	keys := make(gateway.Keys, len(c.Keys))
+func gatewayKeys(c billing.Connection) braintree.Keys {
+	keys := make(braintree.Keys, len(c.Keys))
 	for i, k := range c.Keys {
-		keys[i] = gateway.Key{Public: k.Public, Private: k.Private}
+		keys[i] = braintree.Key{Public: k.Public, Private: k.Private}
 	}
 	return keys
 }

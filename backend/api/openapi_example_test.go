@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/core"
 	"kith/core/wire"
 	"kith/wasm/transcript"
@@ -104,7 +104,7 @@ func example(t *testing.T, x transcript.Exchange) openapiExample {
 var gatewayCheck = func() map[string]string {
 	payload := base64.StdEncoding.EncodeToString([]byte(`<notification><kind>check</kind><timestamp type="datetime">2026-03-01T09:00:00Z</timestamp>`+
 		`<subject><check type="boolean">true</check></subject></notification>`)) + "\n"
-	return map[string]string{"bt_signature": "lab_public_key|" + gateway.Key{Private: "lab_private_key"}.Sign(payload), "bt_payload": payload}
+	return map[string]string{"bt_signature": "lab_public_key|" + braintree.Key{Private: "lab_private_key"}.Sign(payload), "bt_payload": payload}
 }()
 
 // curl returns a request as a command. A secret is a variable of the shell, except the key

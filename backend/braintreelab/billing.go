@@ -3,13 +3,13 @@ package braintreelab
 import (
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // bill begins the next cycle on its first day.
 func (b *book) bill(s *subscription) {
 	if s.inTrial() {
-		b.notify(gateway.SubscriptionTrialEnded, s)
+		b.notify(braintree.SubscriptionTrialEnded, s)
 	}
 	if s.over(b.now) {
 		b.expire(s)
@@ -47,14 +47,14 @@ func (b *book) collect(s *subscription) {
 // skipped notifies of a cycle that cost nothing.
 func (b *book) skipped(s *subscription) {
 	s.paidThrough = s.periodEnd
-	b.notify(gateway.SubscriptionBillingSkipped, s)
+	b.notify(braintree.SubscriptionBillingSkipped, s)
 }
 
 // regular ends the past due state.
 func (b *book) regular(s *subscription) {
 	s.failures, s.retried, s.pastDue, s.retryAt = 0, 0, time.Time{}, time.Time{}
-	if s.status != gateway.Active {
-		b.become(s, gateway.Active)
+	if s.status != braintree.Active {
+		b.become(s, braintree.Active)
 	}
 }
 
@@ -62,14 +62,14 @@ func (b *book) regular(s *subscription) {
 // the order of its notifications; the lab notifies of the charge first. A subscription
 // that was past due when its last cycle ended expires once it is paid.
 func (b *book) paid(s *subscription) {
-	active := s.status == gateway.PastDue || !s.charged && !s.trial
+	active := s.status == braintree.PastDue || !s.charged && !s.trial
 	s.charged, s.paidThrough = true, s.periodEnd
 	b.regular(s)
-	b.notify(gateway.SubscriptionChargedSuccessfully, s)
+	b.notify(braintree.SubscriptionChargedSuccessfully, s)
 	if s.over(b.now) {
 		b.expire(s)
 	} else if active {
-		b.notify(gateway.SubscriptionWentActive, s)
+		b.notify(braintree.SubscriptionWentActive, s)
 	}
 }
 
@@ -77,15 +77,15 @@ func (b *book) paid(s *subscription) {
 // that the merchant has set.
 func (b *book) unpaid(s *subscription) {
 	s.failures++
-	fresh := s.status != gateway.PastDue
+	fresh := s.status != braintree.PastDue
 	if fresh {
 		s.pastDue, s.retried = b.now, 0
-		b.become(s, gateway.PastDue)
+		b.become(s, braintree.PastDue)
 	}
 	b.planRetry(s)
-	b.notify(gateway.SubscriptionChargedUnsuccessfully, s)
+	b.notify(braintree.SubscriptionChargedUnsuccessfully, s)
 	if fresh {
-		b.notify(gateway.SubscriptionWentPastDue, s)
+		b.notify(braintree.SubscriptionWentPastDue, s)
 	}
 }
 
@@ -109,8 +109,8 @@ func (b *book) retry(s *subscription) {
 }
 
 func (b *book) expire(s *subscription) {
-	b.become(s, gateway.Expired)
-	b.notify(gateway.SubscriptionExpired, s)
+	b.become(s, braintree.Expired)
+	b.notify(braintree.SubscriptionExpired, s)
 }
 
 // prorate charges or credits the part of a change that falls on the rest of the
@@ -119,7 +119,7 @@ func (b *book) expire(s *subscription) {
 // charge uses the balance up first. It returns the transaction, if there was
 // one; when that failed, the charge stays on the balance.
 func (b *book) prorate(s *subscription, oldAmount int64) *transaction {
-	if s.status != gateway.Active || s.cycle == 0 {
+	if s.status != braintree.Active || s.cycle == 0 {
 		return nil
 	}
 	left, all := days(b.now, s.periodEnd), days(s.periodStart, s.periodEnd)+1
@@ -132,10 +132,10 @@ func (b *book) prorate(s *subscription, oldAmount int64) *transaction {
 	t := b.charge(s, s.balance)
 	if t.status.Paid() {
 		s.charged = true
-		b.notify(gateway.SubscriptionChargedSuccessfully, s)
+		b.notify(braintree.SubscriptionChargedSuccessfully, s)
 	} else {
 		s.failures++
-		b.notify(gateway.SubscriptionChargedUnsuccessfully, s)
+		b.notify(braintree.SubscriptionChargedUnsuccessfully, s)
 	}
 	return t
 }

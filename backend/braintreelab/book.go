@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // book is the state of the gateway at the time b.now. Callers of its methods hold the
@@ -93,7 +93,7 @@ func (b *book) next(limit time.Time) (at time.Time, happen func()) {
 		if s.willBill() {
 			consider(s.nextBilling, func() { b.bill(s) })
 		}
-		if s.status == gateway.PastDue {
+		if s.status == braintree.PastDue {
 			consider(s.retryAt, func() { b.retry(s) })
 		}
 	}

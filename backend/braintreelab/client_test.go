@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/braintreelab"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/core"
 )
 
-// refused returns the error of a call as a *gateway.Error, and fails for any other.
-func refused(t *testing.T, err error) *gateway.Error {
+// refused returns the error of a call as a *braintree.Error, and fails for any other.
+func refused(t *testing.T, err error) *braintree.Error {
 	t.Helper()
-	var e *gateway.Error
+	var e *braintree.Error
 	require.ErrorAs(t, err, &e)
 	return e
 }
@@ -36,33 +36,33 @@ func TestClient_DiscountLife(t *testing.T) {
 
 	offered, err := gw.Discounts(ctx)
 	require.NoError(t, err)
-	require.Equal(t, gateway.Modification{ID: "svc_discount", Name: "Svc Discount", Amount: "1.00", Quantity: 1, NeverExpires: true}, offered[0])
+	require.Equal(t, braintree.Modification{ID: "svc_discount", Name: "Svc Discount", Amount: "1.00", Quantity: 1, NeverExpires: true}, offered[0])
 
-	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "5.00", gateway.Duration{})
-	require.Equal(t, gateway.SwitchToAdd, refused(t, err).Action)
+	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "5.00", braintree.Duration{})
+	require.Equal(t, braintree.SwitchToAdd, refused(t, err).Action)
 	_, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
-	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
-	_, err = gw.AddDiscount(ctx, "s1", "no_such", "5.00", gateway.Duration{})
-	require.Equal(t, gateway.SetUp, refused(t, err).Action)
+	require.Equal(t, braintree.AlreadyDone, refused(t, err).Action)
+	_, err = gw.AddDiscount(ctx, "s1", "no_such", "5.00", braintree.Duration{})
+	require.Equal(t, braintree.SetUp, refused(t, err).Action)
 
-	s, err := gw.AddDiscount(ctx, "s1", "svc_discount", "5.00", gateway.Duration{})
+	s, err := gw.AddDiscount(ctx, "s1", "svc_discount", "5.00", braintree.Duration{})
 	require.NoError(t, err)
-	require.Equal(t, gateway.Amount("45.00"), s.NextAmount)
-	_, err = gw.AddDiscount(ctx, "s1", "svc_discount", "7.00", gateway.Duration{})
-	require.Equal(t, gateway.SwitchToUpdate, refused(t, err).Action)
+	require.Equal(t, braintree.Amount("45.00"), s.NextAmount)
+	_, err = gw.AddDiscount(ctx, "s1", "svc_discount", "7.00", braintree.Duration{})
+	require.Equal(t, braintree.SwitchToUpdate, refused(t, err).Action)
 	require.Equal(t, "subscription.base", refused(t, err).Failures[0].Attribute)
 	for range 2 {
-		s, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", gateway.Duration{})
+		s, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", braintree.Duration{})
 		require.NoError(t, err)
-		require.Equal(t, gateway.Amount("37.50"), s.NextAmount)
+		require.Equal(t, braintree.Amount("37.50"), s.NextAmount)
 	}
-	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "1000000.01", gateway.Duration{})
-	require.Equal(t, gateway.Alert, refused(t, err).Action)
+	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "1000000.01", braintree.Duration{})
+	require.Equal(t, braintree.Alert, refused(t, err).Action)
 	s, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
 	require.NoError(t, err)
 	require.Empty(t, s.Discounts)
 	require.Len(t, s.Transactions, 1, "no change of a discount charged the customer, although the merchant prorates")
-	require.Equal(t, gateway.Amount("0.00"), s.Balance)
+	require.Equal(t, braintree.Amount("0.00"), s.Balance)
 }
 
 // The merchant's own discounts are not changed.
@@ -72,10 +72,10 @@ func TestClient_ForeignDiscountsStay(t *testing.T) {
 	gw, ctx := b.client(t), t.Context()
 	b.subscribe(t, "anna", "s1", "pro")
 	for _, own := range []string{"loyalty", "svc_discount"} {
-		_, err := gw.AddDiscount(ctx, "s1", own, "2.00", gateway.Duration{})
+		_, err := gw.AddDiscount(ctx, "s1", own, "2.00", braintree.Duration{})
 		require.NoError(t, err)
 	}
-	_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "4.00", gateway.Duration{})
+	_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "4.00", braintree.Duration{})
 	require.NoError(t, err)
 	s, err := gw.RemoveDiscount(ctx, "s1", "svc_discount")
 	require.NoError(t, err)
@@ -91,20 +91,20 @@ func TestClient_RefusedChanges(t *testing.T) {
 	b.must(t, "decline", "customer", "anna", "on", "true")
 	b.must(t, "advance", "by", "1m")
 	for _, change := range []func() error{
-		func() error { _, err := gw.AddDiscount(ctx, "s1", "loyalty", "1.00", gateway.Duration{}); return err },
+		func() error { _, err := gw.AddDiscount(ctx, "s1", "loyalty", "1.00", braintree.Duration{}); return err },
 		func() error {
-			_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "1.00", gateway.Duration{})
+			_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "1.00", braintree.Duration{})
 			return err
 		},
 		func() error { _, err := gw.RemoveDiscount(ctx, "s1", "svc_discount"); return err },
 	} {
-		require.Equal(t, gateway.Park, refused(t, change()).Action)
+		require.Equal(t, braintree.Park, refused(t, change()).Action)
 	}
 	b.must(t, "cancel", "subscription", "s1")
 	_, err := gw.RemoveDiscount(ctx, "s1", "svc_discount")
-	require.Equal(t, gateway.Terminal, refused(t, err).Action)
+	require.Equal(t, braintree.Terminal, refused(t, err).Action)
 	_, err = gw.Subscription(ctx, "s2")
-	require.Equal(t, gateway.Missing, refused(t, err).Action)
+	require.Equal(t, braintree.Missing, refused(t, err).Action)
 }
 
 // A client finds the subscriptions of a customer, and the customer of a subscription,
@@ -130,13 +130,13 @@ func TestClient_CustomerAndSubscriptions(t *testing.T) {
 	require.NotEmpty(t, m.CardID)
 	plans, err := gw.Plans(ctx)
 	require.NoError(t, err)
-	require.Equal(t, gateway.Plan{ID: "pro", Name: "Pro", Price: "50.00", Currency: "USD", Months: 1}, plans[1])
+	require.Equal(t, braintree.Plan{ID: "pro", Name: "Pro", Price: "50.00", Currency: "USD", Months: 1}, plans[1])
 
 	c, err = gw.SetCustomField(ctx, "bob", "svc_coupon", "EVA&CO")
 	require.NoError(t, err)
 	require.Equal(t, "EVA&CO", c.CustomFields["svc_coupon"])
 	_, err = gw.SetCustomField(ctx, "bob", "coupon", "X")
-	require.Equal(t, gateway.SetUp, refused(t, err).Action)
+	require.Equal(t, braintree.SetUp, refused(t, err).Action)
 
 	b.must(t, "advance", "by", "2w")
 	s, err = gw.Subscription(ctx, "s1")
@@ -154,7 +154,7 @@ func TestClient_SearchesPageByPage(t *testing.T) {
 	}
 	b.must(t, "advance", "by", "1d")
 	b.must(t, "subscriptions", "customer", "bob", "plan", "pro")
-	count := func(s gateway.Search) (n int) {
+	count := func(s braintree.Search) (n int) {
 		seen := map[string]bool{}
 		for found, err := range b.client(t).Subscriptions(t.Context(), s) {
 			require.NoError(t, err)
@@ -164,14 +164,14 @@ func TestClient_SearchesPageByPage(t *testing.T) {
 		require.Len(t, seen, n)
 		return n
 	}
-	require.Equal(t, 61, count(gateway.Search{}))
-	require.Equal(t, 60, count(gateway.Search{PlanIDs: []string{"basic"}, Statuses: []gateway.Status{gateway.Active, gateway.PastDue}}))
-	require.Equal(t, 1, count(gateway.Search{CreatedFrom: core.Time(start.Add(time.Hour).UnixMilli())}))
-	require.Equal(t, 60, count(gateway.Search{CreatedTo: core.Time(start.UnixMilli())}))
-	require.Zero(t, count(gateway.Search{Statuses: []gateway.Status{gateway.Expired}}))
+	require.Equal(t, 61, count(braintree.Search{}))
+	require.Equal(t, 60, count(braintree.Search{PlanIDs: []string{"basic"}, Statuses: []braintree.Status{braintree.Active, braintree.PastDue}}))
+	require.Equal(t, 1, count(braintree.Search{CreatedFrom: core.Time(start.Add(time.Hour).UnixMilli())}))
+	require.Equal(t, 60, count(braintree.Search{CreatedTo: core.Time(start.UnixMilli())}))
+	require.Zero(t, count(braintree.Search{Statuses: []braintree.Status{braintree.Expired}}))
 }
 
-var refund = gateway.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "svc-refund-r1"}
+var refund = braintree.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "svc-refund-r1"}
 
 // settled makes a subscription whose first charge is settled, and returns the
 // charge.
@@ -185,7 +185,7 @@ func (b bundle) settled(t *testing.T) string {
 // refunds returns the refunds in the lab's state.
 func (b bundle) refunds() (all []braintreelab.TransactionState) {
 	for _, t := range b.State().Transactions {
-		if t.Kind == gateway.Credit {
+		if t.Kind == braintree.Credit {
 			all = append(all, t)
 		}
 	}
@@ -199,13 +199,13 @@ func TestRefund_NotBeforeItSettles(t *testing.T) {
 	b.subscribe(t, "bob", "s1", "pro")
 	id := b.State().Transactions[0].ID
 	_, err := gw.Refund(ctx, id, refund)
-	require.Equal(t, gateway.AwaitSettlement, refused(t, err).Action)
+	require.Equal(t, braintree.AwaitSettlement, refused(t, err).Action)
 	b.must(t, "advance", "by", "12h")
 	sale, err := gw.Transaction(ctx, id)
 	require.NoError(t, err)
-	require.Equal(t, gateway.Settling, sale.Status)
+	require.Equal(t, braintree.Settling, sale.Status)
 	_, err = gw.Refund(ctx, id, refund)
-	require.Equal(t, gateway.ReadBack, refused(t, err).Action, "the refusal used up the key")
+	require.Equal(t, braintree.ReadBack, refused(t, err).Action, "the refusal used up the key")
 	again := refund
 	again.Key += "-2"
 	_, err = gw.Refund(ctx, id, again)
@@ -225,7 +225,7 @@ func TestRefund_AtMostOnce(t *testing.T) {
 			b.must(t, "faults", "kind", fault, "times", "2", "path", "/refund")
 			made, err := b.client(t).Refund(t.Context(), id, refund)
 			require.NoError(t, err)
-			require.Equal(t, gateway.Amount("5.00"), made.Amount)
+			require.Equal(t, braintree.Amount("5.00"), made.Amount)
 			require.Equal(t, id, made.RefundedID)
 			// A worker that crashed before it stored the answer repeats the call.
 			again, err := b.client(t).Refund(t.Context(), id, refund)
@@ -244,7 +244,7 @@ func TestRefund_OutcomeUnknown(t *testing.T) {
 	b.must(t, "faults", "kind", "cut", "times", "4", "path", "/refund")
 	gw := b.client(t)
 	_, err := gw.Refund(t.Context(), id, refund)
-	require.Equal(t, gateway.Retry, refused(t, err).Action)
+	require.Equal(t, braintree.Retry, refused(t, err).Action)
 	found, ok, err := gw.FindRefund(t.Context(), id, refund.OrderID)
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -279,16 +279,16 @@ func TestRefund_OfMoreThanIsLeft(t *testing.T) {
 	b := newLab(t)
 	id := b.settled(t)
 	gw := b.client(t)
-	_, err := gw.Refund(t.Context(), id, gateway.Refund{Amount: "50.01", OrderID: "o", Key: "k1"})
-	require.Equal(t, gateway.ReadBack, refused(t, err).Action)
-	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "50.00", OrderID: "o", Key: "k2"})
+	_, err := gw.Refund(t.Context(), id, braintree.Refund{Amount: "50.01", OrderID: "o", Key: "k1"})
+	require.Equal(t, braintree.ReadBack, refused(t, err).Action)
+	_, err = gw.Refund(t.Context(), id, braintree.Refund{Amount: "50.00", OrderID: "o", Key: "k2"})
 	require.NoError(t, err)
-	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "0.01", OrderID: "o2", Key: "k3"})
-	require.Equal(t, gateway.ReadBack, refused(t, err).Action)
-	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "49.00", OrderID: "o", Key: "k2"})
-	require.Equal(t, gateway.Alert, refused(t, err).Action, "a key with another body")
-	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "0.00", OrderID: "o", Key: "k4"})
-	require.Equal(t, gateway.Alert, refused(t, err).Action)
+	_, err = gw.Refund(t.Context(), id, braintree.Refund{Amount: "0.01", OrderID: "o2", Key: "k3"})
+	require.Equal(t, braintree.ReadBack, refused(t, err).Action)
+	_, err = gw.Refund(t.Context(), id, braintree.Refund{Amount: "49.00", OrderID: "o", Key: "k2"})
+	require.Equal(t, braintree.Alert, refused(t, err).Action, "a key with another body")
+	_, err = gw.Refund(t.Context(), id, braintree.Refund{Amount: "0.00", OrderID: "o", Key: "k4"})
+	require.Equal(t, braintree.Alert, refused(t, err).Action)
 	require.Len(t, b.refunds(), 1)
 }
 
@@ -315,9 +315,9 @@ func TestVoid_AtMostOnce(t *testing.T) {
 	b.must(t, "faults", "kind", "cut", "times", "2", "path", "/void")
 	made, err := b.client(t).Void(t.Context(), id, "svc-void-1")
 	require.NoError(t, err)
-	require.Equal(t, gateway.Voided, made.Status)
+	require.Equal(t, braintree.Voided, made.Status)
 	_, err = b.client(t).Void(t.Context(), id, "svc-void-2")
-	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
+	require.Equal(t, braintree.AlreadyDone, refused(t, err).Action)
 }
 
 func TestVoid_WithoutKeys(t *testing.T) {
@@ -327,9 +327,9 @@ func TestVoid_WithoutKeys(t *testing.T) {
 	b.must(t, "settings", "request_keys", "false")
 	made, err := b.client(t).Void(t.Context(), b.State().Transactions[0].ID, "svc-void-1")
 	require.NoError(t, err)
-	require.Equal(t, gateway.Voided, made.Status)
+	require.Equal(t, braintree.Voided, made.Status)
 	_, err = b.client(t).Void(t.Context(), made.ID, "svc-void-1")
-	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
+	require.Equal(t, braintree.AlreadyDone, refused(t, err).Action)
 }
 
 // A key expires after 30 days.
@@ -359,12 +359,12 @@ func TestClient_AddDiscountIsLostAfterItWasMade(t *testing.T) {
 	gw := b.client(t)
 	b.subscribe(t, "anna", "s1", "pro")
 	b.must(t, "faults", "kind", "lost", "method", "PUT")
-	_, err := gw.AddDiscount(t.Context(), "s1", "svc_discount", "5.00", gateway.Duration{})
-	require.Equal(t, gateway.SwitchToUpdate, refused(t, err).Action)
-	s, err := gw.UpdateDiscount(t.Context(), "s1", "svc_discount", "5.00", gateway.Duration{})
+	_, err := gw.AddDiscount(t.Context(), "s1", "svc_discount", "5.00", braintree.Duration{})
+	require.Equal(t, braintree.SwitchToUpdate, refused(t, err).Action)
+	s, err := gw.UpdateDiscount(t.Context(), "s1", "svc_discount", "5.00", braintree.Duration{})
 	require.NoError(t, err)
 	require.Len(t, s.Discounts, 1)
-	require.Equal(t, gateway.Amount("5.00"), s.Discounts[0].Amount)
+	require.Equal(t, braintree.Amount("5.00"), s.Discounts[0].Amount)
 }
 
 func TestClient_KeepsTheRateLimit(t *testing.T) {
@@ -374,7 +374,7 @@ func TestClient_KeepsTheRateLimit(t *testing.T) {
 	gw := b.client(t)
 	for range 2 {
 		_, err := gw.Plans(t.Context())
-		require.Equal(t, gateway.Retry, refused(t, err).Action)
+		require.Equal(t, braintree.Retry, refused(t, err).Action)
 		require.Greater(t, refused(t, err).RetryAfter, 59*time.Minute)
 	}
 	require.Len(t, b.State().Calls, 1, "the second was not sent")

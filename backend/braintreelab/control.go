@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -259,7 +259,7 @@ func (l *Lab) changeSettings(c command) reply {
 
 // addModification puts a discount or an add-on into the catalog.
 func (l *Lab) addModification(c command) reply {
-	m := &modification{kind: c.body.Value("kind"), id: c.body.Value("id"), name: c.body.Value("id"), placeholder: gateway.Amount(c.body.Value("amount")), quantity: 1}
+	m := &modification{kind: c.body.Value("kind"), id: c.body.Value("id"), name: c.body.Value("id"), placeholder: braintree.Amount(c.body.Value("amount")), quantity: 1}
 	if _, err := m.placeholder.Minor("USD"); err != nil || !validID(m.id) || m.kind != discountKind && m.kind != addOnKind || l.book.catalog.find(m.id) != nil {
 		return said("modification: want a kind (discount or add_on), a new id, and an amount")
 	}
@@ -273,7 +273,7 @@ func (l *Lab) changeKeys(c command) reply {
 	switch c.body.Value("change") {
 	case "add":
 		id := l.book.id("key")
-		l.keys = append(l.keys, gateway.Key{Public: "public-" + id, Private: "private-" + id})
+		l.keys = append(l.keys, braintree.Key{Public: "public-" + id, Private: "private-" + id})
 	case "retire":
 		if len(l.keys) < 2 {
 			return said("the last key cannot be retired")

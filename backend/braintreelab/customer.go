@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -188,7 +188,7 @@ func (b *book) vault(c *customer, m *method) {
 // dropMethod deletes a payment method, and cancels its subscriptions.
 func (b *book) dropMethod(m *method) {
 	for _, s := range b.subscriptions.order {
-		if s.method == m && s.status != gateway.Canceled && s.status != gateway.Expired {
+		if s.method == m && s.status != braintree.Canceled && s.status != braintree.Expired {
 			b.cancel(s)
 		}
 	}

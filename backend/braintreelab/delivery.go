@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // Mode is how notifications are sent.
@@ -237,5 +237,5 @@ func (l *Lab) prove(ctx context.Context, to string) error {
 func (l *Lab) proves(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.keys, func(k gateway.Key) bool { return text == k.Public+"|"+k.Sign(challenge) })
+	return slices.ContainsFunc(l.keys, func(k braintree.Key) bool { return text == k.Public+"|"+k.Sign(challenge) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/braintreelab"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/store/sqldtest"
 )
 
@@ -41,7 +41,7 @@ func (in *rawInbox) listen(t *testing.T) {
 func TestWebhook_IsVerified(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
-	stranger := newInbox(t, gateway.Key{Public: braintreelab.PublicKey, Private: "another"})
+	stranger := newInbox(t, braintree.Key{Public: braintreelab.PublicKey, Private: "another"})
 	require.Contains(t, b.control(t, "webhook", "url", stranger.url), "does not prove")
 	closed := httptest.NewServer(http.NotFoundHandler())
 	require.Contains(t, b.control(t, "webhook", "url", closed.URL), "404")
@@ -153,14 +153,14 @@ func TestDelivery_StaleIsASnapshot(t *testing.T) {
 	b.must(t, "cancel", "subscription", "s1")
 	b.Flush(t.Context())
 	last := in.got[len(in.got)-1]
-	require.Equal(t, gateway.SubscriptionWentActive, last.Kind)
-	require.Equal(t, gateway.Active, last.Subscription.Status)
-	require.Equal(t, gateway.Canceled, in.got[len(in.got)-2].Subscription.Status)
+	require.Equal(t, braintree.SubscriptionWentActive, last.Kind)
+	require.Equal(t, braintree.Active, last.Subscription.Status)
+	require.Equal(t, braintree.Canceled, in.got[len(in.got)-2].Subscription.Status)
 }
 
 // keyNamed returns a key that the lab has added; its private key has the same name.
-func keyNamed(public string) gateway.Key {
-	return gateway.Key{Public: public, Private: "private" + strings.TrimPrefix(public, "public")}
+func keyNamed(public string) braintree.Key {
+	return braintree.Key{Public: public, Private: "private" + strings.TrimPrefix(public, "public")}
 }
 
 // A key is replaced without a gap: while the merchant has two keys, both sign.
@@ -172,7 +172,7 @@ func TestKeys_Rotation(t *testing.T) {
 	fresh := keyNamed(b.State().Keys[1])
 	b.must(t, "check")
 	b.Flush(t.Context())
-	in.keys = gateway.Keys{fresh, labKey}
+	in.keys = braintree.Keys{fresh, labKey}
 	b.must(t, "check")
 	b.Flush(t.Context())
 	b.must(t, "keys", "change", "retire")
@@ -180,8 +180,8 @@ func TestKeys_Rotation(t *testing.T) {
 	b.Flush(t.Context())
 	require.Len(t, in.kinds(), 3)
 	_, err := b.client(t).Discounts(t.Context())
-	require.Equal(t, gateway.SetUp, gateway.ActionOf(err), "the old key is not valid any more")
-	_, err = b.client(t, func(c *gateway.Config) { c.Key = fresh }).Discounts(t.Context())
+	require.Equal(t, braintree.SetUp, braintree.ActionOf(err), "the old key is not valid any more")
+	_, err = b.client(t, func(c *braintree.Config) { c.Key = fresh }).Discounts(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, b.control(t, "keys", "change", "retire"))
 	require.NotEmpty(t, b.control(t, "keys", "change", "burn"))
@@ -217,7 +217,7 @@ func TestClock_Runs(t *testing.T) {
 	require.Equal(t, at, s.Now)
 	require.Len(t, s.Transactions, 2)
 	require.Equal(t, time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), s.Transactions[1].Created)
-	require.Equal(t, gateway.Settled, s.Transactions[1].Status)
+	require.Equal(t, braintree.Settled, s.Transactions[1].Status)
 	mu.Lock()
 	at = at.Add(-time.Hour)
 	mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -17,9 +17,9 @@ type dispute struct {
 }
 
 // disputeKinds has the notification of each state of a dispute.
-var disputeKinds = map[string]gateway.Kind{
-	"open": gateway.DisputeOpened, "under_review": gateway.DisputeUnderReview, "disputed": gateway.DisputeDisputed, "won": gateway.DisputeWon,
-	"lost": gateway.DisputeLost, "accepted": gateway.DisputeAccepted, "auto_accepted": gateway.DisputeAutoAccepted, "expired": gateway.DisputeExpired,
+var disputeKinds = map[string]braintree.Kind{
+	"open": braintree.DisputeOpened, "under_review": braintree.DisputeUnderReview, "disputed": braintree.DisputeDisputed, "won": braintree.DisputeWon,
+	"lost": braintree.DisputeLost, "accepted": braintree.DisputeAccepted, "auto_accepted": braintree.DisputeAutoAccepted, "expired": braintree.DisputeExpired,
 }
 
 // endOfDispute has the final states.
@@ -32,7 +32,7 @@ func (b *book) dispute(t *transaction, status string) string {
 	switch {
 	case !known:
 		return "status: want open, under_review, disputed, won, lost, accepted, auto_accepted or expired"
-	case t.kind != gateway.Sale || !t.status.Paid():
+	case t.kind != braintree.Sale || !t.status.Paid():
 		return "only a successful charge can be disputed"
 	}
 	var d *dispute
@@ -56,7 +56,7 @@ func (b *book) dispute(t *transaction, status string) string {
 }
 
 func (d *dispute) xml() *xmltree.Node {
-	amount := string(gateway.NewAmount(d.transaction.amount, d.transaction.currency))
+	amount := string(braintree.NewAmount(d.transaction.amount, d.transaction.currency))
 	won := "0.00"
 	if d.status == "won" {
 		won = amount

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/braintreelab"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // play runs a command of each kind that changes the state.
@@ -21,7 +21,7 @@ func play(t *testing.T, b bundle) {
 	b.must(t, "subscriptions", "customer", "anna", "plan", "yen")
 	b.must(t, "advance", "by", "10d")
 	gw := b.client(t)
-	_, err := gw.AddDiscount(t.Context(), "s1", "loyalty", "1.50", gateway.Duration{})
+	_, err := gw.AddDiscount(t.Context(), "s1", "loyalty", "1.50", braintree.Duration{})
 	require.NoError(t, err)
 	_, err = gw.Refund(t.Context(), b.State().Transactions[0].ID, refund)
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestJournal_RestoresTheState(t *testing.T) {
 	require.NoError(t, first.Close())
 	second := newLab(t, withJournal(path))
 	require.Equal(t, want, books(second))
-	again, err := second.client(t, func(c *gateway.Config) { c.Key = keyNamed(want.Keys[1]) }).Refund(t.Context(), want.Transactions[0].ID, refund)
+	again, err := second.client(t, func(c *braintree.Config) { c.Key = keyNamed(want.Keys[1]) }).Refund(t.Context(), want.Transactions[0].ID, refund)
 	require.NoError(t, err, "at-most-once keys and API keys are restored")
 	require.Equal(t, again.ID, second.refunds()[0].ID)
 	require.Len(t, second.refunds(), 1)

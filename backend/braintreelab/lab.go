@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -56,7 +56,7 @@ type Lab struct {
 	// ahead is how far the clock was advanced.
 	ahead   time.Duration
 	book    *book
-	keys    gateway.Keys
+	keys    braintree.Keys
 	post    post
 	faults  []*fault
 	seen    []Call
@@ -81,7 +81,7 @@ func New(o Options) (*Lab, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Lab{
-		options: o, wake: make(chan struct{}, 1), keys: gateway.Keys{{Public: PublicKey, Private: PrivateKey}}, post: post{mode: Normal},
+		options: o, wake: make(chan struct{}, 1), keys: braintree.Keys{{Public: PublicKey, Private: PrivateKey}}, post: post{mode: Normal},
 		sender: &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	l.mux = l.routes()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/braintreelab"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // start is the time at which the labs of these tests begin. Their clocks run only when
@@ -41,16 +41,16 @@ func newLab(t testing.TB, change ...func(*braintreelab.Options)) bundle {
 	return bundle{lab, server.URL}
 }
 
-var labKey = gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
+var labKey = braintree.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 
 // client returns a client of package gateway.
-func (b bundle) client(t testing.TB, change ...func(*gateway.Config)) *gateway.Client {
+func (b bundle) client(t testing.TB, change ...func(*braintree.Config)) *braintree.Client {
 	t.Helper()
-	c := gateway.Config{MerchantID: braintreelab.MerchantID, Key: labKey, Test: true, BaseURL: b.url}
+	c := braintree.Config{MerchantID: braintreelab.MerchantID, Key: labKey, Test: true, BaseURL: b.url}
 	for _, f := range change {
 		f(&c)
 	}
-	made, err := gateway.New(c)
+	made, err := braintree.New(c)
 	require.NoError(t, err)
 	return made
 }
@@ -101,13 +101,13 @@ type inbox struct {
 	mu  sync.Mutex
 	// keys are those of the connection. answers are the statuses of the next answers;
 	// after these it answers 200.
-	keys    gateway.Keys
+	keys    braintree.Keys
 	answers []int
-	got     []gateway.Notification
+	got     []braintree.Notification
 	raw     []string
 }
 
-func newInbox(t testing.TB, keys ...gateway.Key) *inbox {
+func newInbox(t testing.TB, keys ...braintree.Key) *inbox {
 	t.Helper()
 	in := &inbox{keys: keys}
 	server := httptest.NewServer(in)
@@ -129,7 +129,7 @@ func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	signature, payload := r.PostFormValue("bt_signature"), r.PostFormValue("bt_payload")
-	n, err := gateway.ParseNotification(payload)
+	n, err := braintree.ParseNotification(payload)
 	if in.keys.Verify(signature, payload) != nil || err != nil {
 		w.WriteHeader(http.StatusUnauthorized)
 		return

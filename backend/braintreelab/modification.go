@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -18,7 +18,7 @@ const (
 type modification struct {
 	kind, id, name string
 	// placeholder is the amount in the catalog, which has no currency.
-	placeholder gateway.Amount
+	placeholder braintree.Amount
 	// amount is the amount for a quantity of 1, in minor units of the subscription's currency.
 	amount   int64
 	quantity int
@@ -49,7 +49,7 @@ func spend(all []modification) []modification {
 func (m modification) xml(currency string) *xmltree.Node {
 	amount := m.placeholder
 	if currency != "" {
-		amount = gateway.NewAmount(m.amount, currency)
+		amount = braintree.NewAmount(m.amount, currency)
 	}
 	return xmltree.Object(m.kind,
 		xmltree.Text("id", m.id), xmltree.Text("amount", string(amount)), xmltree.Int("quantity", m.quantity), xmltree.Text("kind", m.kind),
@@ -179,7 +179,7 @@ const maxModification = 1_000_000
 func (c change) fill(m *modification, path []string, in *xmltree.Node) {
 	if amount := in.At("amount"); amount != nil {
 		minor, err := money(amount.Text, c.currency)
-		limit, _ := gateway.Amount(strconv.Itoa(maxModification)).Minor(c.currency)
+		limit, _ := braintree.Amount(strconv.Itoa(maxModification)).Minor(c.currency)
 		switch {
 		case amount.Text == "":
 			c.bad.add(path, "amount", "92003")

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
 // note is a notification, with the state at the time when it was made.
 type note struct {
-	kind gateway.Kind
+	kind braintree.Kind
 	at   time.Time
 	// subject is the id of the record that it is about.
 	subject string
@@ -19,13 +19,13 @@ type note struct {
 	payload string
 }
 
-func (b *book) notify(kind gateway.Kind, s *subscription) { b.addNote(kind, s.id, s.xml(b.now)) }
+func (b *book) notify(kind braintree.Kind, s *subscription) { b.addNote(kind, s.id, s.xml(b.now)) }
 
-func (b *book) notifyDispute(kind gateway.Kind, d *dispute) { b.addNote(kind, d.id, d.xml()) }
+func (b *book) notifyDispute(kind braintree.Kind, d *dispute) { b.addNote(kind, d.id, d.xml()) }
 
-func (b *book) notifyCheck() { b.addNote(gateway.Check, "", xmltree.Bool("check", true)) }
+func (b *book) notifyCheck() { b.addNote(braintree.Check, "", xmltree.Bool("check", true)) }
 
-func (b *book) addNote(kind gateway.Kind, subject string, doc *xmltree.Node) {
+func (b *book) addNote(kind braintree.Kind, subject string, doc *xmltree.Node) {
 	notification := xmltree.Object("notification",
 		xmltree.Text("kind", string(kind)), xmltree.DateTime("timestamp", b.now), xmltree.Object("subject", doc))
 	b.notes = append(b.notes, &note{kind: kind, at: b.now, subject: subject, payload: wrap(notification.Encode())})

@@ -3,7 +3,7 @@ package braintreelab
 import (
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -27,7 +27,7 @@ func (p *plan) merchantAccount() string { return "lab_" + lower(p.currency) }
 func (p *plan) xml() *xmltree.Node {
 	return xmltree.Object("plan",
 		xmltree.Text("id", p.id), xmltree.Text("name", p.name), xmltree.Null("description"),
-		xmltree.Text("price", string(gateway.NewAmount(p.price, p.currency))), xmltree.Text("currency_iso_code", p.currency),
+		xmltree.Text("price", string(braintree.NewAmount(p.price, p.currency))), xmltree.Text("currency_iso_code", p.currency),
 		xmltree.Int("billing_frequency", p.months), xmltree.Null("billing_day_of_month"), intOrNull("number_of_billing_cycles", p.cycles),
 		xmltree.Bool("trial_period", p.trialDays > 0), intOrNull("trial_duration", p.trialDays), xmltree.TextOrNull("trial_duration_unit", unitOf(p.trialDays)),
 		xmltree.Array("add_ons"), xmltree.Array("discounts"),
@@ -72,7 +72,7 @@ func (b *book) createPlan(c command) reply {
 		id: in.Value("id"), name: in.Value("name"), currency: in.Value("currency_iso_code"), created: b.now,
 		months: number(in, "billing_frequency"), trialDays: number(in, "trial_duration"), cycles: number(in, "number_of_billing_cycles"),
 	}
-	price, err := gateway.Amount(in.Value("price")).Minor(p.currency)
+	price, err := braintree.Amount(in.Value("price")).Minor(p.currency)
 	p.price = price
 	if p.id == "" {
 		p.id = b.id("plan")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/braintreelab"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // walk runs random actions in a lab, and computes separately, day by day, what each
@@ -89,7 +89,7 @@ func (w *walk) subscribe() {
 	if w.rand.IntN(4) == 0 {
 		plan, a.months = "yearly", 12
 	}
-	fields := fmt.Sprintf(`"id":%q,"plan_id":%q,"payment_method_token":%q,"price":%q`, a.id, plan, w.card(), gateway.NewAmount(a.price, "USD"))
+	fields := fmt.Sprintf(`"id":%q,"plan_id":%q,"payment_method_token":%q,"price":%q`, a.id, plan, w.card(), braintree.NewAmount(a.price, "USD"))
 	if a.cycles > 0 {
 		fields += fmt.Sprintf(`,"number_of_billing_cycles":%d`, a.cycles)
 	}
@@ -99,7 +99,7 @@ func (w *walk) subscribe() {
 	}
 	if w.rand.IntN(2) == 0 {
 		a.discount = w.rand.Int64N(10000)
-		fields += fmt.Sprintf(`,"discounts":{"add":[{"inherited_from_id":"svc_discount","amount":%q}]}`, gateway.NewAmount(a.discount, "USD"))
+		fields += fmt.Sprintf(`,"discounts":{"add":[{"inherited_from_id":"svc_discount","amount":%q}]}`, braintree.NewAmount(a.discount, "USD"))
 	}
 	if w.call("POST", "/subscriptions", `{"subscription":{`+fields+`}}`) {
 		a.live(w.today)
@@ -122,12 +122,12 @@ func (w *walk) edit() {
 	price, discount, fields := a.price, a.discount, ""
 	if w.rand.IntN(2) == 0 {
 		price = 100 * (1 + w.rand.Int64N(90))
-		fields = fmt.Sprintf(`"price":%q,`, gateway.NewAmount(price, "USD"))
+		fields = fmt.Sprintf(`"price":%q,`, braintree.NewAmount(price, "USD"))
 	} else {
 		discount = w.rand.Int64N(10000)
-		change := fmt.Sprintf(`"add":[{"inherited_from_id":"svc_discount","amount":%q}]`, gateway.NewAmount(discount, "USD"))
+		change := fmt.Sprintf(`"add":[{"inherited_from_id":"svc_discount","amount":%q}]`, braintree.NewAmount(discount, "USD"))
 		if len(before.Discounts) > 0 {
-			change = fmt.Sprintf(`"update":[{"existing_id":"svc_discount","amount":%q}]`, gateway.NewAmount(discount, "USD"))
+			change = fmt.Sprintf(`"update":[{"existing_id":"svc_discount","amount":%q}]`, braintree.NewAmount(discount, "USD"))
 		}
 		fields = `"discounts":{` + change + `},`
 	}
@@ -135,7 +135,7 @@ func (w *walk) edit() {
 	if !w.call("PUT", "/subscriptions/"+a.id, fmt.Sprintf(`{"subscription":{%s"options":{"prorate_charges":%t}}}`, fields, prorate)) {
 		return
 	}
-	if prorate && before.Status == gateway.Active && a.billed > 0 {
+	if prorate && before.Status == braintree.Active && a.billed > 0 {
 		from, to := month(a.first, (a.billed-1)*a.months), month(a.first, a.billed*a.months)
 		whole := int64(to.Sub(from).Hours() / 24)
 		left := int64(to.Sub(w.today).Hours()/24) - 1
@@ -171,7 +171,7 @@ func (w *walk) cancel() {
 
 func (w *walk) retry() {
 	for _, a := range w.subs {
-		if w.state(a.id).Status == gateway.PastDue && !w.control("retry", "subscription="+a.id) {
+		if w.state(a.id).Status == braintree.PastDue && !w.control("retry", "subscription="+a.id) {
 			w.byHand[a.id]++
 		}
 	}
@@ -186,7 +186,7 @@ func (w *walk) moveMoney() {
 	t := all[w.rand.IntN(len(all))]
 	switch w.rand.IntN(3) {
 	case 0:
-		w.call("POST", "/transactions/"+t.ID+"/refund", fmt.Sprintf(`{"transaction":{"amount":%q}}`, gateway.NewAmount(1+w.rand.Int64N(6000), "USD")))
+		w.call("POST", "/transactions/"+t.ID+"/refund", fmt.Sprintf(`{"transaction":{"amount":%q}}`, braintree.NewAmount(1+w.rand.Int64N(6000), "USD")))
 	case 1:
 		w.call("PUT", "/transactions/"+t.ID+"/void", "")
 	default:
@@ -232,11 +232,11 @@ func (w *walk) step(stride int) {
 }
 
 // legal has the allowed changes of a subscription's status.
-var legal = map[gateway.Status][]gateway.Status{
-	"":              {gateway.Pending, gateway.Active},
-	gateway.Pending: {gateway.Active, gateway.PastDue, gateway.Canceled},
-	gateway.Active:  {gateway.PastDue, gateway.Canceled, gateway.Expired},
-	gateway.PastDue: {gateway.Active, gateway.Canceled},
+var legal = map[braintree.Status][]braintree.Status{
+	"":                {braintree.Pending, braintree.Active},
+	braintree.Pending: {braintree.Active, braintree.PastDue, braintree.Canceled},
+	braintree.Active:  {braintree.PastDue, braintree.Canceled, braintree.Expired},
+	braintree.PastDue: {braintree.Active, braintree.Canceled},
 }
 
 // check compares the lab's state with the computed accounts.
@@ -252,16 +252,16 @@ func (w *walk) check() {
 		balance, err := s.Balance.Minor("USD")
 		require.NoError(w.t, err)
 		require.Equal(w.t, a.due, charged[a.id]+balance, "%s: the amount due is paid or on the balance: %+v %+v", a.id, a, s)
-		require.Equal(w.t, s.Status == gateway.PastDue, balance > 0 && s.Status != gateway.Canceled, "%s has a balance if and only if it is past due", a.id)
+		require.Equal(w.t, s.Status == braintree.PastDue, balance > 0 && s.Status != braintree.Canceled, "%s has a balance if and only if it is past due", a.id)
 		require.Equal(w.t, a.billed, s.Cycle, a.id)
-		var before gateway.Status
+		var before braintree.Status
 		for _, status := range s.Statuses {
 			require.Contains(w.t, legal[before], status, "%s: %v", a.id, s.Statuses)
 			before = status
 		}
 		require.Equal(w.t, declined[a.id]-w.byHand[a.id], notified["subscription_charged_unsuccessfully "+a.id], a.id)
-		require.Equal(w.t, s.Status == gateway.Canceled, notified["subscription_canceled "+a.id] == 1, a.id)
-		require.Equal(w.t, s.Status == gateway.Expired, notified["subscription_expired "+a.id] == 1, a.id)
+		require.Equal(w.t, s.Status == braintree.Canceled, notified["subscription_canceled "+a.id] == 1, a.id)
+		require.Equal(w.t, s.Status == braintree.Expired, notified["subscription_expired "+a.id] == 1, a.id)
 	}
 	w.checkRefunds(state)
 }
@@ -275,8 +275,8 @@ func (w *walk) money(state braintreelab.State) (charged map[string]int64, declin
 		require.NoError(w.t, err)
 		require.Positive(w.t, amount)
 		switch {
-		case t.Kind == gateway.Credit:
-		case t.Status == gateway.ProcessorDeclined:
+		case t.Kind == braintree.Credit:
+		case t.Status == braintree.ProcessorDeclined:
 			declined[t.Subscription]++
 		default:
 			charged[t.Subscription] += amount
@@ -284,7 +284,7 @@ func (w *walk) money(state braintreelab.State) (charged map[string]int64, declin
 		}
 	}
 	for _, n := range state.Notifications {
-		if n.Kind == gateway.SubscriptionChargedSuccessfully {
+		if n.Kind == braintree.SubscriptionChargedSuccessfully {
 			good[n.Subject]--
 		}
 	}
@@ -300,11 +300,11 @@ func (w *walk) checkRefunds(state braintreelab.State) {
 	for _, t := range state.Transactions {
 		amount, err := t.Amount.Minor("USD")
 		require.NoError(w.t, err)
-		if t.Kind == gateway.Sale {
+		if t.Kind == braintree.Sale {
 			left[t.ID] = amount
 			continue
 		}
-		if t.Status != gateway.Voided {
+		if t.Status != braintree.Voided {
 			left[t.RefundOf] -= amount
 		}
 		require.GreaterOrEqual(w.t, left[t.RefundOf], int64(0), "%s", t.RefundOf)
@@ -329,7 +329,7 @@ func walked(t *testing.T, seed uint64, stride int) braintreelab.State {
 // charges, and statuses change only in the allowed ways.
 func TestWalk_MoneyIsConserved(t *testing.T) {
 	t.Parallel()
-	charges, statuses := 0, map[gateway.Status]int{}
+	charges, statuses := 0, map[braintree.Status]int{}
 	for seed := range uint64(40) {
 		state := walked(t, seed, 100)
 		charges += len(state.Transactions)

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -26,7 +26,7 @@ func money(text, currency string) (int64, error) {
 	if strings.HasPrefix(text, ".") {
 		text = "0" + text
 	}
-	return gateway.Amount(text).Minor(currency)
+	return braintree.Amount(text).Minor(currency)
 }
 
 // validID reports whether s may be an id of a record.

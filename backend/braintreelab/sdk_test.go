@@ -12,7 +12,7 @@ import (
 
 	"kith/backend/braintreelab"
 	"kith/backend/braintreelab/sdktest"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 func decode(t testing.TB, r io.Reader, into any) {
@@ -46,17 +46,17 @@ var card = object{"number": "4111111111111111", "expirationDate": "12/2030"}
 func TestSDK_SignsWhatIsVerified(t *testing.T) {
 	t.Parallel()
 	s := newLab(t).sdk(t)
-	for _, kind := range []gateway.Kind{
-		gateway.Check, gateway.SubscriptionChargedSuccessfully, gateway.SubscriptionChargedUnsuccessfully, gateway.SubscriptionBillingSkipped,
-		gateway.SubscriptionWentActive, gateway.SubscriptionTrialEnded, gateway.SubscriptionWentPastDue, gateway.SubscriptionCanceled,
-		gateway.SubscriptionExpired, gateway.DisputeOpened, gateway.DisputeUnderReview, gateway.DisputeDisputed, gateway.DisputeWon, gateway.DisputeLost,
-		gateway.DisputeAccepted, gateway.DisputeAutoAccepted, gateway.DisputeExpired,
+	for _, kind := range []braintree.Kind{
+		braintree.Check, braintree.SubscriptionChargedSuccessfully, braintree.SubscriptionChargedUnsuccessfully, braintree.SubscriptionBillingSkipped,
+		braintree.SubscriptionWentActive, braintree.SubscriptionTrialEnded, braintree.SubscriptionWentPastDue, braintree.SubscriptionCanceled,
+		braintree.SubscriptionExpired, braintree.DisputeOpened, braintree.DisputeUnderReview, braintree.DisputeDisputed, braintree.DisputeWon, braintree.DisputeLost,
+		braintree.DisputeAccepted, braintree.DisputeAutoAccepted, braintree.DisputeExpired,
 	} {
 		sample := s.Do(t, "webhookTesting.sampleNotification", kind, "my_id")
 		signature, payload := sample.Get("bt_signature").String(), sample.Get("bt_payload").String()
-		require.NoError(t, gateway.Keys{{Public: "new", Private: "n"}, labKey}.Verify(signature, payload), kind)
-		require.ErrorIs(t, gateway.Keys{{Public: labKey.Public, Private: "x"}}.Verify(signature, payload), gateway.ErrSignature)
-		n, err := gateway.ParseNotification(payload)
+		require.NoError(t, braintree.Keys{{Public: "new", Private: "n"}, labKey}.Verify(signature, payload), kind)
+		require.ErrorIs(t, braintree.Keys{{Public: labKey.Public, Private: "x"}}.Verify(signature, payload), braintree.ErrSignature)
+		n, err := braintree.ParseNotification(payload)
 		require.NoError(t, err, kind)
 		require.Equal(t, kind, n.Kind)
 		require.NotZero(t, n.Time)
@@ -65,13 +65,13 @@ func TestSDK_SignsWhatIsVerified(t *testing.T) {
 			require.Equal(t, "my_id", n.Subscription.ID)
 		case strings.HasPrefix(string(kind), "dispute_"):
 			require.Equal(t, "my_id", n.Dispute.TransactionID)
-			require.Equal(t, gateway.Amount("250.0"), n.Dispute.Amount)
+			require.Equal(t, braintree.Amount("250.0"), n.Dispute.Amount)
 		}
 	}
-	sample := s.Do(t, "webhookTesting.sampleNotification", gateway.SubscriptionChargedSuccessfully, "s1", "merchant")
-	n, err := gateway.ParseNotification(sample.Get("bt_payload").String())
+	sample := s.Do(t, "webhookTesting.sampleNotification", braintree.SubscriptionChargedSuccessfully, "s1", "merchant")
+	n, err := braintree.ParseNotification(sample.Get("bt_payload").String())
 	require.NoError(t, err)
-	require.Equal(t, gateway.Amount("49.99"), n.Subscription.Transactions[0].Amount)
+	require.Equal(t, braintree.Amount("49.99"), n.Subscription.Transactions[0].Amount)
 }
 
 // The library and the service answer a challenge in the same way.
@@ -79,7 +79,7 @@ func TestSDK_AnswersTheSameChallenge(t *testing.T) {
 	t.Parallel()
 	s := newLab(t).sdk(t)
 	const challenge = "20f9f8ed05f77439fe955c977e4c8a53"
-	own, err := gateway.Keys{labKey}.AnswerChallenge(challenge)
+	own, err := braintree.Keys{labKey}.AnswerChallenge(challenge)
 	require.NoError(t, err)
 	require.Equal(t, own, s.Do(t, "webhookNotification.verify", challenge).String())
 	require.Equal(t, "invalidChallengeError", s.Try(t, "webhookNotification.verify", challenge+"0").Get("error").String())

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -38,7 +38,7 @@ func (b *book) allSubscriptions() (all []found) {
 	for _, s := range b.subscriptions.order {
 		f := fields{
 			"id": s.id, "plan_id": s.plan.id, "status": string(s.status), "merchant_account_id": s.plan.merchantAccount(),
-			"price": string(gateway.NewAmount(s.price, s.plan.currency)), "created_at": s.created.Format(time.RFC3339),
+			"price": string(braintree.NewAmount(s.price, s.plan.currency)), "created_at": s.created.Format(time.RFC3339),
 			"in_trial_period": strconv.FormatBool(s.inTrial()), "next_billing_date": s.nextBilling.Format(time.DateOnly),
 			"days_past_due": s.daysPastDue(b.now).Text,
 		}
@@ -59,7 +59,7 @@ func (b *book) allTransactions() (all []found) {
 	for _, t := range b.transactions.order {
 		f := fields{
 			"id": t.id, "order_id": t.orderID, "customer_id": t.customer.id, "payment_method_token": t.method.token, "status": string(t.status),
-			"type": string(t.kind), "currency": t.currency, "amount": string(gateway.NewAmount(t.amount, t.currency)), "created_at": t.created.Format(time.RFC3339),
+			"type": string(t.kind), "currency": t.currency, "amount": string(braintree.NewAmount(t.amount, t.currency)), "created_at": t.created.Format(time.RFC3339),
 		}
 		all = append(all, found{f, t.xml})
 	}
@@ -172,6 +172,6 @@ func rank(text string) (int64, bool) {
 			return at.Unix(), true
 		}
 	}
-	minor, err := gateway.Amount(text).Minor("KWD")
+	minor, err := braintree.Amount(text).Minor("KWD")
 	return minor, err == nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // State is the whole state of a lab, for its page, for tests and for scenarios. Lists are
@@ -36,7 +36,7 @@ type CustomerState struct {
 // PlanState is a plan.
 type PlanState struct {
 	ID       string
-	Price    gateway.Amount
+	Price    braintree.Amount
 	Currency string
 	Months   int
 }
@@ -44,35 +44,35 @@ type PlanState struct {
 // SubscriptionState is a subscription. Discounts and AddOns are amounts by id.
 type SubscriptionState struct {
 	ID, Customer, Plan     string
-	Status                 gateway.Status
-	Price, Balance, Next   gateway.Amount
+	Status                 braintree.Status
+	Price, Balance, Next   braintree.Amount
 	Currency               string
 	NextBilling, PaidUntil string
 	Cycle, Failures        int
 	Trial                  bool
-	Discounts, AddOns      map[string]gateway.Amount
+	Discounts, AddOns      map[string]braintree.Amount
 	// Statuses are all statuses that it has had, in order.
-	Statuses []gateway.Status
+	Statuses []braintree.Status
 }
 
 // TransactionState is a charge or a refund.
 type TransactionState struct {
 	ID, Subscription, Customer string
-	Kind                       gateway.TransactionType
-	Status                     gateway.TransactionStatus
-	Amount                     gateway.Amount
+	Kind                       braintree.TransactionType
+	Status                     braintree.TransactionStatus
+	Amount                     braintree.Amount
 	Currency                   string
 	OrderID                    string
 	// RefundOf is the refunded charge.
 	RefundOf  string
 	Created   time.Time
-	Discounts map[string]gateway.Amount
+	Discounts map[string]braintree.Amount
 	Dispute   string
 }
 
 // NotificationState is a notification with its tries.
 type NotificationState struct {
-	Kind    gateway.Kind
+	Kind    braintree.Kind
 	Subject string
 	Made    time.Time
 	Tries   []TryState
@@ -101,7 +101,7 @@ func (l *Lab) State() State {
 		s.Customers = append(s.Customers, c.state())
 	}
 	for _, p := range b.plans.order {
-		s.Plans = append(s.Plans, PlanState{p.id, gateway.NewAmount(p.price, p.currency), p.currency, p.months})
+		s.Plans = append(s.Plans, PlanState{p.id, braintree.NewAmount(p.price, p.currency), p.currency, p.months})
 	}
 	for _, one := range b.subscriptions.order {
 		s.Subscriptions = append(s.Subscriptions, one.state())
@@ -132,7 +132,7 @@ func (c *customer) state() CustomerState {
 }
 
 func (s *subscription) state() SubscriptionState {
-	amount := func(minor int64) gateway.Amount { return gateway.NewAmount(minor, s.plan.currency) }
+	amount := func(minor int64) braintree.Amount { return braintree.NewAmount(minor, s.plan.currency) }
 	state := SubscriptionState{
 		ID: s.id, Customer: s.method.customer.id, Plan: s.plan.id, Status: s.status, Price: amount(s.price), Balance: amount(s.balance),
 		Next: amount(s.cycleAmount()), Currency: s.plan.currency, NextBilling: dateOf(s.nextBilling), PaidUntil: dateOf(s.paidThrough),
@@ -152,17 +152,17 @@ func dateOf(at time.Time) string {
 	return at.Format(time.DateOnly)
 }
 
-func amounts(all []modification, currency string) map[string]gateway.Amount {
-	by := map[string]gateway.Amount{}
+func amounts(all []modification, currency string) map[string]braintree.Amount {
+	by := map[string]braintree.Amount{}
 	for _, m := range all {
-		by[m.id] = gateway.NewAmount(m.amount*int64(m.quantity), currency)
+		by[m.id] = braintree.NewAmount(m.amount*int64(m.quantity), currency)
 	}
 	return by
 }
 
 func (t *transaction) state() TransactionState {
 	s := TransactionState{
-		ID: t.id, Customer: t.customer.id, Kind: t.kind, Status: t.status, Amount: gateway.NewAmount(t.amount, t.currency), Currency: t.currency,
+		ID: t.id, Customer: t.customer.id, Kind: t.kind, Status: t.status, Amount: braintree.NewAmount(t.amount, t.currency), Currency: t.currency,
 		OrderID: t.orderID, Created: t.created, Discounts: amounts(t.discounts, t.currency),
 	}
 	if t.subscription != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -15,7 +15,7 @@ type subscription struct {
 	plan   *plan
 	method *method
 	price  int64
-	status gateway.Status
+	status braintree.Status
 
 	// first is the day of the first bill; it determines the days of all others.
 	first time.Time
@@ -51,7 +51,7 @@ type subscription struct {
 
 type statusEvent struct {
 	at             time.Time
-	status         gateway.Status
+	status         braintree.Status
 	price, balance int64
 	source         string
 }
@@ -71,9 +71,9 @@ func (s *subscription) over(now time.Time) bool {
 // subscription whose last cycle has ended, which waits for its payment.
 func (s *subscription) willBill() bool {
 	switch s.status {
-	case gateway.Pending, gateway.Active:
+	case braintree.Pending, braintree.Active:
 		return true
-	case gateway.PastDue:
+	case braintree.PastDue:
 		return s.cycles == 0 || s.cycle < s.cycles
 	}
 	return false
@@ -85,7 +85,7 @@ func (s *subscription) cycleDay(cycle int) time.Time {
 }
 
 // become sets the status of a subscription and adds it to the history.
-func (b *book) become(s *subscription, status gateway.Status) {
+func (b *book) become(s *subscription, status braintree.Status) {
 	s.status = status
 	s.updated = b.now
 	s.history = append(s.history, statusEvent{b.now, status, s.price, s.balance, "api"})
@@ -217,9 +217,9 @@ func (b *book) beginOn(s *subscription, text string, bad *problems) {
 func (b *book) waitForFirstBill(s *subscription) reply {
 	b.subscriptions.put(s.id, s)
 	if s.trial {
-		b.become(s, gateway.Active)
+		b.become(s, braintree.Active)
 	} else {
-		b.become(s, gateway.Pending)
+		b.become(s, braintree.Pending)
 	}
 	return created(s.xml(b.now))
 }
@@ -275,11 +275,11 @@ func (b *book) updateSubscription(c command) reply {
 func (b *book) refuseEdit(s *subscription, in *xmltree.Node, bad *problems) {
 	path := []string{"subscription"}
 	switch s.status {
-	case gateway.Canceled:
+	case braintree.Canceled:
 		bad.add(path, "base", "81901")
-	case gateway.Expired:
+	case braintree.Expired:
 		bad.add(path, "base", "81910")
-	case gateway.PastDue:
+	case braintree.PastDue:
 		if in.At("price") != nil || in.At("plan_id") != nil {
 			bad.add(path, "base", "91920")
 		}
@@ -330,9 +330,9 @@ func (b *book) cancelSubscription(c command) reply {
 	}
 	bad := problems{}
 	switch s.status {
-	case gateway.Canceled:
+	case braintree.Canceled:
 		bad.add([]string{"subscription"}, "status", "81905")
-	case gateway.Expired:
+	case braintree.Expired:
 		bad.add([]string{"subscription"}, "status", "81910")
 	default:
 		b.cancel(s)
@@ -343,8 +343,8 @@ func (b *book) cancelSubscription(c command) reply {
 
 // cancel ends a subscription at once; a negative balance is lost.
 func (b *book) cancel(s *subscription) {
-	b.become(s, gateway.Canceled)
-	b.notify(gateway.SubscriptionCanceled, s)
+	b.become(s, braintree.Canceled)
+	b.notify(braintree.SubscriptionCanceled, s)
 }
 
 // maxTransactions is the number of transactions that a subscription shows.
@@ -353,7 +353,7 @@ const maxTransactions = 20
 func (s *subscription) xml(now time.Time) *xmltree.Node {
 	currency := s.plan.currency
 	amount := func(name string, minor int64) *xmltree.Node {
-		return xmltree.Text(name, string(gateway.NewAmount(minor, currency)))
+		return xmltree.Text(name, string(braintree.NewAmount(minor, currency)))
 	}
 	n := xmltree.Object("subscription",
 		xmltree.Text("id", s.id), xmltree.Text("status", string(s.status)), xmltree.Text("plan_id", s.plan.id), amount("price", s.price),
@@ -376,7 +376,7 @@ func (s *subscription) xml(now time.Time) *xmltree.Node {
 }
 
 func (s *subscription) daysPastDue(now time.Time) *xmltree.Node {
-	if s.status != gateway.PastDue {
+	if s.status != braintree.PastDue {
 		return xmltree.Null("days_past_due")
 	}
 	return xmltree.Int("days_past_due", days(s.pastDue, now))
@@ -387,7 +387,7 @@ func (s *subscription) historyXML() *xmltree.Node {
 	for _, e := range slices.Backward(s.history) {
 		list.Children = append(list.Children, xmltree.Object("status_event",
 			xmltree.DateTime("timestamp", e.at), xmltree.Text("status", string(e.status)),
-			xmltree.Text("price", string(gateway.NewAmount(e.price, s.plan.currency))), xmltree.Text("balance", string(gateway.NewAmount(e.balance, s.plan.currency))),
+			xmltree.Text("price", string(braintree.NewAmount(e.price, s.plan.currency))), xmltree.Text("balance", string(braintree.NewAmount(e.balance, s.plan.currency))),
 			xmltree.Text("currency_iso_code", s.plan.currency), xmltree.Text("plan_id", s.plan.id), xmltree.Text("user", "lab"), xmltree.Text("subscription_source", e.source)))
 	}
 	return list

@@ -3,15 +3,15 @@ package braintreelab
 import (
 	"time"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
 )
 
 // transaction is a movement of money, or an attempt at one.
 type transaction struct {
 	id     string
-	kind   gateway.TransactionType
-	status gateway.TransactionStatus
+	kind   braintree.TransactionType
+	status braintree.TransactionStatus
 	// amount is in minor units of currency.
 	amount            int64
 	currency          string
@@ -35,7 +35,7 @@ type transaction struct {
 
 type statusStep struct {
 	at     time.Time
-	status gateway.TransactionStatus
+	status braintree.TransactionStatus
 }
 
 // settlePause is the time of each settlement step. The lab settles a charge after a day,
@@ -43,9 +43,9 @@ type statusStep struct {
 // settling.
 const settlePause = 12 * time.Hour
 
-func (b *book) move(t *transaction, status gateway.TransactionStatus) {
+func (b *book) move(t *transaction, status braintree.TransactionStatus) {
 	t.status, t.updated, t.nextAt = status, b.now, time.Time{}
-	if status == gateway.SubmittedForSettlement || status == gateway.Settling {
+	if status == braintree.SubmittedForSettlement || status == braintree.Settling {
 		t.nextAt = b.now.Add(settlePause)
 	}
 	t.history = append(t.history, statusStep{b.now, status})
@@ -53,24 +53,24 @@ func (b *book) move(t *transaction, status gateway.TransactionStatus) {
 
 // settleStep runs the next settlement step of a transaction.
 func (b *book) settleStep(t *transaction) {
-	if t.status == gateway.SubmittedForSettlement {
-		b.move(t, gateway.Settling)
+	if t.status == braintree.SubmittedForSettlement {
+		b.move(t, braintree.Settling)
 	} else {
-		b.move(t, gateway.Settled)
+		b.move(t, braintree.Settled)
 	}
 }
 
 // sale charges a card and submits the charge for settlement. As in the gateway's sandbox,
 // a card may decline, and amounts of 2000.00 to 2999.99 are declined.
 func (b *book) sale(m *method, amount int64, currency string) *transaction {
-	t := &transaction{id: b.id("tx"), kind: gateway.Sale, amount: amount, currency: currency, customer: m.customer, method: m, created: b.now}
-	low, _ := gateway.Amount("2000").Minor(currency)
-	high, _ := gateway.Amount("3000").Minor(currency)
+	t := &transaction{id: b.id("tx"), kind: braintree.Sale, amount: amount, currency: currency, customer: m.customer, method: m, created: b.now}
+	low, _ := braintree.Amount("2000").Minor(currency)
+	high, _ := braintree.Amount("3000").Minor(currency)
 	if m.declines || amount >= low && amount < high {
-		b.move(t, gateway.ProcessorDeclined)
+		b.move(t, braintree.ProcessorDeclined)
 	} else {
-		b.move(t, gateway.Authorized)
-		b.move(t, gateway.SubmittedForSettlement)
+		b.move(t, braintree.Authorized)
+		b.move(t, braintree.SubmittedForSettlement)
 	}
 	b.transactions.put(t.id, t)
 	return t
@@ -127,7 +127,7 @@ func (b *book) finishSale(t *transaction, in *xmltree.Node) reply {
 	}
 	if !in.True("options", "submit_for_settlement") {
 		t.history = t.history[:1]
-		t.status, t.nextAt = gateway.Authorized, time.Time{}
+		t.status, t.nextAt = braintree.Authorized, time.Time{}
 	}
 	return created(t.xml())
 }
@@ -139,7 +139,7 @@ func (b *book) retryCharge(in *xmltree.Node, id string) reply {
 	case s == nil:
 		bad.add(path, "subscription_id", "91528")
 		return refused(bad, nil)
-	case s.status != gateway.PastDue:
+	case s.status != braintree.PastDue:
 		bad.add(path, "subscription_id", "91531")
 		return refused(bad, nil)
 	}
@@ -200,7 +200,7 @@ func (b *book) refund(c command) reply {
 		amount = readAmount(in, t.currency, &bad)
 	}
 	switch {
-	case t.kind == gateway.Credit:
+	case t.kind == braintree.Credit:
 		bad.add(path, "base", "91505")
 	case !t.status.Refundable():
 		bad.add(path, "base", "91506")
@@ -212,9 +212,9 @@ func (b *book) refund(c command) reply {
 	if len(bad) > 0 {
 		return refused(bad, nil)
 	}
-	r := &transaction{id: b.id("tx"), kind: gateway.Credit, amount: amount, currency: t.currency, customer: t.customer, method: t.method,
+	r := &transaction{id: b.id("tx"), kind: braintree.Credit, amount: amount, currency: t.currency, customer: t.customer, method: t.method,
 		orderID: in.Value("order_id"), refunded: t, subscription: t.subscription, planID: t.planID, created: b.now}
-	b.move(r, gateway.SubmittedForSettlement)
+	b.move(r, braintree.SubmittedForSettlement)
 	t.refunds = append(t.refunds, r)
 	b.transactions.put(r.id, r)
 	return created(r.xml())
@@ -223,28 +223,28 @@ func (b *book) refund(c command) reply {
 // void cancels a whole transaction. It does not change the subscription, which counts as
 // paid.
 func (b *book) void(c command) reply {
-	return b.from(c, "91504", gateway.Voided, gateway.Authorized, gateway.SubmittedForSettlement, gateway.SettlementPending)
+	return b.from(c, "91504", braintree.Voided, braintree.Authorized, braintree.SubmittedForSettlement, braintree.SettlementPending)
 }
 
 func (b *book) submitForSettlement(c command) reply {
-	return b.from(c, "91507", gateway.SubmittedForSettlement, gateway.Authorized)
+	return b.from(c, "91507", braintree.SubmittedForSettlement, braintree.Authorized)
 }
 
 // As in the sandbox, a test can decide the result of the settlement.
 func (b *book) settle(c command) reply {
-	return b.from(c, "91575", gateway.Settled, gateway.SubmittedForSettlement, gateway.SettlementPending, gateway.Settling)
+	return b.from(c, "91575", braintree.Settled, braintree.SubmittedForSettlement, braintree.SettlementPending, braintree.Settling)
 }
 
 func (b *book) settlementPending(c command) reply {
-	return b.from(c, "91575", gateway.SettlementPending, gateway.SubmittedForSettlement)
+	return b.from(c, "91575", braintree.SettlementPending, braintree.SubmittedForSettlement)
 }
 
 func (b *book) settlementDecline(c command) reply {
-	return b.from(c, "91575", gateway.SettlementDeclined, gateway.SubmittedForSettlement, gateway.SettlementPending, gateway.Settling)
+	return b.from(c, "91575", braintree.SettlementDeclined, braintree.SubmittedForSettlement, braintree.SettlementPending, braintree.Settling)
 }
 
 // from changes the status of a transaction if it is in one of some states.
-func (b *book) from(c command, code string, to gateway.TransactionStatus, states ...gateway.TransactionStatus) reply {
+func (b *book) from(c command, code string, to braintree.TransactionStatus, states ...braintree.TransactionStatus) reply {
 	t := b.transactions.find(c.id)
 	if t == nil {
 		return notFound()
@@ -262,12 +262,12 @@ func (b *book) from(c command, code string, to gateway.TransactionStatus, states
 
 func (t *transaction) xml() *xmltree.Node {
 	code, text := "1000", "Approved"
-	if t.status == gateway.ProcessorDeclined {
+	if t.status == braintree.ProcessorDeclined {
 		code, text = "2000", "Do Not Honor"
 	}
 	n := xmltree.Object("transaction",
 		xmltree.Text("id", t.id), xmltree.Text("type", string(t.kind)), xmltree.Text("status", string(t.status)),
-		xmltree.Text("amount", string(gateway.NewAmount(t.amount, t.currency))), xmltree.Text("currency_iso_code", t.currency),
+		xmltree.Text("amount", string(braintree.NewAmount(t.amount, t.currency))), xmltree.Text("currency_iso_code", t.currency),
 		xmltree.Text("merchant_account_id", "lab_"+lower(t.currency)), xmltree.TextOrNull("order_id", t.orderID),
 		xmltree.DateTime("created_at", t.created), xmltree.DateTime("updated_at", t.updated),
 		xmltree.Text("processor_response_code", code), xmltree.Text("processor_response_text", text), xmltree.Text("payment_instrument_type", "credit_card"),
@@ -281,7 +281,7 @@ func (t *transaction) xml() *xmltree.Node {
 	history, disputes := xmltree.Array("status_history"), xmltree.Array("disputes")
 	for _, step := range t.history {
 		history.Children = append(history.Children, xmltree.Object("status_event", xmltree.DateTime("timestamp", step.at),
-			xmltree.Text("status", string(step.status)), xmltree.Text("amount", string(gateway.NewAmount(t.amount, t.currency)))))
+			xmltree.Text("status", string(step.status)), xmltree.Text("amount", string(braintree.NewAmount(t.amount, t.currency)))))
 	}
 	for _, d := range t.disputes {
 		disputes.Children = append(disputes.Children, d.xml())

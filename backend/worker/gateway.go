@@ -11,7 +11,7 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
@@ -20,12 +20,12 @@ import (
 // dial returns a client for a connection. The client of a test tenant calls the
 // sandbox or the connection's base URL; that of a live tenant calls only the
 // production host.
-func dial(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
+func dial(tenant core.TenantAlias, c billing.Connection) (*braintree.Client, error) {
 	if len(c.Keys) == 0 {
 		return nil, errors.New("job: the gateway's connection has no key")
 	}
-	return gateway.New(gateway.Config{
-		MerchantID: c.MerchantID, Key: gateway.Key{Public: c.Keys[0].Public, Private: c.Keys[0].Private},
+	return braintree.New(braintree.Config{
+		MerchantID: c.MerchantID, Key: braintree.Key{Public: c.Keys[0].Public, Private: c.Keys[0].Private},
 		Test: !base.Live(tenant), BaseURL: c.BaseURL, Attempts: gatewayAttempts,
 	})
 }
@@ -43,8 +43,8 @@ func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connecti
 		return false, false, err
 	}
 	offered, err := client.Discounts(ctx)
-	switch gateway.ActionOf(err) {
-	case gateway.SetUp, gateway.Missing:
+	switch braintree.ActionOf(err) {
+	case braintree.SetUp, braintree.Missing:
 		return false, false, nil
 	}
 	if err != nil {
@@ -70,9 +70,9 @@ func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connec
 	switch {
 	case err == nil:
 		return true, nil
-	case isAction(err, gateway.Missing):
+	case isAction(err, braintree.Missing):
 		return false, nil
-	case isAction(err, gateway.SetUp):
+	case isAction(err, braintree.SetUp):
 		return false, &core.Error{Code: core.CodeUnavailable, RS: "RS028", Message: "the payment gateway does not take this tenant's keys; connect it again", Err: err}
 	}
 	return false, unreachable(err)
@@ -120,7 +120,7 @@ type gateways struct {
 }
 
 type dialled struct {
-	client         *gateway.Client
+	client         *braintree.Client
 	merchant, host string
 	key            billing.Key
 }
@@ -172,7 +172,7 @@ func (g *gateways) last(ctx context.Context) error {
 }
 
 // client returns the client of a tenant, or a new one when its connection has changed.
-func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
+func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*braintree.Client, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if have, ok := g.clients[tenant]; ok && len(c.Keys) > 0 && have.merchant == c.MerchantID && have.host == c.BaseURL && have.key == c.Keys[0] {
@@ -200,7 +200,7 @@ func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	switch {
 	case ctx.Err() != nil, done.late:
 		return
-	case isAction(err, gateway.Missing) && task.Tries >= missingTries:
+	case isAction(err, braintree.Missing) && task.Tries >= missingTries:
 		// Only another notification can begin this task again.
 		done.problem, done.ended, done.after = err.Error(), true, 0
 	case err != nil:
@@ -224,7 +224,7 @@ type billingDone struct {
 // gateway sends no notification when it settles (gateway 2.5.2).
 const settlementPoll = core.Hour
 
-func (g *gateways) apply(ctx context.Context, client *gateway.Client, task payments.BillingTask) (billingDone, error) {
+func (g *gateways) apply(ctx context.Context, client *braintree.Client, task payments.BillingTask) (billingDone, error) {
 	read, code, err := g.read(ctx, client, task)
 	if err != nil {
 		return billingDone{}, err
@@ -264,28 +264,28 @@ func (g *gateways) apply(ctx context.Context, client *gateway.Client, task payme
 
 // setDiscount sets a subscription's discount to an amount, with credit for the next bill
 // only. The amount is absolute, so that the call may be repeated.
-func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscription, id string, want billing.Discount) error {
-	amount := gateway.NewAmount(want.Amount, s.Currency)
-	added, updated := gateway.Duration{}, gateway.Duration{Forever: true}
+func setDiscount(ctx context.Context, client *braintree.Client, s billing.Subscription, id string, want billing.Discount) error {
+	amount := braintree.NewAmount(want.Amount, s.Currency)
+	added, updated := braintree.Duration{}, braintree.Duration{Forever: true}
 	if want.Once() {
-		added, updated = gateway.Duration{Bills: 1}, gateway.Duration{Bills: s.Spent + 1}
+		added, updated = braintree.Duration{Bills: 1}, braintree.Duration{Bills: s.Spent + 1}
 	} else if s.HasDiscount && s.Bills == 0 {
-		updated = gateway.Duration{} // it applies to all bills already
+		updated = braintree.Duration{} // it applies to all bills already
 	}
 	var err error
 	switch s.Change(want) {
 	case billing.AddDiscount:
-		if _, err = client.AddDiscount(ctx, s.ID, id, amount, added); isAction(err, gateway.SwitchToUpdate) {
+		if _, err = client.AddDiscount(ctx, s.ID, id, amount, added); isAction(err, braintree.SwitchToUpdate) {
 			_, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated)
 		}
 	case billing.UpdateDiscount:
-		if _, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated); isAction(err, gateway.SwitchToAdd) {
+		if _, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated); isAction(err, braintree.SwitchToAdd) {
 			_, err = client.AddDiscount(ctx, s.ID, id, amount, added)
 		}
 	case billing.RemoveDiscount:
 		_, err = client.RemoveDiscount(ctx, s.ID, id)
 	}
-	if isAction(err, gateway.AlreadyDone) || isAction(err, gateway.Park) || isAction(err, gateway.Terminal) {
+	if isAction(err, braintree.AlreadyDone) || isAction(err, braintree.Park) || isAction(err, braintree.Terminal) {
 		// The subscription has changed since it was read: its next notification
 		// brings it here again.
 		return nil
@@ -293,12 +293,12 @@ func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscrip
 	return err
 }
 
-func isAction(err error, a gateway.Action) bool { return err != nil && gateway.ActionOf(err) == a }
+func isAction(err error, a braintree.Action) bool { return err != nil && braintree.ActionOf(err) == a }
 
 // owe records that a refund is owed. It is sure only once all subscriptions of the
 // customer have been read: one of them may have an older charge, and only the first
 // charge of a customer is refunded.
-func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f billingdb.Refund) (sure bool, err error) {
+func (g *gateways) owe(ctx context.Context, client *braintree.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f billingdb.Refund) (sure bool, err error) {
 	found, err := client.Customer(ctx, string(customer))
 	if err != nil {
 		return false, err
@@ -318,7 +318,7 @@ func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.
 // refund gives money back, at most once: it first checks whether the refund exists,
 // and repeats the request under the same key while the result is unknown. wait is
 // true when the charge has not settled.
-func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, f billingdb.Refund) (wait bool, err error) {
+func (g *gateways) refund(ctx context.Context, client *braintree.Client, tenant core.TenantAlias, f billingdb.Refund) (wait bool, err error) {
 	order := "svc-refund-" + f.Transaction
 	sale, err := client.Transaction(ctx, f.Transaction)
 	switch {
@@ -334,17 +334,17 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	}
 	given, found, err := client.FindRefund(ctx, f.Transaction, order)
 	if err == nil && !found {
-		given, err = client.Refund(ctx, f.Transaction, gateway.Refund{
-			Amount: gateway.NewAmount(f.Amount, f.Currency), OrderID: order, Key: order + "-" + strconv.Itoa(f.KeyNumber),
+		given, err = client.Refund(ctx, f.Transaction, braintree.Refund{
+			Amount: braintree.NewAmount(f.Amount, f.Currency), OrderID: order, Key: order + "-" + strconv.Itoa(f.KeyNumber),
 		})
 	}
 	switch {
 	case err == nil:
 		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, given.ID, "")
-	case isAction(err, gateway.AwaitSettlement), isAction(err, gateway.ReadBack):
+	case isAction(err, braintree.AwaitSettlement), isAction(err, braintree.ReadBack):
 		// A refusal uses up the key. If the refund was made anyway, FindRefund finds it.
 		return true, g.engine.Billing.RefuseRefund(ctx, tenant, f, err.Error())
-	case isAction(err, gateway.Retry), isAction(err, gateway.SetUp):
+	case isAction(err, braintree.Retry), isAction(err, braintree.SetUp):
 		return false, err
 	}
 	return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
@@ -364,10 +364,10 @@ const (
 // failure, and at least as long as the gateway asks for.
 func after(err error, tries int) core.Time {
 	delay := min(firstDelay<<min(tries, 10), maxDelay)
-	var e *gateway.Error
+	var e *braintree.Error
 	if errors.As(err, &e) {
 		switch e.Action {
-		case gateway.Missing, gateway.SetUp, gateway.Alert:
+		case braintree.Missing, braintree.SetUp, braintree.Alert:
 			delay = maxDelay
 		}
 		delay = max(delay, core.Time(e.RetryAfter.Milliseconds()))
@@ -378,7 +378,7 @@ func after(err error, tries int) core.Time {
 // readNotification returns the kind of a notification and the id of its object. The
 // rest of the payload is ignored: it is as old as the notification.
 func readNotification(payload string) payments.ParsedNotification {
-	n, err := gateway.ParseNotification(payload)
+	n, err := braintree.ParseNotification(payload)
 	news := payments.ParsedNotification{Kind: string(n.Kind), Known: n.Kind.Known()}
 	switch {
 	case err != nil:

@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"kith/backend/app/payments"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/core"
 	"kith/core/billing"
 )
 
 // read reads a subscription at the gateway and, while the account may still be
 // referred, the code in its customer's custom field.
-func (g *gateways) read(ctx context.Context, client *gateway.Client, task payments.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
+func (g *gateways) read(ctx context.Context, client *braintree.Client, task payments.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
 	found, err := client.Subscription(ctx, task.Subscription)
 	if err != nil {
 		return s, "", err
@@ -41,14 +41,14 @@ func (g *gateways) read(ctx context.Context, client *gateway.Client, task paymen
 
 // addFirstCharge adds the charge by which the account converted, when it is not among
 // the latest charges in the gateway's answer.
-func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, task payments.BillingTask, s *gateway.Subscription) error {
+func (g *gateways) addFirstCharge(ctx context.Context, client *braintree.Client, task payments.BillingTask, s *braintree.Subscription) error {
 	first, err := g.engine.Billing.FirstCharge(ctx, task.Tenant, task.Subscription)
-	if err != nil || first == "" || slices.ContainsFunc(s.Transactions, func(t gateway.Transaction) bool { return t.ID == first }) {
+	if err != nil || first == "" || slices.ContainsFunc(s.Transactions, func(t braintree.Transaction) bool { return t.ID == first }) {
 		return err
 	}
 	charge, err := client.Transaction(ctx, first)
 	switch {
-	case isAction(err, gateway.Missing):
+	case isAction(err, braintree.Missing):
 		return nil
 	case err == nil:
 		s.Transactions = append(s.Transactions, charge)
@@ -60,7 +60,7 @@ func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, t
 const couponField = "svc_coupon"
 
 // code returns the code in a customer's custom field, or "" if the field has no valid code.
-func (g *gateways) code(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID) (core.ReferralCode, error) {
+func (g *gateways) code(ctx context.Context, client *braintree.Client, tenant core.TenantAlias, customer core.PaymentProviderID) (core.ReferralCode, error) {
 	wanted, err := g.engine.Billing.WantsCode(ctx, tenant, customer)
 	if err != nil || !wanted {
 		return "", err
@@ -78,7 +78,7 @@ func (g *gateways) code(ctx context.Context, client *gateway.Client, tenant core
 
 // currencyOf returns the currency of a subscription. While the subscription has no
 // transaction, it is the currency of its plan.
-func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscription) (string, error) {
+func currencyOf(ctx context.Context, client *braintree.Client, s braintree.Subscription) (string, error) {
 	if currency := s.Currency(); currency != "" {
 		return currency, nil
 	}
@@ -86,7 +86,7 @@ func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscript
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(plans, func(p gateway.Plan) bool { return p.ID == s.PlanID })
+	i := slices.IndexFunc(plans, func(p braintree.Plan) bool { return p.ID == s.PlanID })
 	if i < 0 {
 		return "", fmt.Errorf("job: the gateway has no plan %q", s.PlanID)
 	}
@@ -94,14 +94,14 @@ func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscript
 }
 
 // subscription converts a subscription of the gateway to the form that core uses.
-func subscription(s gateway.Subscription, currency, discountID string) (billing.Subscription, error) {
+func subscription(s braintree.Subscription, currency, discountID string) (billing.Subscription, error) {
 	m := minor{currency: currency}
 	out := billing.Subscription{
 		ID: s.ID, Customer: core.PaymentProviderID(s.CustomerID()), Status: billing.Status(s.Status), Trial: s.Trial, Currency: currency,
 		Price:  m.of(s.Price) + m.all(s.AddOns, "") - m.all(s.Discounts, discountID),
 		Opened: s.Created, Skipped: skipped(s), Begins: s.PeriodStart, Next: s.NextBilling,
 	}
-	var own gateway.Modification
+	var own braintree.Modification
 	own, out.HasDiscount = s.Discount(discountID)
 	out.Discount, out.Spent = m.times(own), own.Spent
 	if !own.NeverExpires {
@@ -109,9 +109,9 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 	}
 	charges := slices.Clone(s.Transactions)
 	slices.Reverse(charges)
-	slices.SortStableFunc(charges, func(a, b gateway.Transaction) int { return int(a.Created - b.Created) })
+	slices.SortStableFunc(charges, func(a, b braintree.Transaction) int { return int(a.Created - b.Created) })
 	for _, t := range charges {
-		if t.Type != gateway.Sale || !t.Status.Paid() || t.Currency != currency {
+		if t.Type != braintree.Sale || !t.Status.Paid() || t.Currency != currency {
 			continue
 		}
 		if c := (billing.Charge{Transaction: t.ID, At: t.Created, Amount: m.of(t.Amount), Discount: m.one(t.Discounts, discountID), Period: t.PeriodStart, ChargedBack: t.ChargedBack()}); c.Amount > 0 {
@@ -123,8 +123,8 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 
 // skipped returns the first day of the current billing cycle if the cycle counts as
 // paid although nothing was charged in it, else "".
-func skipped(s gateway.Subscription) string {
-	inCycle := func(t gateway.Transaction) bool { return t.PeriodStart == s.PeriodStart }
+func skipped(s braintree.Subscription) string {
+	inCycle := func(t braintree.Transaction) bool { return t.PeriodStart == s.PeriodStart }
 	if s.Cycle == 0 || s.PaidThrough == "" || s.PaidThrough != s.PeriodEnd || slices.ContainsFunc(s.Transactions, inCycle) {
 		return ""
 	}
@@ -137,7 +137,7 @@ type minor struct {
 	err      error
 }
 
-func (m *minor) of(a gateway.Amount) int64 {
+func (m *minor) of(a braintree.Amount) int64 {
 	if a == "" {
 		return 0
 	}
@@ -148,12 +148,12 @@ func (m *minor) of(a gateway.Amount) int64 {
 	return n
 }
 
-func (m *minor) times(one gateway.Modification) int64 {
+func (m *minor) times(one braintree.Modification) int64 {
 	return m.of(one.Amount) * int64(max(1, one.Quantity))
 }
 
 // all returns the sum of all modifications except the one with the given id.
-func (m *minor) all(list []gateway.Modification, except string) (sum int64) {
+func (m *minor) all(list []braintree.Modification, except string) (sum int64) {
 	for _, one := range list {
 		if one.ID != except {
 			sum += m.times(one)
@@ -162,7 +162,7 @@ func (m *minor) all(list []gateway.Modification, except string) (sum int64) {
 	return sum
 }
 
-func (m *minor) one(list []gateway.Modification, id string) (sum int64) {
+func (m *minor) one(list []braintree.Modification, id string) (sum int64) {
 	for _, one := range list {
 		if one.ID == id {
 			sum += m.times(one)

@@ -5,7 +5,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/core"
 )
 
@@ -52,8 +52,8 @@ func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 	problem, delay := "", core.Time(0)
 	if err != nil {
 		problem, delay = err.Error(), after(err, task.Tries)
-		switch gateway.ActionOf(err) {
-		case gateway.SetUp, gateway.Missing, gateway.Alert:
+		switch braintree.ActionOf(err) {
+		case braintree.SetUp, braintree.Missing, braintree.Alert:
 			delay = core.Day
 		}
 		g.log.Warn("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
@@ -77,11 +77,11 @@ func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	var ids []string
 	found := 0
 	if task.From != 0 {
-		ids, err = client.SubscriptionIDs(ctx, gateway.Search{CreatedFrom: task.From})
+		ids, err = client.SubscriptionIDs(ctx, braintree.Search{CreatedFrom: task.From})
 	}
 	if err == nil && task.All {
 		var all []string
-		all, err = client.SubscriptionIDs(ctx, gateway.Search{Statuses: []gateway.Status{gateway.Pending, gateway.Active, gateway.PastDue}})
+		all, err = client.SubscriptionIDs(ctx, braintree.Search{Statuses: []braintree.Status{braintree.Pending, braintree.Active, braintree.PastDue}})
 		ids = append(ids, all...)
 	}
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"kith/backend/braintreelab"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // short returns a notification in the form of a scenario line.
@@ -139,7 +139,7 @@ func same(what, is, want string) error {
 }
 
 // list writes discounts as "loyalty:2.00,svc_discount:5.00", or as "none".
-func list(amounts map[string]gateway.Amount) string {
+func list(amounts map[string]braintree.Amount) string {
 	if len(amounts) == 0 {
 		return "none"
 	}

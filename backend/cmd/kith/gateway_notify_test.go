@@ -14,7 +14,7 @@ import (
 	"kith/backend/braintreelab/scenario"
 	"kith/backend/braintreelab/sdktest"
 	"kith/backend/demo"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core/auth"
@@ -22,11 +22,11 @@ import (
 )
 
 // allKinds are the notifications that a merchant selects, and the check.
-var allKinds = []gateway.Kind{
-	gateway.Check, gateway.SubscriptionTrialEnded, gateway.SubscriptionChargedSuccessfully, gateway.SubscriptionChargedUnsuccessfully,
-	gateway.SubscriptionBillingSkipped, gateway.SubscriptionWentActive, gateway.SubscriptionWentPastDue, gateway.SubscriptionCanceled,
-	gateway.SubscriptionExpired, gateway.DisputeOpened, gateway.DisputeUnderReview, gateway.DisputeDisputed, gateway.DisputeWon,
-	gateway.DisputeLost, gateway.DisputeAccepted, gateway.DisputeAutoAccepted, gateway.DisputeExpired,
+var allKinds = []braintree.Kind{
+	braintree.Check, braintree.SubscriptionTrialEnded, braintree.SubscriptionChargedSuccessfully, braintree.SubscriptionChargedUnsuccessfully,
+	braintree.SubscriptionBillingSkipped, braintree.SubscriptionWentActive, braintree.SubscriptionWentPastDue, braintree.SubscriptionCanceled,
+	braintree.SubscriptionExpired, braintree.DisputeOpened, braintree.DisputeUnderReview, braintree.DisputeDisputed, braintree.DisputeWon,
+	braintree.DisputeLost, braintree.DisputeAccepted, braintree.DisputeAutoAccepted, braintree.DisputeExpired,
 }
 
 // deliver posts a form to the service and returns the status of the response.
@@ -41,7 +41,7 @@ func (s *gatewayStage) deliver(t *testing.T, form url.Values) int {
 }
 
 // sample returns a notification that the gateway's own library has made and signed.
-func sample(t *testing.T, sdk *sdktest.SDK, kind gateway.Kind, id string) url.Values {
+func sample(t *testing.T, sdk *sdktest.SDK, kind braintree.Kind, id string) url.Values {
 	t.Helper()
 	made := sdk.Do(t, "webhookTesting.sampleNotification", kind, id)
 	return url.Values{"bt_signature": {made.Get("bt_signature").String()}, "bt_payload": {made.Get("bt_payload").String()}}
@@ -97,13 +97,13 @@ func TestGateway_UnknownSubscription(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
-	notify := func(kinds ...gateway.Kind) {
+	notify := func(kinds ...braintree.Kind) {
 		for _, kind := range kinds {
 			require.Equal(t, http.StatusOK, s.deliver(t, sample(t, sdk, kind, "unknown")), kind)
 		}
 		require.NoError(t, s.idle(t.Context()))
 	}
-	notify(gateway.SubscriptionChargedSuccessfully)
+	notify(braintree.SubscriptionChargedSuccessfully)
 	asked := func() (n int) {
 		state, err := scenario.New(s.lab).State(t.Context())
 		require.NoError(t, err)
@@ -136,10 +136,10 @@ func TestGateway_UnknownSubscription(t *testing.T) {
 func TestGateway_InvalidNotifications(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	signed := func(k gateway.Key, payload string) url.Values {
+	signed := func(k braintree.Key, payload string) url.Values {
 		return url.Values{"bt_signature": {k.Public + "|" + k.Sign(payload)}, "bt_payload": {payload}}
 	}
-	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
+	lab := braintree.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
 	for name, c := range map[string]struct {
 		form   url.Values
@@ -148,8 +148,8 @@ func TestGateway_InvalidNotifications(t *testing.T) {
 		"too long":                    {signed(lab, strings.Repeat("A", 1<<20)), http.StatusRequestEntityTooLarge},
 		"nothing":                     {url.Values{}, http.StatusUnauthorized},
 		"no signature":                {url.Values{"bt_payload": {payload}}, http.StatusUnauthorized},
-		"another merchant's key":      {signed(gateway.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
-		"a known name, another's key": {signed(gateway.Key{Public: braintreelab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
+		"another merchant's key":      {signed(braintree.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
+		"a known name, another's key": {signed(braintree.Key{Public: braintreelab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
 		"a challenge as the payload":  {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53"), http.StatusUnauthorized},
 		"a challenge in another form": {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53\r"), http.StatusUnauthorized},
 	} {
@@ -206,7 +206,7 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
-	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
+	lab := braintree.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	post := func(address, signature string) int {
 		form := url.Values{"bt_signature": {signature}, "bt_payload": {payload}}
 		return s.from(t, address, http.MethodPost, "", form.Encode())
@@ -228,7 +228,7 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 func TestGateway_PayloadsAreClearedAfter30Days(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
+	lab := braintree.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	payloads := func() (kept int) {
 		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM gateway_notification WHERE payload <> ''`).Scan(&kept))
 		return kept
@@ -297,7 +297,7 @@ func TestGateway_KeyRotation(t *testing.T) {
 	connection, err := s.engine.Gateways.Connection(t.Context(), demo.TestTenant)
 	require.NoError(t, err)
 	require.Equal(t, s.clock.now(), connection.Checked)
-	old := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
+	old := braintree.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
 	require.Equal(t, http.StatusUnauthorized, s.deliver(t, url.Values{"bt_signature": {old.Public + "|" + old.Sign(payload)}, "bt_payload": {payload}}))
 }

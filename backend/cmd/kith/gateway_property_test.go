@@ -17,7 +17,7 @@ import (
 	"kith/backend/braintreelab"
 	"kith/backend/braintreelab/scenario"
 	"kith/backend/demo"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/referral"
@@ -32,7 +32,7 @@ type inbox struct {
 
 func (p *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		answer, _ := gateway.Keys{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}}.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
+		answer, _ := braintree.Keys{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}}.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
 		fmt.Fprint(w, answer)
 		return
 	}
@@ -98,7 +98,7 @@ func (h *history) state() braintreelab.State {
 // live returns the subscriptions of a customer that have not ended.
 func live(state braintreelab.State, who string) (all []braintreelab.SubscriptionState) {
 	for _, s := range state.Subscriptions {
-		if s.Customer == who && s.Status != gateway.Canceled && s.Status != gateway.Expired {
+		if s.Customer == who && s.Status != braintree.Canceled && s.Status != braintree.Expired {
 			all = append(all, s)
 		}
 	}
@@ -206,9 +206,9 @@ func (h *history) digest() map[string]string {
 }
 
 // refundsTo returns the amounts that were refunded to a customer.
-func refundsTo(state braintreelab.State, who string) (all []gateway.Amount) {
+func refundsTo(state braintreelab.State, who string) (all []braintree.Amount) {
 	for _, t := range state.Transactions {
-		if t.Customer == who && t.Kind == gateway.Credit {
+		if t.Customer == who && t.Kind == braintree.Credit {
 			all = append(all, t.Amount)
 		}
 	}
@@ -296,7 +296,7 @@ func (h *history) requireMatch(seed uint64) {
 		}
 		converted++
 		for _, s := range live(state, who) {
-			if s.Status == gateway.Active {
+			if s.Status == braintree.Active {
 				require.Equal(t, cents(t, s.Price)/10, cents(t, s.Discounts["svc_discount"]), "seed %d: %s %+v", seed, who, s)
 			}
 		}
@@ -326,8 +326,8 @@ func (h *history) requireOneDiscount(state braintreelab.State, who string, paid 
 	switch {
 	case had:
 		require.Empty(h.t, refunds, "%+v", first)
-	case first.Status == gateway.Settled && state.Now.Sub(first.Created).Hours() > 48:
-		require.Equal(h.t, []gateway.Amount{gateway.NewAmount(cents(h.t, first.Amount)/10, "USD")}, refunds, "%+v", first)
+	case first.Status == braintree.Settled && state.Now.Sub(first.Created).Hours() > 48:
+		require.Equal(h.t, []braintree.Amount{braintree.NewAmount(cents(h.t, first.Amount)/10, "USD")}, refunds, "%+v", first)
 	default:
 		require.LessOrEqual(h.t, len(refunds), 1)
 	}
@@ -336,14 +336,14 @@ func (h *history) requireOneDiscount(state braintreelab.State, who string, paid 
 // cycles returns the charges that a customer has paid, oldest first.
 func cycles(state braintreelab.State, who string) (all []braintreelab.TransactionState) {
 	for _, t := range state.Transactions {
-		if t.Customer == who && t.Kind == gateway.Sale && t.Status.Paid() {
+		if t.Customer == who && t.Kind == braintree.Sale && t.Status.Paid() {
 			all = append(all, t)
 		}
 	}
 	return all
 }
 
-func cents(t *testing.T, a gateway.Amount) int64 {
+func cents(t *testing.T, a braintree.Amount) int64 {
 	t.Helper()
 	if a == "" {
 		return 0

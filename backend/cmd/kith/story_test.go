@@ -31,7 +31,7 @@ import (
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	"kith/backend/file"
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
 	"kith/core"
@@ -368,7 +368,7 @@ func storyValues() map[string]string {
 
 // notification returns the body with which the gateway sends a payload.
 func notification(payload, private string) string {
-	signature := braintreelab.PublicKey + "|" + gateway.Key{Private: private}.Sign(payload)
+	signature := braintreelab.PublicKey + "|" + braintree.Key{Private: private}.Sign(payload)
 	return url.Values{"bt_signature": {signature}, "bt_payload": {payload}}.Encode()
 }
 

@@ -1,4 +1,4 @@
-package gateway_test
+package braintree_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // transport is a gateway that answers without a network, so that a test can use
@@ -38,20 +38,20 @@ func always(status int, body string, headers ...string) transport {
 	return func(*http.Request) (*http.Response, error) { return answer(status, body, headers...), nil }
 }
 
-var settings = gateway.Config{MerchantID: "acme", Key: gateway.Key{Public: "pub", Private: "priv"}, Test: true}
+var settings = braintree.Config{MerchantID: "acme", Key: braintree.Key{Public: "pub", Private: "priv"}, Test: true}
 
-func client(t *testing.T, via http.RoundTripper) *gateway.Client {
+func client(t *testing.T, via http.RoundTripper) *braintree.Client {
 	t.Helper()
 	c := settings
 	c.Transport = via
-	made, err := gateway.New(c)
+	made, err := braintree.New(c)
 	require.NoError(t, err)
 	return made
 }
 
-func failure(t *testing.T, err error) *gateway.Error {
+func failure(t *testing.T, err error) *braintree.Error {
 	t.Helper()
-	var e *gateway.Error
+	var e *braintree.Error
 	require.ErrorAs(t, err, &e)
 	return e
 }
@@ -74,7 +74,7 @@ func TestNew_WhereCallsGo(t *testing.T) {
 			asked = r.URL.String()
 			return answer(200, `<discounts type="array"/>`), nil
 		})
-		made, err := gateway.New(s)
+		made, err := braintree.New(s)
 		require.NoError(t, err)
 		_, err = made.Discounts(t.Context())
 		require.NoError(t, err)
@@ -84,22 +84,22 @@ func TestNew_WhereCallsGo(t *testing.T) {
 
 func TestNew_Refuses(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*gateway.Config){
-		"a live connection to another host": func(c *gateway.Config) { c.Test, c.BaseURL = false, "http://127.0.0.1:8090" },
-		"no merchant":                       func(c *gateway.Config) { c.MerchantID = "" },
-		"a merchant's path":                 func(c *gateway.Config) { c.MerchantID = "a/b" },
-		"no public key":                     func(c *gateway.Config) { c.Key.Public = "" },
-		"no private key":                    func(c *gateway.Config) { c.Key.Private = "" },
-		"no scheme":                         func(c *gateway.Config) { c.BaseURL = "127.0.0.1:8090" },
-		"another scheme":                    func(c *gateway.Config) { c.BaseURL = "file:///etc/passwd" },
-		"no host":                           func(c *gateway.Config) { c.BaseURL = "http://" },
-		"credentials":                       func(c *gateway.Config) { c.BaseURL = "http://a:b@h" },
-		"a query":                           func(c *gateway.Config) { c.BaseURL = "http://h/?x=" },
-		"a fragment":                        func(c *gateway.Config) { c.BaseURL = "http://h/#x" },
+	for name, change := range map[string]func(*braintree.Config){
+		"a live connection to another host": func(c *braintree.Config) { c.Test, c.BaseURL = false, "http://127.0.0.1:8090" },
+		"no merchant":                       func(c *braintree.Config) { c.MerchantID = "" },
+		"a merchant's path":                 func(c *braintree.Config) { c.MerchantID = "a/b" },
+		"no public key":                     func(c *braintree.Config) { c.Key.Public = "" },
+		"no private key":                    func(c *braintree.Config) { c.Key.Private = "" },
+		"no scheme":                         func(c *braintree.Config) { c.BaseURL = "127.0.0.1:8090" },
+		"another scheme":                    func(c *braintree.Config) { c.BaseURL = "file:///etc/passwd" },
+		"no host":                           func(c *braintree.Config) { c.BaseURL = "http://" },
+		"credentials":                       func(c *braintree.Config) { c.BaseURL = "http://a:b@h" },
+		"a query":                           func(c *braintree.Config) { c.BaseURL = "http://h/?x=" },
+		"a fragment":                        func(c *braintree.Config) { c.BaseURL = "http://h/#x" },
 	} {
 		c := settings
 		change(&c)
-		_, err := gateway.New(c)
+		_, err := braintree.New(c)
 		require.Error(t, err, name)
 	}
 }
@@ -112,33 +112,33 @@ const (
 // Each call sends the expected request and returns the expected value.
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	subscription := gateway.Subscription{ID: "s1", Status: gateway.Active, Price: "50.00"}
-	refunded := gateway.Transaction{ID: "t9", Type: gateway.Credit, Status: gateway.SubmittedForSettlement, Amount: "5.00", OrderID: "svc-r1"}
+	subscription := braintree.Subscription{ID: "s1", Status: braintree.Active, Price: "50.00"}
+	refunded := braintree.Transaction{ID: "t9", Type: braintree.Credit, Status: braintree.SubmittedForSettlement, Amount: "5.00", OrderID: "svc-r1"}
 	for name, c := range map[string]struct {
-		call    func(context.Context, *gateway.Client) (any, error)
+		call    func(context.Context, *braintree.Client) (any, error)
 		request string
 		answer  string
 		want    any
 	}{
 		"discounts": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Discounts(ctx) },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.Discounts(ctx) },
 			"GET /merchants/acme/discounts\n",
 			`<discounts type="array"><discount><id>svc_discount</id><amount>1.00</amount><never-expires type="boolean">true</never-expires></discount></discounts>`,
-			[]gateway.Modification{{ID: "svc_discount", Amount: "1.00", NeverExpires: true}},
+			[]braintree.Modification{{ID: "svc_discount", Amount: "1.00", NeverExpires: true}},
 		},
 		"plans": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Plans(ctx) },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.Plans(ctx) },
 			"GET /merchants/acme/plans\n",
 			`<plans type="array"><plan><id>pro</id><name>Pro</name><price>50</price><currency-iso-code>USD</currency-iso-code><billing-frequency type="integer">12</billing-frequency></plan></plans>`,
-			[]gateway.Plan{{ID: "pro", Name: "Pro", Price: "50", Currency: "USD", Months: 12}},
+			[]braintree.Plan{{ID: "pro", Name: "Pro", Price: "50", Currency: "USD", Months: 12}},
 		},
 		"subscription": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Subscription(ctx, "s1") },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.Subscription(ctx, "s1") },
 			"GET /merchants/acme/subscriptions/s1\n", subscriptionXML, subscription,
 		},
 		"add a discount": {
-			func(ctx context.Context, c *gateway.Client) (any, error) {
-				return c.AddDiscount(ctx, "s1", "svc_discount", "5.00", gateway.Duration{})
+			func(ctx context.Context, c *braintree.Client) (any, error) {
+				return c.AddDiscount(ctx, "s1", "svc_discount", "5.00", braintree.Duration{})
 			},
 			`PUT /merchants/acme/subscriptions/s1
 <?xml version="1.0" encoding="UTF-8"?>
@@ -158,8 +158,8 @@ func TestCalls(t *testing.T) {
 `, subscriptionXML, subscription,
 		},
 		"update a discount": {
-			func(ctx context.Context, c *gateway.Client) (any, error) {
-				return c.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", gateway.Duration{})
+			func(ctx context.Context, c *braintree.Client) (any, error) {
+				return c.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", braintree.Duration{})
 			},
 			`PUT /merchants/acme/subscriptions/s1
 <?xml version="1.0" encoding="UTF-8"?>
@@ -179,7 +179,7 @@ func TestCalls(t *testing.T) {
 `, subscriptionXML, subscription,
 		},
 		"remove a discount": {
-			func(ctx context.Context, c *gateway.Client) (any, error) {
+			func(ctx context.Context, c *braintree.Client) (any, error) {
 				return c.RemoveDiscount(ctx, "s1", "svc_discount")
 			},
 			`PUT /merchants/acme/subscriptions/s1
@@ -197,8 +197,8 @@ func TestCalls(t *testing.T) {
 `, subscriptionXML, subscription,
 		},
 		"refund": {
-			func(ctx context.Context, c *gateway.Client) (any, error) {
-				return c.Refund(ctx, "t1", gateway.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "svc-refund-r1"})
+			func(ctx context.Context, c *braintree.Client) (any, error) {
+				return c.Refund(ctx, "t1", braintree.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "svc-refund-r1"})
 			},
 			`POST /merchants/acme/transactions/t1/refund
 <?xml version="1.0" encoding="UTF-8"?>
@@ -210,7 +210,7 @@ func TestCalls(t *testing.T) {
 `, transactionXML, refunded,
 		},
 		"void": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Void(ctx, "t9", "svc-void-r1") },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.Void(ctx, "t9", "svc-void-r1") },
 			`PUT /merchants/acme/transactions/t9/void
 <?xml version="1.0" encoding="UTF-8"?>
 <transaction>
@@ -219,27 +219,27 @@ func TestCalls(t *testing.T) {
 `, transactionXML, refunded,
 		},
 		"transaction": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Transaction(ctx, "t9") },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.Transaction(ctx, "t9") },
 			"GET /merchants/acme/transactions/t9\n", transactionXML, refunded,
 		},
 		"customer": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Customer(ctx, "anna") },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.Customer(ctx, "anna") },
 			"GET /merchants/acme/customers/anna\n",
 			`<customer><id>anna</id><email>a@b.c</email><custom-fields><svc-coupon>ANNA10</svc-coupon><empty/></custom-fields>
 				<addresses type="array"><address><id>x</id></address></addresses>
 				<credit-cards type="array"><credit-card><token>c1</token><customer-id>anna</customer-id><unique-number-identifier>u1</unique-number-identifier>
 					<subscriptions type="array">` + subscriptionXML + `</subscriptions></credit-card></credit-cards>
 				<paypal-accounts type="array"><paypal-account><token>p1</token><customer-id>anna</customer-id></paypal-account></paypal-accounts></customer>`,
-			gateway.Customer{
+			braintree.Customer{
 				ID: "anna", Email: "a@b.c", CustomFields: map[string]string{"svc_coupon": "ANNA10"},
-				PaymentMethods: []gateway.PaymentMethod{
-					{Token: "c1", CustomerID: "anna", CardID: "u1", Subscriptions: []gateway.Subscription{subscription}},
+				PaymentMethods: []braintree.PaymentMethod{
+					{Token: "c1", CustomerID: "anna", CardID: "u1", Subscriptions: []braintree.Subscription{subscription}},
 					{Token: "p1", CustomerID: "anna"},
 				},
 			},
 		},
 		"custom field": {
-			func(ctx context.Context, c *gateway.Client) (any, error) {
+			func(ctx context.Context, c *braintree.Client) (any, error) {
 				return c.SetCustomField(ctx, "anna", "svc_coupon", "A&B")
 			},
 			`PUT /merchants/acme/customers/anna
@@ -249,12 +249,12 @@ func TestCalls(t *testing.T) {
     <svc-coupon>A&amp;B</svc-coupon>
   </custom-fields>
 </customer>
-`, `<customer><id>anna</id></customer>`, gateway.Customer{ID: "anna", CustomFields: map[string]string{}},
+`, `<customer><id>anna</id></customer>`, braintree.Customer{ID: "anna", CustomFields: map[string]string{}},
 		},
 		"payment method": {
-			func(ctx context.Context, c *gateway.Client) (any, error) { return c.PaymentMethod(ctx, "p1") },
+			func(ctx context.Context, c *braintree.Client) (any, error) { return c.PaymentMethod(ctx, "p1") },
 			"GET /merchants/acme/payment_methods/any/p1\n", `<paypal-account><token>p1</token><customer-id>anna</customer-id></paypal-account>`,
-			gateway.PaymentMethod{Token: "p1", CustomerID: "anna"},
+			braintree.PaymentMethod{Token: "p1", CustomerID: "anna"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -290,10 +290,10 @@ func TestCalls_NothingIsSentForAnInvalidID(t *testing.T) {
 	for _, id := range []string{"", ".", "..", "a/b", "a%2Fb", "a b", "a?b", "a#b", "é", "a\n", strings.Repeat("a", 65)} {
 		for name, call := range map[string]func() error{
 			"subscription":   func() error { _, err := gw.Subscription(ctx, id); return err },
-			"add":            func() error { _, err := gw.AddDiscount(ctx, id, "d", "1.00", gateway.Duration{}); return err },
-			"update":         func() error { _, err := gw.UpdateDiscount(ctx, id, "d", "1.00", gateway.Duration{}); return err },
+			"add":            func() error { _, err := gw.AddDiscount(ctx, id, "d", "1.00", braintree.Duration{}); return err },
+			"update":         func() error { _, err := gw.UpdateDiscount(ctx, id, "d", "1.00", braintree.Duration{}); return err },
 			"remove":         func() error { _, err := gw.RemoveDiscount(ctx, id, "d"); return err },
-			"refund":         func() error { _, err := gw.Refund(ctx, id, gateway.Refund{OrderID: "o", Key: "k"}); return err },
+			"refund":         func() error { _, err := gw.Refund(ctx, id, braintree.Refund{OrderID: "o", Key: "k"}); return err },
 			"find refund":    func() error { _, _, err := gw.FindRefund(ctx, id, "o"); return err },
 			"void":           func() error { _, err := gw.Void(ctx, id, "k"); return err },
 			"transaction":    func() error { _, err := gw.Transaction(ctx, id); return err },
@@ -301,24 +301,27 @@ func TestCalls_NothingIsSentForAnInvalidID(t *testing.T) {
 			"custom field":   func() error { _, err := gw.SetCustomField(ctx, id, "f", "v"); return err },
 			"payment method": func() error { _, err := gw.PaymentMethod(ctx, id); return err },
 		} {
-			require.Equal(t, gateway.Missing, failure(t, call()).Action, "%s %q", name, id)
+			require.Equal(t, braintree.Missing, failure(t, call()).Action, "%s %q", name, id)
 		}
 	}
 	for name, call := range map[string]func() error{
-		"no key": func() error { _, err := gw.Refund(ctx, "t", gateway.Refund{Amount: "1.00", OrderID: "o"}); return err },
-		"a key too long": func() error {
-			_, err := gw.Refund(ctx, "t", gateway.Refund{Amount: "1.00", OrderID: "o", Key: strings.Repeat("k", 256)})
+		"no key": func() error {
+			_, err := gw.Refund(ctx, "t", braintree.Refund{Amount: "1.00", OrderID: "o"})
 			return err
 		},
-		"no order id":        func() error { _, err := gw.Refund(ctx, "t", gateway.Refund{Amount: "1.00", Key: "k"}); return err },
+		"a key too long": func() error {
+			_, err := gw.Refund(ctx, "t", braintree.Refund{Amount: "1.00", OrderID: "o", Key: strings.Repeat("k", 256)})
+			return err
+		},
+		"no order id":        func() error { _, err := gw.Refund(ctx, "t", braintree.Refund{Amount: "1.00", Key: "k"}); return err },
 		"void without a key": func() error { _, err := gw.Void(ctx, "t", ""); return err },
 		"an element":         func() error { _, err := gw.SetCustomField(ctx, "c", "x><y", "v"); return err },
 		"a digit first":      func() error { _, err := gw.SetCustomField(ctx, "c", "1x", "v"); return err },
 		"no field":           func() error { _, err := gw.SetCustomField(ctx, "c", "", "v"); return err },
-		"no amount":          func() error { _, err := gw.AddDiscount(ctx, "s", "d", "", gateway.Duration{}); return err },
-		"an exponent":        func() error { _, err := gw.UpdateDiscount(ctx, "s", "d", "1e3", gateway.Duration{}); return err },
+		"no amount":          func() error { _, err := gw.AddDiscount(ctx, "s", "d", "", braintree.Duration{}); return err },
+		"an exponent":        func() error { _, err := gw.UpdateDiscount(ctx, "s", "d", "1e3", braintree.Duration{}); return err },
 	} {
-		require.Equal(t, gateway.Alert, failure(t, call()).Action, name)
+		require.Equal(t, braintree.Alert, failure(t, call()).Action, name)
 	}
 }
 
@@ -335,38 +338,38 @@ func reasons(message string, codes ...string) string {
 // Each code in the reference leads to its action.
 func TestError_Codes(t *testing.T) {
 	t.Parallel()
-	for action, codes := range map[gateway.Action][]string{
-		gateway.SwitchToUpdate:  {"91911"},
-		gateway.AlreadyDone:     {"92016", "92025", "91504"},
-		gateway.SwitchToAdd:     {"92011", "92012"},
-		gateway.SetUp:           {"92013", "92014", "91602"},
-		gateway.Park:            {"92022", "91920"},
-		gateway.Terminal:        {"81901", "81910", "81905"},
-		gateway.Alert:           {"92002", "92003", "92023", "915230", "915232", "99999"},
-		gateway.AwaitSettlement: {"91506", "91574"},
-		gateway.ReadBack:        {"91512", "91521", "915234", "915235"},
+	for action, codes := range map[braintree.Action][]string{
+		braintree.SwitchToUpdate:  {"91911"},
+		braintree.AlreadyDone:     {"92016", "92025", "91504"},
+		braintree.SwitchToAdd:     {"92011", "92012"},
+		braintree.SetUp:           {"92013", "92014", "91602"},
+		braintree.Park:            {"92022", "91920"},
+		braintree.Terminal:        {"81901", "81910", "81905"},
+		braintree.Alert:           {"92002", "92003", "92023", "915230", "915232", "99999"},
+		braintree.AwaitSettlement: {"91506", "91574"},
+		braintree.ReadBack:        {"91512", "91521", "915234", "915235"},
 	} {
 		for _, code := range codes {
-			_, err := client(t, always(422, reasons("No.", code))).AddDiscount(t.Context(), "s", "d", "1.00", gateway.Duration{})
-			require.Equal(t, &gateway.Error{
+			_, err := client(t, always(422, reasons("No.", code))).AddDiscount(t.Context(), "s", "d", "1.00", braintree.Duration{})
+			require.Equal(t, &braintree.Error{
 				Action: action, Status: 422, Message: "No.",
-				Failures: []gateway.Failure{{Code: code, Attribute: "subscription.discounts.add.index_0.inherited_from_id", Message: "m"}},
+				Failures: []braintree.Failure{{Code: code, Attribute: "subscription.discounts.add.index_0.inherited_from_id", Message: "m"}},
 			}, failure(t, err), code)
-			require.Equal(t, action, gateway.ActionOf(fmt.Errorf("wrapped: %w", err)))
+			require.Equal(t, action, braintree.ActionOf(fmt.Errorf("wrapped: %w", err)))
 			require.True(t, failure(t, err).Has(code))
 			require.Equal(t, "gateway: status 422, "+code+" on subscription.discounts.add.index_0.inherited_from_id", err.Error())
 		}
 	}
-	require.Equal(t, gateway.Alert, gateway.ActionOf(errors.New("another")))
+	require.Equal(t, braintree.Alert, braintree.ActionOf(errors.New("another")))
 }
 
 func TestError_StrongestActionCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		codes []string
-		want  gateway.Action
+		want  braintree.Action
 	}{
-		{[]string{"91911", "92022"}, gateway.Park}, {[]string{"81901", "91911"}, gateway.Terminal}, {[]string{"92016", "99999"}, gateway.Alert},
+		{[]string{"91911", "92022"}, braintree.Park}, {[]string{"81901", "91911"}, braintree.Terminal}, {[]string{"92016", "99999"}, braintree.Alert},
 	} {
 		_, err := client(t, always(422, reasons("", c.codes...))).RemoveDiscount(t.Context(), "s", "d")
 		require.Equal(t, c.want, failure(t, err).Action)
@@ -376,10 +379,10 @@ func TestError_StrongestActionCounts(t *testing.T) {
 
 func TestError_WithoutCodes(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]gateway.Action{
-		reasons("Custom field is invalid: svc_coupon."): gateway.SetUp,
-		reasons("Processor Declined"):                   gateway.Alert,
-		"<something/>":                                  gateway.Alert,
+	for body, want := range map[string]braintree.Action{
+		reasons("Custom field is invalid: svc_coupon."): braintree.SetUp,
+		reasons("Processor Declined"):                   braintree.Alert,
+		"<something/>":                                  braintree.Alert,
 	} {
 		_, err := client(t, always(422, body)).SetCustomField(t.Context(), "c", "svc_coupon", "v")
 		require.Equal(t, want, failure(t, err).Action, body)
@@ -388,13 +391,13 @@ func TestError_WithoutCodes(t *testing.T) {
 
 func TestError_Statuses(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]gateway.Action{
-		401: gateway.SetUp, 403: gateway.SetUp, 404: gateway.Missing, 426: gateway.Alert, 400: gateway.Alert, 301: gateway.Alert, 204: gateway.Alert,
-		408: gateway.Retry, 429: gateway.Retry, 500: gateway.Retry, 502: gateway.Retry, 503: gateway.Retry, 504: gateway.Retry,
+	for status, want := range map[int]braintree.Action{
+		401: braintree.SetUp, 403: braintree.SetUp, 404: braintree.Missing, 426: braintree.Alert, 400: braintree.Alert, 301: braintree.Alert, 204: braintree.Alert,
+		408: braintree.Retry, 429: braintree.Retry, 500: braintree.Retry, 502: braintree.Retry, 503: braintree.Retry, 504: braintree.Retry,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := client(t, always(status, "")).Customer(t.Context(), "c")
-			require.Equal(t, &gateway.Error{Action: want, Status: status}, failure(t, err))
+			require.Equal(t, &braintree.Error{Action: want, Status: status}, failure(t, err))
 		})
 	}
 }
@@ -405,19 +408,19 @@ func TestCalls_SomethingElseAnswers(t *testing.T) {
 	html := answer(200, "<html>sign in</html>", "Content-Type", "text/html")
 	for name, c := range map[string]struct {
 		answer *http.Response
-		want   gateway.Action
+		want   braintree.Action
 	}{
-		"a page":              {html, gateway.Retry},
-		"half a document":     {answer(200, "<customer><id>c</id>"), gateway.Retry},
-		"nothing":             {answer(201, ""), gateway.Retry},
-		"another record":      {answer(200, "<subscription><id>c</id></subscription>"), gateway.Alert},
-		"a record without id": {answer(200, "<customer/>"), gateway.Alert},
-		"a broken connection": {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, gateway.Retry},
-		"an endless answer":   {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(endless{})}, gateway.Retry},
+		"a page":              {html, braintree.Retry},
+		"half a document":     {answer(200, "<customer><id>c</id>"), braintree.Retry},
+		"nothing":             {answer(201, ""), braintree.Retry},
+		"another record":      {answer(200, "<subscription><id>c</id></subscription>"), braintree.Alert},
+		"a record without id": {answer(200, "<customer/>"), braintree.Alert},
+		"a broken connection": {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, braintree.Retry},
+		"an endless answer":   {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(endless{})}, braintree.Retry},
 	} {
 		s := settings
 		s.Attempts, s.Transport = 1, transport(func(*http.Request) (*http.Response, error) { return c.answer, nil })
-		gw, err := gateway.New(s)
+		gw, err := braintree.New(s)
 		require.NoError(t, err)
 		_, err = gw.Customer(t.Context(), "c")
 		require.Equal(t, c.want, failure(t, err).Action, name)
@@ -440,7 +443,7 @@ func TestCalls_NoRedirectIsFollowed(t *testing.T) {
 	defer server.Close()
 	s := settings
 	s.BaseURL = server.URL
-	gw, err := gateway.New(s)
+	gw, err := braintree.New(s)
 	require.NoError(t, err)
 	_, err = gw.Discounts(t.Context())
 	require.Equal(t, 307, failure(t, err).Status)
@@ -464,7 +467,7 @@ func TestSubscriptions_Pages(t *testing.T) {
 		}
 		return answer(200, `<subscriptions type="collection"><current-page-number type="integer">1</current-page-number>`+page.String()+`</subscriptions>`), nil
 	}))
-	search := gateway.Search{PlanIDs: []string{"pro"}, Statuses: []gateway.Status{gateway.PastDue}, CreatedFrom: 1795228404000}
+	search := braintree.Search{PlanIDs: []string{"pro"}, Statuses: []braintree.Status{braintree.PastDue}, CreatedFrom: 1795228404000}
 	var found []string
 	for s, err := range gw.Subscriptions(t.Context(), search) {
 		require.NoError(t, err)
@@ -494,7 +497,7 @@ func TestSubscriptions_Pages(t *testing.T) {
 	}
 	require.Len(t, bodies, 5, "a page that is not needed is not read")
 	for _, err := range client(t, always(401, "")).Subscriptions(t.Context(), search) {
-		require.Equal(t, gateway.SetUp, failure(t, err).Action)
+		require.Equal(t, braintree.SetUp, failure(t, err).Action)
 	}
 }
 
@@ -506,14 +509,14 @@ func TestRefund_WithoutKeys(t *testing.T) {
 		refunds string
 		unkeyed func() (*http.Response, error)
 		want    string
-		action  gateway.Action
+		action  braintree.Action
 		posts   int
 	}{
 		"missing":         {`<item>r0</item>`, func() (*http.Response, error) { return answer(201, transactionXML), nil }, "t9", 0, 2},
 		"exists":          {`<item>r0</item><item>t9</item>`, nil, "t9", 0, 1},
-		"connection lost": {"", func() (*http.Response, error) { return nil, errors.New("reset") }, "", gateway.ReadBack, 2},
-		"server error":    {"", func() (*http.Response, error) { return answer(503, ""), nil }, "", gateway.ReadBack, 2},
-		"not settled yet": {"", func() (*http.Response, error) { return answer(422, reasons("", "91506")), nil }, "", gateway.AwaitSettlement, 2},
+		"connection lost": {"", func() (*http.Response, error) { return nil, errors.New("reset") }, "", braintree.ReadBack, 2},
+		"server error":    {"", func() (*http.Response, error) { return answer(503, ""), nil }, "", braintree.ReadBack, 2},
+		"not settled yet": {"", func() (*http.Response, error) { return answer(422, reasons("", "91506")), nil }, "", braintree.AwaitSettlement, 2},
 	} {
 		posts := 0
 		gw := client(t, transport(func(r *http.Request) (*http.Response, error) {
@@ -533,7 +536,7 @@ func TestRefund_WithoutKeys(t *testing.T) {
 			}
 			return answer(200, `<transaction><id>t1</id><refund-ids type="array">`+c.refunds+`</refund-ids></transaction>`), nil
 		}))
-		made, err := gw.Refund(t.Context(), "t1", gateway.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "k"})
+		made, err := gw.Refund(t.Context(), "t1", braintree.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "k"})
 		require.Equal(t, c.posts, posts, name)
 		require.Equal(t, c.want, made.ID, name)
 		if c.action != 0 {
@@ -555,7 +558,7 @@ func TestFindRefund_Fails(t *testing.T) {
 	for _, id := range []string{"t1", "t2"} {
 		_, found, err := gw.FindRefund(t.Context(), id, "o")
 		require.False(t, found)
-		require.Equal(t, gateway.Missing, failure(t, err).Action)
+		require.Equal(t, braintree.Missing, failure(t, err).Action)
 	}
 }
 
@@ -570,11 +573,11 @@ func TestTimeout_BoundsOneAttempt(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		gw, err := gateway.New(s)
+		gw, err := braintree.New(s)
 		require.NoError(t, err)
 		_, err = gw.Subscription(t.Context(), "s")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, gateway.Retry, failure(t, err).Action)
+		require.Equal(t, braintree.Retry, failure(t, err).Action)
 		require.Zero(t, failure(t, err).Status)
 		require.Equal(t, 2, sent)
 	})

@@ -1,4 +1,4 @@
-package gateway_test
+package braintree_test
 
 import (
 	"encoding/base64"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 	"kith/core"
 )
 
@@ -31,22 +31,22 @@ func payload(doc string) string {
 	return b.String() + text + "\n"
 }
 
-var charged = gateway.Notification{
-	Kind: gateway.SubscriptionChargedSuccessfully, Time: 1795228404000,
-	Subscription: &gateway.Subscription{
-		ID: "s_1", Status: gateway.Active, PlanID: "pro", Price: "49.99", Balance: "-0.50", NextAmount: "44.99", PaymentMethod: "tok-1",
+var charged = braintree.Notification{
+	Kind: braintree.SubscriptionChargedSuccessfully, Time: 1795228404000,
+	Subscription: &braintree.Subscription{
+		ID: "s_1", Status: braintree.Active, PlanID: "pro", Price: "49.99", Balance: "-0.50", NextAmount: "44.99", PaymentMethod: "tok-1",
 		NextBilling: "2026-12-21", PeriodStart: "2026-11-21", PeriodEnd: "2026-12-20", PaidThrough: "2026-12-20", FirstBilling: "2026-10-21",
 		Cycle: 2, Created: 1792550004000, Updated: 1795228403000,
-		Discounts: []gateway.Modification{{ID: "svc_discount", Name: "Svc Discount", Amount: "5.00", Quantity: 1, NeverExpires: true, Spent: 1}},
-		AddOns:    []gateway.Modification{{ID: "seats", Amount: "3.00", Quantity: 2, Cycles: 6}},
-		Transactions: []gateway.Transaction{
+		Discounts: []braintree.Modification{{ID: "svc_discount", Name: "Svc Discount", Amount: "5.00", Quantity: 1, NeverExpires: true, Spent: 1}},
+		AddOns:    []braintree.Modification{{ID: "seats", Amount: "3.00", Quantity: 2, Cycles: 6}},
+		Transactions: []braintree.Transaction{
 			{
-				ID: "t2", Type: gateway.Sale, Status: gateway.SubmittedForSettlement, Amount: "44.99", Currency: "USD",
+				ID: "t2", Type: braintree.Sale, Status: braintree.SubmittedForSettlement, Amount: "44.99", Currency: "USD",
 				PlanID: "pro", SubscriptionID: "s_1", CustomerID: "anna", PaymentMethod: "tok-1", CardID: "9f2b",
-				Discounts: []gateway.Modification{{ID: "svc_discount", Amount: "5.00", Quantity: 1}},
+				Discounts: []braintree.Modification{{ID: "svc_discount", Amount: "5.00", Quantity: 1}},
 				RefundIDs: []string{"r1", "r2"}, Created: core.Time(1795228403000),
 			},
-			{ID: "t1", Type: gateway.Sale, Status: gateway.Settled, Amount: "49.99"},
+			{ID: "t1", Type: braintree.Sale, Status: braintree.Settled, Amount: "49.99"},
 		},
 	},
 }
@@ -61,33 +61,33 @@ func TestParseNotification_Subscription(t *testing.T) {
 		"trimmed":                    oneLine,
 		"names as in SDK samples":    payload(strings.NewReplacer("add-ons", "add_ons", "add-on>", "add_on>").Replace(doc)),
 	} {
-		n, err := gateway.ParseNotification(text)
+		n, err := braintree.ParseNotification(text)
 		require.NoError(t, err, name)
 		require.Equal(t, charged, n, name)
 	}
 	discount, ok := charged.Subscription.Discount("svc_discount")
 	require.True(t, ok)
-	require.Equal(t, gateway.Amount("5.00"), discount.Amount)
+	require.Equal(t, braintree.Amount("5.00"), discount.Amount)
 	_, ok = charged.Subscription.Discount("seats")
 	require.False(t, ok, "an add-on is not a discount")
 	require.Equal(t, "anna", charged.Subscription.CustomerID())
 	require.Equal(t, "USD", charged.Subscription.Currency())
-	require.Empty(t, gateway.Subscription{}.CustomerID())
-	require.Empty(t, gateway.Subscription{}.Currency())
+	require.Empty(t, braintree.Subscription{}.CustomerID())
+	require.Empty(t, braintree.Subscription{}.Currency())
 }
 
 func TestParseNotification_OtherSubjects(t *testing.T) {
 	t.Parallel()
-	for doc, want := range map[string]gateway.Notification{
+	for doc, want := range map[string]braintree.Notification{
 		"<notification><kind>dispute_lost</kind><subject><dispute><id>d1</id><amount-disputed>250.0</amount-disputed><status>lost</status><transaction><id>t1</id></transaction></dispute></subject></notification>": {
-			Kind: gateway.DisputeLost, Dispute: &gateway.Dispute{ID: "d1", Status: "lost", Amount: "250.0", TransactionID: "t1"},
+			Kind: braintree.DisputeLost, Dispute: &braintree.Dispute{ID: "d1", Status: "lost", Amount: "250.0", TransactionID: "t1"},
 		},
 		"<notification><subject><transaction><id>t1</id><amount>100</amount></transaction></subject><kind>transaction_settled</kind></notification>": {
-			Kind: "transaction_settled", Transaction: &gateway.Transaction{ID: "t1", Amount: "100"},
+			Kind: "transaction_settled", Transaction: &braintree.Transaction{ID: "t1", Amount: "100"},
 		},
 		"<notification><kind>disbursement</kind><subject><disbursement><id>9</id></disbursement></subject></notification>": {Kind: "disbursement"},
 	} {
-		n, err := gateway.ParseNotification(payload(doc))
+		n, err := braintree.ParseNotification(payload(doc))
 		require.NoError(t, err, doc)
 		require.Equal(t, want, n)
 	}
@@ -111,9 +111,9 @@ func TestParseNotification_Refuses(t *testing.T) {
 		"an invalid date":            subscription("<id>s</id><next-billing-date>2026-02-30</next-billing-date>"),
 		"an invalid time":            subscription("<id>s</id><created-at>yesterday</created-at>"),
 		"a dispute about nothing":    payload("<notification><kind>dispute_lost</kind><subject><dispute><id>d</id></dispute></subject></notification>"),
-		"too long":                   strings.Repeat("A", gateway.MaxPayload+1),
+		"too long":                   strings.Repeat("A", braintree.MaxPayload+1),
 	} {
-		_, err := gateway.ParseNotification(text)
+		_, err := braintree.ParseNotification(text)
 		require.Error(t, err, name)
 	}
 }
@@ -127,7 +127,7 @@ func TestParseNotification_Trial(t *testing.T) {
 		"<trial-period>true</trial-period><current-billing-cycle>1</current-billing-cycle>":  false,
 		"<trial-period>false</trial-period><current-billing-cycle>0</current-billing-cycle>": false,
 	} {
-		n, err := gateway.ParseNotification(payload("<notification><kind>k</kind><subject><subscription><id>s</id>" + inner + "</subscription></subject></notification>"))
+		n, err := braintree.ParseNotification(payload("<notification><kind>k</kind><subject><subscription><id>s</id>" + inner + "</subscription></subject></notification>"))
 		require.NoError(t, err)
 		require.Equal(t, want, n.Subscription.InTrial, inner)
 	}
@@ -135,10 +135,10 @@ func TestParseNotification_Trial(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[gateway.TransactionStatus][2]bool{
-		gateway.Authorized: {true, false}, gateway.SubmittedForSettlement: {true, false}, gateway.SettlementPending: {true, false},
-		gateway.Settling: {true, true}, gateway.Settled: {true, true},
-		gateway.SettlementDeclined: {}, gateway.ProcessorDeclined: {}, gateway.GatewayRejected: {}, gateway.Failed: {}, gateway.Voided: {},
+	for status, want := range map[braintree.TransactionStatus][2]bool{
+		braintree.Authorized: {true, false}, braintree.SubmittedForSettlement: {true, false}, braintree.SettlementPending: {true, false},
+		braintree.Settling: {true, true}, braintree.Settled: {true, true},
+		braintree.SettlementDeclined: {}, braintree.ProcessorDeclined: {}, braintree.GatewayRejected: {}, braintree.Failed: {}, braintree.Voided: {},
 	} {
 		require.Equal(t, want, [2]bool{status.Paid(), status.Refundable()}, status)
 	}
@@ -149,7 +149,7 @@ func FuzzParseNotification(f *testing.F) {
 	f.Add([]byte(read(f, "charged.xml")))
 	f.Add([]byte("<notification><kind>check</kind><subject><check type='boolean'>true</check></subject></notification>"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		n, err := gateway.ParseNotification(base64.StdEncoding.EncodeToString(doc))
+		n, err := braintree.ParseNotification(base64.StdEncoding.EncodeToString(doc))
 		if err != nil {
 			return
 		}
@@ -163,5 +163,5 @@ func FuzzParseNotification(f *testing.F) {
 func FuzzParseNotification_Text(f *testing.F) {
 	f.Add(payload(read(f, "charged.xml")))
 	f.Add("====")
-	f.Fuzz(func(_ *testing.T, text string) { _, _ = gateway.ParseNotification(text) })
+	f.Fuzz(func(_ *testing.T, text string) { _, _ = braintree.ParseNotification(text) })
 }

@@ -1,4 +1,4 @@
-// Package gateway is a client of the payment gateway, Braintree: it verifies and parses
+// Package braintree is a client of the payment gateway, Braintree: it verifies and parses
 // notifications, and makes the calls that the service needs. Its callers decide what a
 // notification means and which calls to make. It has no database and no rules of a
 // program.
@@ -10,4 +10,4 @@
 //   - Money never moves twice: refunds and voids have a key that makes them
 //     at-most-once.
 //   - A live connection calls only the gateway's own host.
-package gateway
+package braintree

@@ -1,4 +1,4 @@
-package gateway_test
+package braintree_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/gateway"
+	"kith/backend/gateway/braintree"
 )
 
 // script has an answer for each request, in order, and records the request times.
@@ -60,7 +60,7 @@ func TestRetry_RefundWithKey(t *testing.T) {
 		s := &script{answers: []func() (*http.Response, error){
 			lost, func() (*http.Response, error) { return answer(422, reasons("", "915233")), nil }, status(201),
 		}}
-		made, err := client(t, s).Refund(t.Context(), "t1", gateway.Refund{Amount: "5.00", OrderID: "o", Key: "k"})
+		made, err := client(t, s).Refund(t.Context(), "t1", braintree.Refund{Amount: "5.00", OrderID: "o", Key: "k"})
 		require.NoError(t, err)
 		require.Equal(t, "t9", made.ID)
 		require.Len(t, s.times, 3, "the connection was lost, then the first was still in flight")
@@ -72,7 +72,7 @@ func TestRetry_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func() (*http.Response, error){status(503)}}
 		_, err := client(t, s).Transaction(t.Context(), "t")
-		require.Equal(t, &gateway.Error{Action: gateway.Retry, Status: 503}, failure(t, err))
+		require.Equal(t, &braintree.Error{Action: braintree.Retry, Status: 503}, failure(t, err))
 		require.Len(t, s.times, 4)
 	})
 }
@@ -94,7 +94,7 @@ func TestRetry_EndsWithItsCaller(t *testing.T) {
 		s := &script{answers: []func() (*http.Response, error){func() (*http.Response, error) { cancel(); return lost() }}}
 		_, err := client(t, s).Transaction(ctx, "t")
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, gateway.Retry, failure(t, err).Action)
+		require.Equal(t, braintree.Retry, failure(t, err).Action)
 		require.Len(t, s.times, 1)
 	})
 }
@@ -134,9 +134,9 @@ func TestRateLimit_LongPauseIsReturned(t *testing.T) {
 		s := &script{answers: []func() (*http.Response, error){status(503, "Retry-After", "600"), status(200)}}
 		gw := client(t, s)
 		_, err := gw.Transaction(t.Context(), "t")
-		require.Equal(t, &gateway.Error{Action: gateway.Retry, Status: 503, RetryAfter: 10 * time.Minute}, failure(t, err))
+		require.Equal(t, &braintree.Error{Action: braintree.Retry, Status: 503, RetryAfter: 10 * time.Minute}, failure(t, err))
 		_, err = gw.Transaction(t.Context(), "t")
-		require.Equal(t, gateway.Retry, failure(t, err).Action)
+		require.Equal(t, braintree.Retry, failure(t, err).Action)
 		require.Equal(t, 10*time.Minute, failure(t, err).RetryAfter)
 		require.Len(t, s.times, 1)
 		time.Sleep(10 * time.Minute)
