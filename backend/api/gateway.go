@@ -139,7 +139,7 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *gue
 		failures.Count(seenAddress(r), 1)
 		return notSigned()
 	}
-	if err := a.Engine.Notifications.Add(r.Context(), tenant, payload); err != nil {
+	if err := a.Engine.Notifications.Add(r.Context(), tenant, billing.Braintree, payload, payload); err != nil {
 		return err
 	}
 	writeText(w, "")

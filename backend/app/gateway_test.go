@@ -15,13 +15,13 @@ import (
 func TestConnect_SealsPrivateKeys(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	given := billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p1", Private: "private-1"}}}
+	given := billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p1", Private: "private-1"}}}
 	stored, err := b.Gateways.Connect(t.Context(), b.tenant, given)
 	require.NoError(t, err)
-	require.Equal(t, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Created: start}, stored)
+	require.Equal(t, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Created: start}, stored)
 	require.Equal(t, "private-1", given.Keys[0].Private, "the argument is not changed")
 
-	_, err = b.Gateways.Change(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
+	_, err = b.Gateways.Change(t.Context(), b.tenant, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
 	require.NoError(t, err)
 	opened, err := b.Gateways.Open(t.Context(), b.tenant)
 	require.NoError(t, err)
@@ -41,14 +41,14 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 func TestConnect_RefusesBaseURLOfLiveTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	_, err := b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", BaseURL: "http://127.0.0.1", Keys: []billing.Key{{Public: "p", Private: "s"}}})
+	_, err := b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{Kind: billing.Braintree, MerchantID: "m", BaseURL: "http://127.0.0.1", Keys: []billing.Key{{Public: "p", Private: "s"}}})
 	require.Equal(t, core.Invalid("baseUrl", "is for test tenants: a live tenant's gateway is the gateway's own host"), err)
 }
 
 func TestAddNotification_StoresAPayloadOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, payload := range []string{"one\n", "one\n", "two\n"} {
-			require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, payload))
+			require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, billing.Braintree, payload, payload))
 		}
 		n, err := store.One[int](t.Context(), b.DB.Reads, "notifications", `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(b.tenant))
 		require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestRotateMasterKey(t *testing.T) {
 			pipeline[i], _, err = b.Pipelines.RotateSecret(t.Context(), b.tenant, core.Hour)
 			require.NoError(t, err)
 		}
-		_, err = b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
+		_, err = b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
 		require.NoError(t, err)
 		b.identify(t, "gone")
 		require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "gone", "u", users.DeleteOptions{DoNotTrack: true}))

@@ -3,76 +3,64 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
+	"kith/backend/gateway"
 	"kith/backend/gateway/braintree"
 	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 )
 
-// dial returns a client for a connection. The client of a test tenant calls the
-// sandbox or the connection's base URL; that of a live tenant calls only the
-// production host.
-func dial(tenant core.TenantAlias, c billing.Connection) (*braintree.Client, error) {
-	if len(c.Keys) == 0 {
-		return nil, errors.New("job: the gateway's connection has no key")
-	}
-	return braintree.New(braintree.Config{
-		MerchantID: c.MerchantID, Key: braintree.Key{Public: c.Keys[0].Public, Private: c.Keys[0].Private},
-		Test: !base.Live(tenant), BaseURL: c.BaseURL, Attempts: gatewayAttempts,
-	})
+// adapters are the gateways that tenants can connect.
+var adapters = map[billing.Kind]gateway.Adapter{
+	billing.Braintree: braintree.Adapter,
 }
 
-// gatewayAttempts is small: a failed task is tried again later, and other tasks can
-// run until then.
-const gatewayAttempts = 2
+// dial returns the gateway of a connection.
+func dial(tenant core.TenantAlias, c billing.Connection, discountID string) (gateway.Gateway, error) {
+	adapter, known := adapters[c.Kind]
+	if !known {
+		return nil, fmt.Errorf("job: there is no gateway of the kind %q", c.Kind)
+	}
+	return adapter.Dial(gateway.Settings{Tenant: tenant, Test: !base.Live(tenant), Connection: c, DiscountID: discountID})
+}
 
-// TryGateway reports whether a gateway accepts a connection's keys, and whether the
-// merchant has a discount. It returns an error (RS018) when the gateway does not
-// answer. It is meant for payments.Gateways.Try.
-func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error) {
-	client, err := dial(tenant, c)
+// CheckGateway asks a gateway for each thing that a connection needs there. It returns an
+// error (RS018) when the gateway does not answer. It is meant for payments.Gateways.Try.
+func CheckGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) ([]billing.Check, error) {
+	client, err := dial(tenant, c, discountID)
 	if err != nil {
-		return false, false, err
+		return nil, err
 	}
-	offered, err := client.Discounts(ctx)
-	switch braintree.ActionOf(err) {
-	case braintree.SetUp, braintree.Missing:
-		return false, false, nil
-	}
+	checks, err := client.Check(ctx)
 	if err != nil {
-		return false, false, unreachable(err)
+		return nil, unreachable(err)
 	}
-	for _, d := range offered {
-		discount = discount || d.ID == discountID
-	}
-	return true, discount, nil
+	return checks, nil
 }
 
 // FindCustomer reports whether a gateway has a customer. It returns an error when the
 // gateway does not answer (RS018) or does not accept the keys (RS028). It is meant
 // for payments.Gateways.FindCustomer.
 func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (bool, error) {
-	client, err := dial(tenant, c)
+	client, err := dial(tenant, c, "")
 	if err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	_, err = client.Customer(ctx, string(customer))
+	known, err := client.HasCustomer(ctx, customer)
 	switch {
 	case err == nil:
-		return true, nil
-	case isAction(err, braintree.Missing):
-		return false, nil
-	case isAction(err, braintree.SetUp):
+		return known, nil
+	case gateway.Is(err, gateway.SetUp):
 		return false, &core.Error{Code: core.CodeUnavailable, RS: "RS028", Message: "the payment gateway does not take this tenant's keys; connect it again", Err: err}
 	}
 	return false, unreachable(err)
@@ -120,9 +108,9 @@ type gateways struct {
 }
 
 type dialled struct {
-	client         *braintree.Client
-	merchant, host string
-	key            billing.Key
+	client     gateway.Gateway
+	connection billing.Connection
+	discountID string
 }
 
 // drain reads notifications, and begins due tasks until all slots are taken.
@@ -172,15 +160,15 @@ func (g *gateways) last(ctx context.Context) error {
 }
 
 // client returns the client of a tenant, or a new one when its connection has changed.
-func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*braintree.Client, error) {
+func (g *gateways) client(tenant core.TenantAlias, c billing.Connection, discountID string) (gateway.Gateway, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if have, ok := g.clients[tenant]; ok && len(c.Keys) > 0 && have.merchant == c.MerchantID && have.host == c.BaseURL && have.key == c.Keys[0] {
+	if have, ok := g.clients[tenant]; ok && have.connection.Same(c) && have.discountID == discountID {
 		return have.client, nil
 	}
-	client, err := dial(tenant, c)
+	client, err := dial(tenant, c, discountID)
 	if err == nil {
-		g.clients[tenant] = dialled{client: client, merchant: c.MerchantID, host: c.BaseURL, key: c.Keys[0]}
+		g.clients[tenant] = dialled{client: client, connection: c, discountID: discountID}
 	}
 	return client, err
 }
@@ -189,7 +177,7 @@ func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*brain
 // and its refunds at the gateway.
 func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	done := billingDone{}
-	client, err := g.client(task.Tenant, task.Connection)
+	client, err := g.client(task.Tenant, task.Connection, task.DiscountID)
 	if err == nil {
 		// Later, another process may work on the subscription: no further call begins
 		// then.
@@ -200,7 +188,7 @@ func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	switch {
 	case ctx.Err() != nil, done.late:
 		return
-	case isAction(err, braintree.Missing) && task.Tries >= missingTries:
+	case gateway.Is(err, gateway.Missing) && task.Tries >= missingTries:
 		// Only another notification can begin this task again.
 		done.problem, done.ended, done.after = err.Error(), true, 0
 	case err != nil:
@@ -224,7 +212,25 @@ type billingDone struct {
 // gateway sends no notification when it settles (gateway 2.5.2).
 const settlementPoll = core.Hour
 
-func (g *gateways) apply(ctx context.Context, client *braintree.Client, task payments.BillingTask) (billingDone, error) {
+// read reads a subscription at the gateway and, while the account may still be referred,
+// the code that the gateway has for its customer.
+func (g *gateways) read(ctx context.Context, client gateway.Gateway, task payments.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
+	first, err := g.engine.Billing.FirstCharge(ctx, task.Tenant, task.Subscription)
+	if err != nil {
+		return s, "", err
+	}
+	if s, err = client.Subscription(ctx, task.Subscription, first); err != nil {
+		return s, "", err
+	}
+	wanted, err := g.engine.Billing.WantsCode(ctx, task.Tenant, s.Customer)
+	if err != nil || !wanted {
+		return s, "", err
+	}
+	code, err = client.Code(ctx, s)
+	return s, code, err
+}
+
+func (g *gateways) apply(ctx context.Context, client gateway.Gateway, task payments.BillingTask) (billingDone, error) {
 	read, code, err := g.read(ctx, client, task)
 	if err != nil {
 		return billingDone{}, err
@@ -235,7 +241,7 @@ func (g *gateways) apply(ctx context.Context, client *braintree.Client, task pay
 	}
 	done := billingDone{ended: read.Status == billing.Canceled || read.Status == billing.Expired}
 	if effects.Known {
-		if err := setDiscount(ctx, client, read, task.DiscountID, effects.Want); err != nil {
+		if err := client.SetDiscount(ctx, read, effects.Want); err != nil {
 			return done, err
 		}
 	}
@@ -262,52 +268,13 @@ func (g *gateways) apply(ctx context.Context, client *braintree.Client, task pay
 	return done, nil
 }
 
-// setDiscount sets a subscription's discount to an amount, with credit for the next bill
-// only. The amount is absolute, so that the call may be repeated.
-func setDiscount(ctx context.Context, client *braintree.Client, s billing.Subscription, id string, want billing.Discount) error {
-	amount := braintree.NewAmount(want.Amount, s.Currency)
-	added, updated := braintree.Duration{}, braintree.Duration{Forever: true}
-	if want.Once() {
-		added, updated = braintree.Duration{Bills: 1}, braintree.Duration{Bills: s.Spent + 1}
-	} else if s.HasDiscount && s.Bills == 0 {
-		updated = braintree.Duration{} // it applies to all bills already
-	}
-	var err error
-	switch s.Change(want) {
-	case billing.AddDiscount:
-		if _, err = client.AddDiscount(ctx, s.ID, id, amount, added); isAction(err, braintree.SwitchToUpdate) {
-			_, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated)
-		}
-	case billing.UpdateDiscount:
-		if _, err = client.UpdateDiscount(ctx, s.ID, id, amount, updated); isAction(err, braintree.SwitchToAdd) {
-			_, err = client.AddDiscount(ctx, s.ID, id, amount, added)
-		}
-	case billing.RemoveDiscount:
-		_, err = client.RemoveDiscount(ctx, s.ID, id)
-	}
-	if isAction(err, braintree.AlreadyDone) || isAction(err, braintree.Park) || isAction(err, braintree.Terminal) {
-		// The subscription has changed since it was read: its next notification
-		// brings it here again.
-		return nil
-	}
-	return err
-}
-
-func isAction(err error, a braintree.Action) bool { return err != nil && braintree.ActionOf(err) == a }
-
 // owe records that a refund is owed. It is sure only once all subscriptions of the
 // customer have been read: one of them may have an older charge, and only the first
 // charge of a customer is refunded.
-func (g *gateways) owe(ctx context.Context, client *braintree.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f billingdb.Refund) (sure bool, err error) {
-	found, err := client.Customer(ctx, string(customer))
+func (g *gateways) owe(ctx context.Context, client gateway.Gateway, tenant core.TenantAlias, customer core.PaymentProviderID, f billingdb.Refund) (sure bool, err error) {
+	ids, err := client.SubscriptionsOf(ctx, customer)
 	if err != nil {
 		return false, err
-	}
-	var ids []string
-	for _, method := range found.PaymentMethods {
-		for _, s := range method.Subscriptions {
-			ids = append(ids, s.ID)
-		}
 	}
 	if sure, err = g.engine.Billing.AllRead(ctx, tenant, ids); err != nil || !sure {
 		return false, err
@@ -315,39 +282,20 @@ func (g *gateways) owe(ctx context.Context, client *braintree.Client, tenant cor
 	return g.engine.Billing.OweRefund(ctx, tenant, f)
 }
 
-// refund gives money back, at most once: it first checks whether the refund exists,
-// and repeats the request under the same key while the result is unknown. wait is
-// true when the charge has not settled.
-func (g *gateways) refund(ctx context.Context, client *braintree.Client, tenant core.TenantAlias, f billingdb.Refund) (wait bool, err error) {
-	order := "svc-refund-" + f.Transaction
-	sale, err := client.Transaction(ctx, f.Transaction)
-	switch {
-	case err != nil:
+// refund gives money back, at most once. wait is true when the charge cannot be refunded
+// yet.
+func (g *gateways) refund(ctx context.Context, client gateway.Gateway, tenant core.TenantAlias, f billingdb.Refund) (wait bool, err error) {
+	result, err := client.Refund(ctx, gateway.RefundOrder{Transaction: f.Transaction, Amount: f.Amount, Currency: f.Currency, KeyNumber: f.KeyNumber})
+	if err != nil {
 		return false, err
-	case !sale.Status.Paid():
-		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", "the charge is "+string(sale.Status))
-	case sale.ChargedBack():
-		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", "the charge was charged back")
-	case !sale.Status.Refundable(), sale.Disputed():
-		// While a dispute is open, the bank may give the same money back.
+	}
+	switch result.State {
+	case gateway.Waits:
 		return true, nil
+	case gateway.Refused:
+		return true, g.engine.Billing.RefuseRefund(ctx, tenant, f, result.Problem)
 	}
-	given, found, err := client.FindRefund(ctx, f.Transaction, order)
-	if err == nil && !found {
-		given, err = client.Refund(ctx, f.Transaction, braintree.Refund{
-			Amount: braintree.NewAmount(f.Amount, f.Currency), OrderID: order, Key: order + "-" + strconv.Itoa(f.KeyNumber),
-		})
-	}
-	switch {
-	case err == nil:
-		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, given.ID, "")
-	case isAction(err, braintree.AwaitSettlement), isAction(err, braintree.ReadBack):
-		// A refusal uses up the key. If the refund was made anyway, FindRefund finds it.
-		return true, g.engine.Billing.RefuseRefund(ctx, tenant, f, err.Error())
-	case isAction(err, braintree.Retry), isAction(err, braintree.SetUp):
-		return false, err
-	}
-	return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
+	return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, result.ID, result.Problem)
 }
 
 // missingTries is how often an object that the gateway does not have is requested
@@ -364,10 +312,10 @@ const (
 // failure, and at least as long as the gateway asks for.
 func after(err error, tries int) core.Time {
 	delay := min(firstDelay<<min(tries, 10), maxDelay)
-	var e *braintree.Error
+	var e *gateway.Error
 	if errors.As(err, &e) {
 		switch e.Action {
-		case braintree.Missing, braintree.SetUp, braintree.Alert:
+		case gateway.Missing, gateway.SetUp, gateway.Alert:
 			delay = maxDelay
 		}
 		delay = max(delay, core.Time(e.RetryAfter.Milliseconds()))
@@ -375,20 +323,12 @@ func after(err error, tries int) core.Time {
 	return delay
 }
 
-// readNotification returns the kind of a notification and the id of its object. The
-// rest of the payload is ignored: it is as old as the notification.
-func readNotification(payload string) payments.ParsedNotification {
-	n, err := braintree.ParseNotification(payload)
-	news := payments.ParsedNotification{Kind: string(n.Kind), Known: n.Kind.Known()}
-	switch {
-	case err != nil:
-		return payments.ParsedNotification{Problem: err.Error()}
-	case n.Subscription != nil:
-		news.Subscription = n.Subscription.ID
-	case n.Transaction != nil:
-		news.Subscription = n.Transaction.SubscriptionID
-	case n.Dispute != nil:
-		news.Transaction = n.Dispute.TransactionID
+// readNotification parses a notification of a kind of gateway.
+func readNotification(kind billing.Kind, payload string) payments.ParsedNotification {
+	adapter, known := adapters[kind]
+	if !known {
+		return payments.ParsedNotification{Problem: "there is no gateway of the kind " + string(kind)}
 	}
-	return news
+	n := adapter.Parse(payload)
+	return payments.ParsedNotification{Kind: n.Kind, Problem: n.Problem, Known: n.Known, Subscription: n.Subscription, Transaction: n.Transaction}
 }

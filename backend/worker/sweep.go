@@ -5,7 +5,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
-	"kith/backend/gateway/braintree"
+	"kith/backend/gateway"
 	"kith/core"
 )
 
@@ -41,19 +41,18 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	return n + len(coupons) + len(sweeps), nil
 }
 
-// writeCoupon writes a code into the custom field of its customer. If the gateway does
-// not know the customer or the field, the merchant has to add it: the write is then
-// repeated once a day.
+// writeCoupon shows the merchant the code of a customer. If the gateway has no place for
+// it, the merchant has to add one: the write is then repeated once a day.
 func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
-	client, err := g.client(task.Tenant, task.Connection)
+	client, err := g.client(task.Tenant, task.Connection, task.DiscountID)
 	if err == nil {
-		_, err = client.SetCustomField(ctx, string(task.Customer), couponField, string(task.Code))
+		err = client.WriteCode(ctx, task.Customer, task.Code)
 	}
 	problem, delay := "", core.Time(0)
 	if err != nil {
 		problem, delay = err.Error(), after(err, task.Tries)
-		switch braintree.ActionOf(err) {
-		case braintree.SetUp, braintree.Missing, braintree.Alert:
+		switch gateway.ActionOf(err) {
+		case gateway.SetUp, gateway.Missing, gateway.Alert:
 			delay = core.Day
 		}
 		g.log.Warn("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
@@ -69,23 +68,15 @@ func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 // sweep searches the gateway for subscriptions of which no notification has arrived.
 // A sweep that fails is repeated when its lease was released as stale.
 func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
-	client, err := g.client(task.Tenant, task.Connection)
+	client, err := g.client(task.Tenant, task.Connection, task.DiscountID)
 	if err != nil {
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 		return
 	}
-	var ids []string
 	found := 0
-	if task.From != 0 {
-		ids, err = client.SubscriptionIDs(ctx, braintree.Search{CreatedFrom: task.From})
-	}
-	if err == nil && task.All {
-		var all []string
-		all, err = client.SubscriptionIDs(ctx, braintree.Search{Statuses: []braintree.Status{braintree.Pending, braintree.Active, braintree.PastDue}})
-		ids = append(ids, all...)
-	}
+	result, err := client.Find(ctx, gateway.Search{From: task.From, All: task.All})
 	if err == nil {
-		found, err = g.engine.Sweeps.End(ctx, task, ids)
+		found, err = g.engine.Sweeps.End(ctx, task, result.Subscriptions)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -7,6 +7,7 @@ package billing
 
 import (
 	"net/url"
+	"slices"
 
 	"kith/core"
 )
@@ -30,8 +31,17 @@ type Key struct {
 	Private string
 }
 
+// Kind is the kind of a gateway, as in the paths of the API.
+type Kind string
+
+// The kinds of gateways.
+const (
+	Braintree Kind = "braintree"
+)
+
 // Connection has the settings for calls to a tenant's payment gateway.
 type Connection struct {
+	Kind Kind
 	// MerchantID is the tenant's merchant id at the gateway.
 	MerchantID string
 	// Keys are 1 to MaxKeys keys: the first signs calls, all verify notifications.
@@ -44,10 +54,17 @@ type Connection struct {
 	Created, Checked core.Time
 }
 
+// Same reports whether two connections lead to the same merchant in the same way.
+func (c Connection) Same(o Connection) bool {
+	return c.Kind == o.Kind && c.MerchantID == o.MerchantID && c.BaseURL == o.BaseURL && slices.Equal(c.Keys, o.Keys)
+}
+
 // Check returns an error about the first invalid setting. The error has the field's
 // name in the API. live is false for a test tenant.
 func (c Connection) Check(live bool) error {
 	switch {
+	case c.Kind != Braintree:
+		return core.Invalid("kind", "must be braintree")
 	case !word(c.MerchantID):
 		return core.Invalid("merchantId", "must be 1 to 128 of A-Z a-z 0-9 _ -")
 	case len(c.Keys) == 0:

@@ -11,7 +11,7 @@ import (
 
 func TestConnection_Check(t *testing.T) {
 	good := func() billing.Connection {
-		return billing.Connection{MerchantID: "m-1", Keys: []billing.Key{{Public: "p1", Private: "s1"}, {Public: "p2", Private: "s2"}}}
+		return billing.Connection{Kind: billing.Braintree, MerchantID: "m-1", Keys: []billing.Key{{Public: "p1", Private: "s1"}, {Public: "p2", Private: "s2"}}}
 	}
 	for _, c := range []struct {
 		name   string

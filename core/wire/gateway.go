@@ -32,7 +32,7 @@ func ParseConnection(body []byte) (billing.Connection, error) {
 	if err != nil {
 		return billing.Connection{}, err
 	}
-	c := billing.Connection{MerchantID: textOf(merchant), Keys: []billing.Key{first.key()}}
+	c := billing.Connection{Kind: billing.Braintree, MerchantID: textOf(merchant), Keys: []billing.Key{first.key()}}
 	c.Keys = append(c.Keys, further...)
 	return c, nil
 }

@@ -9,7 +9,6 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
 	"kith/backend/store/rewarddb"
-	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/billing"
@@ -73,11 +72,7 @@ func (bl *Billing) Begin(ctx context.Context, limit int, busy []core.TenantAlias
 			return nil, err
 		}
 		task := BillingTask{Lease: l}
-		var tenant tenantdb.Tenant
-		if tenant, err = tenantdb.Find(ctx, bl.DB.Reads, l.Tenant); err == nil {
-			task.DiscountID = tenant.DiscountID
-			task.Connection, err = bl.Gateways.Open(ctx, l.Tenant)
-		}
+		task.Connection, task.DiscountID, err = bl.Gateways.settings(ctx, l.Tenant)
 		tasks = append(tasks, task)
 	}
 	return tasks, err

@@ -21,6 +21,8 @@ type Coupons struct {
 type CouponTask struct {
 	billingdb.Coupon
 	Connection billing.Connection
+	// DiscountID is the id of the tenant's discount at the gateway.
+	DiscountID string
 }
 
 // Begin leases up to limit codes that are due.
@@ -43,7 +45,7 @@ func (cs *Coupons) Begin(ctx context.Context, limit int) ([]CouponTask, error) {
 			return nil, err
 		}
 		task := CouponTask{Coupon: c}
-		task.Connection, err = cs.Gateways.Open(ctx, c.Tenant)
+		task.Connection, task.DiscountID, err = cs.Gateways.settings(ctx, c.Tenant)
 		tasks = append(tasks, task)
 	}
 	return tasks, err

@@ -20,9 +20,9 @@ type Gateways struct {
 	// Wake is called after a task was stored for the worker that calls gateways. It
 	// must not block. If nil, the worker finds the task at its next tick.
 	Wake func()
-	// Try asks a gateway whether it accepts the keys of a connection, and whether the
-	// merchant has a discount. It may be nil if Test is not called.
-	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
+	// Try asks a gateway for each thing that a connection needs there. It may be nil if
+	// Test is not called.
+	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) ([]billing.Check, error)
 	// FindCustomer asks a gateway whether it has a customer. It may be nil if
 	// Discounts.Register is not called for a connected tenant.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
@@ -41,6 +41,8 @@ type GatewayCheck struct {
 	Keys, Discount bool
 	// DiscountID is the id of the tenant's discount.
 	DiscountID string
+	// Checks are all that the gateway was asked for.
+	Checks []billing.Check
 }
 
 // Connect sets the connection of a tenant to its payment gateway, and returns it without
@@ -132,6 +134,15 @@ func (g *Gateways) Open(ctx context.Context, tenant core.TenantAlias) (billing.C
 	return c, err
 }
 
+// settings returns what a worker needs to call the gateway of a tenant.
+func (g *Gateways) settings(ctx context.Context, alias core.TenantAlias) (c billing.Connection, discountID string, err error) {
+	tenant, err := tenantdb.Find(ctx, g.DB.Reads, alias)
+	if err == nil {
+		c, err = g.Open(ctx, alias)
+	}
+	return c, tenant.DiscountID, err
+}
+
 func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, known bool, err error) {
 	c, known, err = billingdb.Connection(ctx, r, tenant)
 	for i, k := range c.Keys {
@@ -163,6 +174,7 @@ func (g *Gateways) Test(ctx context.Context, tenant tenantdb.Tenant) (GatewayChe
 		return GatewayCheck{}, err
 	}
 	found := GatewayCheck{DiscountID: tenant.DiscountID}
-	found.Keys, found.Discount, err = g.Try(ctx, tenant.Alias, c, tenant.DiscountID)
+	found.Checks, err = g.Try(ctx, tenant.Alias, c, tenant.DiscountID)
+	found.Keys, found.Discount = billing.Passed(found.Checks, billing.CheckKeys), billing.Passed(found.Checks, billing.CheckDiscount)
 	return found, err
 }

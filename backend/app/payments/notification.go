@@ -19,14 +19,14 @@ type Notifications struct {
 	Gateways *Gateways
 }
 
-// Add stores a notification of a tenant's gateway; a second one with the same payload is
-// ignored. The caller must have verified it. A worker parses and applies it later; see
-// Read.
-func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, payload string) error {
-	sum := sha256.Sum256([]byte(payload))
+// Add stores a notification of a tenant's gateway; a second one with the same identity is
+// ignored: its id at the gateway, or if it has none, the payload. The caller must have
+// verified it. A worker parses and applies it later; see Read.
+func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, kind billing.Kind, identity, payload string) error {
+	sum := sha256.Sum256([]byte(identity))
 	added := false
 	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		added, err = billingdb.InsertNotification(ctx, tx, tenant, hex.EncodeToString(sum[:]), payload)
+		added, err = billingdb.InsertNotification(ctx, tx, tenant, kind, hex.EncodeToString(sum[:]), payload)
 		return err
 	})
 	if err == nil && added {
@@ -38,7 +38,7 @@ func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, paylo
 // Read parses up to limit stored notifications, and marks the subscriptions that they
 // name, so that a worker reads them at the gateway. It returns the number of
 // notifications that it found; 0 means that none waits.
-func (ns *Notifications) Read(ctx context.Context, limit int, parse func(payload string) ParsedNotification) (int, error) {
+func (ns *Notifications) Read(ctx context.Context, limit int, parse func(kind billing.Kind, payload string) ParsedNotification) (int, error) {
 	waiting, err := billingdb.Notifications(ctx, ns.DB.Reads, limit)
 	if err != nil || len(waiting) == 0 {
 		return 0, err
@@ -47,7 +47,7 @@ func (ns *Notifications) Read(ctx context.Context, limit int, parse func(payload
 	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) error {
 		applied = nil
 		for _, n := range waiting {
-			parsed := parse(n.Payload)
+			parsed := parse(n.Gateway, n.Payload)
 			first, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, parsed.Kind, parsed.Problem)
 			if err == nil && first {
 				applied = append(applied, parsed)

@@ -35,6 +35,8 @@ type Sweeps struct {
 type SweepTask struct {
 	billingdb.Sweep
 	Connection billing.Connection
+	// DiscountID is the id of the tenant's discount at the gateway.
+	DiscountID string
 	// All is true if the search is for all subscriptions with future bills.
 	All bool
 	// From is the time since which created subscriptions are searched for, in any
@@ -67,7 +69,7 @@ func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
 		task := SweepTask{Sweep: s, began: ss.Now()}
 		task.All = task.began >= s.SweptAll+SweepAllEvery
 		task.From = max(0, s.Swept-sweepOverlap)
-		task.Connection, err = ss.Gateways.Open(ctx, s.Tenant)
+		task.Connection, task.DiscountID, err = ss.Gateways.settings(ctx, s.Tenant)
 		tasks = append(tasks, task)
 	}
 	return tasks, err

@@ -383,7 +383,7 @@ func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) 
 		return nil, err
 	}
 	engine := app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: random})
-	engine.Gateways.Try, engine.Gateways.FindCustomer = worker.TryGateway, worker.FindCustomer
+	engine.Gateways.Try, engine.Gateways.FindCustomer = worker.CheckGateway, worker.FindCustomer
 	return engine, nil
 }
 

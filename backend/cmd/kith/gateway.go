@@ -46,7 +46,7 @@ func (c *gatewayConnectCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	connection := billing.Connection{
-		MerchantID: c.MerchantID, BaseURL: c.BaseURL, Keys: []billing.Key{{Public: c.PublicKey, Private: c.PrivateKey}},
+		Kind: billing.Braintree, MerchantID: c.MerchantID, BaseURL: c.BaseURL, Keys: []billing.Key{{Public: c.PublicKey, Private: c.PrivateKey}},
 	}
 	for _, public := range slices.Sorted(maps.Keys(c.FurtherKeys)) {
 		connection.Keys = append(connection.Keys, billing.Key{Public: public, Private: c.FurtherKeys[public]})
@@ -227,7 +227,7 @@ func connectLab(ctx context.Context, e *env, engine *app.Engine, lab *braintreel
 		return nil
 	}
 	_, err = engine.Gateways.Connect(ctx, demo.TestTenant, billing.Connection{
-		MerchantID: braintreelab.MerchantID, BaseURL: labURL,
+		Kind: billing.Braintree, MerchantID: braintreelab.MerchantID, BaseURL: labURL,
 		Keys: []billing.Key{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}},
 	})
 	if err != nil {

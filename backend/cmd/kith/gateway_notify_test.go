@@ -267,7 +267,7 @@ func TestGateway_KeyRotation(t *testing.T) {
 	next := billing.Key{Public: state.Keys[1], Private: strings.Replace(state.Keys[1], "public", "private", 1)}
 	connect := func(keys ...billing.Key) {
 		t.Helper()
-		_, err := s.engine.Gateways.Connect(t.Context(), demo.TestTenant, billing.Connection{MerchantID: braintreelab.MerchantID, BaseURL: s.lab, Keys: keys})
+		_, err := s.engine.Gateways.Connect(t.Context(), demo.TestTenant, billing.Connection{Kind: billing.Braintree, MerchantID: braintreelab.MerchantID, BaseURL: s.lab, Keys: keys})
 		require.NoError(t, err)
 	}
 	connect(next, billing.Key{Public: braintreelab.PublicKey})

@@ -128,6 +128,7 @@ func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	t.Cleanup(server.Close)
 	s.lab = server.URL
 	_, err = s.engine.Gateways.Connect(t.Context(), demo.TestTenant, billing.Connection{
+		Kind:       billing.Braintree,
 		MerchantID: braintreelab.MerchantID, BaseURL: server.URL, Keys: []billing.Key{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}},
 	})
 	require.NoError(t, err)

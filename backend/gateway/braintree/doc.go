@@ -1,4 +1,4 @@
-// Package braintree is a client of the payment gateway, Braintree: it verifies and parses
+// Package braintree speaks to the payment gateway Braintree: it verifies and parses
 // notifications, and makes the calls that the service needs. Its callers decide what a
 // notification means and which calls to make. It has no database and no rules of a
 // program.

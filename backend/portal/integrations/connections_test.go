@@ -39,10 +39,10 @@ func TestGateway(t *testing.T) {
 	require.Equal(t, page+"/check?done=gateway-connected", got.Header.Get("Location"))
 
 	answer := func(keys, discount bool, err error) string {
-		w.Engine.Gateways.Try = func(_ context.Context, tenant core.TenantAlias, c billing.Connection, id string) (bool, bool, error) {
+		w.Engine.Gateways.Try = func(_ context.Context, tenant core.TenantAlias, c billing.Connection, id string) ([]billing.Check, error) {
 			require.Equal(t, core.TenantAlias("acme"), tenant)
 			require.Equal(t, []billing.Key{{Public: "p1", Private: "very-private"}}, c.Keys)
-			return keys, discount, err
+			return []billing.Check{{Name: billing.CheckKeys, OK: keys}, {Name: billing.CheckDiscount, OK: discount}}, err
 		}
 		got := b.Get(page + "/check")
 		require.Equal(t, http.StatusOK, got.Status)
@@ -80,11 +80,11 @@ func TestGateway_Notifications(t *testing.T) {
 	page := section + "/gateway/notifications"
 	require.Contains(t, b.Get(page).Body, "No notification has arrived")
 	for i := range payments.MaxNotificationPage + 1 {
-		require.NoError(t, w.Engine.Notifications.Add(t.Context(), "acme", strings.Repeat("x", i+1)))
+		require.NoError(t, w.Engine.Notifications.Add(t.Context(), "acme", billing.Braintree, strings.Repeat("x", i+1), strings.Repeat("x", i+1)))
 	}
-	require.NoError(t, w.Engine.Notifications.Add(t.Context(), "rival", "other"))
+	require.NoError(t, w.Engine.Notifications.Add(t.Context(), "rival", billing.Braintree, "other", "other"))
 	read := func(problem string) {
-		_, err := w.Engine.Notifications.Read(t.Context(), 1000, func(payload string) payments.ParsedNotification {
+		_, err := w.Engine.Notifications.Read(t.Context(), 1000, func(_ billing.Kind, payload string) payments.ParsedNotification {
 			if payload == "x" {
 				return payments.ParsedNotification{Kind: "odd_kind", Problem: problem}
 			}
@@ -123,7 +123,7 @@ func TestGateway_Operations(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	b := w.SignedIn(t, portaltest.Owner)
-	_, err := w.Engine.Gateways.Connect(t.Context(), "acme", billing.Connection{MerchantID: "m1", Keys: []billing.Key{{Public: "p1", Private: "s"}}})
+	_, err := w.Engine.Gateways.Connect(t.Context(), "acme", billing.Connection{Kind: billing.Braintree, MerchantID: "m1", Keys: []billing.Key{{Public: "p1", Private: "s"}}})
 	require.NoError(t, err)
 	now := w.Engine.Now()
 	write := func(do func(*store.Tx) error) { require.NoError(t, w.Engine.DB.Write(t.Context(), now, do)) }

@@ -104,7 +104,7 @@ func connectGateway(v *frame.Visit) error {
 		return err
 	}
 	first := billing.Key{Public: strings.TrimSpace(f.Value("publicKey")), Private: strings.TrimSpace(f.Value("privateKey"))}
-	connection := billing.Connection{MerchantID: strings.TrimSpace(f.Value("merchantId")), Keys: []billing.Key{first}}
+	connection := billing.Connection{Kind: billing.Braintree, MerchantID: strings.TrimSpace(f.Value("merchantId")), Keys: []billing.Key{first}}
 	for _, k := range before.Keys {
 		// The key that is replaced verifies notifications until the gateway signs with the
 		// new one.

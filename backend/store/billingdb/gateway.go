@@ -9,6 +9,7 @@ import (
 )
 
 var connectionColumns = store.Selection[billing.Connection]{
+	store.Col(`kind`, func(c *billing.Connection) any { return &c.Kind }),
 	store.Col(`merchant_id`, func(c *billing.Connection) any { return &c.MerchantID }),
 	store.Col(`base_url`, func(c *billing.Connection) any { return &c.BaseURL }),
 	store.Col(`created_at`, func(c *billing.Connection) any { return &c.Created }),
@@ -42,10 +43,10 @@ func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (boo
 // sealed. An existing connection keeps the times when it was created and last
 // checked; its subscriptions are searched for again.
 func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c billing.Connection) error {
-	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at)
-		VALUES (?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET merchant_id = excluded.merchant_id, base_url = excluded.base_url,
+	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, kind, merchant_id, base_url, created_at)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET kind = excluded.kind, merchant_id = excluded.merchant_id, base_url = excluded.base_url,
 			swept_at = 0, swept_all_at = 0, sweep_at = 0, leased_by = NULL`,
-		string(tenant), c.MerchantID, c.BaseURL, int64(tx.Now))
+		string(tenant), string(c.Kind), c.MerchantID, c.BaseURL, int64(tx.Now))
 	if err == nil {
 		err = tx.Exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant))
 	}

@@ -13,20 +13,23 @@ type Notification struct {
 	// Seq is its number in the order of arrival.
 	Seq    int64
 	Tenant core.TenantAlias
-	// Payload is the text of bt_payload as received.
+	// Gateway is the kind of the gateway that sent it, and Payload what it sent.
+	Gateway billing.Kind
 	Payload string
 }
 
-// InsertNotification stores a payload as received; hash is its SHA-256 in hex. It
+// InsertNotification stores a payload as received; hash is the SHA-256 in hex of what
+// identifies it: of its id at the gateway, or of the payload. It
 // returns false if the tenant has the payload already.
-func InsertNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, hash, payload string) (bool, error) {
-	return tx.Inserted(ctx, "gateway notification", `INSERT INTO gateway_notification (tenant, hash, payload, kind, problem, received_at)
-		VALUES (?, ?, ?, '', '', ?) ON CONFLICT (tenant, hash) DO NOTHING`, string(tenant), hash, payload, int64(tx.Now))
+func InsertNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, kind billing.Kind, hash, payload string) (bool, error) {
+	return tx.Inserted(ctx, "gateway notification", `INSERT INTO gateway_notification (tenant, gateway, hash, payload, kind, problem, received_at)
+		VALUES (?, ?, ?, ?, '', '', ?) ON CONFLICT (tenant, hash) DO NOTHING`, string(tenant), string(kind), hash, payload, int64(tx.Now))
 }
 
 var notificationColumns = store.Selection[Notification]{
 	store.Col(`seq`, func(n *Notification) any { return &n.Seq }),
 	store.Col(`tenant`, func(n *Notification) any { return &n.Tenant }),
+	store.Col(`gateway`, func(n *Notification) any { return &n.Gateway }),
 	store.Col(`payload`, func(n *Notification) any { return &n.Payload }),
 }
 

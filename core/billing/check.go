@@ -1,0 +1,29 @@
+package billing
+
+// Check is one thing that a connection needs at its gateway.
+type Check struct {
+	// Name is the name in the API. Those of CheckKeys and CheckDiscount have a constant;
+	// the names of permissions are the gateway's.
+	Name string
+	// OK is true if the gateway has it. Help says what to do if not.
+	OK   bool
+	Help string
+}
+
+// Names of checks.
+const (
+	// CheckKeys: the gateway accepts the keys.
+	CheckKeys = "keys"
+	// CheckDiscount: the merchant has the tenant's discount.
+	CheckDiscount = "discount"
+)
+
+// Passed reports whether a list has a check with the name, and it is OK.
+func Passed(all []Check, name string) bool {
+	for _, c := range all {
+		if c.Name == name {
+			return c.OK
+		}
+	}
+	return false
+}
