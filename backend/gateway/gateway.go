@@ -52,7 +52,7 @@ type Gateway interface {
 	// cannot be changed any more is no error: its next notification brings it here again.
 	SetDiscount(ctx context.Context, s billing.Subscription, want billing.Discount) error
 	// Refund gives back a part of a charge, at most once for each order, and reports
-	// what came of it.
+	// the result.
 	Refund(ctx context.Context, order RefundOrder) (RefundResult, error)
 	// Find searches for what no notification has named.
 	Find(ctx context.Context, s Search) (Found, error)
@@ -69,7 +69,7 @@ type RefundOrder struct {
 	KeyNumber int
 }
 
-// RefundState is what came of an order.
+// RefundState is the state of an order.
 type RefundState int
 
 const (

@@ -37,18 +37,56 @@ type Kind string
 // The kinds of gateways.
 const (
 	Braintree Kind = "braintree"
+	Stripe    Kind = "stripe"
 )
+
+// Kinds returns all kinds of gateways.
+func Kinds() []Kind { return []Kind{Braintree, Stripe} }
+
+// CreditForm is the form in which credit reaches a gateway.
+type CreditForm string
+
+// The forms of credit.
+const (
+	// CreditCoupon makes credit a part of the discount of the next bill, which redeems
+	// what it used.
+	CreditCoupon CreditForm = "coupon"
+	// CreditBalance redeems credit first, and gives it as a balance of the customer.
+	CreditBalance CreditForm = "balance"
+)
+
+// ParseCreditForm returns s as the form of credit, or an error about field. Empty is
+// CreditCoupon.
+func ParseCreditForm(field, s string) (CreditForm, error) {
+	switch f := CreditForm(s); f {
+	case "":
+		return CreditCoupon, nil
+	case CreditCoupon, CreditBalance:
+		return f, nil
+	}
+	return "", core.Invalid(field, "must be coupon or balance")
+}
 
 // Connection has the settings for calls to a tenant's payment gateway.
 type Connection struct {
 	Kind Kind
-	// MerchantID is the tenant's merchant id at the gateway.
+	// MerchantID is the tenant's merchant id at the gateway; at Stripe, the id of the
+	// account.
 	MerchantID string
-	// Keys are 1 to MaxKeys keys: the first signs calls, all verify notifications.
+	// Keys are 1 to MaxKeys keys: the first signs calls, all verify notifications. At
+	// Stripe the first is the API key, which makes calls only, and the others are the
+	// secrets by which webhooks are signed. Their public names are made by StripeKey and
+	// StripeSecret.
 	Keys []Key
 	// BaseURL replaces the URL of the gateway's sandbox, for a test tenant only.
 	// Empty means the gateway's own host.
 	BaseURL string
+	// Endpoint is the webhook endpoint that Kith made at the gateway, or empty.
+	Endpoint string
+	// Credit is how credit reaches the gateway. CountTax and CountShipping say whether
+	// they are revenue of a purchase. At Braintree they mean nothing.
+	Credit                  CreditForm
+	CountTax, CountShipping bool
 	// Created is when the tenant was first connected. Checked is when the gateway's
 	// button "Check URL" was last used. Zero means never.
 	Created, Checked core.Time
@@ -56,16 +94,19 @@ type Connection struct {
 
 // Same reports whether two connections lead to the same merchant in the same way.
 func (c Connection) Same(o Connection) bool {
-	return c.Kind == o.Kind && c.MerchantID == o.MerchantID && c.BaseURL == o.BaseURL && slices.Equal(c.Keys, o.Keys)
+	return c.Kind == o.Kind && c.MerchantID == o.MerchantID && c.BaseURL == o.BaseURL && c.Credit == o.Credit &&
+		c.CountTax == o.CountTax && c.CountShipping == o.CountShipping && slices.Equal(c.Keys, o.Keys)
 }
 
 // Check returns an error about the first invalid setting. The error has the field's
 // name in the API. live is false for a test tenant.
 func (c Connection) Check(live bool) error {
 	switch {
+	case c.Kind == Stripe:
+		return c.checkStripe(live)
 	case c.Kind != Braintree:
-		return core.Invalid("kind", "must be braintree")
-	case !word(c.MerchantID):
+		return core.Invalid("kind", "must be braintree or stripe")
+	case !word(c.MerchantID, maxKey):
 		return core.Invalid("merchantId", "must be 1 to 128 of A-Z a-z 0-9 _ -")
 	case len(c.Keys) == 0:
 		return core.Invalid("publicKey", "is required")
@@ -83,11 +124,11 @@ func (c Connection) Check(live bool) error {
 			public, private = "furtherKeys.publicKey", "furtherKeys.privateKey"
 		}
 		switch {
-		case !word(k.Public):
+		case !word(k.Public, maxKey):
 			return core.Invalid(public, "must be 1 to 128 of A-Z a-z 0-9 _ -")
 		case seen[k.Public]:
 			return core.Invalid(public, "occurs twice")
-		case !printable(k.Private):
+		case !printable(k.Private, maxKey):
 			return core.Invalid(private, "is required: 1 to 128 printable characters")
 		}
 		seen[k.Public] = true
@@ -95,23 +136,24 @@ func (c Connection) Check(live bool) error {
 	return nil
 }
 
-func word(s string) bool {
+// word reports whether s is 1 to most characters of A-Z a-z 0-9 _ -.
+func word(s string, most int) bool {
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxKey
+	return s != "" && len(s) <= most
 }
 
-func printable(s string) bool {
+func printable(s string, most int) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
 			return false
 		}
 	}
-	return s != "" && len(s) <= maxKey
+	return s != "" && len(s) <= most
 }
 
 func baseURL(text string) bool {

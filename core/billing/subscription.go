@@ -58,12 +58,31 @@ type Subscription struct {
 	Begins, Next string
 	// Opened is when it was created at the gateway.
 	Opened core.Time
+
+	// Itemized is true if the gateway says what each bill had: Payments has all bills
+	// then, also those of 0, and the fields below are set.
+	Itemized bool
+	// Payer is the customer with what the gateway knows about the account.
+	Payer Payer
+	// Payments are the latest 100 paid bills, oldest first, and the very first.
+	Payments []Payment
+	// Percent is the percentage of the tenant's discount, and Credit its amount for the
+	// next bill. Discount is not set.
+	Percent reward.BasisPoints
+	Credit  int64
+	// Billed is the credit in bills that are not paid yet.
+	Billed int64
+	// Balance is the customer's balance that further bills use first.
+	Balance int64
 }
 
 // SkippedBill returns the current cycle's bill if it was skipped because it was 0. had is
 // the discount that was set for it; a discount for one bill is no longer on the
 // subscription. ok is false if the cycle was charged, or had no discount.
 func (s Subscription) SkippedBill(had Discount) (c Charge, ok bool) {
+	if s.Itemized {
+		return c, false
+	}
 	discount := had.Amount
 	if s.HasDiscount {
 		discount = s.Discount
@@ -79,7 +98,7 @@ func (s Subscription) SkippedBill(had Discount) (c Charge, ok bool) {
 // cycle that begins on the day next. While the subscription is past due, nothing is known
 // yet: its charge may still be paid.
 func (s Subscription) MissedBill(had Discount, next string) (c Charge, ok bool) {
-	if next == "" || had.Credit == 0 || s.Status != Active || s.Begins <= next ||
+	if s.Itemized || next == "" || had.Credit == 0 || s.Status != Active || s.Begins <= next ||
 		slices.ContainsFunc(s.Charges, func(c Charge) bool { return c.Period == next }) {
 		return c, false
 	}
@@ -178,6 +197,8 @@ type Discount struct {
 	// Amount is the whole discount. Credit is the part of it that comes from the
 	// account's credit, which the next bill redeems.
 	Amount, Credit int64
+	// Percent is the percentage of the price that Amount has without Credit.
+	Percent reward.BasisPoints
 }
 
 // Once reports whether only the next bill may have the discount. Credit is spent by one
@@ -192,7 +213,7 @@ func (s Subscription) Want(percent reward.BasisPoints, credit int64) Discount {
 		return Discount{}
 	}
 	share := min(PercentOf(percent, s.Price), s.Price)
-	d := Discount{Credit: max(0, min(credit, s.Price-share))}
+	d := Discount{Percent: percent, Credit: max(0, min(credit-s.Billed, s.Price-share))}
 	d.Amount = share + d.Credit
 	return d
 }
@@ -244,6 +265,10 @@ func (s Subscription) Change(want Discount) Change {
 	switch {
 	case s.Status != Active && s.Status != Pending:
 		return NoChange
+	case s.Itemized && s.Percent == want.Percent && s.Credit == want.Credit:
+		return NoChange
+	case s.Itemized:
+		return UpdateDiscount
 	case amount == 0 && s.HasDiscount:
 		return RemoveDiscount
 	case amount > 0 && !s.HasDiscount:

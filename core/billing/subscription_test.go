@@ -53,6 +53,9 @@ func TestSubscription_Want(t *testing.T) {
 	} {
 		s := billing.Subscription{Price: c.price}
 		want := billing.Discount{Amount: c.amount, Credit: c.folded}
+		if c.price > 0 {
+			want.Percent = basisPoints(c.percent)
+		}
 		if got := s.Want(basisPoints(c.percent), c.credit); got != want {
 			t.Errorf("%+v: %+v", c, got)
 		}

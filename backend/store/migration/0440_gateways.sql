@@ -5,12 +5,14 @@
 -- place 0 makes the calls: at Stripe it is the API key, and the others are the secrets by
 -- which webhooks are signed.
 ALTER TABLE gateway_connection ADD COLUMN kind TEXT NOT NULL DEFAULT 'braintree' CHECK (kind IN ('braintree', 'stripe'));
-ALTER TABLE gateway_connection ADD COLUMN endpoint_id TEXT NOT NULL DEFAULT '';  -- the webhook endpoint that Kith made at the gateway, or ''
+-- endpoint_id is the webhook endpoint that Kith made at the gateway, or ''.
+ALTER TABLE gateway_connection ADD COLUMN endpoint_id TEXT NOT NULL DEFAULT '';
 -- How a referrer's credit reaches the gateway: as a discount of the next bill, or as a
 -- balance of the customer there.
 ALTER TABLE gateway_connection ADD COLUMN credit TEXT NOT NULL DEFAULT 'coupon' CHECK (credit IN ('coupon', 'balance'));
-ALTER TABLE gateway_connection ADD COLUMN count_tax INTEGER NOT NULL DEFAULT 0 CHECK (count_tax IN (0, 1));            -- 1: tax is revenue
-ALTER TABLE gateway_connection ADD COLUMN count_shipping INTEGER NOT NULL DEFAULT 0 CHECK (count_shipping IN (0, 1));  -- 1: shipping is revenue
+-- 1 counts tax, and shipping, as revenue.
+ALTER TABLE gateway_connection ADD COLUMN count_tax INTEGER NOT NULL DEFAULT 0 CHECK (count_tax IN (0, 1));
+ALTER TABLE gateway_connection ADD COLUMN count_shipping INTEGER NOT NULL DEFAULT 0 CHECK (count_shipping IN (0, 1));
 
 -- The kind of gateway that sent a notification.
 ALTER TABLE gateway_notification ADD COLUMN gateway TEXT NOT NULL DEFAULT 'braintree';

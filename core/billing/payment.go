@@ -1,0 +1,81 @@
+package billing
+
+import (
+	"kith/core"
+)
+
+// Payer is the customer of a subscription or a payment, with what a gateway knows about
+// the account that the customer pays for. A gateway that knows none of it leaves it empty.
+type Payer struct {
+	// Customer is the customer at the gateway, or an id that stands for a customer whom
+	// the gateway has not stored.
+	Customer core.PaymentProviderID
+	// Account and User are the ids that the shop has given the gateway, or empty.
+	Account core.AccountID
+	User    core.UserID
+	// Email and Name are for a user who is created.
+	Email, Name string
+	// Codes are texts that may be referral codes, the most preferred first.
+	Codes []core.ReferralCode
+}
+
+// Payment is a payment at a gateway that names them one by one: a paid bill of a
+// subscription, also one of 0, or an order that was paid at once. Amounts are in minor
+// units of Currency.
+type Payment struct {
+	ID string
+	// Subscription is empty if it is not of a subscription.
+	Subscription string
+	// Payer is empty if the payment is of a subscription, which has it.
+	Payer    Payer
+	Currency string
+	// Amount is what was paid, and Revenue the part of it that is revenue.
+	Amount, Revenue int64
+	// At is when it was paid; zero if it was not.
+	At core.Time
+	// Credit is the part of the tenant's discount that came from the account's credit.
+	Credit int64
+	// Refunded is how much of Amount was given back, by refunds that have succeeded and
+	// by disputes that the merchant has lost.
+	Refunded int64
+	// Open is true while a refund or a dispute has not ended: read the payment again.
+	Open bool
+	// Disputed is true if there is a dispute, open or ended.
+	Disputed bool
+}
+
+// Revenue returns the part of a paid amount that is revenue: the same share of it as the
+// total without what is excluded has of the total.
+func Revenue(paid, total, excluded int64) int64 {
+	if total <= 0 {
+		return max(0, paid)
+	}
+	return Share(min(paid, total), max(0, total-max(0, excluded)), total)
+}
+
+// Share returns value * part / whole, rounded half up. It is at most value if part is at
+// most whole. No argument may be negative, and whole must not be 0.
+func Share(value, part, whole int64) int64 {
+	// The long division keeps the product within 64 bits for all amounts of money.
+	q, r := value/whole, value%whole
+	return q*part + (r*part+whole/2)/whole
+}
+
+// Reversed returns how much of the revenue was given back, so that a payment that was
+// refunded in full has no revenue left.
+func (p Payment) Reversed() int64 {
+	if p.Amount <= 0 {
+		return 0
+	}
+	return min(p.Revenue, Share(min(p.Refunded, p.Amount), p.Revenue, p.Amount))
+}
+
+// Purchased reports whether a payment counts as a purchase: it has revenue, and was made
+// since the tenant was connected.
+func (p Payment) Purchased(connected core.Time) bool {
+	return p.Revenue > 0 && p.At >= connected
+}
+
+// Grant returns the credit to give as a balance of the customer, so that the next bill
+// uses want. given is what was given and not used yet.
+func Grant(want, given int64) int64 { return max(0, want-max(0, given)) }
