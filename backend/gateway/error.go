@@ -48,3 +48,9 @@ func ActionOf(err error) Action {
 
 // Is reports whether err is an error with the given action.
 func Is(err error, a Action) bool { return err != nil && ActionOf(err) == a }
+
+// Text is an error with a fixed text.
+type Text string
+
+// Error returns the text.
+func (t Text) Error() string { return string(t) }

@@ -16,6 +16,7 @@ import (
 
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/reward"
 )
 
 // Settings are what an implementation needs to call the gateway of a tenant.
@@ -58,6 +59,55 @@ type Gateway interface {
 	Find(ctx context.Context, s Search) (Found, error)
 }
 
+// Itemizer is a gateway that names payments one by one, and has codes that customers
+// enter: those of its methods are needed for a billing.Subscription with Itemized.
+type Itemizer interface {
+	Gateway
+	// Payment reads a payment. The ID of the result may be another one: that of the bill
+	// which the payment with the given id has paid.
+	Payment(ctx context.Context, id string) (billing.Payment, error)
+	// GiveCredit adds credit to the balance of a customer, at most once for each order,
+	// and returns the id of the balance transaction.
+	GiveCredit(ctx context.Context, order CreditOrder) (string, error)
+	// SetPromotion makes a referral code a code that customers can enter, with the terms
+	// of the order and no others.
+	SetPromotion(ctx context.Context, order PromotionOrder) (Promotion, error)
+	// PromotionForm reports whether a referral code has the form of such a code.
+	PromotionForm(code core.ReferralCode) bool
+	// Connect returns the connection with what the gateway knows of it, and has the
+	// gateway send notifications to url.
+	Connect(ctx context.Context, url string) (billing.Connection, error)
+	// Disconnect has the gateway send no further notifications.
+	Disconnect(ctx context.Context) error
+	// SendTest has the gateway send a notification whose Kind is billing.CheckKind.
+	SendTest(ctx context.Context) error
+}
+
+// CreditOrder orders credit for a customer.
+type CreditOrder struct {
+	// ID is the order's own; there is one order with it.
+	ID       string
+	Customer core.PaymentProviderID
+	// Amount is in minor units of Currency.
+	Amount   int64
+	Currency string
+}
+
+// PromotionOrder orders a code that customers can enter. Its terms are a percentage for
+// Months months, or for all bills if that is 0; or an amount for one bill. Without any,
+// the code is to be inactive.
+type PromotionOrder struct {
+	Code     core.ReferralCode
+	Percent  reward.BasisPoints
+	Months   int
+	Amount   int64
+	Currency string
+}
+
+// Promotion is a code that customers can enter: its id at the gateway, and that of the
+// coupon with its terms.
+type Promotion struct{ ID, Coupon string }
+
 // RefundOrder orders a refund.
 type RefundOrder struct {
 	// Transaction is the charge. There is one order for a charge.
@@ -92,7 +142,9 @@ type RefundResult struct {
 
 // Search says what to search for.
 type Search struct {
-	// From is the time since which subscriptions were created; zero searches for none.
+	// From is the time since which notifications may have been lost; zero searches for
+	// none. A gateway that lists no notifications searches for subscriptions that were
+	// created since.
 	From core.Time
 	// All is true to search for all subscriptions that will be billed again.
 	All bool
@@ -100,8 +152,16 @@ type Search struct {
 
 // Found is the result of a search.
 type Found struct {
-	// Subscriptions are the ids of subscriptions.
-	Subscriptions []string
+	// Subscriptions and Payments are ids.
+	Subscriptions, Payments []string
+	// Notifications are those that the gateway has sent, or tried to send.
+	Notifications []Sent
+}
+
+// Sent is a notification that a gateway lists.
+type Sent struct {
+	// Identity is by what it is known when it arrives again.
+	Identity, Payload string
 }
 
 // Notification is what the service uses of a notification.
@@ -114,6 +174,9 @@ type Notification struct {
 	// Subscription is the id of the subscription to read, or empty if the notification
 	// names none.
 	Subscription string
+	// Payment is the id of a payment to read, and Customer that of a customer whose
+	// subscriptions are to be read; either may be empty.
+	Payment, Customer string
 	// Transaction is the id of a charge whose subscription is to be read, if the
 	// notification does not name the subscription itself.
 	Transaction string

@@ -16,6 +16,10 @@ const (
 	CheckKeys = "keys"
 	// CheckDiscount: the merchant has the tenant's discount.
 	CheckDiscount = "discount"
+	// CheckWebhook: the gateway sends notifications to Kith.
+	CheckWebhook = "webhook"
+	// CheckDelivery: a notification has arrived.
+	CheckDelivery = "delivery"
 )
 
 // Passed reports whether a list has a check with the name, and it is OK.

@@ -74,6 +74,8 @@ type Subscription struct {
 	Billed int64
 	// Balance is the customer's balance that further bills use first.
 	Balance int64
+	// Step is the amount of which the gateway's amounts are multiples, if not 1.
+	Step int64
 }
 
 // SkippedBill returns the current cycle's bill if it was skipped because it was 0. had is
@@ -214,6 +216,9 @@ func (s Subscription) Want(percent reward.BasisPoints, credit int64) Discount {
 	}
 	share := min(PercentOf(percent, s.Price), s.Price)
 	d := Discount{Percent: percent, Credit: max(0, min(credit-s.Billed, s.Price-share))}
+	if s.Step > 1 {
+		d.Credit -= d.Credit % s.Step
+	}
 	d.Amount = share + d.Credit
 	return d
 }

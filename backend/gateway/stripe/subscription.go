@@ -1,0 +1,392 @@
+package stripe
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	sdk "github.com/stripe/stripe-go/v86"
+
+	"kith/backend/gateway"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// Subscription reads a subscription with its latest 100 bills, the next bill, and the
+// checkout session that began it.
+func (g *adapter) Subscription(ctx context.Context, id, first string) (out billing.Subscription, err error) {
+	params := &sdk.SubscriptionRetrieveParams{}
+	for _, field := range []string{"customer", "discounts.promotion_code", "discounts.source.coupon"} {
+		params.AddExpand(field)
+	}
+	s, err := g.api.V1Subscriptions.Retrieve(ctx, id, params)
+	if err != nil {
+		return out, portError(err)
+	}
+	r := reading{adapter: g, subscription: s, currency: currencyOf(s.Currency)}
+	out = billing.Subscription{
+		ID: s.ID, Status: statusOf(s.Status), Trial: s.TrialStart != 0, Currency: r.currency, Opened: timeOf(s.Created), Itemized: true,
+		Step: fromStripe(toStripeStep(r.currency), r.currency),
+	}
+	r.setDiscount(&out)
+	r.setCycle(&out)
+	if err := r.setBills(ctx, &out, first); err != nil {
+		return out, err
+	}
+	if !ended(s.Status) {
+		if err := r.setNext(ctx, &out); err != nil {
+			return out, err
+		}
+	}
+	sessions, err := g.sessions(ctx, &sdk.CheckoutSessionListParams{Subscription: sdk.String(id)})
+	if err != nil {
+		return out, err
+	}
+	out.Payer = r.payer(sessions)
+	out.Customer = out.Payer.Customer
+	return out, nil
+}
+
+// reading is a subscription that is read.
+type reading struct {
+	adapter      *adapter
+	subscription *sdk.Subscription
+	currency     string
+	// promotions are promotion codes that bills had.
+	promotions []string
+}
+
+func (r *reading) amount(n int64) int64 { return fromStripe(n, r.currency) }
+
+// statusOf returns the status of a subscription (gateway 4.3.1).
+func statusOf(s sdk.SubscriptionStatus) billing.Status {
+	switch s {
+	case sdk.SubscriptionStatusIncomplete:
+		return billing.Pending
+	case sdk.SubscriptionStatusPastDue, sdk.SubscriptionStatusUnpaid:
+		return billing.PastDue
+	case sdk.SubscriptionStatusCanceled:
+		return billing.Canceled
+	case sdk.SubscriptionStatusIncompleteExpired:
+		return billing.Expired
+	}
+	return billing.Active
+}
+
+func ended(s sdk.SubscriptionStatus) bool {
+	return s == sdk.SubscriptionStatusCanceled || s == sdk.SubscriptionStatusIncompleteExpired
+}
+
+// setDiscount sets which discounts of the tenant the subscription has.
+func (r *reading) setDiscount(out *billing.Subscription) {
+	for _, d := range r.subscription.Discounts {
+		terms := r.terms(d)
+		out.Percent = max(out.Percent, percentOf(terms))
+		out.Credit += r.amount(amountOf(terms))
+	}
+	out.HasDiscount = out.Percent > 0 || out.Credit > 0
+}
+
+// terms returns the terms of a discount of the tenant; see termsOf.
+func (r *reading) terms(d *sdk.Discount) string {
+	if d == nil || d.Source == nil {
+		return ""
+	}
+	return r.adapter.termsOf(d.Source.Coupon)
+}
+
+// setCycle sets the first day of the current cycle and that of the next one.
+func (r *reading) setCycle(out *billing.Subscription) {
+	if r.subscription.Items == nil || len(r.subscription.Items.Data) == 0 {
+		return
+	}
+	item := r.subscription.Items.Data[0]
+	out.Begins, out.Next = dayOf(item.CurrentPeriodStart), dayOf(item.CurrentPeriodEnd)
+}
+
+func dayOf(seconds int64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return time.Unix(seconds, 0).UTC().Format(time.DateOnly)
+}
+
+// setBills reads the bills. Unpaid ones may have credit, which is not to be given again.
+func (r *reading) setBills(ctx context.Context, out *billing.Subscription, first string) error {
+	params := &sdk.InvoiceListParams{ListParams: firstPage(), Subscription: sdk.String(r.subscription.ID)}
+	params.AddExpand("data.total_discount_amounts.discount.promotion_code")
+	bills, err := all(ctx, r.adapter.api.V1Invoices.List(ctx, params))
+	if err != nil {
+		return err
+	}
+	if first != "" && !slices.ContainsFunc(bills, func(i *sdk.Invoice) bool { return i.ID == first }) {
+		params := &sdk.InvoiceRetrieveParams{}
+		params.AddExpand("total_discount_amounts.discount.promotion_code")
+		old, err := r.adapter.api.V1Invoices.Retrieve(ctx, first, params)
+		if err = portError(err); err != nil && !gateway.Is(err, gateway.Missing) {
+			return err
+		} else if err == nil {
+			bills = append(bills, old)
+		}
+	}
+	for _, i := range bills {
+		r.addBill(out, i)
+	}
+	slices.SortFunc(out.Payments, func(a, b billing.Payment) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(out.Charges, func(a, b billing.Charge) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Transaction, b.Transaction))
+	})
+	return r.setDisputed(ctx, out, first)
+}
+
+// addBill adds a bill, if it is paid, and else the credit in it.
+func (r *reading) addBill(out *billing.Subscription, i *sdk.Invoice) {
+	discount, credit := int64(0), int64(0)
+	for _, d := range i.TotalDiscountAmounts {
+		terms := r.terms(d.Discount)
+		if terms != "" {
+			discount += d.Amount
+		}
+		if amountOf(terms) > 0 {
+			credit += d.Amount
+		}
+		if d.Discount != nil && d.Discount.PromotionCode != nil {
+			r.promotions = append(r.promotions, d.Discount.PromotionCode.Code)
+		}
+	}
+	switch i.Status {
+	case sdk.InvoiceStatusDraft, sdk.InvoiceStatusOpen:
+		out.Billed += r.amount(credit)
+	case sdk.InvoiceStatusPaid:
+		p := r.adapter.invoice(i)
+		p.Credit = r.amount(credit)
+		out.Payments = append(out.Payments, p)
+		if p.Amount > 0 {
+			out.Charges = append(out.Charges, billing.Charge{Transaction: i.ID, Amount: p.Amount, At: p.At, Discount: r.amount(discount)})
+		}
+	}
+}
+
+// setDisputed sets whether the first charge was charged back.
+func (r *reading) setDisputed(ctx context.Context, out *billing.Subscription, first string) error {
+	if len(out.Charges) == 0 {
+		return nil
+	}
+	at := max(0, slices.IndexFunc(out.Charges, func(c billing.Charge) bool { return c.Transaction == first }))
+	intents, err := r.adapter.intentsOf(ctx, out.Charges[at].Transaction)
+	for _, intent := range intents {
+		var disputes []*sdk.Dispute
+		if disputes, err = r.adapter.disputes(ctx, intent); err != nil {
+			break
+		}
+		for _, d := range disputes {
+			out.Charges[at].ChargedBack = out.Charges[at].ChargedBack || d.Status == sdk.DisputeStatusLost
+		}
+	}
+	return err
+}
+
+// setNext sets the price of the next bill without the tenant's discounts, and the balance
+// that it would use.
+func (r *reading) setNext(ctx context.Context, out *billing.Subscription) error {
+	params := &sdk.InvoiceCreatePreviewParams{Subscription: sdk.String(r.subscription.ID)}
+	params.AddExpand("total_discount_amounts.discount")
+	next, err := r.adapter.api.V1Invoices.CreatePreview(ctx, params)
+	if hasCode(err, sdk.ErrorCodeInvoiceUpcomingNone) {
+		return nil
+	}
+	if err = portError(err); gateway.Is(err, gateway.Missing) {
+		// It has no further bill.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	price := next.Subtotal
+	for _, d := range next.TotalDiscountAmounts {
+		if r.terms(d.Discount) == "" {
+			price -= d.Amount
+		}
+	}
+	out.Price = max(0, r.amount(price))
+	if c := r.subscription.Customer; c != nil && c.Balance < 0 && (c.Currency == "" || c.Currency == r.subscription.Currency) {
+		out.Balance = r.amount(-c.Balance)
+	}
+	return nil
+}
+
+// payer returns the customer, with what the shop said of the account, and the codes, in
+// this order: the metadata, the promotion codes that the customer entered, and the
+// client_reference_id (gateway 4.4).
+func (r *reading) payer(sessions []*sdk.CheckoutSession) billing.Payer {
+	s := r.subscription
+	f := facts{customer: s.Customer, metadata: []map[string]string{s.Metadata}, promotions: r.promotions}
+	for _, d := range s.Discounts {
+		if d != nil && d.PromotionCode != nil {
+			f.promotions = append(f.promotions, d.PromotionCode.Code)
+		}
+	}
+	f.addSessions(sessions)
+	return f.payer()
+}
+
+// facts are what is known about a payer.
+type facts struct {
+	customer   *sdk.Customer
+	metadata   []map[string]string
+	promotions []string
+	references []string
+	// email and name are those that the customer entered.
+	email, name string
+}
+
+func (f *facts) addSessions(sessions []*sdk.CheckoutSession) {
+	for _, s := range sessions {
+		f.metadata = append(f.metadata, s.Metadata)
+		for _, d := range s.Discounts {
+			if d.PromotionCode != nil {
+				f.promotions = append(f.promotions, d.PromotionCode.Code)
+			}
+		}
+		f.references = append(f.references, s.ClientReferenceID)
+		if d := s.CustomerDetails; d != nil {
+			f.email, f.name = cmp.Or(f.email, d.Email), cmp.Or(f.name, d.Name)
+		}
+		if f.customer == nil {
+			f.customer = s.Customer
+		}
+	}
+}
+
+// The names of metadata that a shop may set (gateway 4.4).
+const (
+	metaAccount = "kith_account"
+	metaUser    = "kith_user"
+	metaCode    = "referral_code"
+)
+
+func (f *facts) payer() billing.Payer {
+	p := billing.Payer{Email: f.email, Name: f.name}
+	metadata := f.metadata
+	if c := f.customer; c != nil {
+		p.Customer = core.PaymentProviderID(c.ID)
+		p.Email, p.Name = cmp.Or(c.Email, p.Email), cmp.Or(c.Name, p.Name)
+		metadata = append(slices.Clone(metadata), c.Metadata)
+	}
+	codes := []string{}
+	for _, m := range metadata {
+		// An id that is none is left out: the shop's server would be told by no one.
+		if id, err := core.ParseAccountID("", m[metaAccount]); err == nil && p.Account == "" {
+			p.Account = id
+		}
+		if id, err := core.ParseUserID("", m[metaUser]); err == nil && p.User == "" {
+			p.User = id
+		}
+		codes = append(codes, m[metaCode])
+	}
+	for _, text := range slices.Concat(codes, f.promotions, f.references) {
+		if code, err := core.ParseReferralCode("", text); err == nil && !slices.Contains(p.Codes, code) {
+			p.Codes = append(p.Codes, code)
+		}
+	}
+	return p
+}
+
+// sessions returns the checkout sessions that a list selects, with their discounts and
+// customers.
+func (g *adapter) sessions(ctx context.Context, params *sdk.CheckoutSessionListParams) ([]*sdk.CheckoutSession, error) {
+	params.ListParams = firstPage()
+	params.AddExpand("data.discounts.promotion_code")
+	params.AddExpand("data.customer")
+	return all(ctx, g.api.V1CheckoutSessions.List(ctx, params))
+}
+
+// Code returns the first code of the payer. The caller reads all of them from the payer.
+func (g *adapter) Code(_ context.Context, s billing.Subscription) (core.ReferralCode, error) {
+	if len(s.Payer.Codes) == 0 {
+		return "", nil
+	}
+	return s.Payer.Codes[0], nil
+}
+
+// SubscriptionsOf returns the subscriptions of a customer.
+func (g *adapter) SubscriptionsOf(ctx context.Context, customer core.PaymentProviderID) (ids []string, err error) {
+	found, err := all(ctx, g.api.V1Subscriptions.List(ctx, &sdk.SubscriptionListParams{
+		ListParams: page(), Customer: sdk.String(string(customer)), Status: sdk.String("all"),
+	}))
+	for _, s := range found {
+		ids = append(ids, s.ID)
+	}
+	return ids, err
+}
+
+// HasCustomer reports whether the account has a customer.
+func (g *adapter) HasCustomer(ctx context.Context, customer core.PaymentProviderID) (bool, error) {
+	c, err := g.api.V1Customers.Retrieve(ctx, string(customer), nil)
+	if err = portError(err); gateway.Is(err, gateway.Missing) {
+		return false, nil
+	}
+	return err == nil && !c.Deleted, err
+}
+
+// WriteCode writes the code that referred a customer into the customer's metadata, where
+// the merchant sees it.
+func (g *adapter) WriteCode(ctx context.Context, customer core.PaymentProviderID, code core.ReferralCode) error {
+	_, err := g.api.V1Customers.Update(ctx, string(customer), &sdk.CustomerUpdateParams{Metadata: map[string]string{metaCode: string(code)}})
+	return portError(err)
+}
+
+// SetDiscount makes the tenant's discounts of a subscription equal to want: a percentage
+// for all bills, and credit for the next one. The merchant's other discounts stay.
+func (g *adapter) SetDiscount(ctx context.Context, s billing.Subscription, want billing.Discount) error {
+	if s.Change(want) == billing.NoChange {
+		return nil
+	}
+	params := &sdk.SubscriptionRetrieveParams{}
+	params.AddExpand("discounts.source.coupon")
+	now, err := g.api.V1Subscriptions.Retrieve(ctx, s.ID, params)
+	if err != nil {
+		return portError(err)
+	}
+	update := &sdk.SubscriptionUpdateParams{ProrationBehavior: sdk.String("none")}
+	kept := billing.Discount{}
+	for _, d := range now.Discounts {
+		terms := ""
+		if d.Source != nil {
+			terms = g.termsOf(d.Source.Coupon)
+		}
+		percent, amount := percentOf(terms), fromStripe(amountOf(terms), s.Currency)
+		switch {
+		case percent > 0 && (percent != want.Percent || kept.Percent > 0), amount > 0 && (amount != want.Credit || kept.Credit > 0):
+			continue
+		}
+		kept.Percent, kept.Credit = max(kept.Percent, percent), max(kept.Credit, amount)
+		update.Discounts = append(update.Discounts, &sdk.SubscriptionUpdateDiscountParams{Discount: sdk.String(d.ID)})
+	}
+	add := func(c coupon) error {
+		id, err := g.makeCoupon(ctx, c)
+		update.Discounts = append(update.Discounts, &sdk.SubscriptionUpdateDiscountParams{Coupon: sdk.String(id)})
+		return err
+	}
+	if want.Percent > 0 && kept.Percent == 0 {
+		err = add(coupon{percent: want.Percent})
+	}
+	if amount := toStripe(want.Credit, s.Currency); err == nil && amount > 0 && kept.Credit == 0 {
+		err = add(coupon{amount: amount, currency: s.Currency})
+	}
+	if err != nil {
+		return err
+	}
+	if len(update.Discounts) == 0 {
+		update.AddUnsetField(sdk.SubscriptionUpdateParamsUnsetFieldDiscounts)
+	}
+	_, err = g.api.V1Subscriptions.Update(ctx, s.ID, update)
+	if hasCode(err, sdk.ErrorCodeResourceMissing) {
+		// The merchant has deleted a coupon, or the subscription is gone.
+		g.coupons.Clear()
+	}
+	return portError(err)
+}
