@@ -54,7 +54,7 @@ func (b *book) createCoupon(c *call) object {
 		for _, id := range products {
 			b.referred(c, "product", id, "applies_to[products]")
 		}
-		o["applies_to"] = object{"products": products}
+		o["_applies_to"] = object{"products": products}
 	}
 	if c.failed != nil {
 		return nil

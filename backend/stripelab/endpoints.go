@@ -104,10 +104,10 @@ func catalogCalls(get, post, del register) {
 		" restrictions.first_time_transaction restrictions.minimum_amount restrictions.minimum_amount_currency"+common)
 	get("promotion_codes/{id}", "promotion_code", retrieve("promotion_code"), "")
 	post("promotion_codes/{id}", "promotion_code", (*book).updatePromotion, "active"+common)
-	get("tax_rates", "tax_rate", listOfKind("tax_rate", "active", "inclusive"), created+pages)
+	get("tax_rates", "tax_rate", listOfKind("tax_rate", "active", "inclusive"), "active inclusive"+created+pages)
 	post("tax_rates", "tax_rate", (*book).createTaxRate, "display_name inclusive percentage description country"+common)
 	get("tax_rates/{id}", "tax_rate", retrieve("tax_rate"), "")
-	get("shipping_rates", "shipping_rate", listOfKind("shipping_rate", "active"), created+pages)
+	get("shipping_rates", "shipping_rate", listOfKind("shipping_rate", "active"), "active"+created+pages)
 	post("shipping_rates", "shipping_rate", (*book).createShippingRate, "display_name type fixed_amount.amount fixed_amount.currency"+common)
 	get("shipping_rates/{id}", "shipping_rate", retrieve("shipping_rate"), "")
 }
@@ -121,7 +121,7 @@ func checkoutCalls(get, post register) {
 	post("checkout/sessions/{id}", "checkout_session", updateMeta("checkout.session", ""), common)
 	post("checkout/sessions/{id}/expire", "checkout_session", (*book).expire, "expand")
 	get("checkout/sessions/{id}/line_items", "checkout_session", listItemsOf("checkout.session"), pages)
-	get("payment_links", "payment_links", listOfKind("payment_link", "active"), pages)
+	get("payment_links", "payment_links", listOfKind("payment_link", "active"), "active"+pages)
 	post("payment_links", "payment_links", (*book).createLink, "allow_promotion_codes customer_creation currency automatic_tax.enabled after_completion.type after_completion.redirect.url"+
 		" payment_method_types"+lineParams+subscriptionData+intentData+common)
 	get("payment_links/{id}", "payment_links", retrieve("payment_link"), "")

@@ -57,6 +57,9 @@ func (b *book) render(o object, expand paths) (object, *failure) {
 		if !has {
 			return nil, cannotExpand(name)
 		}
+		if list == nil {
+			continue
+		}
 		rendered, f := b.render(list, below)
 		if f != nil {
 			return nil, f
@@ -123,11 +126,13 @@ func (b *book) follow(name, id string, below paths) (any, *failure) {
 	return b.render(target, below)
 }
 
-// included returns a list that a record has only if it is expanded.
+// included returns what a record has only if it is expanded: nil if it has none.
 func (b *book) included(o object, name string) (object, bool) {
 	var data []object
 	path := ""
 	switch o.kind() + "." + name {
+	case "coupon.applies_to":
+		return o.at("_applies_to"), true
 	case "invoice.payments":
 		path, data = "/v1/invoice_payments?invoice="+o.id(), b.where("invoice_payment", "invoice", o.id())
 	case "charge.refunds":

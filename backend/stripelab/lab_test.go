@@ -42,7 +42,7 @@ func newLabWith(t testing.TB, o stripelab.Options) bundle {
 	o.Silence = 50 * time.Millisecond
 	lab, err := stripelab.New(o)
 	require.NoError(t, err)
-	server := httptest.NewServer(lab)
+	server := httptest.NewServer(checked(t, lab))
 	t.Cleanup(func() {
 		server.Close()
 		require.NoError(t, lab.Close())

@@ -422,12 +422,13 @@ func (b *book) dispute(charge object, amount int64) object {
 	for _, name := range evidence {
 		none[name] = nil
 	}
+	card := charge.at("payment_method_details").at("card").text("brand")
 	d := b.add(object{
 		"id": b.id("dp"), "object": "dispute", "amount": amount, "balance_transactions": []object{}, "charge": charge.id(), "created": b.unix(), "currency": charge.text("currency"),
 		"enhanced_eligibility_types": []string{}, "evidence": none,
 		"evidence_details":     object{"due_by": b.now.AddDate(0, 0, 7).Unix(), "enhanced_eligibility": object{}, "has_evidence": false, "past_due": false, "submission_count": int64(0)},
 		"is_charge_refundable": false, "livemode": false, "metadata": map[string]string{}, "payment_intent": charge["payment_intent"],
-		"payment_method_details": object{"card": object{"brand": charge.at("payment_method_details").at("card").text("brand"), "case_type": "chargeback", "network_reason_code": "83"}, "type": "card"},
+		"payment_method_details": object{"card": object{"brand": card, "case_type": "chargeback", "network": card, "network_reason_code": "83"}, "type": "card"},
 		"reason":                 "fraudulent", "status": "needs_response",
 	})
 	charge["disputed"] = true

@@ -100,7 +100,7 @@ func (t *bill) discount(i int, coupon object) {
 }
 
 func applies(coupon object, p *priced) bool {
-	products := coupon.at("applies_to").texts("products")
+	products := coupon.at("_applies_to").texts("products")
 	return len(products) == 0 || p.price != nil && contains(products, p.price.text("product"))
 }
 

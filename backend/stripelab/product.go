@@ -35,7 +35,7 @@ func (b *book) newProduct(c *call, f *form) object {
 	o := object{
 		"id": b.id("prod"), "object": "product", "active": !f.has("active") || f.yes("active"), "created": b.unix(), "default_price": nil,
 		"description": or(f.str("description")), "images": []string{}, "livemode": false, "marketing_features": []object{}, "metadata": c.metadata(f, nil),
-		"name": f.str("name"), "package_dimensions": nil, "shippable": nil, "statement_descriptor": nil, "tax_code": nil, "type": "service", "unit_label": nil,
+		"name": f.str("name"), "package_dimensions": nil, "shippable": nil, "statement_descriptor": nil, "tax_code": nil, "unit_label": nil,
 		"updated": b.unix(), "url": nil,
 	}
 	if f.has("images") {
@@ -160,7 +160,7 @@ func (b *book) newPrice(c *call, f *form, prefix, product string) object {
 			c.refuse(invalid("", param("recurring"), "Invalid interval: want day, week, month or year, and at most three years"))
 		}
 		o["type"] = "recurring"
-		o["recurring"] = object{"interval": interval, "interval_count": count, "meter": nil, "trial_period_days": nil, "usage_type": "licensed"}
+		o["recurring"] = object{"interval": interval, "interval_count": count, "meter": nil, "usage_type": "licensed"}
 	}
 	return o
 }

@@ -825,6 +825,7 @@ func (b *book) deleteDiscount(c *call) object {
 	b.change("customer.subscription.updated", s, func() { b.endDiscount(d) })
 	gone, _ := clone(d).(object)
 	gone["deleted"] = true
+	delete(gone, "end")
 	return gone
 }
 
