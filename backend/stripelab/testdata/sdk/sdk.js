@@ -18,7 +18,7 @@ async function run(request) {
   const path = request.call.split(".");
   const method = path.pop();
   const part = path.reduce((on, name) => on[name], stripe);
-  const value = await part[method](...request.args);
+  const value = await part[method](...(request.args ?? []));
   return { ...value, lastResponse: undefined, replayed: value.lastResponse?.headers?.["idempotent-replayed"] };
 }
 
@@ -32,4 +32,6 @@ async function run(request) {
     }
     process.stdout.write(JSON.stringify(answer) + "\n");
   }
+  // Its connections would keep the process alive until they time out.
+  process.exit(0);
 })();
