@@ -79,6 +79,9 @@ type Itemizer interface {
 	// Connect returns the connection with what the gateway knows of it, and has the
 	// gateway send notifications to url.
 	Connect(ctx context.Context, url string) (billing.Connection, error)
+	// Tidy ends what former connections have left at the gateway: what sends notifications
+	// to url, or has the id former, and is not of this connection.
+	Tidy(ctx context.Context, url, former string) error
 	// Disconnect has the gateway send no further notifications.
 	Disconnect(ctx context.Context) error
 	// SendTest has the gateway send a notification whose Kind is billing.CheckKind.
