@@ -211,8 +211,9 @@ func (g *adapter) Connect(ctx context.Context, url string) (billing.Connection, 
 	}
 	c.Endpoint, c.Keys = made.ID, []billing.Key{c.Keys[0], billing.StripeSecret(made.Secret)}
 	for _, e := range endpoints {
-		if e.Metadata["kith_tenant"] == string(g.tenant) {
-			// Its secret is not known, or it has another URL.
+		// Its secret is not known, or it has the URL of before. An endpoint at another URL
+		// may be that of another installation.
+		if e.Metadata["kith_tenant"] == string(g.tenant) && (e.URL == url || e.ID == g.c.Endpoint) {
 			if _, err := g.api.V1WebhookEndpoints.Delete(ctx, e.ID, nil); err != nil && !gateway.Is(portError(err), gateway.Missing) {
 				return c, portError(err)
 			}
