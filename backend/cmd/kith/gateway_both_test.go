@@ -25,7 +25,7 @@ type billedShop interface {
 	// subscribe begins a subscription. code is the referral code that the customer
 	// brings, without its discount, or empty.
 	subscribe(who, code string, trialDays int)
-	// pass lets days pass, one by one.
+	// pass lets days pass, in steps.
 	pass(days int)
 	// arrive sets how notifications arrive: "normal", "duplicate", "shuffle" or "drop".
 	arrive(mode string)
@@ -166,11 +166,23 @@ func (s braintreeShop) subscribe(who, code string, trialDays int) {
 	s.do("send")
 }
 
-func (s braintreeShop) pass(days int) {
+// steps divides days into steps of at most 5, of which the last ones are single days: what
+// a gateway or the service does with delay is over then.
+func steps(days int) (all []int) {
+	for ; days > 2; days -= all[len(all)-1] {
+		all = append(all, min(5, days-2))
+	}
 	for range days {
-		s.do("advance 1d")
+		all = append(all, 1)
+	}
+	return all
+}
+
+func (s braintreeShop) pass(days int) {
+	for _, n := range steps(days) {
+		s.do(fmt.Sprintf("advance %dd", n))
 		s.do("send")
-		s.advance("24h")
+		s.advance(fmt.Sprintf("%dh", 24*n))
 	}
 }
 
@@ -243,7 +255,11 @@ func (s stripeShop) subscribe(who, code string, trialDays int) {
 	s.later(s.t, time.Minute)
 }
 
-func (s stripeShop) pass(days int) { s.days(s.t, days) }
+func (s stripeShop) pass(days int) {
+	for _, n := range steps(days) {
+		s.later(s.t, time.Duration(n)*24*time.Hour)
+	}
+}
 
 func (s stripeShop) arrive(mode string) {
 	require.NoError(s.t, s.lab.SetMode(stripelab.Mode(mode)))
