@@ -19,7 +19,7 @@ import (
 )
 
 // start is the time of the labs of all tests.
-var start = time.Date(2026, time.January, 31, 10, 0, 0, 0, time.UTC)
+var start = time.Date(2026, time.January, 15, 10, 0, 0, 0, time.UTC)
 
 // bundle is a lab with what tests need of it.
 type bundle struct {
