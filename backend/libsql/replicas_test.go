@@ -65,7 +65,7 @@ func (d *Database) awaitWrite(t *testing.T, clk *manualclock.Clock, text string)
 	t.Helper()
 	clk.AdvanceUntil(t, probePause, func() bool {
 		_, err := d.query(t.Context(), []byte(text), nil)
-		return err == nil || !assert.ErrorIs(t, err, errRefused)
+		return err == nil || !assert.ErrorIs(t, err, ErrRefused)
 	}, "no write is accepted")
 }
 
