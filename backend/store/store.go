@@ -67,8 +67,9 @@ type Primary struct {
 	log *libsql.Log
 	// lock is nil for a server, and until Watch is called.
 	lock *fileLock
-	// wrote is when a write of this process last succeeded, in nanoseconds of the Unix time.
-	wrote atomic.Int64
+	// wrote is when a write of this process last succeeded, and full when one last failed
+	// because the disk is full, in nanoseconds of the Unix time.
+	wrote, full atomic.Int64
 }
 
 // maxWriters is how many connections write to a server. The server queues writers

@@ -189,7 +189,7 @@ func TestReady_ClocksDiffer(t *testing.T) {
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 	a = mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/readyz", "")
 	require.Contains(t, a.body, "the clock of the backend")
-	edge.waitLog(t, `msg="not ready" part=backend why="the clock of the backend`)
+	edge.waitLog(t, "this edge is not ready; try again: the clock of the backend is")
 }
 
 // The component with the master key of another installation, as under Spin: share links
