@@ -295,7 +295,9 @@ func TestUpload_DiskIsFull(t *testing.T) {
 	b := newBundle(t)
 	b.Files.Store = noSpace{b.Files.Store}
 	for name, upload := range map[string]func() error{
-		"a file":  func() error { return second(b.Files.Upload(t.Context(), b.tenant, "users.csv", strings.NewReader("id\n"))) },
+		"a file": func() error {
+			return second(b.Files.Upload(t.Context(), b.tenant, "users.csv", strings.NewReader("id\n")))
+		},
 		"a piece": func() error { return second(b.Files.AddPiece(t.Context(), b.tenant, strings.NewReader("id\n"))) },
 	} {
 		err := upload()
