@@ -53,9 +53,12 @@ func TestLock_HeldByAnotherProcess(t *testing.T) {
 				for range 3 {
 					go func() { failed <- write(ctx, db) }()
 				}
-				for range cap(failed) {
+				require.Error(t, <-failed)
+				began := time.Now()
+				for range cap(failed) - 1 {
 					require.Error(t, <-failed)
 				}
+				require.Less(t, time.Since(began), 4*time.Second, "a write that waited did not fail with the first one, and waited for the lock itself")
 				require.True(t, db.Away())
 				err := write(ctx, db)
 				require.ErrorIs(t, err, libsql.ErrRefused)

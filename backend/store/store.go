@@ -491,6 +491,12 @@ func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first st
 func (p *Primary) begin(ctx context.Context, conn *sql.Conn, first string) error {
 	beginCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.beginTimeout)
 	defer cancel()
+	// A writer may get the connection just when the writer before it has opened the breaker.
+	if p.lock != nil && first == beginWrite && ctx != p.lock.ended {
+		if _, err := p.lock.breaker.Admit(); err != nil {
+			return unavailable{err}
+		}
+	}
 	began := time.Now()
 	_, err := conn.ExecContext(beginCtx, first)
 	p.lockHeld(ctx, began, err)
