@@ -204,6 +204,19 @@
       event.detail.isError = false;
     }
   });
+  // A part of the page that did not arrive. The message leaves when one arrives.
+  var trouble = document.createElement("p");
+  trouble.className = "trouble";
+  trouble.setAttribute("role", "alert");
+  trouble.hidden = true;
+  document.body.append(trouble);
+  function failed(text) {
+    trouble.textContent = text;
+    trouble.hidden = false;
+  }
+  document.addEventListener("htmx:sendError", function () { failed("The server cannot be reached. Check your connection, then try again."); });
+  document.addEventListener("htmx:responseError", function () { failed("The server could not answer. Wait a moment, then try again or load the page again."); });
+  document.addEventListener("htmx:afterSwap", function () { trouble.hidden = true; });
   document.addEventListener("htmx:load", function (event) { prepare(event.detail.elt); });
   prepare(document);
 })();
