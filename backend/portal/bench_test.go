@@ -27,6 +27,7 @@ const (
 // onlyPages are pages of users and referrals that only the tenant of BenchmarkPages has.
 var onlyPages = []page{
 	{"referral", "/portal/t/acme/referrals/00000000000000000000012c"},
+	{"referrals-of-everybody", "/portal/t/acme/referrals?person=first7"},
 	{"person", "/portal/t/acme/people/u77/u77"},
 }
 
@@ -38,6 +39,7 @@ var benchPages = []page{
 	{"overview-90-days", "/portal/t/acme/overview?period=90d"},
 	{"overview-90-days-medium", "/portal/t/acme/overview?period=90d&medium=EMAIL&rank=joined"},
 	{"overview-12-months", "/portal/t/acme/overview?period=12mo&rank=joined"},
+	{"overview-12-months-medium", "/portal/t/acme/overview?period=12mo&medium=EMAIL"},
 	{"programs", "/portal/t/acme/programs"},
 	{"program", "/portal/t/acme/programs/classic"},
 	{"program-history", "/portal/t/acme/programs/classic/history"},

@@ -26,7 +26,7 @@ func TestBrowser_Portal(t *testing.T) {
 		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "interrupted", "keyboard", "withoutScripts", "looks"},
 		"portal-first":     {"firstViews"},
 		"portal-files":     {"rejectedRow", "progress", "withoutScripts", "looks"},
-		"portal-overview":  {"beginning", "filtering", "reading", "withoutScripts"},
+		"portal-overview":  {"beginning", "filtering", "languages", "reading", "withoutScripts"},
 		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
 		"portal-programs":  {"fromNothing", "widget", "withoutScripts", "looks"},
 		"portal-referrals": {"answering", "deciding", "withoutScripts", "looks"},

@@ -28,7 +28,9 @@ var files embed.FS
 var functions = template.FuncMap{
 	"role":    RoleName,
 	"time":    timeElement,
-	"amount":  amount,
+	"amount":  Amount,
+	"number":  Number,
+	"day":     Day,
 	"input":   newInput,
 	"select":  newSelect,
 	"choices": newChoices,

@@ -9,6 +9,7 @@
     date: { dateStyle: "medium" },
     minute: { dateStyle: "medium", timeStyle: "short" },
     second: { dateStyle: "medium", timeStyle: "medium" },
+    day: { dateStyle: "medium", timeZone: "UTC" },
   };
   function ago(then) {
     var seconds = Math.round((then - Date.now()) / 1000);
@@ -28,7 +29,17 @@
       } else {
         element.textContent = new Intl.DateTimeFormat(undefined, styles[style] || styles.minute).format(then);
       }
-      element.title = then.toISOString();
+      if (style !== "day") element.title = then.toISOString();
+    });
+  }
+
+  // Numbers and amounts as the visitor's language has them.
+  function numbers(within) {
+    within.querySelectorAll("data[value]").forEach(function (element) {
+      var value = Number(element.value), currency = element.dataset.currency;
+      element.textContent = currency
+        ? new Intl.NumberFormat(undefined, { style: "currency", currency: currency }).format(value)
+        : new Intl.NumberFormat(undefined).format(value);
     });
   }
 
@@ -51,6 +62,7 @@
   function prepare(within) {
     links(within);
     local(within);
+    numbers(within);
     zones(within);
   }
 
