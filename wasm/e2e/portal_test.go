@@ -23,7 +23,7 @@ var openLine = regexp.MustCompile(`Open +(\S+)\n +Password +(\S+)\n`)
 func TestBrowser_Portal(t *testing.T) {
 	t.Parallel()
 	for file, scenarios := range map[string][]string{
-		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "interrupted", "keyboard", "withoutScripts", "looks"},
+		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "forged", "stolen", "interrupted", "keyboard", "withoutScripts", "looks"},
 		"portal-first":     {"firstViews"},
 		"portal-files":     {"rejectedRow", "progress", "withoutScripts", "looks"},
 		"portal-overview":  {"beginning", "filtering", "languages", "reading", "withoutScripts"},

@@ -210,6 +210,48 @@ export async function auditing(world) {
 }
 
 /**
+ * Another site cannot act for a person who is signed in: a form that it sends changes nothing,
+ * and it cannot show the portal in a frame.
+ */
+export async function forged(world) {
+  const { assert, eventually } = world;
+  const owner = await asOwner(world, '/portal/t/demo/members');
+  const target = world.portal + '/portal/t/demo/members';
+  await owner.context().route('http://evil.example/**', (route) => route.fulfill({
+    contentType: 'text/html',
+    body: route.request().url().endsWith('/frame')
+      ? `<iframe src="${target}"></iframe>`
+      : `<form method="post" action="${target}/invite"><input name="email" value="mallory@evil.example"><input name="role" value="owner"></form><script>document.forms[0].submit()</script>`,
+  }));
+  const evil = await owner.context().newPage();
+  const [sent] = await Promise.all([evil.waitForRequest(target + '/invite'), evil.goto('http://evil.example/form')]);
+  assert.equal(sent.method(), 'POST');
+  const answer = await sent.response();
+  assert.equal(answer.status(), 403, 'the form is refused');
+  await evil.goto('http://evil.example/frame');
+  await eventually(async () => assert.match(await evil.frames()[1].url(), /^chrome-error:/, 'the frame is refused'));
+  await owner.reload();
+  assert.equal(await owner.getByText('mallory@evil.example').count(), 0);
+  assert.equal(await owner.getByRole('heading', { name: 'Members', exact: true }).count(), 1, 'the session goes on');
+}
+
+/** A script cannot read the session, and a copy of it ends with it. */
+export async function stolen(world) {
+  const { assert } = world;
+  const owner = await asOwner(world, '/portal/t/demo/members');
+  assert.equal(await owner.evaluate(() => document.cookie), '', 'scripts see no cookie');
+  const thief = await open(world);
+  await thief.context().addCookies(await owner.context().cookies());
+  await thief.goto(world.portal + '/portal/t/demo/members');
+  await thief.getByRole('heading', { name: 'Members', exact: true }).waitFor(); // until the session ends
+  await owner.locator('summary', { hasText: 'Your menu' }).click();
+  await owner.getByRole('button', { name: 'Sign out' }).click();
+  await owner.getByText('You are signed out.').waitFor();
+  await thief.reload();
+  await thief.waitForURL(/\/portal\/signin\?next=/);
+}
+
+/**
  * A session that has ended while a list is open: the next filter leads to the sign-in page and
  * back to the list with that filter. Without a connection the page says so, until there is one.
  */
