@@ -51,6 +51,11 @@ export async function checkLooks({ assert, shots }, page, name) {
   if (shots) await page.screenshot({ path: `${shots}/${name.replace(/[^a-z0-9]+/gi, '-')}.png`, fullPage: true });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.equal(wide, 0, name + ': cut off at the side');
+  const section = await page.evaluate(() => {
+    const at = document.querySelector('.sections [aria-current]')?.getBoundingClientRect();
+    return !at || (at.left >= 0 && at.right <= innerWidth);
+  });
+  assert.ok(section, name + ': the current section cannot be seen');
   // Shifts are reported with the next frame.
   const shift = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(window.shift)))));
   assert.ok(shift < 0.01, `${name}: the layout shifts by ${shift}`);

@@ -194,6 +194,13 @@
     }
   });
 
+  // On a phone the sections are in a line that scrolls: the current one is in its middle.
+  var current = document.querySelector(".sections [aria-current]");
+  if (current) {
+    var line = current.closest("ul");
+    line.scrollLeft = current.offsetLeft - line.offsetLeft - (line.clientWidth - current.offsetWidth) / 2;
+  }
+
   // The errors of a form are read first.
   var errors = document.querySelector("[data-focus]");
   if (errors) errors.focus();
