@@ -110,8 +110,8 @@ func TestCSRF(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, stranger.Send("POST", "/portal/signin", url.Values{"email": {"owner@acme.example"}, "password": {portaltest.Password}}).Status)
 }
 
-// A session that has ended while a page is open: its script is told to open the sign-in page,
-// which leads back to the page, with the filter that was just chosen.
+// A session that has ended while a page is open: the answer makes its script open the sign-in
+// page, which leads back to the page, with the filter that was just chosen.
 func TestSignIn_OfAPart(t *testing.T) {
 	t.Parallel()
 	b := portaltest.New(t).Browser()

@@ -99,7 +99,7 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
 	l.Stats = job.Stats{}
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {
-		// With their number, whoever waits sees how many are left.
+		// With their number, the page of the export shows how many are left.
 		total, err := jobdb.ExportCount(ctx, r, l.Tenant, l.Type, p, jobdb.AllRows)
 		if err != nil {
 			return err

@@ -204,7 +204,7 @@ func (v *Visit) fail(err error) {
 
 // toSignIn sends the visitor to the sign-in page, and from there to the page that was
 // requested. A part of a page is requested by a script, which would put the sign-in page in
-// the place of the part: it is told to leave the page.
+// the place of the part: the answer makes it leave the page.
 func (v *Visit) toSignIn() {
 	next := v.R.URL.RequestURI()
 	whole := v.R.Header.Get("HX-Request") == ""

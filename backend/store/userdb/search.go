@@ -185,7 +185,7 @@ func rarest(ctx context.Context, r store.Reads, tenant core.TenantAlias, words [
 }
 
 // FindPeople returns up to limit users who have, for each word, a term that begins with
-// it, in no order. If each of the words has too many terms, all is false, and nobody is
+// it, in no order. If each of the words has too many terms, all is false, and no user is
 // returned.
 func FindPeople(ctx context.Context, r store.Reads, tenant core.TenantAlias, texts []string, limit int) (people []referral.Identity, all bool, err error) {
 	words := referral.UserFilter{Words: texts}.IndexWords()
