@@ -86,6 +86,8 @@ type Engine struct {
 	Coupons       payments.Coupons
 	Discounts     payments.Discounts
 	Operations    payments.Operations
+	Payments      payments.Payments
+	Promotions    payments.Promotions
 }
 
 // New returns an engine on shared. Its Wake fields do nothing: set them to wake
@@ -173,11 +175,13 @@ func (e *Engine) addWebhooks(b *base.Base) {
 }
 
 func (e *Engine) addPayments(b *base.Base) {
-	e.Gateways.Base = b
+	e.Gateways.Base, e.Gateways.Logged = b, func() { e.Events.Wake() }
 	e.Notifications = payments.Notifications{Base: b, Gateways: &e.Gateways}
 	e.Operations = payments.Operations{Base: b, Gateways: &e.Gateways}
 	e.Sweeps = payments.Sweeps{Base: b, Gateways: &e.Gateways}
 	e.Coupons = payments.Coupons{Base: b, Gateways: &e.Gateways}
 	e.Discounts = payments.Discounts{Base: b, Gateways: &e.Gateways}
+	e.Promotions = payments.Promotions{Base: b, Gateways: &e.Gateways}
+	e.Payments = payments.Payments{Base: b, Gateways: &e.Gateways, Billing: &e.Billing}
 	e.Billing = payments.Billing{Base: b, Gateways: &e.Gateways, Discounts: &e.Discounts, Redemptions: &e.Redemptions}
 }

@@ -16,7 +16,6 @@ import (
 
 	"kith/core"
 	"kith/core/billing"
-	"kith/core/reward"
 )
 
 // Settings are what an implementation needs to call the gateway of a tenant.
@@ -72,6 +71,9 @@ type Itemizer interface {
 	// SetPromotion makes a referral code a code that customers can enter, with the terms
 	// of the order and no others.
 	SetPromotion(ctx context.Context, order PromotionOrder) (Promotion, error)
+	// CouponOf returns the id of the coupon with the terms of an order, or "" if it has
+	// none: the order is done while Promotion.Coupon is that.
+	CouponOf(order PromotionOrder) string
 	// PromotionForm reports whether a referral code has the form of such a code.
 	PromotionForm(code core.ReferralCode) bool
 	// Connect returns the connection with what the gateway knows of it, and has the
@@ -93,15 +95,11 @@ type CreditOrder struct {
 	Currency string
 }
 
-// PromotionOrder orders a code that customers can enter. Its terms are a percentage for
-// Months months, or for all bills if that is 0; or an amount for one bill. Without any,
-// the code is to be inactive.
+// PromotionOrder orders a code that customers can enter. With the zero Terms it is to be
+// inactive.
 type PromotionOrder struct {
-	Code     core.ReferralCode
-	Percent  reward.BasisPoints
-	Months   int
-	Amount   int64
-	Currency string
+	Code core.ReferralCode
+	billing.Terms
 }
 
 // Promotion is a code that customers can enter: its id at the gateway, and that of the

@@ -13,6 +13,7 @@ import (
 	"kith/backend/app/payments"
 	"kith/backend/gateway"
 	"kith/backend/gateway/braintree"
+	"kith/backend/gateway/stripe"
 	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
@@ -21,6 +22,7 @@ import (
 // adapters are the gateways that tenants can connect.
 var adapters = map[billing.Kind]gateway.Adapter{
 	billing.Braintree: braintree.Adapter,
+	billing.Stripe:    stripe.Adapter,
 }
 
 // dial returns the gateway of a connection.
@@ -222,6 +224,9 @@ func (g *gateways) read(ctx context.Context, client gateway.Gateway, task paymen
 	if s, err = client.Subscription(ctx, task.Subscription, first); err != nil {
 		return s, "", err
 	}
+	if s.Itemized {
+		return s, "", nil // its payer has the codes
+	}
 	wanted, err := g.engine.Billing.WantsCode(ctx, task.Tenant, s.Customer)
 	if err != nil || !wanted {
 		return s, "", err
@@ -242,6 +247,11 @@ func (g *gateways) apply(ctx context.Context, client gateway.Gateway, task payme
 	done := billingDone{ended: read.Status == billing.Canceled || read.Status == billing.Expired}
 	if effects.Known {
 		if err := client.SetDiscount(ctx, read, effects.Want); err != nil {
+			return done, err
+		}
+	}
+	for _, c := range effects.Credits {
+		if err := g.giveCredit(ctx, client, task.Tenant, c); err != nil {
 			return done, err
 		}
 	}
@@ -330,5 +340,5 @@ func readNotification(kind billing.Kind, payload string) payments.ParsedNotifica
 		return payments.ParsedNotification{Problem: "there is no gateway of the kind " + string(kind)}
 	}
 	n := adapter.Parse(payload)
-	return payments.ParsedNotification{Kind: n.Kind, Problem: n.Problem, Known: n.Known, Subscription: n.Subscription, Transaction: n.Transaction}
+	return payments.ParsedNotification{Kind: n.Kind, Problem: n.Problem, Known: n.Known, Subscription: n.Subscription, Transaction: n.Transaction, Payment: n.Payment, Customer: core.PaymentProviderID(n.Customer)}
 }

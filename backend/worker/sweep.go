@@ -26,7 +26,19 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if n, err = g.engine.Notifications.ForgetPayloads(ctx); err != nil || len(coupons)+len(sweeps) == 0 {
+	paid, err := g.engine.Payments.Begin(ctx, choreBatch)
+	if err != nil {
+		return 0, err
+	}
+	if _, err = g.engine.Promotions.AddFollowed(ctx); err != nil {
+		return 0, err
+	}
+	promotions, err := g.engine.Promotions.Begin(ctx, choreBatch)
+	if err != nil {
+		return 0, err
+	}
+	all := len(coupons) + len(sweeps) + len(paid) + len(promotions)
+	if n, err = g.engine.Notifications.ForgetPayloads(ctx); err != nil || all == 0 {
 		return n, err
 	}
 	g.chores.begin(struct{}{}, func(ctx context.Context) {
@@ -37,8 +49,14 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 		for _, s := range sweeps {
 			g.sweep(ctx, s)
 		}
+		for _, p := range paid {
+			g.pay(ctx, p)
+		}
+		for _, p := range promotions {
+			g.promote(ctx, p)
+		}
 	})
-	return n + len(coupons) + len(sweeps), nil
+	return n + all, nil
 }
 
 // writeCoupon shows the merchant the code of a customer. If the gateway has no place for
@@ -65,6 +83,14 @@ func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 	}
 }
 
+// sent converts the notifications that a gateway lists.
+func sent(all []gateway.Sent) (out []payments.SentNotification) {
+	for _, one := range all {
+		out = append(out, payments.SentNotification{Identity: one.Identity, Payload: one.Payload})
+	}
+	return out
+}
+
 // sweep searches the gateway for subscriptions of which no notification has arrived.
 // A sweep that fails is repeated when its lease was released as stale.
 func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
@@ -76,7 +102,9 @@ func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	found := 0
 	result, err := client.Find(ctx, gateway.Search{From: task.From, All: task.All})
 	if err == nil {
-		found, err = g.engine.Sweeps.End(ctx, task, result.Subscriptions)
+		found, err = g.engine.Sweeps.End(ctx, task, payments.SweepResult{
+			Subscriptions: result.Subscriptions, Payments: result.Payments, Notifications: sent(result.Notifications),
+		})
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -73,7 +73,8 @@ func (p Payment) Reversed() int64 {
 // Purchased reports whether a payment counts as a purchase: it has revenue, and was made
 // since the tenant was connected.
 func (p Payment) Purchased(connected core.Time) bool {
-	return p.Revenue > 0 && p.At >= connected
+	// A gateway's times may be whole seconds.
+	return p.Revenue > 0 && p.At+core.Second > connected
 }
 
 // Grant returns the credit to give as a balance of the customer, so that the next bill

@@ -46,6 +46,12 @@ const (
 	GatewayRefund = "refund"
 	// GatewayCoupon is a code that was written into a customer's custom field.
 	GatewayCoupon = "coupon"
+	// GatewayPayment is a payment that was read and reported. GatewayCredit is credit that
+	// was given to a customer, or that cannot be given. GatewayPromotion is a code that
+	// customers can enter.
+	GatewayPayment   = "payment"
+	GatewayCredit    = "credit"
+	GatewayPromotion = "promotion"
 	// GatewaySweep is a search for subscriptions that no notification named.
 	// GatewayFound is a subscription that such a search found.
 	GatewaySweep = "sweep"
@@ -62,5 +68,5 @@ func MessageKinds() []string {
 
 // GatewayKinds returns all kinds of WorkGateway.
 func GatewayKinds() []string {
-	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewaySweep, GatewayFound}
+	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewayPayment, GatewayCredit, GatewayPromotion, GatewaySweep, GatewayFound}
 }

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -101,6 +102,8 @@ type BillingEffects struct {
 	Known bool
 	// Refunds are the refunds that must be made.
 	Refunds []billingdb.Refund
+	// Credits are to be given as balances of the customer.
+	Credits []billingdb.Credit
 	// Owed is a refund that is not among Refunds yet, or nil. Call OweRefund to add
 	// it, once all subscriptions of the customer were read: one of them may have an
 	// older first charge.
@@ -112,6 +115,7 @@ type BillingEffects struct {
 // the code in the customer's custom field, or empty. Apply returns what the worker must
 // do at the gateway.
 func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
+	logged := false
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		effects = BillingEffects{}
 		before, _, err := billingdb.FindSubscription(ctx, tx.Reads, task.Tenant, task.Subscription)
@@ -119,17 +123,23 @@ func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscr
 			effects.Late = err == nil
 			return err
 		}
-		b := billed{billing: bl, tx: tx, tenant: task.Tenant, read: s, before: before, after: before}
+		b := billed{billing: bl, tx: tx, tenant: task.Tenant, connection: task.Connection, read: s, before: before, after: before}
 		if err := b.apply(ctx, code); err != nil {
 			return err
 		}
+		logged = b.logged
 		if err := billingdb.PutSubscription(ctx, tx, task.Tenant, b.after); err != nil {
 			return err
 		}
 		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
-		effects.Refunds, err = billingdb.RefundsWaiting(ctx, tx.Reads, task.Tenant, s.ID)
+		if effects.Refunds, err = billingdb.RefundsWaiting(ctx, tx.Reads, task.Tenant, s.ID); err == nil {
+			effects.Credits, err = billingdb.CreditsWaiting(ctx, tx.Reads, task.Tenant, s.ID)
+		}
 		return err
 	})
+	if err == nil && logged {
+		bl.Gateways.logged()
+	}
 	return effects, err
 }
 
@@ -139,9 +149,12 @@ type billed struct {
 	billing       *Billing
 	tx            *store.Tx
 	tenant        core.TenantAlias
+	connection    billing.Connection
 	read          billing.Subscription
 	before, after billingdb.Subscription
 	owed          *billingdb.Refund
+	// logged is true once an event was logged.
+	logged bool
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
@@ -150,10 +163,17 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 		// Past due, the bill that had the discount may not be paid yet.
 		b.after.Next = b.read.Next
 	}
-	if b.after.Account == "" && b.after.Customer != "" {
+	if b.read.Itemized {
+		if code, err = b.identify(ctx); err != nil {
+			return err
+		}
+	} else if b.after.Account == "" && b.after.Customer != "" {
 		if b.after.Account, err = userdb.AccountOfProvider(ctx, b.tx.Reads, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
 			return err
 		}
+	}
+	if b.after.Account == "" {
+		return nil
 	}
 	account, known, err := userdb.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
 	if err != nil || !known {
@@ -179,6 +199,20 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 		}
 	}
 	return b.bills(ctx, account, all, wasPaid)
+}
+
+// identify sets whose the subscription is, by what the gateway knows of the payer, and
+// returns the code by which the account may be referred.
+func (b *billed) identify(ctx context.Context) (core.ReferralCode, error) {
+	who, err := b.billing.whose(ctx, b.tx, b.tenant, b.read.Payer)
+	if err != nil {
+		return "", err
+	}
+	if who.account != "" {
+		b.after.Account, b.after.User = who.account, who.user
+	}
+	b.after.Code = cmp.Or(who.code, b.after.Code)
+	return b.after.Code, nil
 }
 
 // settle updates the account by the rules, if its status or its attribution may change.
@@ -237,8 +271,10 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 		bill := billingdb.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
 		// A charge of another subscription that is read later may be older.
 		bill.First = known && c.At < first.At || !known && !wasPaid
-		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
-			return err
+		if !b.read.Itemized {
+			if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
+				return err
+			}
 		}
 		if err := billingdb.InsertBill(ctx, b.tx, b.tenant, bill); err != nil {
 			return err
@@ -251,6 +287,9 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
+	}
+	if err := b.payments(ctx); err != nil {
+		return err
 	}
 	reversed, err := b.reverse(ctx, account)
 	if err == nil && reversed {
@@ -280,11 +319,7 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 	if used = min(used, available); err != nil || used == 0 {
 		return 0, err
 	}
-	drawn, err := b.billing.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Currency: b.read.Currency, Amount: used}})
-	if err == nil {
-		err = drawn[0].Refused
-	}
-	return used, err
+	return used, b.draw(ctx, account, used)
 }
 
 // credit returns the account's credit in the subscription's currency or without a
@@ -383,6 +418,11 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 		}
 	}
 	b.after.Want = b.read.Want(percent, credit)
+	if b.read.Itemized && b.connection.Credit == billing.CreditBalance {
+		credit := b.after.Want.Credit
+		b.after.Want.Amount, b.after.Want.Credit = b.after.Want.Amount-credit, 0
+		return b.give(ctx, credit)
+	}
 	return nil
 }
 

@@ -20,12 +20,22 @@ type Gateways struct {
 	// Wake is called after a task was stored for the worker that calls gateways. It
 	// must not block. If nil, the worker finds the task at its next tick.
 	Wake func()
+	// Logged is called after events of payments were logged, to wake the worker that
+	// processes them. It must not block. If nil, the worker finds them at its next tick.
+	Logged func()
 	// Try asks a gateway for each thing that a connection needs there. It may be nil if
 	// Test is not called.
 	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) ([]billing.Check, error)
 	// FindCustomer asks a gateway whether it has a customer. It may be nil if
 	// Discounts.Register is not called for a connected tenant.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
+}
+
+// logged wakes the worker of events.
+func (g *Gateways) logged() {
+	if g.Logged != nil {
+		g.Logged()
+	}
 }
 
 func (g *Gateways) wake() {

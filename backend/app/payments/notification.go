@@ -23,16 +23,22 @@ type Notifications struct {
 // ignored: its id at the gateway, or if it has none, the payload. The caller must have
 // verified it. A worker parses and applies it later; see Read.
 func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, kind billing.Kind, identity, payload string) error {
-	sum := sha256.Sum256([]byte(identity))
 	added := false
 	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		added, err = billingdb.InsertNotification(ctx, tx, tenant, kind, hex.EncodeToString(sum[:]), payload)
+		added, err = addNotification(ctx, tx, tenant, kind, SentNotification{Identity: identity, Payload: payload})
 		return err
 	})
 	if err == nil && added {
 		ns.Gateways.wake()
 	}
 	return err
+}
+
+// addNotification stores a notification unless it is known, and reports whether it was
+// not.
+func addNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, kind billing.Kind, n SentNotification) (bool, error) {
+	sum := sha256.Sum256([]byte(n.Identity))
+	return billingdb.InsertNotification(ctx, tx, tenant, kind, hex.EncodeToString(sum[:]), n.Payload)
 }
 
 // Read parses up to limit stored notifications, and marks the subscriptions that they
@@ -89,14 +95,27 @@ type ParsedNotification struct {
 	// Transaction is the id of a charge whose subscription is to be read, if the
 	// notification does not name the subscription itself.
 	Transaction string
+	// Payment is the id of a payment to read, and Customer that of a customer whose
+	// subscriptions are to be read; either may be empty.
+	Payment  string
+	Customer core.PaymentProviderID
 }
 
-// applyNotification marks the subscription of a notification to be read at the gateway.
+// applyNotification marks the subscription or the payment of a notification to be read at
+// the gateway.
 // It ignores a charge that is not stored yet: such a charge is read with its
 // subscription.
 func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n ParsedNotification) error {
 	if n.Kind == billing.CheckKind {
 		return billingdb.RecordCheck(ctx, tx, tenant)
+	}
+	if n.Payment != "" {
+		if err := billingdb.TouchPayment(ctx, tx, tenant, n.Payment); err != nil {
+			return err
+		}
+	}
+	if n.Customer != "" {
+		return billingdb.TouchCustomer(ctx, tx, tenant, n.Customer)
 	}
 	if n.Subscription == "" && n.Transaction != "" {
 		var err error

@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+	"slices"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -75,13 +76,32 @@ func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
 	return tasks, err
 }
 
-// End ends a sweep that found the subscriptions ids. The unknown ones among them are
-// stored, so that a worker reads them; found is their number.
-func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found int, err error) {
+// SweepResult is what a sweep found: ids of subscriptions and payments, and notifications
+// that the gateway has sent, or tried to send.
+type SweepResult struct {
+	Subscriptions, Payments []string
+	Notifications           []SentNotification
+}
+
+// SentNotification is a notification that a gateway lists; see Notifications.Add.
+type SentNotification struct{ Identity, Payload string }
+
+// End ends a sweep. What it found and was unknown is stored, so that a worker reads it;
+// found is the number of those.
+func (ss *Sweeps) End(ctx context.Context, task SweepTask, result SweepResult) (found int, err error) {
+	lost, err := ss.addNotifications(ctx, task, result.Notifications)
+	if err != nil {
+		return 0, err
+	}
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		if found, err = billingdb.AddSubscriptions(ctx, tx, task.Tenant, ids); err != nil {
+		if found, err = billingdb.AddSubscriptions(ctx, tx, task.Tenant, result.Subscriptions); err != nil {
 			return err
 		}
+		payments, err := billingdb.AddPayments(ctx, tx, task.Tenant, result.Payments)
+		if err != nil {
+			return err
+		}
+		found += payments + lost
 		task.Swept = task.began
 		if task.All {
 			task.SweptAll = task.began
@@ -93,4 +113,32 @@ func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found 
 		ss.ReportWork(base.WorkGateway, base.GatewayFound, base.OutcomeDone, int64(found))
 	}
 	return found, err
+}
+
+// sweepBatch is the number of notifications that one transaction stores at most.
+const sweepBatch = 200
+
+// addNotifications stores notifications that have not arrived, and returns their number.
+func (ss *Sweeps) addNotifications(ctx context.Context, task SweepTask, all []SentNotification) (lost int, err error) {
+	for batch := range slices.Chunk(all, sweepBatch) {
+		added := 0
+		err := ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
+			added = 0
+			for _, n := range batch {
+				is, err := addNotification(ctx, tx, task.Tenant, task.Connection.Kind, n)
+				if err != nil {
+					return err
+				}
+				if is {
+					added++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return lost, err
+		}
+		lost += added
+	}
+	return lost, nil
 }

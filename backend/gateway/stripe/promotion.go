@@ -18,8 +18,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // exists, and returns its id and that of its coupon. Codes with other terms are made
 // inactive. Without terms, no code stays active, and the ids are empty.
 func (g *adapter) SetPromotion(ctx context.Context, o gateway.PromotionOrder) (p gateway.Promotion, err error) {
-	terms := coupon{percent: o.Percent, months: o.Months, amount: toStripe(o.Amount, o.Currency), currency: o.Currency}
-	none := terms.percent == 0 && terms.amount == 0
+	terms := couponOf(o)
+	none := g.CouponOf(o) == ""
 	if !none {
 		if p.Coupon, err = g.makeCoupon(ctx, terms); err != nil {
 			return p, err
@@ -63,6 +63,19 @@ func (g *adapter) SetPromotion(ctx context.Context, o gateway.PromotionOrder) (p
 	}
 	p.ID = made.ID
 	return p, nil
+}
+
+func couponOf(o gateway.PromotionOrder) coupon {
+	return coupon{percent: o.Percent, months: o.Months, amount: toStripe(o.Amount, o.Currency), currency: o.Currency}
+}
+
+// CouponOf returns the id of the coupon with the terms of an order.
+func (g *adapter) CouponOf(o gateway.PromotionOrder) string {
+	terms := couponOf(o)
+	if terms.percent == 0 && terms.amount == 0 {
+		return ""
+	}
+	return terms.id(string(g.tenant))
 }
 
 // errTaken reports a code that the merchant has made for another purpose.

@@ -27,6 +27,10 @@ type Subscription struct {
 	// Next is the first day of the billing cycle whose bill has the discount Want; see
 	// billing.Subscription.MissedBill. Empty if it is unknown.
 	Next string
+	// User is the user whose events its bills are, and Code the referral code that the
+	// gateway has for it; empty while unknown.
+	User core.UserID
+	Code core.ReferralCode
 	// Opened is when the subscription was created at the gateway; zero until it is
 	// read.
 	Opened core.Time
@@ -128,6 +132,8 @@ var subscriptionColumns = store.Selection[Subscription]{
 	store.Col(`period`, func(b *Subscription) any { return &b.Period }),
 	store.Col(`next_period`, func(b *Subscription) any { return &b.Next }),
 	store.Col(`opened_at`, func(b *Subscription) any { return &b.Opened }),
+	store.Col(`user_id`, func(b *Subscription) any { return &b.User }),
+	store.Col(`code`, func(b *Subscription) any { return &b.Code }),
 	store.Col(`attempt`, func(b *Subscription) any { return &b.Attempt }),
 }.With(store.Nested(standingColumns, func(b *Subscription) *billing.Standing { return &b.Standing }))
 
@@ -148,9 +154,9 @@ func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 // PutSubscription updates a subscription that exists.
 func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Subscription) error {
 	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
-			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
+			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ?, user_id = ?, code = ? WHERE tenant = ? AND id = ?`,
 		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period, b.Next,
-		int64(b.Opened), string(tenant), b.ID)
+		int64(b.Opened), string(b.User), string(b.Code), string(tenant), b.ID)
 }
 
 // Bill is a charge that was read from the gateway.

@@ -1,6 +1,7 @@
 package billingdb
 
 import (
+	"cmp"
 	"context"
 
 	"kith/backend/store"
@@ -11,6 +12,10 @@ import (
 var connectionColumns = store.Selection[billing.Connection]{
 	store.Col(`kind`, func(c *billing.Connection) any { return &c.Kind }),
 	store.Col(`merchant_id`, func(c *billing.Connection) any { return &c.MerchantID }),
+	store.Col(`endpoint_id`, func(c *billing.Connection) any { return &c.Endpoint }),
+	store.Col(`credit`, func(c *billing.Connection) any { return &c.Credit }),
+	store.Col(`count_tax`, func(c *billing.Connection) any { return &c.CountTax }),
+	store.Col(`count_shipping`, func(c *billing.Connection) any { return &c.CountShipping }),
 	store.Col(`base_url`, func(c *billing.Connection) any { return &c.BaseURL }),
 	store.Col(`created_at`, func(c *billing.Connection) any { return &c.Created }),
 	store.Col(`coalesce(checked_at, 0)`, func(c *billing.Connection) any { return &c.Checked }),
@@ -43,10 +48,13 @@ func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (boo
 // sealed. An existing connection keeps the times when it was created and last
 // checked; its subscriptions are searched for again.
 func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c billing.Connection) error {
-	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, kind, merchant_id, base_url, created_at)
-		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET kind = excluded.kind, merchant_id = excluded.merchant_id, base_url = excluded.base_url,
-			swept_at = 0, swept_all_at = 0, sweep_at = 0, leased_by = NULL`,
-		string(tenant), string(c.Kind), c.MerchantID, c.BaseURL, int64(tx.Now))
+	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, kind, merchant_id, base_url, created_at,
+			endpoint_id, credit, count_tax, count_shipping) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (tenant) DO UPDATE SET kind = excluded.kind, merchant_id = excluded.merchant_id, base_url = excluded.base_url,
+			endpoint_id = excluded.endpoint_id, credit = excluded.credit, count_tax = excluded.count_tax, count_shipping = excluded.count_shipping,
+			created_at = iif(kind = excluded.kind, created_at, excluded.created_at), checked_at = iif(kind = excluded.kind, checked_at, NULL),
+			swept_at = iif(kind = excluded.kind AND merchant_id = excluded.merchant_id AND kind = 'stripe', swept_at, 0), swept_all_at = 0, sweep_at = 0, leased_by = NULL`,
+		string(tenant), string(c.Kind), c.MerchantID, c.BaseURL, int64(tx.Now), c.Endpoint, string(cmp.Or(c.Credit, billing.CreditCoupon)), c.CountTax, c.CountShipping)
 	if err == nil {
 		err = tx.Exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant))
 	}

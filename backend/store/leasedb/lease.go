@@ -56,6 +56,8 @@ func Tokens(ctx context.Context, r store.Reads) ([]string, error) {
 		UNION SELECT leased_by FROM gateway_subscription WHERE leased_by IS NOT NULL
 		UNION SELECT leased_by FROM gateway_connection WHERE leased_by IS NOT NULL
 		UNION SELECT leased_by FROM gateway_coupon WHERE leased_by IS NOT NULL
+		UNION SELECT leased_by FROM gateway_payment WHERE leased_by IS NOT NULL
+		UNION SELECT leased_by FROM gateway_promotion WHERE leased_by IS NOT NULL
 		UNION SELECT leased_by FROM backup_schedule WHERE leased_by IS NOT NULL
 		ORDER BY 1 LIMIT ?`, maxRows)
 }
@@ -68,6 +70,8 @@ var release = []string{
 	`UPDATE gateway_subscription SET leased_by = NULL, leased_until = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
 	`UPDATE gateway_connection SET leased_by = NULL, sweep_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
 	`UPDATE gateway_coupon SET leased_by = NULL, due_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
+	`UPDATE gateway_payment SET leased_by = NULL, due_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
+	`UPDATE gateway_promotion SET leased_by = NULL, due_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
 	`UPDATE backup_schedule SET leased_by = NULL WHERE leased_by IN (SELECT value FROM json_each(?2))`,
 }
 

@@ -32,9 +32,10 @@ var personal = map[string]string{
 	"order_replay":   ofUser, "order_event": `tenant = ?1 AND event_id IN (SELECT id FROM event WHERE ` + ofUser + `)`,
 	"reward_ledger": ofRewards, "fuel_tank": ofRewards,
 	"visit":        `tenant = ?1 AND code IN (SELECT code FROM code WHERE ` + ofUser + `)`,
-	"gateway_bill": ofAccount, "gateway_refund": ofAccount, "gateway_subscription": ofAccount,
-	"gateway_coupon": `tenant = ?1 AND customer_id = (SELECT payment_provider_id FROM account WHERE tenant = ?1 AND id = ?2)`,
-	"webhook_event":  ofEvents,
+	"gateway_bill": ofAccount, "gateway_refund": ofAccount, "gateway_subscription": ofAccount, "gateway_payment": ofAccount, "gateway_credit": ofAccount,
+	"gateway_promotion": `tenant = ?1 AND code IN (SELECT code FROM code WHERE ` + ofUser + `)`,
+	"gateway_coupon":    `tenant = ?1 AND customer_id = (SELECT payment_provider_id FROM account WHERE tenant = ?1 AND id = ?2)`,
+	"webhook_event":     ofEvents,
 
 	"api_key": "", "backup_schedule": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
 	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_identity": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "readiness": "", "referral_day": "", "reward_day": "", "schema_version": "", "secure_mode": "",

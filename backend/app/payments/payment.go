@@ -1,0 +1,257 @@
+package payments
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/backend/store/billingdb"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/event"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/wire"
+)
+
+// Payments applies payments of gateways that name them: orders that were paid at once,
+// and the refunds and disputes of all payments.
+type Payments struct {
+	*base.Base
+	Gateways *Gateways
+	Billing  *Billing
+}
+
+// PaymentTask is a payment that a worker must read at the gateway and apply.
+type PaymentTask struct {
+	billingdb.PaymentTask
+	Connection billing.Connection
+	// DiscountID is the id of the tenant's discount at the gateway.
+	DiscountID string
+}
+
+// Begin leases up to limit payments that are due.
+func (ps *Payments) Begin(ctx context.Context, limit int) ([]PaymentTask, error) {
+	due, err := billingdb.PaymentDue(ctx, ps.DB.Reads, ps.Now())
+	if err != nil || !due {
+		return nil, err
+	}
+	var taken []billingdb.PaymentTask
+	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+		token, err := ps.Lease(ctx, tx)
+		if err == nil {
+			taken, err = billingdb.TakePayments(ctx, tx, limit, token)
+		}
+		return err
+	})
+	tasks := make([]PaymentTask, 0, len(taken))
+	for _, t := range taken {
+		if err != nil {
+			return nil, err
+		}
+		task := PaymentTask{PaymentTask: t}
+		task.Connection, task.DiscountID, err = ps.Gateways.settings(ctx, t.Tenant)
+		tasks = append(tasks, task)
+	}
+	return tasks, err
+}
+
+// Apply applies a payment as the worker read it at the gateway: the events of the purchase
+// and of what was given back. wait is true if it is of a subscription that was not read
+// yet: apply it again then.
+func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payment) (wait bool, err error) {
+	logged := false
+	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+		wait = false
+		who, known, err := ps.whose(ctx, tx, task.Tenant, p)
+		if err != nil || !known {
+			wait = !known
+			return err
+		}
+		if p.Disputed && p.Subscription != "" {
+			// Whether the first bill was charged back is read with the subscription.
+			if err := billingdb.TouchSubscription(ctx, tx, task.Tenant, p.Subscription); err != nil {
+				return err
+			}
+		}
+		stored, _, err := billingdb.FindPayment(ctx, tx.Reads, task.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		r := report{billing: ps.Billing, tx: tx, tenant: task.Tenant, connection: task.Connection, who: who}
+		logged, err = r.payment(ctx, p, stored)
+		return err
+	})
+	if err == nil && logged {
+		ps.Gateways.logged()
+	}
+	return wait, err
+}
+
+// whose returns whose a payment is; known is false if it is of a subscription that was not
+// read yet, which it schedules to be read.
+func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payment) (who payer, known bool, err error) {
+	if p.Subscription == "" {
+		if who, err = ps.Billing.whose(ctx, tx, tenant, p.Payer); err == nil {
+			err = ps.Billing.claim(ctx, tx, tenant, who)
+		}
+		return who, true, err
+	}
+	s, ok, err := billingdb.FindSubscription(ctx, tx.Reads, tenant, p.Subscription)
+	if err != nil || ok && s.Status != billing.Unread {
+		return payer{account: s.Account, user: s.User, code: s.Code}, true, err
+	}
+	return who, false, billingdb.TouchSubscription(ctx, tx, tenant, p.Subscription)
+}
+
+// End ends a task: problem says why it failed, or is empty. The payment is read again
+// after the given time; zero means when it is named again.
+func (ps *Payments) End(ctx context.Context, task PaymentTask, problem string, after core.Time) error {
+	err := ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+		next := core.Time(0)
+		if after != 0 {
+			next = tx.Now + after
+		}
+		if task.Tries++; problem == "" {
+			task.Tries = 0
+		}
+		return billingdb.EndPayment(ctx, tx, task.PaymentTask, problem, next)
+	})
+	if err == nil {
+		ps.ReportWork(base.WorkGateway, base.GatewayPayment, outcomeOf(problem), 1)
+	}
+	return err
+}
+
+// report logs the events of payments within a transaction. Each is logged exactly once:
+// what was logged is stored with it.
+type report struct {
+	billing    *Billing
+	tx         *store.Tx
+	tenant     core.TenantAlias
+	connection billing.Connection
+	who        payer
+}
+
+// payment logs the event of a purchase, and the one of what was given back since the last
+// time, and stores both. logged is false if there was none.
+func (r *report) payment(ctx context.Context, p billing.Payment, stored billingdb.Payment) (logged bool, err error) {
+	stored.ID, stored.Currency = p.ID, p.Currency
+	if p.Subscription != "" {
+		stored.Subscription = p.Subscription
+	}
+	if r.who.account != "" {
+		stored.Account, stored.User = r.who.account, r.who.user
+	}
+	// An older answer of the gateway, which a slower worker has, must not take back what
+	// a newer one has said.
+	stored.Amount, stored.Revenue = max(stored.Amount, p.Amount), max(stored.Revenue, p.Revenue)
+	if stored.Account != "" && stored.User != "" && p.Purchased(r.connection.Created) {
+		if !stored.Reported {
+			if err := r.log(ctx, stored, wire.Purchase(p, r.who.code), wire.PurchaseKey, p.At); err != nil {
+				return false, err
+			}
+			stored.Reported, logged = true, true
+		}
+		if reversed := p.Reversed(); reversed > stored.Reversed {
+			if err := r.log(ctx, stored, wire.Refund(p, reversed-stored.Reversed), wire.RefundKey, 0); err != nil {
+				return false, err
+			}
+			stored.Refunded, stored.Reversed, logged = max(stored.Refunded, p.Refunded), reversed, true
+		}
+	}
+	return logged, billingdb.PutPayment(ctx, r.tx, r.tenant, stored)
+}
+
+// log logs an event of a payment's user.
+func (r *report) log(ctx context.Context, p billingdb.Payment, fields, key string, at core.Time) error {
+	return r.billing.DecideWithin(ctx, r.tx, r.tenant, func(s *state.State) error {
+		_, err := r.billing.Rules().LogEvents(s, event.Call{
+			Account: p.Account, User: p.User, Trusted: true, Events: []event.Event{{Key: key, Fields: fields, Triggered: at}},
+		})
+		return err
+	})
+}
+
+// redeem redeems the credit that a bill has used, up to what is available, and stores it.
+// What is not available yet is redeemed when it is.
+func (b *billed) redeem(ctx context.Context, p billing.Payment, stored *billingdb.Payment) error {
+	missing := p.Credit - stored.Credit
+	if missing <= 0 {
+		return nil
+	}
+	available, err := b.credit(ctx, b.after.Account)
+	if used := min(missing, available); err == nil && used > 0 {
+		if err = b.draw(ctx, b.after.Account, used); err == nil {
+			stored.Credit += used
+		}
+	}
+	return err
+}
+
+// draw redeems an account's credit.
+func (b *billed) draw(ctx context.Context, account core.AccountID, amount int64) error {
+	drawn, err := b.billing.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Currency: b.read.Currency, Amount: amount}})
+	if err == nil {
+		err = drawn[0].Refused
+	}
+	return err
+}
+
+// payments reports the bills of a subscription that names them, and redeems the credit
+// that they have used.
+func (b *billed) payments(ctx context.Context) error {
+	r := report{billing: b.billing, tx: b.tx, tenant: b.tenant, connection: b.connection, who: payer{b.after.Account, b.after.User, b.after.Code}}
+	for _, p := range b.read.Payments {
+		stored, _, err := billingdb.FindPayment(ctx, b.tx.Reads, b.tenant, p.ID)
+		if err == nil && b.after.Account != "" {
+			err = b.redeem(ctx, p, &stored)
+		}
+		if err != nil {
+			return err
+		}
+		logged, err := r.payment(ctx, p, stored)
+		if err != nil {
+			return err
+		}
+		b.logged = b.logged || logged
+	}
+	return nil
+}
+
+// give sets credit to be given as a balance of the customer, so that the next bill uses
+// want of it. It is redeemed in the same transaction.
+func (b *billed) give(ctx context.Context, want int64) error {
+	waiting, err := billingdb.CreditsWaiting(ctx, b.tx.Reads, b.tenant, b.read.ID)
+	if err != nil {
+		return err
+	}
+	given := b.read.Balance
+	for _, c := range waiting {
+		given += c.Amount
+	}
+	amount := billing.Grant(want, given)
+	if amount == 0 || b.after.Customer == "" {
+		return nil
+	}
+	if err := b.draw(ctx, b.after.Account, amount); err != nil {
+		return err
+	}
+	return billingdb.InsertCredit(ctx, b.tx, b.tenant, billingdb.Credit{
+		ID: b.billing.IDAt(b.tx.Now), Account: b.after.Account, Customer: b.after.Customer, Subscription: b.read.ID, Amount: amount, Currency: b.read.Currency,
+	})
+}
+
+// EndCredit records that credit was given. id is the gateway's id of the balance
+// transaction; if it is empty, problem says why it cannot be given: then a person must give
+// it at the gateway.
+func (bl *Billing) EndCredit(ctx context.Context, tenant core.TenantAlias, c billingdb.Credit, id, problem string) error {
+	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
+		_, err := billingdb.EndCredit(ctx, tx, tenant, c.ID, id, problem)
+		return err
+	})
+	if err == nil {
+		bl.ReportWork(base.WorkGateway, base.GatewayCredit, outcomeOf(problem), 1)
+	}
+	return err
+}
