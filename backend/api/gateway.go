@@ -45,16 +45,22 @@ func (a *API) connect(c *call) ([]byte, error) {
 
 // connection handles GET /gateway/braintree/connection.
 func (a *API) connection(c *call) ([]byte, error) {
-	return encode(wire.Connection)(a.Engine.Gateways.Connection(c.Context(), c.tenant))
+	return encode(wire.Connection)(a.ofKind(c, billing.Braintree))
 }
 
 // disconnect handles DELETE /gateway/braintree/connection.
 func (a *API) disconnect(c *call) ([]byte, error) {
+	if _, err := a.ofKind(c, billing.Braintree); err != nil {
+		return nil, err
+	}
 	return nil, a.Engine.Gateways.Disconnect(c.Context(), c.tenant)
 }
 
 // testConnection handles POST /gateway/braintree/connection/test.
 func (a *API) testConnection(c *call) ([]byte, error) {
+	if _, err := a.ofKind(c, billing.Braintree); err != nil {
+		return nil, err
+	}
 	found, err := a.Engine.Gateways.Test(c.Context(), c.caller.Tenant)
 	if err != nil {
 		return nil, err
@@ -186,7 +192,7 @@ func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, braintree.Keys, er
 	}
 	c, err := a.Engine.Gateways.Open(r.Context(), tenant)
 	var known *core.Error
-	if errors.As(err, &known) && known.Code == core.CodeNotFound {
+	if errors.As(err, &known) && known.Code == core.CodeNotFound || err == nil && c.Kind != billing.Braintree {
 		err = notSigned()
 	}
 	return tenant, gatewayKeys(c), err

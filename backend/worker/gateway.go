@@ -48,6 +48,63 @@ func CheckGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connec
 	return checks, nil
 }
 
+// ConnectGateway completes a connection to Stripe. It returns an error about apiKey if
+// Stripe rejects the key, and RS018 when Stripe does not answer. It is meant for
+// payments.Gateways.Prepare.
+func ConnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error) {
+	client, err := dialItemizer(tenant, c)
+	if err != nil {
+		return c, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	connected, err := client.Connect(ctx, url)
+	switch {
+	case err == nil:
+		return connected, nil
+	case gateway.Is(err, gateway.SetUp):
+		return c, &core.Error{Code: core.CodeInvalid, Field: "apiKey", Message: "is not accepted by Stripe, or may not read the account: " + err.Error(), Err: err}
+	case gateway.Is(err, gateway.Retry):
+		return c, unreachable(err)
+	}
+	return c, &core.Error{Code: core.CodeInvalid, Message: "Stripe refuses the connection: " + err.Error(), Err: err}
+}
+
+// DisconnectGateway deletes what ConnectGateway made at Stripe. It is meant for
+// payments.Gateways.Release.
+func DisconnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error {
+	client, err := dialItemizer(tenant, c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return client.Disconnect(ctx)
+}
+
+// TestGateway causes a notification at Stripe. It is meant for payments.Gateways.SendTest.
+func TestGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error {
+	client, err := dialItemizer(tenant, c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return client.SendTest(ctx)
+}
+
+func dialItemizer(tenant core.TenantAlias, c billing.Connection) (gateway.Itemizer, error) {
+	client, err := dial(tenant, c, "")
+	if err != nil {
+		return nil, err
+	}
+	itemizer, ok := client.(gateway.Itemizer)
+	if !ok {
+		return nil, errItemizer
+	}
+	return itemizer, nil
+}
+
 // FindCustomer reports whether a gateway has a customer. It returns an error when the
 // gateway does not answer (RS018) or does not accept the keys (RS028). It is meant
 // for payments.Gateways.FindCustomer.

@@ -184,3 +184,113 @@ func RetriedOperations(n int) []byte {
 	w.close()
 	return w.b
 }
+
+// StripeSettings are the body of PUT /gateway/stripe/connection.
+type StripeSettings struct {
+	APIKey                  string
+	Secrets                 []string
+	Credit                  billing.CreditForm
+	CountTax, CountShipping bool
+}
+
+// ParseStripeSettings parses the body of PUT /gateway/stripe/connection: apiKey,
+// signingSecrets, creditForm, taxIsRevenue and shippingIsRevenue. An apiKey that is left out
+// does not change.
+func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
+	var key, form *string
+	var tax, shipping *bool
+	err = object(body, MaxBody, "", func(r *reader, name string, v *fastjson.Value) bool {
+		switch name {
+		case "apiKey":
+			return r.text(&key, name, v)
+		case "creditForm":
+			return r.text(&form, name, v)
+		case "taxIsRevenue":
+			return r.boolean(&tax, name, v)
+		case "shippingIsRevenue":
+			return r.boolean(&shipping, name, v)
+		case "signingSecrets":
+			return r.items(name, v, billing.MaxKeys-1, func(i int, v *fastjson.Value) error {
+				text, err := v.StringBytes()
+				if err != nil {
+					return core.Invalid(element(name, i), "must be a string")
+				}
+				s.Secrets = append(s.Secrets, string(text))
+				return nil
+			})
+		}
+		return false
+	})
+	if err != nil {
+		return s, err
+	}
+	s.APIKey = textOf(key)
+	s.CountTax, s.CountShipping = tax != nil && *tax, shipping != nil && *shipping
+	s.Credit, err = billing.ParseCreditForm("creditForm", textOf(form))
+	return s, err
+}
+
+// StripeConnection returns a tenant's connection to Stripe as JSON, without secrets.
+// webhook is the URL of the webhook.
+func StripeConnection(c billing.Connection, webhook string) []byte {
+	w := writer{}
+	w.open()
+	w.text("account", c.MerchantID)
+	w.text("apiKey", c.Keys[0].Public)
+	secrets := make([]string, 0, len(c.Keys))
+	for _, k := range c.Keys[1:] {
+		secrets = append(secrets, k.Public)
+	}
+	w.key("signingSecrets")
+	w.b = appendTexts(w.b, secrets)
+	w.text("webhookUrl", webhook)
+	w.textOrNull("webhookEndpoint", c.Endpoint)
+	w.text("creditForm", string(c.Credit))
+	w.boolean("taxIsRevenue", c.CountTax)
+	w.boolean("shippingIsRevenue", c.CountShipping)
+	w.textOrNull("baseUrl", c.BaseURL)
+	w.date("dateCreated", c.Created)
+	w.date("dateChecked", c.Checked)
+	w.close()
+	return w.b
+}
+
+// ConnectionChecks returns what a connection needs at its gateway as JSON.
+func ConnectionChecks(all []billing.Check) []byte {
+	w := writer{}
+	w.open()
+	ok := true
+	for _, c := range all {
+		ok = ok && c.OK
+	}
+	w.boolean("ok", ok)
+	w.key("checks")
+	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
+		w := writer{b: b}
+		w.open()
+		w.text("name", all[i].Name)
+		w.boolean("ok", all[i].OK)
+		help := all[i].Help
+		if all[i].OK {
+			help = ""
+		}
+		w.textOrNull("help", help)
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}
+
+// PromotionCode returns a code that customers can enter at the gateway as JSON. id is empty
+// until it is made there.
+func PromotionCode(code core.ReferralCode, id, coupon, problem string) []byte {
+	w := writer{}
+	w.open()
+	w.text("code", string(code))
+	w.textOrNull("promotionCode", id)
+	w.textOrNull("coupon", coupon)
+	w.textOrNull("problem", problem)
+	w.close()
+	return w.b
+}

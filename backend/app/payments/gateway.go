@@ -26,6 +26,12 @@ type Gateways struct {
 	// Try asks a gateway for each thing that a connection needs there. It may be nil if
 	// Test is not called.
 	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) ([]billing.Check, error)
+	// Prepare, Release and SendTest call Stripe: Prepare completes a connection by the
+	// account of its key and by a webhook endpoint at url, Release deletes the endpoint,
+	// and SendTest causes a notification. They may be nil if no tenant connects Stripe.
+	Prepare  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error)
+	Release  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
+	SendTest func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
 	// FindCustomer asks a gateway whether it has a customer. It may be nil if
 	// Discounts.Register is not called for a connected tenant.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
@@ -82,6 +88,9 @@ func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change 
 		}
 		c := keepPrivate(change(before), before)
 		if err := c.Check(base.Live(tenant)); err != nil {
+			return err
+		}
+		if err := checkKind(ctx, tx, tenant, c.Kind); err != nil {
 			return err
 		}
 		for i, k := range c.Keys {
@@ -167,13 +176,21 @@ func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.Te
 // Disconnect deletes the connection of a tenant to its gateway, with its keys. A tenant
 // without a connection is a not-found error.
 func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) error {
-	return g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
+	before, _, err := g.connection(ctx, g.DB.Reads, tenant)
+	if err != nil {
+		return err
+	}
+	err = g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
 		known, err := billingdb.DeleteConnection(ctx, tx, tenant)
 		if err == nil && !known {
 			err = notConnected()
 		}
 		return err
 	})
+	if err == nil {
+		g.release(ctx, tenant, before)
+	}
+	return err
 }
 
 // Test tests the connection of a tenant to its gateway. It is an error (RS018) if the
@@ -185,6 +202,11 @@ func (g *Gateways) Test(ctx context.Context, tenant tenantdb.Tenant) (GatewayChe
 	}
 	found := GatewayCheck{DiscountID: tenant.DiscountID}
 	found.Checks, err = g.Try(ctx, tenant.Alias, c, tenant.DiscountID)
+	if err == nil && c.Kind == billing.Stripe && billing.Passed(found.Checks, billing.CheckWebhook) {
+		var delivery billing.Check
+		delivery, err = g.delivered(ctx, tenant.Alias, c)
+		found.Checks = append(found.Checks, delivery)
+	}
 	found.Keys, found.Discount = billing.Passed(found.Checks, billing.CheckKeys), billing.Passed(found.Checks, billing.CheckDiscount)
 	return found, err
 }
