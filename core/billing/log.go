@@ -27,22 +27,36 @@ const (
 	// MakeRefund refunds a charge. It cannot be retried: a person must make it at the
 	// gateway, who sees why it was refused.
 	MakeRefund OperationKind = "refund"
+	// ReadPayment reads a payment and reports it.
+	ReadPayment OperationKind = "payment"
+	// MakePromotion makes a referral code a code that customers can enter.
+	MakePromotion OperationKind = "promotion"
+	// GiveCredit gives credit as a balance of a customer. It cannot be retried: the
+	// credit was redeemed, and a person must give it at the gateway, or to the account
+	// again.
+	GiveCredit OperationKind = "credit"
 )
+
+// Retried returns the kinds of operations that can be retried.
+func Retried() []OperationKind {
+	return []OperationKind{ReadSubscription, WriteCoupon, ReadPayment, MakePromotion}
+}
 
 // ParseRetried returns s as the kind of an operation that can be retried, or an error
 // about field.
 func ParseRetried(field, s string) (OperationKind, error) {
 	switch k := OperationKind(s); k {
-	case ReadSubscription, WriteCoupon:
+	case ReadSubscription, WriteCoupon, ReadPayment, MakePromotion:
 		return k, nil
 	}
-	return "", core.Invalid(field, "must be subscription or coupon; make a refund that failed at the gateway yourself")
+	return "", core.Invalid(field, "must be subscription, coupon, payment or promotion; make a refund that failed at the gateway yourself")
 }
 
 // Operation is work at a gateway that has failed.
 type Operation struct {
 	Kind OperationKind
-	// ID is the id of the subscription, the customer or the charge at the gateway.
+	// ID is the id of the subscription, the customer, the charge or the payment at the
+	// gateway, the referral code, or the id of the credit.
 	ID string
 	// Account is empty if it is unknown.
 	Account core.AccountID

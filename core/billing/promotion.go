@@ -15,8 +15,9 @@ type Terms struct {
 	Currency string
 }
 
-// month is the shortest month, so that a discount does not last longer than the reward.
-const month = 28 * core.Day
+// month is the longest month, so that a discount does not last longer than the reward: Kith
+// gives what is left of it.
+const month = 31 * core.Day
 
 // TermsOf returns the terms that a code promises the referred customer: the reward of the
 // referred side, as far as a gateway can give it with the first bill.
@@ -27,7 +28,7 @@ func TermsOf(o reward.Offer) Terms {
 	case o.Kind == reward.PercentDiscount && o.ValidFor == 0:
 		return Terms{Percent: o.Percent}
 	case o.Kind == reward.PercentDiscount:
-		return Terms{Percent: o.Percent, Months: int(max(1, (o.ValidFor+3*core.Day)/(month+3*core.Day)))}
+		return Terms{Percent: o.Percent, Months: int(max(1, o.ValidFor/month))}
 	case o.Kind == reward.Credit && o.InUnit() == reward.UnitCents && o.Currency != "" && o.OfRevenue == 0:
 		return Terms{Amount: o.Amount, Currency: o.Currency}
 	}

@@ -66,7 +66,7 @@ func TestParseRetriedOperation(t *testing.T) {
 		require.Equal(t, want, got, body)
 	}
 	for body, want := range map[string]string{
-		`{"kind":"refund","id":"t1"}`: "kind: must be subscription or coupon", `{"kind":"coupon"}`: "give kind and id", `{"id":"c1"}`: "give kind and id", `{"all":true}`: "all",
+		`{"kind":"refund","id":"t1"}`: "kind: must be subscription, coupon, payment or promotion", `{"kind":"coupon"}`: "give kind and id", `{"id":"c1"}`: "give kind and id", `{"all":true}`: "all",
 	} {
 		_, err := wire.ParseRetriedOperation([]byte(body))
 		require.ErrorContains(t, err, want, body)

@@ -32,7 +32,7 @@ func (os *Operations) List(ctx context.Context, tenant core.TenantAlias) ([]bill
 func (os *Operations) Retry(ctx context.Context, tenant core.TenantAlias, kind billing.OperationKind, id string) (n int, err error) {
 	kinds := []billing.OperationKind{kind}
 	if kind == "" && id == "" {
-		kinds = []billing.OperationKind{billing.ReadSubscription, billing.WriteCoupon}
+		kinds = billing.Retried()
 	} else if _, err := billing.ParseRetried("kind", string(kind)); err != nil {
 		return 0, err
 	} else if id == "" {

@@ -130,7 +130,8 @@ func (ps *Promotions) End(ctx context.Context, task PromotionTask, after core.Ti
 		if after != 0 {
 			next = tx.Now + after
 		}
-		if task.Tries++; task.Problem == "" {
+		// A code that cannot be one at the gateway is no failure.
+		if task.Tries++; after == 0 {
 			task.Tries = 0
 		}
 		return billingdb.EndPromotion(ctx, tx, task.Promotion, next)

@@ -24,16 +24,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/members"
+	"kith/backend/app/payments"
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	"kith/backend/file"
 	"kith/backend/gateway/braintree"
 	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
+	"kith/backend/stripelab"
 	"kith/core"
 	"kith/core/people"
 	"kith/core/wire"
@@ -125,12 +128,14 @@ func (g *fixture) create(t *testing.T) {
 	g.createTenant(t, "isodates", "--landing-url", "https://isodates.example/")
 	g.setTenant(t, "isodates", "--export-dates", "ISO")
 	g.createTenant(t, "gateway", "--landing-url", "https://gateway.example/")
+	g.createTenant(t, "stripe", "--landing-url", "https://stripe.example/")
 	g.createTenant(t, "team", "--landing-url", "https://team.example/")
 	g.connectLab(t)
 	engine := openStory(t, "file:"+g.database, new(storyClock))
 	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
 	require.NoError(t, engine.SigningKeys.Ensure(t.Context()))
 	addMembers(t, engine)
+	g.connectStripe(t, engine)
 	require.NoError(t, engine.DB.Close())
 	g.setTenant(t, "demo", "--share-origin", "https://go.example", "--init-checksum", "on")
 	g.setTenant(t, "test_demo", "--share-origin", "https://go.example", "--init-checksum", "on")
@@ -159,6 +164,31 @@ func (g *fixture) connectLab(t *testing.T) {
 	g.kith(t, "gateway", "connect", "--tenant", "test_gateway", "--merchant-id", braintreelab.MerchantID,
 		"--public-key", braintreelab.PublicKey, "--private-key", braintreelab.PrivateKey, "--base-url", server.URL)
 }
+
+// connectStripe connects the tenant test_stripe to a lab of Stripe, by a key without the
+// permission to make coupons and webhook endpoints.
+func (g *fixture) connectStripe(t *testing.T, engine *app.Engine) {
+	t.Helper()
+	lab, err := stripelab.New(stripelab.Options{Now: func() time.Time { return time.UnixMilli(int64(storyStart)) }})
+	require.NoError(t, err)
+	key, err := lab.NewKey("account_read", "customer_write", "checkout_session_read", "payment_intent_read", "dispute_read", "event_read",
+		"charge_write", "invoice_write", "subscription_write", "promotion_code_write")
+	require.NoError(t, err)
+	g.values["stripe_lab"] = httptest.NewServer(lab).URL
+	_, err = engine.Gateways.ConnectStripe(t.Context(), "test_stripe", payments.StripeSettings{
+		APIKey: key, Secrets: []string{"whsec_story"}, BaseURL: g.values["stripe_lab"],
+	}, "https://kith.example"+payments.StripeWebhook("test_stripe"))
+	require.NoError(t, err)
+	for name, secret := range map[string]string{"stripe_signature": "whsec_story", "stripe_forged": "whsec_other"} {
+		signed := sdk.ComputeSignature(time.UnixMilli(int64(storyStart)), []byte(stripeEvent), secret)
+		g.values[name] = fmt.Sprintf("t=%d,v1=%x", storyStart/core.Second, signed)
+	}
+	live := strings.Replace(stripeEvent, "false", "true", 1)
+	g.values["stripe_live"] = fmt.Sprintf("t=%d,v1=%x", storyStart/core.Second, sdk.ComputeSignature(time.UnixMilli(int64(storyStart)), []byte(live), "whsec_story"))
+}
+
+// stripeEvent is an event of Stripe in stories.
+const stripeEvent = `{"id":"evt_1","type":"customer.updated","livemode":false,"data":{"object":{"id":"cus_1","object":"customer"}}}`
 
 // createTenant creates a tenant with the command. The keys of the tenant and of its test
 // tenant become values of the stories.
