@@ -88,7 +88,7 @@ func (a *API) testStripe(c *call) ([]byte, error) {
 	if _, err := a.ofKind(c, billing.Stripe); err != nil {
 		return nil, err
 	}
-	found, err := a.Engine.Gateways.Test(c.Context(), c.caller.Tenant)
+	found, err := a.Engine.Gateways.Verify(c.Context(), c.caller.Tenant, payments.DeliveryTime)
 	if err != nil {
 		return nil, err
 	}

@@ -77,8 +77,11 @@ type Itemizer interface {
 	// PromotionForm reports whether a referral code has the form of such a code.
 	PromotionForm(code core.ReferralCode) bool
 	// Connect returns the connection with what the gateway knows of it, and has the
-	// gateway send notifications to url.
+	// gateway send notifications to url, unless that is empty.
 	Connect(ctx context.Context, url string) (billing.Connection, error)
+	// Tidy ends what former connections have left at the gateway: what sends notifications
+	// to url, or has the id former, and is not of this connection.
+	Tidy(ctx context.Context, url, former string) error
 	// Disconnect has the gateway send no further notifications.
 	Disconnect(ctx context.Context) error
 	// SendTest has the gateway send a notification whose Kind is billing.CheckKind.

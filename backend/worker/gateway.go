@@ -70,6 +70,21 @@ func ConnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Conn
 	return c, &core.Error{Code: core.CodeInvalid, Message: "Stripe refuses the connection: " + err.Error(), Err: err}
 }
 
+// TidyGateway deletes what ConnectGateway has replaced at Stripe. It is meant for
+// payments.Gateways.Tidy.
+func TidyGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error {
+	client, err := dialItemizer(tenant, c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := client.Tidy(ctx, url, former); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
 // DisconnectGateway deletes what ConnectGateway made at Stripe. It is meant for
 // payments.Gateways.Release.
 func DisconnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error {
@@ -90,7 +105,10 @@ func TestGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connect
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return client.SendTest(ctx)
+	if err = client.SendTest(ctx); gateway.Is(err, gateway.Retry) {
+		err = unreachable(err)
+	}
+	return err
 }
 
 func dialItemizer(tenant core.TenantAlias, c billing.Connection) (gateway.Itemizer, error) {

@@ -5,6 +5,8 @@ type Check struct {
 	// Name is the name in the API. Those of CheckKeys and CheckDiscount have a constant;
 	// the names of permissions are the gateway's.
 	Name string
+	// Label says in words what is needed.
+	Label string
 	// OK is true if the gateway has it. Help says what to do if not.
 	OK   bool
 	Help string
@@ -21,6 +23,16 @@ const (
 	// CheckDelivery: a notification has arrived.
 	CheckDelivery = "delivery"
 )
+
+// Missing returns the checks of a list that are not OK.
+func Missing(all []Check) (missing []Check) {
+	for _, c := range all {
+		if !c.OK {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
 
 // Passed reports whether a list has a check with the name, and it is OK.
 func Passed(all []Check, name string) bool {

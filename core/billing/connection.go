@@ -29,6 +29,8 @@ type Key struct {
 	// Private signs requests and notifications. It is never returned to callers. In a
 	// change, empty means the stored one of the same public key.
 	Private string
+	// Until is when the key becomes invalid; zero: it does not.
+	Until core.Time
 }
 
 // Kind is the kind of a gateway, as in the paths of the API.

@@ -28,6 +28,56 @@ func masked(secret string) string {
 	return secret[:at] + secret[max(at, len(secret)-4):]
 }
 
+// SecretOverlap is how long the former signing secret of a webhook stays valid.
+const SecretOverlap = core.Day
+
+// Secrets returns the signing secrets of a connection to Stripe that are valid at a time.
+func (c Connection) Secrets(now core.Time) (valid []Key) {
+	for _, k := range c.Keys[min(1, len(c.Keys)):] {
+		if k.Until == 0 || k.Until > now {
+			valid = append(valid, k)
+		}
+	}
+	return valid
+}
+
+// Unrestricted reports whether the API key of a connection to Stripe is a secret key, which
+// may make all calls of the account.
+func (c Connection) Unrestricted() bool {
+	return c.Kind == Stripe && len(c.Keys) != 0 && strings.HasPrefix(c.Keys[0].Public, "sk_")
+}
+
+// StripePermission is a permission that a restricted key of Stripe needs.
+type StripePermission struct {
+	// Name is that in the API, and in Stripe's refusals after the prefix rak_.
+	Name string
+	// Resource is the name of the row in the Dashboard, and Level what to choose in it.
+	Resource, Level string
+	// Reason says what Kith needs it for.
+	Reason string
+}
+
+// Label returns the permission as the Dashboard shows it.
+func (p StripePermission) Label() string { return p.Resource + ": " + p.Level }
+
+// StripePermissions returns the permissions that a restricted key needs, in the order of
+// the Dashboard. Write includes Read there. Every list of them is made from this one.
+func StripePermissions() []StripePermission {
+	return []StripePermission{
+		{"charge_write", "Charges and Refunds", "Write", "reads refunds, and gives back the discount that a first bill did not have"},
+		{"customer_write", "Customers", "Write", "reads who has paid, shows the referral code at the customer, and gives credit as a balance"},
+		{"dispute_read", "Disputes", "Read", "takes rewards back when a payment is lost in a dispute"},
+		{"event_read", "Events", "Read", "finds the events whose webhook was lost"},
+		{"payment_intent_read", "PaymentIntents", "Read", "reads the payments of orders"},
+		{"checkout_session_read", "Checkout Sessions", "Read", "reads the referral code and the promotion code of a checkout"},
+		{"coupon_write", "Coupons", "Write", "makes the coupons of discounts and credit, and one that tests the webhook"},
+		{"promotion_code_write", "Promotion Codes", "Write", "makes each referral code a code that customers can enter"},
+		{"invoice_write", "Invoices", "Write", "reads paid bills, and asks for a preview of the next one; Stripe counts a preview as a write"},
+		{"subscription_write", "Subscriptions", "Write", "reads subscriptions, and sets their discounts"},
+		{"webhook_write", "Webhook Endpoints", "Write", "makes the webhook endpoint, and replaces it"},
+	}
+}
+
 // CheckStripeKey returns an error about field if s is not an API key of Stripe for a
 // tenant. live is false for a test tenant. A secret key has all permissions; full is true
 // for it.

@@ -5,6 +5,7 @@ package payments
 
 import (
 	"context"
+	"slices"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -26,10 +27,12 @@ type Gateways struct {
 	// Try asks a gateway for each thing that a connection needs there. It may be nil if
 	// Test is not called.
 	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) ([]billing.Check, error)
-	// Prepare, Release and SendTest call Stripe: Prepare completes a connection by the
-	// account of its key and by a webhook endpoint at url, Release deletes the endpoint,
-	// and SendTest causes a notification. They may be nil if no tenant connects Stripe.
+	// Prepare, Tidy, Release and SendTest call Stripe: Prepare completes a connection by the
+	// account of its key and by a webhook endpoint at url, Tidy deletes other endpoints at
+	// url and the one with the id former, Release deletes the endpoint, and SendTest causes a
+	// notification. They may be nil if no tenant connects Stripe.
 	Prepare  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error)
+	Tidy     func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error
 	Release  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
 	SendTest func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
 	// FindCustomer asks a gateway whether it has a customer. It may be nil if
@@ -170,6 +173,7 @@ func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.Te
 		}
 		c.Keys[i].Private, err = g.Keys.Open(base.GatewayPlace(tenant, k.Public), k.Private)
 	}
+	c.Keys = slices.DeleteFunc(c.Keys, func(k billing.Key) bool { return k.Until != 0 && k.Until <= g.Now() })
 	return c, known, err
 }
 
@@ -202,10 +206,8 @@ func (g *Gateways) Test(ctx context.Context, tenant tenantdb.Tenant) (GatewayChe
 	}
 	found := GatewayCheck{DiscountID: tenant.DiscountID}
 	found.Checks, err = g.Try(ctx, tenant.Alias, c, tenant.DiscountID)
-	if err == nil && c.Kind == billing.Stripe && billing.Passed(found.Checks, billing.CheckWebhook) {
-		var delivery billing.Check
-		delivery, err = g.delivered(ctx, tenant.Alias, c)
-		found.Checks = append(found.Checks, delivery)
+	if err == nil && c.Kind == billing.Stripe {
+		found.Checks = append(found.Checks, delivery(c))
 	}
 	found.Keys, found.Discount = billing.Passed(found.Checks, billing.CheckKeys), billing.Passed(found.Checks, billing.CheckDiscount)
 	return found, err

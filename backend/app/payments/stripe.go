@@ -2,23 +2,31 @@ package payments
 
 import (
 	"context"
+	"errors"
+	"net/url"
 	"slices"
 	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/link"
 )
 
 // StripeSettings are what a person gives to connect Stripe.
 type StripeSettings struct {
 	// APIKey is a restricted key; empty keeps the stored one.
 	APIKey string
-	// Secrets are signing secrets of webhooks. The stored ones stay valid behind them, up
-	// to the limit of a connection. They may be empty: Kith makes the webhook endpoint.
-	Secrets                 []string
+	// Secrets are the signing secrets of webhook endpoints that the person has made. If
+	// empty, Kith makes the endpoint. The stored secrets stay valid behind them for
+	// billing.SecretOverlap, up to the limit of a connection.
+	Secrets []string
+	// Roll replaces the webhook endpoint that Kith has made, and so its secret. The former
+	// secret stays valid for billing.SecretOverlap.
+	Roll                    bool
 	Credit                  billing.CreditForm
 	CountTax, CountShipping bool
 	// BaseURL replaces Stripe's host, for a test tenant only; see ChangeStripe.
@@ -31,9 +39,10 @@ func StripeWebhook(tenant core.TenantAlias) string {
 }
 
 // ConnectStripe connects a tenant to Stripe, and returns the connection without secrets.
-// It asks Stripe for the account of the key, and makes the webhook endpoint at webhook, the
-// URL of StripeWebhook. What the key may not do is no error: see Test. A tenant that is
-// connected to another gateway is a conflict.
+// It asks Stripe for the account of the key, makes the webhook endpoint at webhook, the URL
+// of StripeWebhook, and deletes those that it has replaced. What the key may not do is no
+// error: see Verify. A tenant that is connected to another gateway or another account is a
+// conflict.
 func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s StripeSettings, webhook string) (billing.Connection, error) {
 	before, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err != nil {
@@ -42,26 +51,64 @@ func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s
 	if known && before.Kind != billing.Stripe {
 		return billing.Connection{}, otherGateway(before.Kind)
 	}
-	c := s.connection(before)
-	live := base.Live(tenant)
-	if c.Keys[0].Private == "" {
-		return billing.Connection{}, core.Invalid("apiKey", "is required")
+	if len(s.Secrets) > 0 {
+		webhook = ""
 	}
-	if _, err := billing.CheckStripeKey("apiKey", c.Keys[0].Private, live); err != nil {
-		return billing.Connection{}, err
+	c, err := s.connection(before, g.Now())
+	if err == nil {
+		c, err = g.prepare(ctx, tenant, c, before, webhook)
 	}
-	c.MerchantID = "unknown" // until Stripe says it
-	if err := c.Check(live); err != nil {
-		return billing.Connection{}, err
-	}
-	if c, err = g.Prepare(ctx, tenant, c, webhook); err != nil {
+	if err != nil {
 		return billing.Connection{}, err
 	}
 	stored, err := g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
-	if err == nil {
-		g.wake()
+	if err != nil {
+		return stored, err
 	}
-	return stored, err
+	g.wake()
+	// A process that ends here leaves the former endpoint, whose events are signed by a
+	// secret that is still known; the next connection deletes it.
+	return stored, g.Tidy(ctx, tenant, c, webhook, before.Endpoint)
+}
+
+// prepare completes a connection by what Stripe knows of it. before is the stored
+// connection, or the zero Connection.
+func (g *Gateways) prepare(ctx context.Context, tenant core.TenantAlias, c, before billing.Connection, webhook string) (billing.Connection, error) {
+	live := base.Live(tenant)
+	if c.Keys[0].Private == "" {
+		return c, core.Invalid("apiKey", "is required: a restricted key of Stripe, which begins with rk_")
+	}
+	if _, err := billing.CheckStripeKey("apiKey", c.Keys[0].Private, live); err != nil {
+		return c, err
+	}
+	c.MerchantID = "unknown" // until Stripe says it
+	if err := c.Check(live); err != nil {
+		return c, err
+	}
+	if err := checkWebhookURL(webhook, c.BaseURL != ""); err != nil {
+		return c, err
+	}
+	c, err := g.Prepare(ctx, tenant, c, webhook)
+	if err == nil && before.MerchantID != "" && c.MerchantID != before.MerchantID {
+		err = &core.Error{Code: core.CodeConflict, Field: "apiKey", Message: "is of the account " + c.MerchantID + ", and this tenant is connected to " + before.MerchantID + "; give a key of that account, or disconnect it first"}
+	}
+	return c, err
+}
+
+// checkWebhookURL returns an error if Stripe cannot reach a URL. A lab reaches each. Empty
+// is no URL: no endpoint is made.
+func checkWebhookURL(text string, lab bool) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return core.Invalid("publicUrl", "is needed, because Stripe calls it: set KITH_PUBLIC_URL to the origin at which visitors reach the service, such as https://go.example")
+	case !lab && link.Loopback(u.Host):
+		return core.Invalid("publicUrl", "is "+u.Host+", which Stripe cannot reach: open the service by its public address, or set KITH_PUBLIC_URL")
+	}
+	return nil
 }
 
 // ChangeStripe is ConnectStripe for callers who may not choose the gateway's host: the base
@@ -79,7 +126,7 @@ func (g *Gateways) ChangeStripe(ctx context.Context, tenant core.TenantAlias, s 
 
 // connection returns the connection with the settings. before is the stored one, or the
 // zero Connection.
-func (s StripeSettings) connection(before billing.Connection) billing.Connection {
+func (s StripeSettings) connection(before billing.Connection, now core.Time) (billing.Connection, error) {
 	c := billing.Connection{
 		Kind: billing.Stripe, BaseURL: s.BaseURL, Endpoint: before.Endpoint,
 		Credit: s.Credit, CountTax: s.CountTax, CountShipping: s.CountShipping,
@@ -90,54 +137,87 @@ func (s StripeSettings) connection(before billing.Connection) billing.Connection
 	}
 	c.Keys = []billing.Key{key}
 	for _, secret := range s.Secrets {
+		if err := billing.CheckStripeSecret("signingSecrets", secret); err != nil {
+			return c, err
+		}
 		c.Keys = append(c.Keys, billing.StripeSecret(secret))
+	}
+	replaced := s.Roll || len(s.Secrets) > 0
+	if replaced {
+		c.Endpoint = ""
 	}
 	for i, k := range before.Keys {
 		known := slices.ContainsFunc(c.Keys, func(have billing.Key) bool { return have.Public == k.Public })
-		if i > 0 && !known && len(c.Keys) < billing.MaxKeys {
-			c.Keys = append(c.Keys, k)
+		if i == 0 || known || len(c.Keys) == billing.MaxKeys {
+			continue
 		}
+		if replaced && k.Until == 0 {
+			k.Until = now + billing.SecretOverlap
+		}
+		c.Keys = append(c.Keys, k)
 	}
-	return c
+	return c, nil
 }
 
 func otherGateway(kind billing.Kind) *core.Error {
 	return &core.Error{Code: core.CodeConflict, Message: "this tenant is connected to " + string(kind) + "; disconnect it first"}
 }
 
-// deliveryTries is how often Test looks for the notification that it caused, and
-// deliveryPause is the pause between two looks.
-const (
-	deliveryTries = 40
-	deliveryPause = 250 * time.Millisecond
-)
+// DeliveryTime is how long callers who wait for an answer give a test to arrive.
+const DeliveryTime = 10 * core.Second
 
-// delivered causes a notification at the gateway, and returns whether it has arrived.
-func (g *Gateways) delivered(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Check, error) {
-	check := billing.Check{Name: billing.CheckDelivery, Help: "no notification arrived within 10 seconds: Stripe must reach the URL of the webhook endpoint"}
-	if g.SendTest == nil {
-		return check, nil
+// deliveryPause is the pause between two looks whether a test has arrived.
+const deliveryPause = 250 * time.Millisecond
+
+// Verify has the gateway send a notification, waits for it, and then tests the connection;
+// see Test. The kinds of gateways that send none on demand are only tested.
+func (g *Gateways) Verify(ctx context.Context, tenant tenantdb.Tenant, wait core.Time) (GatewayCheck, error) {
+	c, err := g.Open(ctx, tenant.Alias)
+	if err == nil && c.Kind == billing.Stripe && len(c.Keys) > 1 {
+		err = g.deliver(ctx, tenant.Alias, c, wait)
+	}
+	if err != nil {
+		return GatewayCheck{}, err
+	}
+	return g.Test(ctx, tenant)
+}
+
+// deliver causes a notification, and waits until it has arrived. That it does not arrive,
+// or that the key may not cause it, is no error: a test shows both.
+func (g *Gateways) deliver(ctx context.Context, tenant core.TenantAlias, c billing.Connection, wait core.Time) error {
+	if err := g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error { return billingdb.ForgetCheck(ctx, tx, tenant) }); err != nil {
+		return err
 	}
 	if err := g.SendTest(ctx, tenant, c); err != nil {
-		check.Help = "Stripe refused to send a test: " + err.Error()
-		return check, nil
-	}
-	for range deliveryTries {
-		now, _, err := billingdb.Connection(ctx, g.DB.Reads, tenant)
-		if err != nil {
-			return check, err
+		var known *core.Error
+		if errors.As(err, &known) && known.Code == core.CodeUnavailable {
+			return err
 		}
-		if now.Checked != c.Checked {
-			check.OK = true
-			return check, nil
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, time.Duration(wait)*time.Millisecond)
+	defer cancel()
+	look := time.NewTicker(deliveryPause)
+	defer look.Stop()
+	for {
+		now, _, err := billingdb.Connection(ctx, g.DB.Reads, tenant)
+		if err != nil || now.Checked != 0 {
+			return err
 		}
 		select {
-		case <-ctx.Done():
-			return check, ctx.Err()
-		case <-time.After(deliveryPause):
+		case <-waiting.Done():
+			return ctx.Err()
+		case <-look.C:
 		}
 	}
-	return check, nil
+}
+
+// delivery is the check whether a notification has arrived by a connection.
+func delivery(c billing.Connection) billing.Check {
+	return billing.Check{
+		Name: billing.CheckDelivery, Label: "A test event has arrived", OK: c.Checked != 0,
+		Help: "no test event has arrived: Stripe must reach the URL of the webhook from the internet. Look at its answers in the Dashboard under Developers, Webhooks, and send another test event",
+	}
 }
 
 // release has a gateway send no further notifications for a connection that was deleted.

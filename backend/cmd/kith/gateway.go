@@ -16,11 +16,17 @@ import (
 type gatewayCommand struct {
 	Connect    gatewayConnectCommand    `cmd:"" help:"Store how to reach a tenant's payment gateway. Private keys are stored encrypted and never shown."`
 	Show       gatewayShowCommand       `cmd:"" help:"Print the stored connection, without the private keys."`
-	Test       gatewayTestCommand       `cmd:"" help:"Test the keys, and look up the tenant's discount at the gateway."`
-	Disconnect gatewayDisconnectCommand `cmd:"" help:"Delete the stored connection and its keys."`
+	Test       gatewayTestCommand       `cmd:"" help:"Test the keys. At Braintree, look up the tenant's discount; at Stripe, test each permission of the key, and that a test event arrives."`
+	Disconnect gatewayDisconnectCommand `cmd:"" help:"Delete the stored connection and its keys, and the webhook endpoint that Kith made at Stripe."`
 }
 
+// gatewayConnectCommand connects Braintree unless another gateway is named.
 type gatewayConnectCommand struct {
+	Braintree gatewayBraintreeCommand `cmd:"" default:"withargs" help:"Connect Braintree. The word braintree may be left out."`
+	Stripe    gatewayStripeCommand    `cmd:"" help:"Connect Stripe by a restricted key, make the webhook endpoint there, and test both."`
+}
+
+type gatewayBraintreeCommand struct {
 	tenantFlags
 	MerchantID  string            `required:"" help:"Merchant id at the gateway." placeholder:"ID"`
 	PublicKey   string            `required:"" help:"Public key of the API key pair at the gateway." placeholder:"KEY"`
@@ -30,7 +36,7 @@ type gatewayConnectCommand struct {
 }
 
 // Run stores the connection and prints it.
-func (c *gatewayConnectCommand) Run(e *env) error {
+func (c *gatewayBraintreeCommand) Run(e *env) error {
 	engine, err := c.openTenant(e)
 	if err != nil {
 		return err
@@ -66,6 +72,9 @@ func (c *gatewayShowCommand) Run(e *env) error {
 }
 
 func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
+	if c.Kind == billing.Stripe {
+		return showStripe(e, tenant, c)
+	}
 	var further []string
 	for _, k := range c.Keys[1:] {
 		further = append(further, k.Public)
@@ -78,18 +87,26 @@ func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
 	if c.Checked != 0 {
 		checked = dateText(c.Checked)
 	}
-	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	for _, line := range [][2]string{
+	return printLines(e, [][2]string{
 		{"merchant id", c.MerchantID}, {"public key", c.Keys[0].Public}, {"private key", "set"},
 		{"further public keys", cmp.Or(strings.Join(further, ", "), "none")}, {"host", host},
 		{"webhook", "/api/v1/" + string(tenant) + "/gateway/braintree/webhook"}, {"connected", dateText(c.Created)}, {"checked", checked},
-	} {
+	})
+}
+
+// printLines prints names and values in two columns.
+func printLines(e *env, lines [][2]string) error {
+	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
 		fmt.Fprintf(out, "%s\t%s\n", line[0], line[1])
 	}
 	return out.Flush()
 }
 
-type gatewayTestCommand struct{ tenantFlags }
+type gatewayTestCommand struct {
+	tenantFlags
+	Wait time.Duration `default:"30s" help:"How long to wait for Stripe's test event." placeholder:"DURATION"`
+}
 
 // Run tests the connection.
 func (c *gatewayTestCommand) Run(e *env) error {
@@ -101,6 +118,10 @@ func (c *gatewayTestCommand) Run(e *env) error {
 	tenant, err := engine.Tenants.ByAlias(e.ctx, c.Tenant)
 	if err != nil {
 		return err
+	}
+	connection, err := engine.Gateways.Connection(e.ctx, c.Tenant)
+	if err == nil && connection.Kind == billing.Stripe {
+		return verifyStripe(e, engine, tenant, c.Wait)
 	}
 	found, err := engine.Gateways.Test(e.ctx, tenant)
 	switch {

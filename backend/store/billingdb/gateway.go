@@ -24,6 +24,7 @@ var connectionColumns = store.Selection[billing.Connection]{
 var gatewayKeyColumns = store.Selection[billing.Key]{
 	store.Col(`public_key`, func(k *billing.Key) any { return &k.Public }),
 	store.Col(`private_key`, func(k *billing.Key) any { return &k.Private }),
+	store.Col(`coalesce(expires_at, 0)`, func(k *billing.Key) any { return &k.Until }),
 }
 
 // Connection returns a tenant's connection to its gateway, with sealed private keys;
@@ -45,14 +46,14 @@ func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (boo
 }
 
 // PutConnection stores a tenant's connection to its gateway. The private keys must be
-// sealed. An existing connection keeps the times when it was created and last
-// checked; its subscriptions are searched for again.
+// sealed. An existing connection keeps the times when it was created and, with the same
+// webhook endpoint, last checked; its subscriptions are searched for again.
 func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c billing.Connection) error {
 	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, kind, merchant_id, base_url, created_at,
 			endpoint_id, credit, count_tax, count_shipping) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (tenant) DO UPDATE SET kind = excluded.kind, merchant_id = excluded.merchant_id, base_url = excluded.base_url,
 			endpoint_id = excluded.endpoint_id, credit = excluded.credit, count_tax = excluded.count_tax, count_shipping = excluded.count_shipping,
-			created_at = iif(kind = excluded.kind, created_at, excluded.created_at), checked_at = iif(kind = excluded.kind, checked_at, NULL),
+			created_at = iif(kind = excluded.kind, created_at, excluded.created_at), checked_at = iif(kind = excluded.kind AND endpoint_id = excluded.endpoint_id, checked_at, NULL),
 			swept_at = iif(kind = excluded.kind AND merchant_id = excluded.merchant_id AND kind = 'stripe', swept_at, 0), swept_all_at = 0, sweep_at = 0, leased_by = NULL`,
 		string(tenant), string(c.Kind), c.MerchantID, c.BaseURL, int64(tx.Now), c.Endpoint, string(cmp.Or(c.Credit, billing.CreditCoupon)), c.CountTax, c.CountShipping)
 	if err == nil {
@@ -62,8 +63,8 @@ func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c
 		if err != nil {
 			return err
 		}
-		err = tx.Exec(ctx, "put gateway key", `INSERT INTO gateway_key (tenant, public_key, private_key, place) VALUES (?, ?, ?, ?)`,
-			string(tenant), k.Public, k.Private, i)
+		err = tx.Exec(ctx, "put gateway key", `INSERT INTO gateway_key (tenant, public_key, private_key, place, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0))`,
+			string(tenant), k.Public, k.Private, i, int64(k.Until))
 	}
 	return err
 }

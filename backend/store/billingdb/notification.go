@@ -53,6 +53,11 @@ func RecordCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) err
 	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
 }
 
+// ForgetCheck records that a check notification is being waited for.
+func ForgetCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+	return tx.Exec(ctx, "forget gateway check", `UPDATE gateway_connection SET checked_at = NULL WHERE tenant = ?`, string(tenant))
+}
+
 var receivedColumns = store.Selection[billing.Received]{
 	store.Col(`seq`, func(n *billing.Received) any { return &n.Seq }),
 	store.Col(`kind`, func(n *billing.Received) any { return &n.Kind }),
