@@ -119,12 +119,15 @@ func curl(t *testing.T, x transcript.Exchange) string {
 	case "":
 	case "Basic {{basic}}":
 		words = append(words, "-u :LIVE_DEMO_KEY_0123456789")
-	case "Basic {{test_gateway_basic}}", "Basic {{team_basic}}":
+	case "Basic {{test_gateway_basic}}", "Basic {{test_stripe_basic}}", "Basic {{team_basic}}":
 		words = append(words, `-u ":$KEY"`)
 	case "Bearer {{token_anonymous}}":
 		words = append(words, `-H "Authorization: Bearer $TOKEN"`)
 	default:
 		t.Fatalf("%s has the credentials %s", x.Title, credentials)
+	}
+	if x.RequestHeader.Get("Stripe-Signature") != "" {
+		words = append(words, `-H "Stripe-Signature: $SIGNATURE"`)
 	}
 	if cookie := x.RequestHeader.Get("Cookie"); cookie != "" {
 		words = append(words, "-b '"+exampleText(cookie)+"'")
@@ -150,6 +153,8 @@ func exampleText(text string) string {
 		sum := sha256.Sum256([]byte(name))
 		digits := hex.EncodeToString(sum[:])
 		switch name {
+		case "stripe_lab":
+			return "http://127.0.0.1:8091"
 		case "visitor_ip":
 			return "192.0.2.1"
 		case "visitor_code":

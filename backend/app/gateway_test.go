@@ -18,7 +18,7 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	given := billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p1", Private: "private-1"}}}
 	stored, err := b.Gateways.Connect(t.Context(), b.tenant, given)
 	require.NoError(t, err)
-	require.Equal(t, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Created: start}, stored)
+	require.Equal(t, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Credit: billing.CreditCoupon, Created: start}, stored)
 	require.Equal(t, "private-1", given.Keys[0].Private, "the argument is not changed")
 
 	_, err = b.Gateways.Change(t.Context(), b.tenant, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})

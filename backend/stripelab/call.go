@@ -251,6 +251,9 @@ func (c *call) refuseIf(f *failure) {
 
 // checked runs a call whose parameters are known.
 func (b *book) checked(l *Lab, c *call) object {
+	if !c.reads() && len(b.all) >= maxRecords {
+		return c.refuse(&failure{status: http.StatusBadRequest, kind: invalidRequest, message: "The lab is full: start one without this journal."})
+	}
 	if control, is := controls[c.name]; is {
 		return control(l, c)
 	}
@@ -260,9 +263,6 @@ func (b *book) checked(l *Lab, c *call) object {
 	}
 	if name := c.form.unknown(e.known()); name != "" {
 		return c.refuse(invalid("parameter_unknown", name, "Received unknown parameter: "+name))
-	}
-	if strings.HasPrefix(c.name, http.MethodPost) && len(b.all) >= maxRecords {
-		return c.refuse(&failure{status: http.StatusBadRequest, kind: invalidRequest, message: "The lab is full: start one without this journal."})
 	}
 	for _, path := range c.form.texts("expand") {
 		if path == "" {

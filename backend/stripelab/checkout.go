@@ -205,15 +205,16 @@ func (b *book) openSession(c *call, s object) object {
 	return s
 }
 
-// sessionCoupon returns the coupon of a session's discount, or nil.
+// sessionGrant returns the discount of a session, if it has one.
 func (b *book) sessionGrant(s object) (g grant, ok bool) {
-	for _, d := range s.objects("discounts") {
-		if p := b.all[d.text("promotion_code")]; p != nil {
-			return grant{b.all[p.at("promotion").text("coupon")], p}, true
-		}
-		return grant{b.all[d.text("coupon")], nil}, true
+	all := s.objects("discounts")
+	if len(all) == 0 {
+		return grant{}, false
 	}
-	return grant{}, false
+	if p := b.all[all[0].text("promotion_code")]; p != nil {
+		return grant{b.all[p.at("promotion").text("coupon")], p}, true
+	}
+	return grant{b.all[all[0].text("coupon")], nil}, true
 }
 
 // trialOf returns the end of the trial of a session that is paid now, or 0.

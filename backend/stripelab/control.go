@@ -55,10 +55,10 @@ func (l *Lab) controlRoutes(mux *http.ServeMux) {
 	}
 	handle("POST /lab/mode", func(c *call) (answer, error) { return answer{}, l.SetMode(Mode(c.form.str("mode"))) })
 	handle("POST /lab/faults", func(c *call) (answer, error) { return answer{}, l.takeFaults(c.form) })
-	mux.HandleFunc("POST /lab/flush", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("POST /lab/flush", guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.Flush(r.Context())
 		l.writeNow(w, nil)
-	})
+	})))
 	mux.HandleFunc("GET /lab/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, l.State()) })
 	mux.HandleFunc("GET /{$}", l.page)
 }

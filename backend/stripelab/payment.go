@@ -190,11 +190,8 @@ var declines = map[string]string{"generic_decline": "Your card was declined.", "
 // confirm charges a payment method, and returns the failure of a declined card.
 func (b *book) confirm(intent, method object) *failure {
 	if method == nil {
-		f := &failure{status: http.StatusPaymentRequired, kind: cardError, code: "invoice_payment_intent_requires_action", message: "This customer has no default payment method."}
-		f.kind, f.code = invalidRequest, "resource_missing"
-		f.status = http.StatusBadRequest
 		b.emit("payment_intent.payment_failed", intent, nil)
-		return f
+		return invalid("resource_missing", "", "This customer has no attached payment source or default payment method.")
 	}
 	intent["payment_method"] = method.id()
 	charge := b.charge(intent, method)

@@ -88,7 +88,7 @@ func (l *Lab) read(w http.ResponseWriter, r *http.Request, name string) (*call, 
 	}
 	if len(body) > 0 {
 		if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
-			return nil, errors.New("Invalid request: the body must be form-encoded")
+			return nil, errors.New("the body must be form-encoded")
 		}
 		if encoded != "" {
 			encoded += "&"

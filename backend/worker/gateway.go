@@ -182,6 +182,9 @@ type gateways struct {
 	// clients are kept, so that all calls of a tenant respect a pause that its
 	// gateway asked for.
 	clients map[core.TenantAlias]dialled
+
+	// followed is when addFollowed last ran; only drain uses it.
+	followed time.Time
 }
 
 type dialled struct {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
@@ -30,7 +31,7 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err = g.engine.Promotions.AddFollowed(ctx); err != nil {
+	if err = g.addFollowed(ctx); err != nil {
 		return 0, err
 	}
 	promotions, err := g.engine.Promotions.Begin(ctx, choreBatch)
@@ -57,6 +58,21 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 		}
 	})
 	return n + all, nil
+}
+
+// followedEvery is the interval at which codes are looked for whose links were followed.
+const followedEvery = 10 * time.Second
+
+// addFollowed asks for codes whose links were followed.
+func (g *gateways) addFollowed(ctx context.Context) error {
+	if time.Since(g.followed) < followedEvery {
+		return nil
+	}
+	_, err := g.engine.Promotions.AddFollowed(ctx)
+	if err == nil {
+		g.followed = time.Now()
+	}
+	return err
 }
 
 // writeCoupon shows the merchant the code of a customer. If the gateway has no place for

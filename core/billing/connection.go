@@ -45,6 +45,16 @@ const (
 // Kinds returns all kinds of gateways.
 func Kinds() []Kind { return []Kind{Braintree, Stripe} }
 
+// SearchOverlap returns the time by which a search of the gateway overlaps the last one,
+// since clocks differ and the search may lag: a day at Braintree, which searches by the
+// day, and an hour at Stripe, which lists each event within seconds.
+func (k Kind) SearchOverlap() core.Time {
+	if k == Stripe {
+		return core.Hour
+	}
+	return core.Day
+}
+
 // CreditForm is the form in which credit reaches a gateway.
 type CreditForm string
 

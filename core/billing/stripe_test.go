@@ -34,7 +34,10 @@ func TestConnection_CheckStripe(t *testing.T) {
 		{"no secret", func(c *billing.Connection) { c.Keys = c.Keys[:1] }, false, ""},
 		{"one secret twice", func(c *billing.Connection) { c.Keys[2] = c.Keys[1] }, false, "signingSecrets"},
 		{"another secret", func(c *billing.Connection) { c.Keys[1] = billing.StripeSecret("sk_test_abcdef") }, false, "signingSecrets"},
-		{"five secrets", func(c *billing.Connection) { c.Keys = make([]billing.Key, 6); c.Keys[0] = billing.StripeKey("rk_test_abcdef") }, false, "signingSecrets"},
+		{"five secrets", func(c *billing.Connection) {
+			c.Keys = make([]billing.Key, 6)
+			c.Keys[0] = billing.StripeKey("rk_test_abcdef")
+		}, false, "signingSecrets"},
 		{"a base URL", func(c *billing.Connection) { c.BaseURL = "http://127.0.0.1:8091" }, false, ""},
 		{"a base URL of another scheme", func(c *billing.Connection) { c.BaseURL = "file:///" }, false, "baseUrl"},
 		{"a base URL of a live tenant", func(c *billing.Connection) { c.BaseURL = "http://127.0.0.1:8091" }, true, "baseUrl"},

@@ -204,7 +204,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 // identify sets whose the subscription is, by what the gateway knows of the payer, and
 // returns the code by which the account may be referred.
 func (b *billed) identify(ctx context.Context) (core.ReferralCode, error) {
-	who, err := b.billing.whose(ctx, b.tx, b.tenant, b.read.Payer)
+	who, err := b.billing.whose(ctx, b.tx, b.tenant, b.read.Payer, b.before.Code == "")
 	if err != nil {
 		return "", err
 	}

@@ -27,8 +27,8 @@ type payer struct {
 // whose returns the account and the user of a payer. It creates them if the shop has named
 // them, or if the payer has a referral code: a payment link needs no code on a server
 // (gateway 4.4.3). Any other customer stays unknown until a call ties the account to the
-// customer.
-func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payer) (who payer, err error) {
+// customer. With create false it creates none: the account was there, and was erased.
+func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payer, create bool) (who payer, err error) {
 	for _, code := range p.Codes {
 		found, known, err := userdb.Code(ctx, tx.Reads, tenant, code)
 		if err != nil {
@@ -59,10 +59,13 @@ func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 	if err != nil || exists && tied {
 		return who, err
 	}
+	if !exists && !tied && !create {
+		return payer{code: who.code}, nil
+	}
 	err = bl.identify(ctx, tx, tenant, p, who, exists)
 	if refused(err) {
-		// The user must not be tracked, or the account has another customer: the rules
-		// say so for every other call too.
+		// The user must not be tracked, for example: the rules say so for every other
+		// call too.
 		return payer{code: who.code}, nil
 	}
 	return who, err
@@ -97,7 +100,13 @@ func (bl *Billing) identify(ctx context.Context, tx *store.Tx, tenant core.Tenan
 		return err
 	}
 	update := referral.UserUpdate{Account: who.account, ID: who.user}
-	if !strings.HasPrefix(string(p.Customer), guestPrefix) {
+	account, _, err := userdb.Account(ctx, tx.Reads, tenant, who.account)
+	if err != nil {
+		return err
+	}
+	// The shop may name one account for several customers; it is tied to the first one.
+	other := account.PaymentProviderID != "" && account.PaymentProviderID != p.Customer
+	if !other && !strings.HasPrefix(string(p.Customer), guestPrefix) {
 		update.PaymentProviderID = &p.Customer
 	}
 	if !exists {

@@ -63,7 +63,11 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 	logged := false
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		wait = false
-		who, known, err := ps.whose(ctx, tx, task.Tenant, p)
+		stored, _, err := billingdb.FindPayment(ctx, tx.Reads, task.Tenant, p.ID)
+		if err != nil {
+			return err
+		}
+		who, known, err := ps.whose(ctx, tx, task.Tenant, p, stored.Account == "")
 		if err != nil || !known {
 			wait = !known
 			return err
@@ -73,10 +77,6 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 			if err := billingdb.TouchSubscription(ctx, tx, task.Tenant, p.Subscription); err != nil {
 				return err
 			}
-		}
-		stored, _, err := billingdb.FindPayment(ctx, tx.Reads, task.Tenant, p.ID)
-		if err != nil {
-			return err
 		}
 		r := report{billing: ps.Billing, tx: tx, tenant: task.Tenant, connection: task.Connection, who: who}
 		logged, err = r.payment(ctx, p, stored)
@@ -89,10 +89,10 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 }
 
 // whose returns whose a payment is; known is false if it is of a subscription that was not
-// read yet, which it schedules to be read.
-func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payment) (who payer, known bool, err error) {
+// read yet, which it schedules to be read. create is that of Billing.whose.
+func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payment, create bool) (who payer, known bool, err error) {
 	if p.Subscription == "" {
-		if who, err = ps.Billing.whose(ctx, tx, tenant, p.Payer); err == nil {
+		if who, err = ps.Billing.whose(ctx, tx, tenant, p.Payer, create); err == nil {
 			err = ps.Billing.claim(ctx, tx, tenant, who)
 		}
 		return who, true, err

@@ -14,8 +14,8 @@ import (
 )
 
 // Promotions makes referral codes codes that customers can enter at the checkout of a
-// gateway. A code is made when somebody asks for it, or when its link is followed: most
-// codes are never used.
+// gateway. A code is made when a call asks for it, or when its link is followed: most codes
+// are never used.
 type Promotions struct {
 	*base.Base
 	Gateways *Gateways

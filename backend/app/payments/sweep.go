@@ -21,10 +21,6 @@ const (
 	SweepAllEvery = core.Day
 )
 
-// sweepOverlap is the time by which a sweep overlaps the last one, since clocks differ
-// and a gateway's search may lag.
-const sweepOverlap = core.Day
-
 // Sweeps leases sweeps to workers: searches at payment gateways for subscriptions that
 // no notification named.
 type Sweeps struct {
@@ -69,8 +65,9 @@ func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
 		}
 		task := SweepTask{Sweep: s, began: ss.Now()}
 		task.All = task.began >= s.SweptAll+SweepAllEvery
-		task.From = max(0, s.Swept-sweepOverlap)
-		task.Connection, task.DiscountID, err = ss.Gateways.settings(ctx, s.Tenant)
+		if task.Connection, task.DiscountID, err = ss.Gateways.settings(ctx, s.Tenant); s.Swept != 0 {
+			task.From = max(0, s.Swept-task.Connection.Kind.SearchOverlap())
+		}
 		tasks = append(tasks, task)
 	}
 	return tasks, err

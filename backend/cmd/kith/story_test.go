@@ -183,6 +183,8 @@ func (g *fixture) connectStripe(t *testing.T, engine *app.Engine) {
 		signed := sdk.ComputeSignature(time.UnixMilli(int64(storyStart)), []byte(stripeEvent), secret)
 		g.values[name] = fmt.Sprintf("t=%d,v1=%x", storyStart/core.Second, signed)
 	}
+	late := storyStart + core.Hour
+	g.values["stripe_later"] = fmt.Sprintf("t=%d,v1=%x", late/core.Second, sdk.ComputeSignature(time.UnixMilli(int64(late)), []byte(stripeEvent), "whsec_story"))
 	live := strings.Replace(stripeEvent, "false", "true", 1)
 	g.values["stripe_live"] = fmt.Sprintf("t=%d,v1=%x", storyStart/core.Second, sdk.ComputeSignature(time.UnixMilli(int64(storyStart)), []byte(live), "whsec_story"))
 }

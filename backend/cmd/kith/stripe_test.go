@@ -24,6 +24,7 @@ import (
 	"kith/backend/stripelab"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -256,4 +257,36 @@ func (s *stripeStage) paid(t testing.TB, subscription string) (amounts []int64) 
 		}
 	}
 	return amounts
+}
+
+// The code of a share link that people follow becomes a promotion code without a call, and
+// with the program its terms change.
+func TestStripe_FollowedCodes(t *testing.T) {
+	t.Parallel()
+	s := newStripeStage(t, payments.StripeSettings{})
+	s.engine.Analytics.Visits.Add(link.Followed{Tenant: demo.TestTenant, Program: core.ClassicProgram, Code: "ANNA10"})
+	require.NoError(t, s.engine.Analytics.Visits.Flush(t.Context()))
+	coupon := func() string {
+		for one, err := range s.api.V1PromotionCodes.List(t.Context(), &sdk.PromotionCodeListParams{Code: sdk.String("ANNA10"), Active: sdk.Bool(true)}).All(t.Context()) {
+			require.NoError(t, err)
+			return one.Promotion.Coupon.ID
+		}
+		return ""
+	}
+	require.Eventually(t, func() bool { s.engine.Gateways.Wake(); return coupon() != "" }, sqldtest.Deadline, 50*time.Millisecond)
+	require.Regexp(t, `^kith-p1000-test_demo$`, coupon())
+	_, err := s.engine.Programs.Update(t.Context(), demo.TestTenant, core.ClassicProgram, func(p *referral.Program) error {
+		p.Referred = reward.Offer{Kind: reward.PercentDiscount, Percent: 2500}
+		return nil
+	})
+	require.NoError(t, err)
+	s.later(t, time.Hour)
+	require.Equal(t, "kith-p2500-test_demo", coupon())
+	_, err = s.engine.Programs.Update(t.Context(), demo.TestTenant, core.ClassicProgram, func(p *referral.Program) error {
+		p.Referred = reward.Offer{}
+		return nil
+	})
+	require.NoError(t, err)
+	s.later(t, time.Hour)
+	require.Empty(t, coupon(), "the program promises nothing")
 }

@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// overlap is the time by which a search overlaps the last one: an event may be listed
-	// some seconds after it was made.
-	overlap = core.Hour
 	// eventLife is how long Stripe lists events, less a day. What is older is searched
 	// for by lists of the objects.
 	eventLife = 29 * core.Day
@@ -26,7 +23,7 @@ const (
 // subscriptions that are billed.
 func (g *adapter) Find(ctx context.Context, s gateway.Search) (found gateway.Found, err error) {
 	if s.From != 0 {
-		from := s.From - overlap
+		from := s.From
 		if from < core.Time(time.Now().UnixMilli())-eventLife {
 			err = g.findOld(ctx, from, &found)
 		}

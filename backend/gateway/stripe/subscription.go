@@ -278,7 +278,7 @@ func (f *facts) payer() billing.Payer {
 	}
 	codes := []string{}
 	for _, m := range metadata {
-		// An id that is none is left out: the shop's server would be told by no one.
+		// An id that is invalid is left out: no caller would see an error.
 		if id, err := core.ParseAccountID("", m[metaAccount]); err == nil && p.Account == "" {
 			p.Account = id
 		}

@@ -40,6 +40,15 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, _, err := FindReceived(ctx, r, "t", 1); return err },
 		func() error { return ReplayNotification(ctx, tx, "t", 1) },
 		func() error { _, err := HasOldPayloads(ctx, r, 1); return err },
+		func() error { _, _, err := FindPayment(ctx, r, "t", "in"); return err },
+		func() error { _, err := PaymentDue(ctx, r, 1); return err },
+		func() error { _, err := TakePayments(ctx, tx, 1, "p.1"); return err },
+		func() error { return TouchCustomer(ctx, tx, "t", "cus") },
+		func() error { _, err := CreditsWaiting(ctx, r, "t", "s"); return err },
+		func() error { _, _, err := FindPromotion(ctx, r, "t", "C"); return err },
+		func() error { _, err := PromotionDue(ctx, r, 1); return err },
+		func() error { _, err := TakePromotions(ctx, tx, 1, "p.1"); return err },
+		func() error { _, err := OfStripe(ctx, r, "t"); return err },
 	} {
 		require.NoError(t, read())
 	}
@@ -58,5 +67,8 @@ func TestOperations_UsesIndexes(t *testing.T) {
 		"SEARCH gateway_refund USING INDEX gateway_refund_failed (tenant=?)",
 		"SEARCH gateway_subscription USING INDEX gateway_subscription_problem (tenant=?)",
 		"SEARCH gateway_coupon USING INDEX gateway_coupon_problem (tenant=?)",
+		"SEARCH gateway_payment USING INDEX gateway_payment_problem (tenant=?)",
+		"SEARCH gateway_credit USING INDEX gateway_credit_failed (tenant=?)",
+		"SEARCH gateway_promotion USING INDEX gateway_promotion_problem (tenant=?)",
 	}, looks)
 }

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "github.com/stripe/stripe-go/v86"
+
+	"kith/backend/app"
+	"kith/backend/app/payments"
+	"kith/backend/demo"
+	"kith/backend/gateway/braintree"
+	"kith/backend/stripelab"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/reward"
+)
+
+// billedShop is a shop with a gateway and the service. Its customers have the ids of their
+// accounts, and subscribe for 50.00 USD a month.
+type billedShop interface {
+	// subscribe begins a subscription. code is the referral code that the customer
+	// brings, without its discount, or empty.
+	subscribe(who, code string, trialDays int)
+	// pass lets days pass, in steps.
+	pass(days int)
+	// arrive sets how notifications arrive: "normal", "duplicate", "shuffle" or "drop".
+	arrive(mode string)
+	// loseAnswers loses the answers to the next 2 refunds, which are made.
+	loseAnswers()
+	// cancel ends the subscription of a customer now, and decline makes the customer's
+	// next charges fail.
+	cancel(who string)
+	decline(who string)
+	// chargeBack has the customer's bank take the first charge back.
+	chargeBack(who string)
+	// bills returns the paid bills of a customer in cents, oldest first, and refunds what
+	// was given back.
+	bills(who string) []int64
+	refunds(who string) int64
+}
+
+// common are scenarios that mean the same at every gateway.
+var common = []struct {
+	name string
+	play func(*testing.T, billedShop)
+	// want has the state of the accounts, and what was paid.
+	want []string
+}{
+	{"a trial converts with its first bill", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(9)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [4500] 0"}},
+	{"a trial does not convert", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(3)
+	}, []string{"anna TRIAL none 0 [] 0", "bob TRIAL in-progress 0 [] 0"}},
+	{"the first bill's discount is refunded, once", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(35)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000 4500] 500"}},
+	{"the answer to the refund is lost", func(t *testing.T, s billedShop) {
+		s.loseAnswers()
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(35)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000 4500] 500"}},
+	{"the referrer's next bill has the credit", func(t *testing.T, s billedShop) {
+		s.subscribe("anna", "", 0)
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(65)
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"no notification arrives", func(t *testing.T, s billedShop) {
+		s.arrive("drop")
+		s.subscribe("anna", "", 0)
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(65)
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"notifications arrive twice", func(t *testing.T, s billedShop) {
+		s.arrive("duplicate")
+		s.subscribe("anna", "", 0)
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(65)
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"notifications arrive in another order", func(t *testing.T, s billedShop) {
+		s.arrive("shuffle")
+		s.subscribe("anna", "", 0)
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(65)
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"a canceled trial", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(2)
+		s.cancel("bob")
+		s.pass(2)
+	}, []string{"anna TRIAL none 0 [] 0", "bob CANCELLED in-progress 0 [] 0"}},
+	{"canceled after it was paid", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(3)
+		s.cancel("bob")
+		s.pass(40)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob CANCELLED converted 0 [5000] 500"}},
+	{"a failed bill leaves the account paid", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(3)
+		s.decline("bob")
+		s.pass(30)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000] 500"}},
+	{"the bank takes the first charge back", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(9)
+		s.chargeBack("bob")
+		s.pass(2)
+	}, []string{"anna TRIAL none 0 [] 0", "bob PAID converted 0 [4500] 0"}},
+}
+
+// Every scenario ends in the same state at every gateway.
+func TestGateways_CommonScenarios(t *testing.T) {
+	t.Parallel()
+	for _, c := range common {
+		for kind, open := range map[string]func(*testing.T) (billedShop, func(who string) string){
+			"braintree":      openBraintreeShop,
+			"stripe coupon":  func(t *testing.T) (billedShop, func(string) string) { return openStripeShop(t, billing.CreditCoupon) },
+			"stripe balance": func(t *testing.T) (billedShop, func(string) string) { return openStripeShop(t, billing.CreditBalance) },
+		} {
+			t.Run(c.name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				s, state := open(t)
+				c.play(t, s)
+				var got []string
+				for _, who := range []string{"anna", "bob"} {
+					got = append(got, fmt.Sprint(who, " ", state(who), " ", s.bills(who), " ", s.refunds(who)))
+				}
+				require.Equal(t, c.want, got)
+			})
+		}
+	}
+}
+
+// braintreeShop is a shop with Braintree.
+type braintreeShop struct{ *history }
+
+func openBraintreeShop(t *testing.T) (billedShop, func(string) string) {
+	h := &history{gatewayStage: newGatewayStage(t), t: t, rand: rand.New(rand.NewPCG(1, 1)), made: map[string]int{}}
+	return braintreeShop{h}, func(who string) string { return accountLine(t, h.engine, who) }
+}
+
+func (s braintreeShop) subscribe(who, code string, trialDays int) {
+	s.do("customer " + who)
+	if code == "" {
+		s.do("identify " + who)
+	} else {
+		s.do("register " + who + " code=" + code)
+	}
+	line := "subscribe " + who + " pro " + who
+	if trialDays > 0 {
+		line += fmt.Sprintf(" trial=%dd", trialDays)
+	}
+	s.do(line)
+	s.do("send")
+}
+
+// steps divides days into steps of at most 5, of which the last ones are single days: what
+// a gateway or the service does with delay is over then.
+func steps(days int) (all []int) {
+	for ; days > 2; days -= all[len(all)-1] {
+		all = append(all, min(5, days-2))
+	}
+	for range days {
+		all = append(all, 1)
+	}
+	return all
+}
+
+func (s braintreeShop) pass(days int) {
+	for _, n := range steps(days) {
+		s.do(fmt.Sprintf("advance %dd", n))
+		s.do("send")
+		s.advance(fmt.Sprintf("%dh", 24*n))
+	}
+}
+
+func (s braintreeShop) arrive(mode string) { s.do("mode " + mode) }
+func (s braintreeShop) loseAnswers()       { s.do("fault cut times=2 method=POST path=refund") }
+func (s braintreeShop) cancel(who string)  { s.do("cancel " + who); s.do("send") }
+func (s braintreeShop) decline(who string) { s.do("decline " + who) }
+
+func (s braintreeShop) chargeBack(who string) {
+	s.do("dispute " + who + "#1 open")
+	s.do("dispute " + who + "#1 lost")
+	s.do("send")
+}
+
+func (s braintreeShop) bills(who string) (all []int64) {
+	for _, c := range cycles(s.state(), who) {
+		all = append(all, cents(s.t, c.Amount))
+	}
+	return all
+}
+
+func (s braintreeShop) refunds(who string) (sum int64) {
+	for _, t := range s.state().Transactions {
+		if t.Customer == who && t.Kind == braintree.Credit {
+			sum += cents(s.t, t.Amount)
+		}
+	}
+	return sum
+}
+
+// accountLine returns the status of an account, the state of its referral, and what is left of
+// its credit.
+func accountLine(t *testing.T, e *app.Engine, who string) string {
+	t.Helper()
+	a, err := e.Accounts.ByID(t.Context(), demo.TestTenant, core.AccountID(who))
+	require.NoError(t, err)
+	balances, err := e.Rewards.Balances(t.Context(), demo.TestTenant, a.ID, "", reward.Credit)
+	require.NoError(t, err)
+	left := int64(0)
+	for _, b := range balances {
+		left += b.Available()
+	}
+	return fmt.Sprint(a.Status, " ", a.Standing.Referral, " ", left)
+}
+
+// stripeShop is a shop with Stripe. Its server names the account in the metadata.
+type stripeShop struct {
+	*stripeStage
+	t     *testing.T
+	price string
+	made  map[string]*sdk.CheckoutSession
+}
+
+func openStripeShop(t *testing.T, credit billing.CreditForm) (billedShop, func(string) string) {
+	s := stripeShop{stripeStage: newStripeStage(t, payments.StripeSettings{Credit: credit}), t: t, made: map[string]*sdk.CheckoutSession{}}
+	s.price = s.stripeStage.price(t, 5000, "usd")
+	return s, func(who string) string {
+		return accountLine(t, s.engine, who)
+	}
+}
+
+func (s stripeShop) subscribe(who, code string, trialDays int) {
+	s.made[who] = s.stripeStage.subscribe(s.t, s.price, who+"@example.com", "", func(p *sdk.CheckoutSessionCreateParams) {
+		p.Metadata = map[string]string{"kith_account": who, "kith_user": who, "referral_code": code}
+		if trialDays > 0 {
+			p.SubscriptionData = &sdk.CheckoutSessionCreateSubscriptionDataParams{TrialPeriodDays: sdk.Int64(int64(trialDays))}
+		}
+	})
+	s.send(s.t)
+	s.later(s.t, time.Minute)
+}
+
+func (s stripeShop) pass(days int) {
+	for _, n := range steps(days) {
+		s.later(s.t, time.Duration(n)*24*time.Hour)
+	}
+}
+
+func (s stripeShop) arrive(mode string) {
+	require.NoError(s.t, s.lab.SetMode(stripelab.Mode(mode)))
+}
+
+func (s stripeShop) loseAnswers() {
+	s.control(s.t, "faults", "kind", "cut", "times", "2", "method", "POST", "path", "refunds")
+}
+
+func (s stripeShop) cancel(who string) {
+	_, err := s.api.V1Subscriptions.Cancel(s.t.Context(), s.made[who].Subscription.ID, nil)
+	require.NoError(s.t, err)
+	s.send(s.t)
+}
+
+func (s stripeShop) decline(who string) {
+	s.control(s.t, "decline", "customer", s.made[who].Customer.ID, "on", "true")
+}
+
+func (s stripeShop) chargeBack(who string) {
+	charges := s.api.V1Charges.List(s.t.Context(), &sdk.ChargeListParams{Customer: sdk.String(s.made[who].Customer.ID)})
+	for charge, err := range charges.All(s.t.Context()) {
+		require.NoError(s.t, err)
+		s.control(s.t, "dispute", "charge", charge.ID, "status", "open")
+		s.control(s.t, "dispute", "charge", charge.ID, "status", "lost")
+	}
+	s.send(s.t)
+}
+
+func (s stripeShop) bills(who string) []int64 {
+	if s.made[who] == nil {
+		return nil
+	}
+	return s.paid(s.t, s.made[who].Subscription.ID)
+}
+
+func (s stripeShop) refunds(who string) int64 {
+	if s.made[who] == nil {
+		return 0
+	}
+	return s.refunded(s.t, s.made[who].Subscription.ID)
+}
