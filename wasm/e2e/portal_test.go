@@ -1,15 +1,20 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/stripelab"
+	"kith/core/billing"
 )
 
 // ownerEmail is the address with which the owner of `kith dev` signs in, and openLine the
@@ -54,6 +59,37 @@ func TestBrowser_PortalIntegrations(t *testing.T) {
 	runInBrowser(t, "portal-integrations", params, "keys", "webhook", "gateway", "consent", "looks")
 }
 
+// A tenant moves from Braintree to Stripe in a browser. The key that the command line has
+// stored lacks a permission: the page names it, and takes the corrected key.
+func TestBrowser_PortalStripe(t *testing.T) {
+	t.Parallel()
+	s, params := newPortal(t)
+	runInBrowser(t, "portal-stripe", params, "choosing")
+
+	lab := params["stripeLab"].(string)
+	newKey := func(without string) (key string) {
+		var names []string
+		for _, p := range billing.StripePermissions() {
+			if p.Name != without {
+				names = append(names, p.Name)
+			}
+		}
+		response, err := http.PostForm(lab+"/lab/keys", url.Values{"permissions": {strings.Join(names, " ")}})
+		require.NoError(t, err)
+		defer response.Body.Close()
+		var answer struct{ Key string }
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
+		require.NotEmpty(t, answer.Key)
+		return answer.Key
+	}
+	out, errOut, status := s.run(t, []string{"KITH_STRIPE_KEY=" + newKey("coupon_write")}, "gateway", "connect", "stripe",
+		"--tenant", "test_demo", "--base-url", lab, "--public-url", s.edge, "--wait", "1s")
+	require.NotZero(t, status)
+	require.Contains(t, out+errOut, "Coupons: Write")
+	params["stripeKey"], params["secretKey"] = newKey(""), stripelab.SecretKey
+	runInBrowser(t, "portal-stripe", params, "connecting", "rolling", "leaving")
+}
+
 // browsePortal runs scenarios of browser/FILE.mjs with the portal of a new `kith dev`.
 func browsePortal(t *testing.T, file string, scenarios ...string) {
 	t.Helper()
@@ -80,7 +116,8 @@ func BenchmarkPortal_FirstView(b *testing.B) {
 func newPortal(t testing.TB) (*site, map[string]any) {
 	t.Helper()
 	s := newSite(t)
-	node := s.dev(t, "KITH_LAB_ADDR="+freeAddr(t))
+	stripeLab := freeAddr(t)
+	node := s.dev(t, "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+stripeLab)
 	var printed []string
 	await(t, func() error {
 		if printed = openLine.FindStringSubmatch(node.output.String()); printed == nil {
@@ -91,6 +128,7 @@ func newPortal(t testing.TB) (*site, map[string]any) {
 	require.Equal(t, s.edge, printed[1])
 	return s, map[string]any{
 		"portal": s.edge, "backend": s.backend, "key": s.keys["demo"], "email": ownerEmail, "password": printed[2], "shots": os.Getenv("KITH_SHOTS"), "loads": 1,
+		"stripeLab": "http://" + stripeLab,
 	}
 }
 
