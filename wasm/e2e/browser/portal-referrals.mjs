@@ -24,6 +24,7 @@ export async function answering(world) {
   const page = await asOwner(world, '/portal/t/demo/members');
   await page.keyboard.press('g');
   await page.keyboard.press('f');
+  await page.waitForURL(/\/referrals$/);
   await page.getByRole('heading', { name: 'Referrals', exact: true }).waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('ray@friend.example');

@@ -289,6 +289,7 @@ export async function keyboard(world) {
   await page.keyboard.press('Escape');
   await page.keyboard.press('g');
   await page.keyboard.press('a');
+  await page.waitForURL(/\/audit$/);
   await page.getByRole('heading', { name: 'Audit log' }).waitFor();
   await page.keyboard.press('/');
   assert.equal(await page.evaluate(() => document.activeElement.name), 'actor');
@@ -303,6 +304,7 @@ export async function keyboard(world) {
   await page.keyboard.type('mem');
   assert.equal(await palette.getByRole('listitem').count(), 1);
   await page.keyboard.press('Enter');
+  await page.waitForURL(/\/members$/);
   await page.getByRole('heading', { name: 'Members', exact: true }).waitFor();
   await page.keyboard.press('Control+k');
   await page.keyboard.press('ArrowDown');
