@@ -286,6 +286,8 @@ var importRules = []importRule{
 		why: "an edge asks its backend by HTTP, without the code of the backend"},
 	{pkg: "kith/backend/guess", kith: []string{"kith/backend/guess"},
 		why: "it counts by address, and knows no rule"},
+	{pkg: "kith/backend/progress", kith: []string{"kith/backend/progress"},
+		why: "it writes to a terminal, and knows no operation"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/graphql", "kith/backend/gateway/...", "kith/backend/guess", "kith/wasm/bodies", "kith/backend/api/docs", "kith/backend/api"}),
 		modules: slices.Concat(backendModules, stripeClient, []string{"github.com/goccy/go-yaml/...", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein", "github.com/yuin/goldmark/..."}),

@@ -13,6 +13,7 @@ import (
 	"kith/backend/backup"
 	"kith/backend/doctor"
 	"kith/backend/file"
+	"kith/backend/progress"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -131,10 +132,10 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 		_, err := backup.Write(e.ctx, s, e.out)
 		return err
 	}
-	show := newProgress(e.out)
-	defer show.end()
-	show.begin(string(s.Kind), "rows and files", 0)
-	s.Progress = show.at
+	show := progress.New(e.out)
+	defer show.End()
+	show.Begin(string(s.Kind), "rows and files", 0)
+	s.Progress = show.At
 	var done backup.Trailer
 	size, err := atomicfile.Write(path, func(to io.Writer) (err error) {
 		done, err = backup.Write(e.ctx, s, to)
@@ -143,7 +144,7 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	if err != nil {
 		return err
 	}
-	show.end()
+	show.End()
 	_, err = fmt.Fprintf(e.out, "%s: %s, %d bytes, SHA-256 of its content %s\n", path, done, size, done.SHA256)
 	return err
 }
@@ -201,8 +202,8 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 	}
 	defer db.Close()
 	defer files.Close()
-	show := newProgress(e.out)
-	defer show.end()
+	show := progress.New(e.out)
+	defer show.End()
 	what := "verify"
 	restored, err = backup.Restore(e.ctx, backup.Target{
 		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
@@ -275,7 +276,7 @@ func (c *restoreCommand) drill(e *env) error {
 }
 
 // shown opens a file and shows the progress of reading it.
-func shown(path string, show *progress, what string) (io.ReadCloser, error) {
+func shown(path string, show *progress.Display, what string) (io.ReadCloser, error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -284,12 +285,12 @@ func shown(path string, show *progress, what string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errors.Join(err, from.Close())
 	}
-	show.begin(what, "bytes", info.Size())
+	show.Begin(what, "bytes", info.Size())
 	read := int64(0)
 	return struct {
 		io.Reader
 		io.Closer
-	}{countingReader{from, func(n int) { read += int64(n); show.at(read) }}, from}, nil
+	}{countingReader{from, func(n int) { read += int64(n); show.At(read) }}, from}, nil
 }
 
 // path returns the path of the archive, which is read twice. The standard input is

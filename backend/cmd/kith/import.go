@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/backend/client"
+	"kith/backend/progress"
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
@@ -63,8 +64,8 @@ func (c *importCommand) run(e *env) error {
 	if err != nil {
 		return err
 	}
-	show := newProgress(e.out)
-	defer show.end()
+	show := progress.New(e.out)
+	defer show.End()
 	to := &client.Client{URL: c.URL, Tenant: core.TenantAlias(c.Tenant), Key: c.Key}
 	rows, err := c.upload(e, to, show, &in)
 	if err != nil {
@@ -75,19 +76,19 @@ func (c *importCommand) run(e *env) error {
 		return err
 	}
 	if len(problems) > 0 && !c.Force {
-		show.end()
+		show.End()
 		return exitStatus{exitRefused, "nothing was imported; --force imports the valid rows:\n  " + strings.Join(problems, "\n  ")}
 	}
 	made, err := to.CreateJob(e.ctx, in)
 	if err != nil {
 		return err
 	}
-	show.say("job " + made.ID)
+	show.Say("job " + made.ID)
 	done, err := c.follow(e, to, show, made, rows)
 	if err != nil {
 		return err
 	}
-	show.end()
+	show.End()
 	return c.finish(e, to, done)
 }
 
@@ -103,7 +104,7 @@ func (c *importCommand) input() (client.Input, error) {
 }
 
 // upload sends the file and returns its number of rows, or 0 if that is unknown.
-func (c *importCommand) upload(e *env, to *client.Client, show *progress, in *client.Input) (rows int64, err error) {
+func (c *importCommand) upload(e *env, to *client.Client, show *progress.Display, in *client.Input) (rows int64, err error) {
 	file, err := os.Open(c.File)
 	if err != nil {
 		return 0, err
@@ -113,16 +114,16 @@ func (c *importCommand) upload(e *env, to *client.Client, show *progress, in *cl
 	if err != nil {
 		return 0, err
 	}
-	show.begin("upload", "bytes", info.Size())
+	show.Begin("upload", "bytes", info.Size())
 	sent := int64(0)
 	in.FileRef, err = to.Upload(e.ctx, filepath.Base(c.File), countingReader{file, func(n int) {
 		sent += int64(n)
-		show.at(sent)
+		show.At(sent)
 	}})
 	if err != nil {
 		return 0, err
 	}
-	show.at(info.Size())
+	show.At(info.Size())
 	return countRows(c.File), nil
 }
 
@@ -165,10 +166,10 @@ func (c countingReader) Read(p []byte) (int, error) {
 const followEvery = 500 * time.Millisecond
 
 // follow waits for the job to end.
-func (c *importCommand) follow(e *env, to *client.Client, show *progress, j client.Job, rows int64) (client.Job, error) {
-	show.begin("import", "rows", rows)
+func (c *importCommand) follow(e *env, to *client.Client, show *progress.Display, j client.Job, rows int64) (client.Job, error) {
+	show.Begin("import", "rows", rows)
 	for {
-		show.at(j.Stats.RecordsProcessed)
+		show.At(j.Stats.RecordsProcessed)
 		if j.Status != job.Pending {
 			return j, nil
 		}

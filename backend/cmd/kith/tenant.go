@@ -12,6 +12,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
 	"kith/backend/backup"
+	"kith/backend/progress"
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
@@ -254,20 +255,20 @@ func (c *tenantEraseCommand) Run(e *env) error {
 	defer db.Close()
 	defer files.Close()
 	if !c.Yes {
-		if err := confirm(e.out, os.Stdin, terminal(os.Stdin), c.Alias); err != nil {
+		if err := confirm(e.out, os.Stdin, progress.Terminal(os.Stdin), c.Alias); err != nil {
 			return err
 		}
 	}
-	show := newProgress(e.out)
-	defer show.end()
-	show.begin("erase", "rows", 0)
+	show := progress.New(e.out)
+	defer show.End()
+	show.Begin("erase", "rows", 0)
 	removed, rows := map[string]int{}, int64(0)
 	err = backup.Erase(e.ctx, db, files, now, core.TenantAlias(c.Alias), func(table string, n int) {
 		removed[table] += n
 		rows += int64(n)
-		show.at(rows)
+		show.At(rows)
 	})
-	show.end()
+	show.End()
 	if err != nil {
 		return err
 	}
@@ -297,14 +298,4 @@ func confirm(out io.Writer, in io.Reader, terminal bool, alias string) error {
 		return core.Invalid("alias", "does not match; nothing was erased")
 	}
 	return nil
-}
-
-// terminal reports whether a file is a terminal.
-func terminal(file *os.File) bool {
-	info, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return info.Mode()&os.ModeCharDevice != 0 && (err != nil || !os.SameFile(info, null))
 }

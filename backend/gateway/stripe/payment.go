@@ -38,7 +38,7 @@ func (g *adapter) invoice(i *sdk.Invoice) billing.Payment {
 // intent pays an invoice, the payment is the invoice. A payment intent that no checkout
 // session made is no purchase.
 func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, err error) {
-	intents := []string{id}
+	var intents []string
 	if !strings.HasPrefix(id, "in_") {
 		paid, err := all(ctx, g.api.V1InvoicePayments.List(ctx, &sdk.InvoicePaymentListParams{
 			ListParams: firstPage(), Payment: &sdk.InvoicePaymentListPaymentParams{Type: sdk.String("payment_intent"), PaymentIntent: sdk.String(id)},

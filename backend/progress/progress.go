@@ -1,4 +1,5 @@
-package main
+// Package progress shows how far a long operation is.
+package progress
 
 import (
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"time"
 )
 
-// progress shows the progress of an operation: as a bar on a terminal, else as a line
-// every few seconds.
-type progress struct {
+// Display shows the progress of an operation: as a bar on a terminal, else as a line every
+// few seconds.
+type Display struct {
 	out io.Writer
 	// bar is true on a terminal.
 	bar bool
@@ -18,7 +19,7 @@ type progress struct {
 	what, unit   string
 	now, total   int64
 	begun, shown time.Time
-	// open is true between begin and end.
+	// open is true between Begin and End.
 	open bool
 }
 
@@ -29,25 +30,26 @@ const (
 	barWidth  = 30
 )
 
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out}
+// New returns a display on out.
+func New(out io.Writer) *Display {
+	p := &Display{out: out}
 	if file, ok := out.(*os.File); ok {
-		p.bar = terminal(file) && os.Getenv("TERM") != "dumb"
+		p.bar = Terminal(file) && os.Getenv("TERM") != "dumb"
 	}
 	return p
 }
 
-// begin begins to show an operation that ends at total; 0 means that its end is
+// Begin begins to show an operation that ends at total; 0 means that its end is
 // unknown.
-func (p *progress) begin(what, unit string, total int64) {
-	p.end()
+func (p *Display) Begin(what, unit string, total int64) {
+	p.End()
 	p.what, p.unit, p.total, p.now, p.open = what, unit, total, 0, true
 	p.begun = time.Now()
 	p.shown = p.begun
 }
 
-// at sets how much is done.
-func (p *progress) at(n int64) {
+// At sets how much is done.
+func (p *Display) At(n int64) {
 	p.now = n
 	every := lineEvery
 	if p.bar {
@@ -58,8 +60,8 @@ func (p *progress) at(n int64) {
 	}
 }
 
-// end shows the final state and ends the line.
-func (p *progress) end() {
+// End shows the final state and ends the line.
+func (p *Display) End() {
 	if !p.open {
 		return
 	}
@@ -70,13 +72,13 @@ func (p *progress) end() {
 	p.open = false
 }
 
-// say prints a separate line.
-func (p *progress) say(line string) {
-	p.end()
+// Say prints a separate line.
+func (p *Display) Say(line string) {
+	p.End()
 	fmt.Fprintln(p.out, line)
 }
 
-func (p *progress) show() {
+func (p *Display) show() {
 	p.shown = time.Now()
 	if p.bar {
 		fmt.Fprintf(p.out, "\r\x1b[K%s", p.line())
@@ -87,7 +89,7 @@ func (p *progress) show() {
 
 // line returns the text to show: the operation, what is done, the rate and the time
 // left.
-func (p *progress) line() string {
+func (p *Display) line() string {
 	passed := p.shown.Sub(p.begun)
 	rate := float64(p.now) / max(passed.Seconds(), 0.001)
 	text := fmt.Sprintf("%s  %d", p.what, p.now)
@@ -104,4 +106,14 @@ func (p *progress) line() string {
 		text += fmt.Sprintf("  %s left", (time.Duration(float64(left) / rate * float64(time.Second))).Round(time.Second))
 	}
 	return text
+}
+
+// Terminal reports whether a file is a terminal.
+func Terminal(file *os.File) bool {
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return info.Mode()&os.ModeCharDevice != 0 && (err != nil || !os.SameFile(info, null))
 }
