@@ -155,6 +155,9 @@ type jobDetails struct {
 // has each answer in memory, and sends 32 MiB at most.
 const maxAtOnce = 24 << 20
 
+// Size returns the bytes of a file.
+func (d jobDetails) Size(which job.Attachment) int64 { return d.Sizes[which] }
+
 // Large reports whether a file is fetched in parts.
 func (d jobDetails) Large(which job.Attachment) bool { return d.Sizes[which] > maxAtOnce }
 

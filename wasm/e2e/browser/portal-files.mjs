@@ -117,8 +117,8 @@ export async function largeDownload(world) {
   assert.match(file.suggestedFilename(), /\.csv$/);
   assert.ok(parts >= 6, parts + ' parts');
   await page.getByText('48.0 MB. The file is in your downloads.').waitFor();
-  const { data } = await call('/api/v1/demo/audit?action=file.downloaded');
-  assert.equal(data.length, 1, 'one entry in the audit log');
+  const { entries } = await call('/api/v1/demo/audit?action=file.downloaded');
+  assert.equal(entries.length, 1, 'one entry in the audit log');
 }
 
 /** A small file is imported and a list exported without scripts. */
