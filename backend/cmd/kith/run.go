@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -114,7 +115,7 @@ const interrupted = 130
 
 // newParser returns the parser of the command line.
 func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(c, append(options,
+	return kong.New(c, append(slices.Concat(options, valueOptions()),
 		kong.Name("kith"),
 		kong.Vars{"version": "kith " + version, "samplers": trace.Samplers},
 		kong.Description("Referral programs at the edge: share links, attribution, conversion, rewards."),
