@@ -282,9 +282,9 @@ func (r *Rules) decideOrder(s *state.State, o state.Order, d conversion.Decision
 	return nil
 }
 
-// conversionTime returns when an order converts a referral (spec 10.1.8): when it was placed, so that orders
-// of last month which are imported today count for last month. The clock of the sender may be
-// wrong, so it is neither before the referral nor after now.
+// conversionTime returns when an order converts a referral (spec 10.1.8): when it was placed,
+// so that orders of last month which are imported today count for last month. The clock of
+// the sender may be wrong, so it is neither before the referral nor after now.
 func conversionTime(now core.Time, ref referral.Referral, o state.Order) core.Time {
 	return min(max(o.At, ref.Started), now)
 }
