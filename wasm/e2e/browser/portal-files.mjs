@@ -117,7 +117,7 @@ export async function largeDownload(world) {
   assert.match(file.suggestedFilename(), /\.csv$/);
   assert.ok(parts >= 6, parts + ' parts');
   await page.getByText('48.0 MB. The file is in your downloads.').waitFor();
-  const { entries } = await call('/api/v1/demo/audit?action=file.downloaded');
+  const { entries } = await call('/api/v1/demo/audit?action=file.downloaded&subject=large.csv');
   assert.equal(entries.length, 1, 'one entry in the audit log');
 }
 
