@@ -3,10 +3,12 @@ package api
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"kith/backend/app/base"
@@ -83,16 +85,69 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer file.Body.Close()
+	part, some := partOf(r, file.Size)
+	if !some && file.Size > maxWhole && FromEdge(r) {
+		return &core.Error{Code: core.CodeTooLarge, Field: "Range", Message: fmt.Sprintf(
+			"is required for this file through an edge: the file has %d bytes, and an edge sends at most %d at once; begin with the header Range: bytes=0-, or request the file from a backend", file.Size, maxWhole)}
+	}
+	body, err := file.Open(r.Context(), part.from)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
 	h := w.Header()
+	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Type", wire.FileType(file.Name))
 	h.Set("Content-Disposition", `attachment; filename="`+file.Name+`"`)
-	h.Set("Content-Length", strconv.FormatInt(file.Size, 10))
+	h.Set("Content-Length", strconv.FormatInt(part.until-part.from, 10))
 	h.Set("Cache-Control", wire.CacheControl)
-	if err := send(w, r, file.Body); err != nil && r.Context().Err() == nil {
+	if some {
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.from, part.until-1, file.Size))
+		w.WriteHeader(http.StatusPartialContent)
+	}
+	if err := send(w, r, io.LimitReader(body, part.until-part.from)); err != nil && r.Context().Err() == nil {
 		a.Log.Error("download failed", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
 	}
 	return nil
+}
+
+// An edge has each answer in memory. maxWhole is the size in bytes of the largest file that
+// passes it at once, maxPart that of a part of a larger one.
+const (
+	maxWhole = 32 << 20
+	maxPart  = 16 << 20
+)
+
+// part is the bytes of a file from an offset up to, but not including, another.
+type part struct{ from, until int64 }
+
+// partOf returns the part of a file of a size that a request asks for by the header Range. If
+// it asks for none, or not for one part that begins inside the file, the part is the whole
+// file, and some is false; a server may ignore such a header (RFC 9110, 14.2). Through an
+// edge the answer has at most maxPart bytes, and Content-Range says which.
+func partOf(r *http.Request, size int64) (p part, some bool) {
+	whole := part{0, size}
+	text, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes=")
+	if !ok || r.Method != http.MethodGet || r.Header.Get("If-Range") != "" {
+		return whole, false
+	}
+	first, last, ok := strings.Cut(text, "-")
+	from, err := strconv.ParseUint(first, 10, 62)
+	if !ok || err != nil || int64(from) >= size {
+		return whole, false
+	}
+	p = part{int64(from), size}
+	if last != "" {
+		end, err := strconv.ParseUint(last, 10, 62)
+		if err != nil || end < from {
+			return whole, false
+		}
+		p.until = min(size, int64(end)+1)
+	}
+	if FromEdge(r) {
+		p.until = min(p.until, p.from+maxPart)
+	}
+	return p, true
 }
 
 // downloader returns the caller that fetches a file, who has an API key or a signed link

@@ -10,11 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/statistics"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/conversion"
 	"kith/core/event"
+	"kith/core/job"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/webhook"
@@ -193,6 +196,59 @@ func TestOrders_Convert(t *testing.T) {
 		require.Equal(t, reward.StatusAvailable, b.referral(t, "friend").ReferrerReward.Status(b.Now()))
 		require.EqualValues(t, 600, b.balance(t, "anna"))
 		require.EqualValues(t, 600, b.referral(t, "friend").ReferrerReward.Available(b.Now()))
+	})
+}
+
+// A referral converts when its first order was placed, however late the order arrives: the
+// figures of that day count it. The referral has changed now, so exports of changes have it.
+// On a server of its own: the date is at most that of the clock of the bundle that applies
+// the order, and each bundle applies the orders of all.
+func TestOrders_ConvertWhenPlaced(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		b.shop(t, func(*referral.Program) {})
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		started := b.referral(t, "friend").Started
+		b.pass(20 * core.Day)
+		placed := func(order string, at core.Time) {
+			require.NoError(t, b.log(t, "friend", "", orderJSON("purchase", order, "80", at)))
+			b.process(t)
+		}
+		changed := func(typ job.Type, since core.Time) int {
+			made := b.create(t, b.jobInput(typ, fmt.Sprintf(`{"updatedSince":%d}`, since)))
+			return len(b.rows(t, made.ID, job.ResultFile)) - 1
+		}
+		exported := func() {
+			t.Helper()
+			for _, typ := range []job.Type{job.Referral, job.UserReferral} {
+				require.Equal(t, 1, changed(typ, b.Now()), typ)
+				require.Zero(t, changed(typ, b.Now()+1), typ)
+			}
+		}
+		converted := func() core.Time { return b.referral(t, "friend").Converted }
+		placed("second", started+5*core.Day)
+		require.Equal(t, started+5*core.Day, converted())
+		exported()
+		b.pass(core.Day)
+		placed("first", started+2*core.Day)
+		require.Equal(t, started+2*core.Day, converted(), "an earlier order arrives later")
+		exported()
+		b.pass(core.Day)
+		placed("third", started+3*core.Day)
+		require.Equal(t, started+2*core.Day, converted())
+		for _, typ := range []job.Type{job.Referral, job.UserReferral} {
+			require.Zero(t, changed(typ, b.Now()), typ)
+		}
+		days := func(from, until core.Time) (n int64) {
+			s, err := b.Analytics.Series(t.Context(), b.tenant, statistics.Range{Interval: analytics.Daily, From: from, Until: until}, analytics.SeriesFilter{})
+			require.NoError(t, err)
+			for _, p := range s.Points {
+				n += p.Converted
+			}
+			return n
+		}
+		day := converted() - converted()%core.Day
+		require.EqualValues(t, 1, days(day, day+core.Day))
+		require.Zero(t, days(day+core.Day, b.Now()+core.Day))
 	})
 }
 

@@ -56,9 +56,11 @@ func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 		require.Equal(t, c.stats, made.Stats)
 		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
 		require.NoError(t, err)
-		got, err := io.ReadAll(source.Body)
+		body, err := source.Open(t.Context(), 0)
 		require.NoError(t, err)
-		require.NoError(t, source.Body.Close())
+		got, err := io.ReadAll(body)
+		require.NoError(t, err)
+		require.NoError(t, body.Close())
 		require.Equal(t, c.text, string(got))
 	}
 	require.Empty(t, d.jobs(t, "other"))
@@ -83,9 +85,11 @@ func TestUpload_ChunksInAnyOrder(t *testing.T) {
 		require.Equal(t, job.Pending, made.Status, "the job waits for a worker")
 		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
 		require.NoError(t, err)
-		got, err := io.ReadAll(source.Body)
+		body, err := source.Open(t.Context(), 0)
 		require.NoError(t, err)
-		require.NoError(t, source.Body.Close())
+		got, err := io.ReadAll(body)
+		require.NoError(t, err)
+		require.NoError(t, body.Close())
 		require.True(t, text == string(got), "the stored bytes equal those that were sent")
 	}
 }

@@ -2129,8 +2129,8 @@ type RedemptionInput struct {
 
 // Referral defines model for Referral.
 type Referral struct {
-	// DateConverted Time in epoch milliseconds. Null: not yet, or unknown.
-	DateConverted *MaybeDate `json:"dateConverted"`
+	// DateConverted When it converted. If an event converts, this is when the first order was placed, also if it arrives later.
+	DateConverted *int64 `json:"dateConverted"`
 
 	// DateModerated Time in epoch milliseconds. Null: not yet, or unknown.
 	DateModerated *MaybeDate `json:"dateModerated"`

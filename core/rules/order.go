@@ -261,10 +261,14 @@ func (r *Rules) decideOrder(s *state.State, o state.Order, d conversion.Decision
 	if !ok {
 		return nil
 	}
-	if d.Counts() && ref.State != referral.Converted {
-		if err := r.convertByOrder(s, &ref, o); err != nil {
+	if at := conversionTime(s.Now, ref, o); d.Counts() && ref.State != referral.Converted {
+		if err := r.convertByOrder(s, &ref, at); err != nil {
 			return err
 		}
+	} else if d.Counts() && at < ref.Converted {
+		// An earlier order has arrived later.
+		ref.Converted = at
+		s.PutReferral(ref)
 	}
 	o.Reason, o.Number, o.Conversion = d.Reason, d.Number, d.Conversion
 	for side, earned := range d.Earned {
@@ -278,9 +282,16 @@ func (r *Rules) decideOrder(s *state.State, o state.Order, d conversion.Decision
 	return nil
 }
 
+// conversionTime returns when an order converts a referral (spec 10.1.8): when it was placed,
+// so that orders of last month which are imported today count for last month. The clock of
+// the sender may be wrong, so it is neither before the referral nor after now.
+func conversionTime(now core.Time, ref referral.Referral, o state.Order) core.Time {
+	return min(max(o.At, ref.Started), now)
+}
+
 // convertByOrder converts a referral by its first order that counts.
-func (r *Rules) convertByOrder(s *state.State, ref *referral.Referral, o state.Order) error {
-	ref.State, ref.Converted = referral.Converted, s.Now
+func (r *Rules) convertByOrder(s *state.State, ref *referral.Referral, at core.Time) error {
+	ref.State, ref.Converted = referral.Converted, at
 	account, _ := s.Accounts.Get(ref.Referred.Account)
 	account.Standing.Referral = referral.Converted
 	s.PutAccount(account.Account)

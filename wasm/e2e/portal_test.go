@@ -28,7 +28,7 @@ func TestBrowser_Portal(t *testing.T) {
 	for file, scenarios := range map[string][]string{
 		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "forged", "stolen", "interrupted", "keyboard", "withoutScripts", "looks"},
 		"portal-first":     {"firstViews"},
-		"portal-files":     {"rejectedRow", "progress", "withoutScripts", "looks"},
+		"portal-files":     {"rejectedRow", "progress", "largeDownload", "withoutScripts", "looks"},
 		"portal-overview":  {"beginning", "filtering", "languages", "reading", "withoutScripts"},
 		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
 		"portal-programs":  {"fromNothing", "widget", "withoutScripts", "looks"},

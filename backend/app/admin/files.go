@@ -121,7 +121,7 @@ func (fs *Files) Job(ctx context.Context, c people.Caller, id string) (job.Job, 
 	return j, err
 }
 
-// Download opens a file of an import or an export; see jobs.Jobs.Download. The audit log has
+// Download finds a file of an import or an export; see jobs.Jobs.Download. The audit log has
 // an entry for each download, because most files have data of users.
 func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which job.Attachment) (d jobs.Download, err error) {
 	j, err := fs.Job(ctx, c, id)
@@ -133,9 +133,6 @@ func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which
 		d, err = fs.jobs.Download(ctx, c.Tenant, id, which)
 		return err
 	})
-	if err != nil && d.Body != nil {
-		_ = d.Body.Close() // it was only read
-	}
 	return d, err
 }
 

@@ -174,7 +174,11 @@ func (js *Jobs) errorsOf(ctx context.Context, tenant core.TenantAlias, id string
 	if err != nil {
 		return nil, err
 	}
-	r := &errorsReader{rows: csv.NewReader(d.Body), close: d.Body.Close}
+	body, err := d.Open(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := &errorsReader{rows: csv.NewReader(body), close: body.Close}
 	r.rows.ReuseRecord = true
 	if _, err := r.rows.Read(); !strings.HasSuffix(d.Name, ".csv") || err != nil {
 		_ = r.close() // it was only read

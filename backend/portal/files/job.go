@@ -2,18 +2,16 @@ package files
 
 import (
 	"bufio"
-	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"kith/backend/app/jobs"
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
-	"kith/core/link"
 	"kith/core/people"
 	"kith/core/wire"
 )
@@ -149,6 +147,42 @@ type jobDetails struct {
 	Rejected []importfile.Problem
 	// Again is the path of the page on which a corrected file is chosen.
 	Again string
+	// Sizes are the bytes of the files that can be downloaded.
+	Sizes map[job.Attachment]int64
+}
+
+// maxAtOnce is the size of a file above which the page's script fetches it in parts. An edge
+// has each answer in memory, and sends 32 MiB at most.
+const maxAtOnce = 24 << 20
+
+// Size returns the bytes of a file.
+func (d jobDetails) Size(which job.Attachment) int64 { return d.Sizes[which] }
+
+// Large reports whether a file is fetched in parts.
+func (d jobDetails) Large(which job.Attachment) bool { return d.Sizes[which] > maxAtOnce }
+
+// SomeLarge reports whether one of the files is fetched in parts.
+func (d jobDetails) SomeLarge() bool {
+	return d.Large(job.ResultFile) || d.Large(job.ErrorsFile) || d.Large(job.SourceFile)
+}
+
+// sizes returns the sizes of the files of a job. A file that is not kept any more has none.
+func sizes(v *frame.Visit, j job.Job) (map[job.Attachment]int64, error) {
+	all := map[job.Attachment]int64{}
+	for which, ref := range map[job.Attachment]core.FileRef{job.ResultFile: j.Result, job.ErrorsFile: j.Errors, job.SourceFile: j.File} {
+		if ref == "" {
+			continue
+		}
+		size, complete, err := v.Engine.Admin.Files.Stored(v.Ctx(), v.Caller, ref)
+		var gone *core.Error
+		switch {
+		case err == nil && complete:
+			all[which] = size
+		case err != nil && !errors.As(err, &gone):
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 func jobPage(v *frame.Visit) error {
@@ -163,6 +197,11 @@ func jobPage(v *frame.Visit) error {
 	}
 	if j.Errors != "" && data.Kept() {
 		if data.Rejected, err = v.Engine.Admin.Files.Rejected(v.Ctx(), v.Caller, j.ID); err != nil {
+			return err
+		}
+	}
+	if data.Kept() && !data.Pending() {
+		if data.Sizes, err = sizes(v, j); err != nil {
 			return err
 		}
 	}
@@ -188,7 +227,8 @@ func removeJob(v *frame.Visit) error {
 	return v.Done(v.SectionPath(), "job-removed")
 }
 
-// download sends a file of a job. It is a form, because it adds an entry to the audit log.
+// download sends a file of a job, or a link to it, by which the page's script fetches a large
+// file in parts. It is a form, because it adds an entry to the audit log.
 func download(v *frame.Visit) error {
 	id := v.R.PathValue("job")
 	wanted, err := job.ParseAttachment("file", v.R.PostForm.Get("file"))
@@ -202,9 +242,16 @@ func download(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	defer d.Body.Close()
-	return send(v, d.Name, func(w io.Writer) error {
-		_, err := io.Copy(w, d.Body)
+	if v.R.PostForm.Get("as") == "link" {
+		return frame.Plain(v, http.StatusOK, d.Link)
+	}
+	body, err := d.Open(v.Ctx(), 0)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return v.Download(d.Name, wire.FileType(d.Name), func(w *bufio.Writer) error {
+		_, err := io.Copy(w, body)
 		return err
 	})
 }
@@ -215,26 +262,6 @@ func downloadRejected(v *frame.Visit, id string) error {
 	if err != nil {
 		return err
 	}
-	return send(v, jobs.RejectedName(j), func(w io.Writer) error { return v.Engine.Admin.Files.WriteRejected(v.Ctx(), v.Caller, id, w) })
-}
-
-// send sends a file. Text is compressed: the edge has each answer in memory, and accepts
-// 32 MiB.
-func send(v *frame.Visit, name string, write func(io.Writer) error) error {
-	kind := wire.FileType(name)
-	packed := strings.HasPrefix(kind, "text/") && link.AcceptsGzip(strings.Join(v.R.Header.Values("Accept-Encoding"), ","))
-	if packed {
-		v.W.Header().Set("Vary", "Accept-Encoding")
-		v.W.Header().Set("Content-Encoding", "gzip")
-	}
-	return v.Download(name, kind, func(w *bufio.Writer) error {
-		if !packed {
-			return write(w)
-		}
-		zip := gzip.NewWriter(w)
-		if err := write(zip); err != nil {
-			return err
-		}
-		return zip.Close()
-	})
+	name := jobs.RejectedName(j)
+	return v.Download(name, wire.FileType(name), func(w *bufio.Writer) error { return v.Engine.Admin.Files.WriteRejected(v.Ctx(), v.Caller, id, w) })
 }

@@ -85,7 +85,7 @@ var exports = map[job.Type]export{
 		from: referredUser, tenant: `u.tenant`, key: []string{`u.account_id`, `u.id`},
 		cells: `u.id, u.account_id, u.email, u.first_name, u.last_name, u.created_at,
 			r.id, r.program, r.code, r.referrer_user_id, r.referrer_account_id, r.started_at, r.converted_at, r.ended_at`,
-		created: `u.created_at`, updated: `max(u.updated_at, coalesce(r.ended_at, r.converted_at, r.started_at, 0))`, program: `r.program`,
+		created: `u.created_at`, updated: `max(u.updated_at, coalesce(r.updated_at, 0))`, program: `r.program`,
 	},
 	job.Referral: {
 		from: `referral r

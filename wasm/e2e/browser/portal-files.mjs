@@ -1,6 +1,7 @@
 // Scenarios of the section Imports and exports of the portal: a file is imported and its
 // rejected row corrected, progress survives a reload, and files are exported.
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -90,6 +91,34 @@ export async function progress(world) {
   await page.getByText('The import is stopped').waitFor();
   await watcher.getByRole('heading', { name: 'Page not found' }).waitFor();
   assert.equal(await page.getByRole('row').filter({ hasText: 'many.csv' }).count(), 0);
+}
+
+/**
+ * A file that is too large for one answer of the edge is fetched in parts, one of them again,
+ * and arrives as it was sent.
+ */
+export async function largeDownload(world) {
+  const { assert, call } = world;
+  const path = join(folder, 'large.csv');
+  const rows = ['accountId,id,firstName'];
+  for (let i = 0; i < 800; i++) rows.push(`large-${i},large-${i},${randomBytes(30_000).toString('hex')}`); // too long for a name
+  rows.push('large-800,large-800,Ada');
+  writeFileSync(path, rows.join('\n') + '\n');
+  assert.ok(statSync(path).size > 40 << 20);
+  const page = await asOwner(world, section + '/import');
+  await send(page, path);
+  await page.getByRole('button', { name: /^Import / }).click();
+  await page.getByRole('heading', { name: /800 rejected/ }).waitFor();
+  let parts = 0;
+  await page.route('**/download?*', (route) => (++parts === 3 ? route.abort() : route.continue()));
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'The file as it was sent' }).click()]);
+  const hash = (name) => createHash('sha256').update(readFileSync(name)).digest('hex');
+  assert.equal(hash(await file.path()), hash(path));
+  assert.match(file.suggestedFilename(), /\.csv$/);
+  assert.ok(parts >= 6, parts + ' parts');
+  await page.getByText('48.0 MB. The file is in your downloads.').waitFor();
+  const { entries } = await call('/api/v1/demo/audit?action=file.downloaded&subject=large.csv');
+  assert.equal(entries.length, 1, 'one entry in the audit log');
 }
 
 /** A small file is imported and a list exported without scripts. */

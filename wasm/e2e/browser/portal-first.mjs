@@ -1,4 +1,4 @@
-// The first view of each page of the portal, in a browser without a cache.
+// The first view of each page of the portal and of the demo shop, in a browser without a cache.
 import { asOwner } from './portalpage.mjs';
 
 /** The most bytes that a first view may take over the network, headers included. */
@@ -27,7 +27,7 @@ function interactive() {
 
 /**
  * Plays the story of 90 days, then opens the first page of each section and a page inside
- * of it, each as often as loads says. Returns the largest of the sizes in bytes, and of the
+ * of it, and the pages of the shop, each as often as loads says. Returns the largest of the sizes in bytes, and of the
  * medians of the times in milliseconds until the page was interactive.
  */
 export async function firstViews(world) {
@@ -46,6 +46,7 @@ export async function firstViews(world) {
     const inside = (await links('main a[href^="/portal/t/demo/"]')).find((other) => !pages.has(other));
     if (inside) pages.add(inside);
   }
+  for (const path of ['/shop', '/shop/join', '/shop/buy/grinder', '/shop/buy/coffee', '/shop/story']) pages.add(path);
   const largest = { bytes: 0, ms: 0 };
   for (const path of pages) {
     const times = [];

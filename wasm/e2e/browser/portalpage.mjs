@@ -16,7 +16,7 @@ export async function open({ visitor, errors, portal }, path = '/portal', option
 }
 
 /** Runs in a page before its scripts: sums up how much the layout shifts without an action of the visitor. */
-function watchLayout() {
+export function watchLayout() {
   window.shift = 0;
   new PerformanceObserver((list) => list.getEntries().forEach((e) => { window.shift += e.hadRecentInput ? 0 : e.value; })).observe({ type: 'layout-shift', buffered: true });
 }

@@ -1,6 +1,7 @@
 // The demo shop of kith dev, by referrers and friends with a browser profile each.
 import { readFileSync } from 'node:fs';
 
+import { watchLayout } from './portalpage.mjs';
 import { faint, picture } from './widget.mjs';
 
 const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
@@ -175,15 +176,19 @@ export async function story(t) {
   assert.ok(points.filter((p) => p.visits > 0 && p.referralsStarted !== 0).length >= 4, JSON.stringify(points));
 }
 
-/** Each page fits a phone and a desktop in both themes, with enough contrast; axe finds nothing; forms are sent by keyboard. */
+/** Each page fits a phone and a desktop in both themes, with enough contrast, and moves nothing by itself; axe finds nothing; forms are sent by keyboard. */
 export async function pages(t) {
   const { assert, shop } = t;
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [360, 1280]) {
       const { link } = await referrer(t, 'Jana');
       const page = await profile(t, { colorScheme, viewport: { width, height: 800 } });
+      await page.addInitScript(watchLayout);
       const check = async (name) => {
         await page.waitForLoadState(); // before that, a page may have no style
+        // Shifts are reported with the next frame.
+        const shift = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(window.shift)))));
+        assert.ok(shift < 0.01, `${name}: the layout shifts by ${shift} at ${width}`);
         await page.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${name} is too wide for ${width}`);
         assert.deepEqual(await faint(page), [], `${name}, ${colorScheme}`);

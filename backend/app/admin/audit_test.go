@@ -1,0 +1,200 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app/admin"
+	"kith/backend/app/tenants"
+	"kith/backend/portal/portaltest"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/billing"
+	"kith/core/job"
+	"kith/core/people"
+	"kith/core/pipeline"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/webhook"
+)
+
+// reads are the use cases that change nothing, and have no entry in the audit log. What
+// uploads is no change yet: the entry is that of the import.
+var reads = strings.Fields(`Overview.Compare Overview.TopReferrers Overview.Attention Overview.Beginning
+	Programs.List Programs.ByKey Programs.Try Programs.Tank Programs.Preview Programs.Versions Users.Find Users.Profile Users.ByID
+	Files.Upload Files.AddPiece Files.Join Files.Stored Files.Check Files.List Files.Job Files.Rejected SFTPKeys.List
+	Referrals.Search Referrals.ListByID Referrals.Timeline APIKeys.List Webhooks.List Webhooks.Deliveries Webhooks.Delivery Website.Read
+	Gateway.Connection Gateway.Check Gateway.Notifications Gateway.Operations Pipelines.Read`)
+
+// Each use case by which a member changes something adds one entry to the audit log, in the
+// transaction that makes the change: if the entry cannot be stored, nothing is.
+func TestAudit_EachChangeHasItsEntry(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	ctx, a := t.Context(), &w.Engine.Admin
+	owner := people.Caller{Person: "p1", Email: "owner@acme.example", Tenant: "acme", Role: people.Owner, From: "192.0.2.1"}
+	anna, ben := referral.Identity{Account: "anna", User: "anna"}, referral.Identity{Account: "ben", User: "ben"}
+	w.Identify(t, "anna", "anna", portaltest.Owns("ANNA10"))
+	w.Identify(t, "ben", "ben")
+	require.NoError(t, w.Engine.Notifications.Add(ctx, "acme", "payload"))
+	upload, err := a.Files.Upload(ctx, owner, "users.csv", strings.NewReader("accountId,id,email\nx,x,wrong\n"))
+	require.NoError(t, err)
+	var imported job.Job
+	var credit reward.Reward
+	chosen := func() []admin.Chosen {
+		made, _, err := w.Engine.Referrals.List(ctx, "acme", referral.Filter{Limit: 1})
+		require.NoError(t, err)
+		return []admin.Chosen{{ID: made[0].ID, Seen: made[0].Modified}}
+	}
+	const hook = webhook.Endpoint("https://shop.example/hook")
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKl3qY6VtWJ1qlVB3TSiRLSoPxLaYTDGcP9XWJ3ZmV1x anna@shop"
+	second := referral.DefaultProgram("https://acme.example/")
+	second.Key = "second"
+	consent := "consent"
+	inJob := func(t job.Type, file core.FileRef) job.Input {
+		return job.Input{Type: t, File: file, Format: job.CSV, Params: "{}"}
+	}
+	steps := []struct {
+		name   string
+		action people.Action
+		do     func() error
+	}{
+		{"Programs.Create", people.ProgramCreated, func() error { _, err := a.Programs.Create(ctx, owner, second); return err }},
+		{"Programs.Update", people.ProgramChanged, func() error {
+			_, err := a.Programs.Update(ctx, owner, "second", func(p *referral.Program) error {
+				p.Referred = reward.Offer{Kind: reward.FuelTank, Amount: 1000, Currency: "USD"}
+				return nil
+			})
+			return err
+		}},
+		{"Programs.Fill", people.TankFilled, func() error {
+			_, err := a.Programs.Fill(ctx, owner, "second", referral.ReferredSide, []string{"CODE1"})
+			return err
+		}},
+		{"Programs.Delete", people.ProgramDeleted, func() error { return a.Programs.Delete(ctx, owner, "second") }},
+		{"Users.Block", people.UserBlocked, func() error { return a.Users.Block(ctx, owner, anna, "why") }},
+		{"Users.Unblock", people.UserUnblocked, func() error { return a.Users.Unblock(ctx, owner, anna, "why") }},
+		{"Users.Attribute", people.UserAttributed, func() error { return a.Users.Attribute(ctx, owner, ben, "ANNA10", "why") }},
+		{"Users.AddReward", people.RewardAdded, func() (err error) {
+			credit, err = a.Users.AddReward(ctx, owner, anna, admin.NewReward{ID: core.NewID(portaltest.Began, [6]byte{1}), Kind: reward.Credit, Amount: "5", Currency: "USD", Reason: "why"})
+			return err
+		}},
+		{"Users.AddEvent", people.EventAdded, func() error {
+			return a.Users.AddEvent(ctx, owner, anna, admin.NewEvent{Once: "once-only", Key: "purchase", Revenue: "10", Currency: "USD", Order: "o1"})
+		}},
+		{"Referrals.Moderate", people.ReferralDenied, func() error { return a.Referrals.Moderate(ctx, owner, referral.Deny, "why", chosen()) }},
+		{"Referrals.CancelReward", people.RewardCancelled, func() error { return a.Referrals.CancelReward(ctx, owner, credit.ID, credit.Left(), "why") }},
+		{"Referrals.Export", people.ReferralsExported, func() error {
+			_, err := a.Referrals.Export(ctx, owner, referral.Search{}, func(referral.Referral) error { return nil })
+			return err
+		}},
+		{"Users.Export", people.UserExported, func() error { return a.Users.Export(ctx, owner, anna, io.Discard) }},
+		{"Users.Erase", people.UserErased, func() error { return a.Users.Erase(ctx, owner, ben, "ben", false) }},
+		{"Files.Import", people.ImportStarted, func() (err error) {
+			imported, err = a.Files.Import(ctx, owner, inJob(job.ImportUser, upload))
+			return err
+		}},
+		{"Files.Download", people.FileDownloaded, func() error { _, err := a.Files.Download(ctx, owner, imported.ID, job.SourceFile); return err }},
+		{"Files.WriteRejected", people.FileDownloaded, func() error { return a.Files.WriteRejected(ctx, owner, imported.ID, io.Discard) }},
+		{"Files.Remove", people.JobRemoved, func() error { return a.Files.Remove(ctx, owner, imported.ID) }},
+		{"Files.Export", people.ExportStarted, func() error { _, err := a.Files.Export(ctx, owner, inJob(job.User, "")); return err }},
+		{"SFTPKeys.Add", people.SFTPKeyAdded, func() error { _, err := a.SFTPKeys.Add(ctx, owner, key); return err }},
+		{"SFTPKeys.Remove", people.SFTPKeyRemoved, func() error {
+			all, _, err := a.SFTPKeys.List(ctx, owner)
+			require.NoError(t, err)
+			return a.SFTPKeys.Remove(ctx, owner, all[0].Fingerprint)
+		}},
+		{"APIKeys.Create", people.KeyCreated, func() error { _, _, err := a.APIKeys.Create(ctx, owner, "reports", auth.RoleRead, 0); return err }},
+		{"APIKeys.Rotate", people.KeyRotated, func() error { _, _, err := a.APIKeys.Rotate(ctx, owner, "reports", core.Hour); return err }},
+		{"APIKeys.Revoke", people.KeyRevoked, func() error { return a.APIKeys.Revoke(ctx, owner, "reports") }},
+		{"Webhooks.Subscribe", people.WebhookSubscribed, func() error {
+			_, err := a.Webhooks.Subscribe(ctx, owner, webhook.Request{Endpoint: string(hook)})
+			return err
+		}},
+		{"Webhooks.Test", people.WebhookTested, func() error { _, err := a.Webhooks.Test(ctx, owner, hook); return err }},
+		{"Webhooks.Replay", people.WebhookReplayed, func() error {
+			all, _, err := a.Webhooks.Deliveries(ctx, owner, hook, webhook.DeliveryFilter{})
+			require.NoError(t, err)
+			return a.Webhooks.Replay(ctx, owner, hook, all[0].Event)
+		}},
+		{"Webhooks.ReplayFailed", people.WebhookReplayed, func() error { _, err := a.Webhooks.ReplayFailed(ctx, owner, hook); return err }},
+		{"Webhooks.RotateSecret", people.WebhookSecretRotated, func() error { _, err := a.Webhooks.RotateSecret(ctx, owner, hook); return err }},
+		{"Webhooks.Unsubscribe", people.WebhookUnsubscribed, func() error { return a.Webhooks.Unsubscribe(ctx, owner, hook) }},
+		{"Website.AddOrigin", people.OriginAdded, func() error { return a.Website.AddOrigin(ctx, owner, "https://shop.example") }},
+		{"Website.RemoveOrigin", people.OriginRemoved, func() error { return a.Website.RemoveOrigin(ctx, owner, "https://shop.example") }},
+		{"Website.Change", people.WebsiteChanged, func() error {
+			return a.Website.Change(ctx, owner, tenants.WebsiteChange{ConsentCookie: &consent})
+		}},
+		{"Gateway.Connect", people.GatewayConnected, func() error {
+			return a.Gateway.Connect(ctx, owner, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "public", Private: "private"}}})
+		}},
+		{"Gateway.Replay", people.GatewayReplayed, func() error { return a.Gateway.Replay(ctx, owner, 1) }},
+		{"Gateway.Retry", people.GatewayOperationRetried, func() error { _, err := a.Gateway.Retry(ctx, owner, "", ""); return err }},
+		{"Gateway.Disconnect", people.GatewayDisconnected, func() error { return a.Gateway.Disconnect(ctx, owner) }},
+		{"Pipelines.Change", people.PipelineChanged, func() error { return a.Pipelines.Change(ctx, owner, pipeline.Settings{CreateUsers: true}) }},
+		{"Pipelines.RotateSecret", people.PipelineSecretRotated, func() error { _, _, err := a.Pipelines.RotateSecret(ctx, owner, core.Hour); return err }},
+		{"Pipelines.RemoveSecret", people.PipelineSecretRemoved, func() error { return a.Pipelines.RemoveSecret(ctx, owner) }},
+	}
+	changed := slices.Clone(reads)
+	for _, s := range steps {
+		changed = append(changed, s.name)
+		before, entries := stored(t, w), len(w.Audit(t, people.AuditFilter{}))
+		run(t, w, `CREATE TRIGGER refuse BEFORE INSERT ON audit_entry BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+		require.ErrorContains(t, s.do(), "refused", s.name)
+		require.Equal(t, before, stored(t, w), "%s is stored without its entry", s.name)
+		run(t, w, `DROP TRIGGER refuse`)
+		require.NoError(t, s.do(), s.name)
+		all := w.Audit(t, people.AuditFilter{})
+		require.Len(t, all, entries+1, s.name)
+		require.Equal(t, []any{s.action, owner.Email, owner.From, owner.Person}, []any{all[0].Action, all[0].Actor, all[0].From, all[0].Person}, s.name)
+	}
+	for name := range operations {
+		require.Contains(t, changed, name, "neither a change with an entry nor a reader")
+	}
+	require.Len(t, changed, len(operations))
+}
+
+// run runs a statement in a transaction.
+func run(t *testing.T, w *portaltest.World, statement string) {
+	t.Helper()
+	require.NoError(t, w.Engine.DB.Write(t.Context(), w.Engine.Now(), func(tx *store.Tx) error {
+		return tx.Exec(context.Background(), "test", statement)
+	}))
+}
+
+// stored returns all rows of all tables, sorted. It leaves out files: an export writes them
+// before its transaction, and those without a job are removed.
+func stored(t *testing.T, w *portaltest.World) (rows []string) {
+	t.Helper()
+	read := func(query string) (all [][]any) {
+		found, err := w.Engine.DB.Reads.QueryContext(t.Context(), query)
+		require.NoError(t, err)
+		defer found.Close()
+		columns, err := found.Columns()
+		require.NoError(t, err)
+		for found.Next() {
+			row, into := make([]any, len(columns)), make([]any, len(columns))
+			for i := range row {
+				into[i] = &row[i]
+			}
+			require.NoError(t, found.Scan(into...))
+			all = append(all, row)
+		}
+		require.NoError(t, found.Err())
+		return all
+	}
+	for _, table := range read(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'file'`) {
+		for _, row := range read(fmt.Sprintf(`SELECT * FROM "%s"`, table[0])) {
+			rows = append(rows, fmt.Sprintf("%s %v", table[0], row))
+		}
+	}
+	slices.Sort(rows)
+	return rows
+}
