@@ -41,7 +41,7 @@ var operations = map[string]people.Operation{
 	"Webhooks.Test": people.WriteIntegrations, "Webhooks.Replay": people.WriteIntegrations, "Webhooks.ReplayFailed": people.WriteIntegrations,
 	"Website.Read": people.ReadIntegrations, "Website.AddOrigin": people.WriteIntegrations, "Website.RemoveOrigin": people.WriteIntegrations, "Website.Change": people.WriteIntegrations,
 	"Gateway.Connection": people.ReadIntegrations, "Gateway.Check": people.ReadIntegrations, "Gateway.Notifications": people.ReadIntegrations, "Gateway.Operations": people.ReadIntegrations,
-	"Gateway.Connect": people.WriteIntegrations, "Gateway.Disconnect": people.WriteIntegrations, "Gateway.Replay": people.WriteIntegrations, "Gateway.Retry": people.WriteIntegrations,
+	"Gateway.Connect": people.WriteIntegrations, "Gateway.ConnectStripe": people.WriteIntegrations, "Gateway.SendTest": people.WriteIntegrations, "Gateway.Disconnect": people.WriteIntegrations, "Gateway.Replay": people.WriteIntegrations, "Gateway.Retry": people.WriteIntegrations,
 	"Pipelines.Read": people.ReadIntegrations, "Pipelines.Change": people.WriteIntegrations, "Pipelines.RotateSecret": people.WriteIntegrations, "Pipelines.RemoveSecret": people.WriteIntegrations,
 }
 

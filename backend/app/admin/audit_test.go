@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/admin"
+	"kith/backend/app/payments"
 	"kith/backend/app/tenants"
 	"kith/backend/portal/portaltest"
 	"kith/backend/store"
@@ -26,12 +27,13 @@ import (
 )
 
 // reads are the use cases that change nothing, and have no entry in the audit log. What
-// uploads is no change yet: the entry is that of the import.
+// uploads is no change yet: the entry is that of the import. A test of the gateway changes
+// only when it was tested.
 var reads = strings.Fields(`Overview.Compare Overview.TopReferrers Overview.Attention Overview.Beginning
 	Programs.List Programs.ByKey Programs.Try Programs.Tank Programs.Preview Programs.Versions Users.Find Users.Profile Users.ByID
 	Files.Upload Files.AddPiece Files.Join Files.Stored Files.Check Files.List Files.Job Files.Rejected SFTPKeys.List
 	Referrals.Search Referrals.ListByID Referrals.Timeline APIKeys.List Webhooks.List Webhooks.Deliveries Webhooks.Delivery Website.Read
-	Gateway.Connection Gateway.Check Gateway.Notifications Gateway.Operations Pipelines.Read`)
+	Gateway.Connection Gateway.Check Gateway.SendTest Gateway.Notifications Gateway.Operations Pipelines.Read`)
 
 // Each use case by which a member changes something adds one entry to the audit log, in the
 // transaction that makes the change: if the entry cannot be stored, nothing is.
@@ -43,7 +45,12 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 	anna, ben := referral.Identity{Account: "anna", User: "anna"}, referral.Identity{Account: "ben", User: "ben"}
 	w.Identify(t, "anna", "anna", portaltest.Owns("ANNA10"))
 	w.Identify(t, "ben", "ben")
-	require.NoError(t, w.Engine.Notifications.Add(ctx, "acme", "payload"))
+	require.NoError(t, w.Engine.Notifications.Add(ctx, "acme", billing.Braintree, "identity", "payload"))
+	w.Engine.Gateways.Prepare = func(_ context.Context, _ core.TenantAlias, c billing.Connection, _ string) (billing.Connection, error) {
+		c.MerchantID = "acct_1"
+		return c, nil
+	}
+	w.Engine.Gateways.Tidy = func(context.Context, core.TenantAlias, billing.Connection, string, string) error { return nil }
 	upload, err := a.Files.Upload(ctx, owner, "users.csv", strings.NewReader("accountId,id,email\nx,x,wrong\n"))
 	require.NoError(t, err)
 	var imported job.Job
@@ -133,11 +140,14 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 			return a.Website.Change(ctx, owner, tenants.WebsiteChange{ConsentCookie: &consent})
 		}},
 		{"Gateway.Connect", people.GatewayConnected, func() error {
-			return a.Gateway.Connect(ctx, owner, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "public", Private: "private"}}})
+			return a.Gateway.Connect(ctx, owner, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "public", Private: "private"}}})
 		}},
 		{"Gateway.Replay", people.GatewayReplayed, func() error { return a.Gateway.Replay(ctx, owner, 1) }},
 		{"Gateway.Retry", people.GatewayOperationRetried, func() error { _, err := a.Gateway.Retry(ctx, owner, "", ""); return err }},
 		{"Gateway.Disconnect", people.GatewayDisconnected, func() error { return a.Gateway.Disconnect(ctx, owner) }},
+		{"Gateway.ConnectStripe", people.GatewayConnected, func() error {
+			return a.Gateway.ConnectStripe(ctx, owner, payments.StripeSettings{APIKey: "rk_live_key"}, "https://acme.example/hook")
+		}},
 		{"Pipelines.Change", people.PipelineChanged, func() error { return a.Pipelines.Change(ctx, owner, pipeline.Settings{CreateUsers: true}) }},
 		{"Pipelines.RotateSecret", people.PipelineSecretRotated, func() error { _, _, err := a.Pipelines.RotateSecret(ctx, owner, core.Hour); return err }},
 		{"Pipelines.RemoveSecret", people.PipelineSecretRemoved, func() error { return a.Pipelines.RemoveSecret(ctx, owner) }},
