@@ -26,6 +26,16 @@ type stripePage struct {
 	Missing, Others []billing.Check
 }
 
+// PermissionText returns the permissions as a text for a person who creates the key, one in
+// a line.
+func (p stripePage) PermissionText() string {
+	var b strings.Builder
+	for _, permission := range p.Permissions {
+		b.WriteString(permission.Label() + "\n")
+	}
+	return b.String()
+}
+
 // newStripePage returns the page with what the visitor entered, or what is stored.
 func newStripePage(v *frame.Visit, f *frame.Form, c billing.Connection) stripePage {
 	p := stripePage{Permissions: billing.StripePermissions(), KeysURL: "https://dashboard.stripe.com/apikeys"}
