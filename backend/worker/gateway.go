@@ -49,7 +49,8 @@ func CheckGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connec
 }
 
 // ConnectGateway completes a connection to Stripe. It returns an error about apiKey if
-// Stripe rejects the key, and RS018 when Stripe does not answer. It is meant for
+// Stripe rejects the key, RS018 when Stripe does not answer, and a conflict when Stripe
+// makes no webhook endpoint, for example because the account has the most that it may have. It is meant for
 // payments.Gateways.Prepare.
 func ConnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error) {
 	client, err := dialItemizer(tenant, c)
@@ -63,11 +64,11 @@ func ConnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Conn
 	case err == nil:
 		return connected, nil
 	case gateway.Is(err, gateway.SetUp):
-		return c, &core.Error{Code: core.CodeInvalid, Field: "apiKey", Message: "is not accepted by Stripe, or may not read the account: " + err.Error(), Err: err}
+		return c, &core.Error{Code: core.CodeInvalid, Field: "apiKey", Message: "is not accepted by Stripe: it is mistyped, was deleted or has expired; create another restricted key in the Dashboard under Developers, API keys, and give that (" + err.Error() + ")", Err: err}
 	case gateway.Is(err, gateway.Retry):
 		return c, unreachable(err)
 	}
-	return c, &core.Error{Code: core.CodeInvalid, Message: "Stripe refuses the connection: " + err.Error(), Err: err}
+	return c, &core.Error{Code: core.CodeConflict, Message: "Stripe refuses to make the webhook endpoint " + url + ": " + err.Error() + "; if there are too many, delete one that is not used in the Dashboard under Developers, Webhooks, then connect again", Err: err}
 }
 
 // TidyGateway deletes what ConnectGateway has replaced at Stripe. It is meant for

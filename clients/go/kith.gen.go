@@ -55,6 +55,12 @@ const (
 	CountedShareMediumWHATSAPP      CountedShareMedium = "WHATSAPP"
 )
 
+// Defines values for CreditForm.
+const (
+	CreditFormBalance CreditForm = "balance"
+	CreditFormCoupon  CreditForm = "coupon"
+)
+
 // Defines values for DateFormat.
 const (
 	DateFormatISO DateFormat = "ISO"
@@ -129,6 +135,9 @@ const (
 // Defines values for GatewayOperationKind.
 const (
 	GatewayOperationKindCoupon       GatewayOperationKind = "coupon"
+	GatewayOperationKindCredit       GatewayOperationKind = "credit"
+	GatewayOperationKindPayment      GatewayOperationKind = "payment"
+	GatewayOperationKindPromotion    GatewayOperationKind = "promotion"
 	GatewayOperationKindRefund       GatewayOperationKind = "refund"
 	GatewayOperationKindSubscription GatewayOperationKind = "subscription"
 )
@@ -136,6 +145,8 @@ const (
 // Defines values for GatewayRetryInputKind.
 const (
 	GatewayRetryInputKindCoupon       GatewayRetryInputKind = "coupon"
+	GatewayRetryInputKindPayment      GatewayRetryInputKind = "payment"
+	GatewayRetryInputKindPromotion    GatewayRetryInputKind = "promotion"
 	GatewayRetryInputKindSubscription GatewayRetryInputKind = "subscription"
 )
 
@@ -282,6 +293,12 @@ const (
 	SideStatusAPPROVED SideStatus = "APPROVED"
 	SideStatusDENIED   SideStatus = "DENIED"
 	SideStatusPENDING  SideStatus = "PENDING"
+)
+
+// Defines values for StripeConnectionInputCreditForm.
+const (
+	StripeConnectionInputCreditFormBalance StripeConnectionInputCreditForm = "balance"
+	StripeConnectionInputCreditFormCoupon  StripeConnectionInputCreditForm = "coupon"
 )
 
 // Defines values for SubscriptionStatus.
@@ -704,6 +721,26 @@ type Code struct {
 	Reward       *Offer `json:"reward"`
 }
 
+// ConnectionCheck defines model for ConnectionCheck.
+type ConnectionCheck struct {
+	// Help What to do if it is not passed.
+	Help *string `json:"help"`
+
+	// Name What was checked: `keys`, a permission such as `coupon_write`, `webhook`, or `delivery`.
+	Name string `json:"name"`
+
+	// Ok Whether it is passed.
+	Ok bool `json:"ok"`
+}
+
+// ConnectionChecks defines model for ConnectionChecks.
+type ConnectionChecks struct {
+	Checks []ConnectionCheck `json:"checks"`
+
+	// Ok Whether all checks are passed.
+	Ok bool `json:"ok"`
+}
+
 // ConsentPolicy defines model for ConsentPolicy.
 type ConsentPolicy struct {
 	// Consent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.
@@ -736,6 +773,9 @@ type ConversionRule struct {
 
 // CountedShareMedium defines model for CountedShareMedium.
 type CountedShareMedium string
+
+// CreditForm How credit reduces bills: as a `coupon` for the next bill, or as a customer `balance`, which is redeemed before.
+type CreditForm string
 
 // CreditRedemption defines model for CreditRedemption.
 type CreditRedemption struct {
@@ -1257,10 +1297,10 @@ type GatewayOperation struct {
 	// DateNextTry Time in epoch milliseconds. Null: not yet, or unknown.
 	DateNextTry *MaybeDate `json:"dateNextTry"`
 
-	// Id Id of the subscription, the customer or the charge at the gateway.
+	// Id Id of the subscription, the customer, the charge or the payment at the gateway, the code, or the id of the credit.
 	Id string `json:"id"`
 
-	// Kind What failed: reading a `subscription`, writing the code (`coupon`) of a customer, or a `refund`.
+	// Kind What failed: reading a `subscription` or a `payment`, writing the code (`coupon`) of a customer, making a `promotion` code, a `refund`, or giving `credit`.
 	Kind GatewayOperationKind `json:"kind"`
 
 	// Problem Why it failed.
@@ -1270,7 +1310,7 @@ type GatewayOperation struct {
 	Tries int64 `json:"tries"`
 }
 
-// GatewayOperationKind What failed: reading a `subscription`, writing the code (`coupon`) of a customer, or a `refund`.
+// GatewayOperationKind What failed: reading a `subscription` or a `payment`, writing the code (`coupon`) of a customer, making a `promotion` code, a `refund`, or giving `credit`.
 type GatewayOperationKind string
 
 // GatewayOperationList defines model for GatewayOperationList.
@@ -2071,6 +2111,21 @@ type ProgramVersionPage struct {
 	Versions   []ProgramVersion `json:"versions"`
 }
 
+// PromotionCode defines model for PromotionCode.
+type PromotionCode struct {
+	// Code The referral code, which customers enter.
+	Code string `json:"code"`
+
+	// Coupon Id of the coupon with its terms.
+	Coupon *string `json:"coupon"`
+
+	// Problem Why it cannot be made.
+	Problem *string `json:"problem"`
+
+	// PromotionCode Id of the promotion code at Stripe. Null: not made yet.
+	PromotionCode *string `json:"promotionCode"`
+}
+
 // PublicKey defines model for PublicKey.
 type PublicKey struct {
 	Alg PublicKeyAlg `json:"alg"`
@@ -2609,6 +2664,68 @@ type StoredWidgetPage struct {
 	TotalCount int64          `json:"totalCount"`
 	Widgets    []StoredWidget `json:"widgets"`
 }
+
+// StripeConnection defines model for StripeConnection.
+type StripeConnection struct {
+	// Account Id of the Stripe account.
+	Account string `json:"account"`
+
+	// ApiKey Beginning and end of the key.
+	ApiKey string `json:"apiKey"`
+
+	// BaseUrl Base URL of the API. Null: Stripe's own host. Only test tenants have another.
+	BaseUrl *string `json:"baseUrl"`
+
+	// CreditForm How credit reduces bills: as a `coupon` for the next bill, or as a customer `balance`, which is redeemed before.
+	CreditForm CreditForm `json:"creditForm"`
+
+	// DateChecked When a notification that Kith caused last arrived.
+	DateChecked *int64 `json:"dateChecked"`
+
+	// DateCreated Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateCreated Date `json:"dateCreated"`
+
+	// ShippingIsRevenue Whether shipping counts as revenue of a purchase.
+	ShippingIsRevenue bool `json:"shippingIsRevenue"`
+
+	// SigningSecrets Beginnings and ends of the secrets that verify webhooks.
+	SigningSecrets []string `json:"signingSecrets"`
+
+	// TaxIsRevenue Whether tax counts as revenue of a purchase.
+	TaxIsRevenue bool `json:"taxIsRevenue"`
+
+	// WebhookEndpoint Id of the webhook endpoint that Kith made. Null: the key may not make one.
+	WebhookEndpoint *string `json:"webhookEndpoint"`
+
+	// WebhookUrl URL to which Stripe sends webhooks.
+	WebhookUrl string `json:"webhookUrl"`
+}
+
+// StripeConnectionInput defines model for StripeConnectionInput.
+type StripeConnectionInput struct {
+	// ApiKey Restricted key, such as `rk_test_...`. Null: the stored one stays.
+	ApiKey *string `json:"apiKey,omitempty"`
+
+	// CreditForm See `CreditForm`. Null: `coupon`.
+	CreditForm *StripeConnectionInputCreditForm `json:"creditForm,omitempty"`
+
+	// NewSecret Replaces the webhook endpoint that Kith made, and so its secret. The former secret stays valid for 24 hours.
+	NewSecret *bool `json:"newSecret,omitempty"`
+
+	// ShippingIsRevenue Whether shipping counts as revenue of a purchase.
+	ShippingIsRevenue *bool `json:"shippingIsRevenue,omitempty"`
+
+	// SigningSecrets Secrets of webhook endpoints that you made yourself, or that you rotate. The stored ones stay valid.
+	SigningSecrets []string `json:"signingSecrets,omitempty"`
+
+	// TaxIsRevenue Whether tax counts as revenue of a purchase.
+	TaxIsRevenue *bool `json:"taxIsRevenue,omitempty"`
+}
+
+// StripeConnectionInputCreditForm See `CreditForm`. Null: `coupon`.
+type StripeConnectionInputCreditForm string
 
 // Subscription What an account pays. A new account has the status TRIAL.
 type Subscription struct {
@@ -3254,6 +3371,15 @@ type ListExportsParams struct {
 
 // ListGatewayNotificationsParams defines parameters for ListGatewayNotifications.
 type ListGatewayNotificationsParams struct {
+	// Problem Only notifications that could not be read.
+	Problem *bool `form:"problem,omitempty" json:"problem,omitempty"`
+
+	// Before The value of `next` of the page before.
+	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
+}
+
+// ListStripeNotificationsParams defines parameters for ListStripeNotifications.
+type ListStripeNotificationsParams struct {
 	// Problem Only notifications that could not be read.
 	Problem *bool `form:"problem,omitempty" json:"problem,omitempty"`
 
@@ -4079,6 +4205,97 @@ func (c *Client) TryGatewayOperations(ctx context.Context, body GatewayRetryInpu
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/gateway/braintree/operations/retry",
 		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// DisconnectStripe Disconnect Stripe
+func (c *Client) DisconnectStripe(ctx context.Context) error {
+	return c.call(ctx, request{
+		method: "DELETE", path: "/api/v1/{tenant}/gateway/stripe/connection",
+		repeatable: true,
+	}, nil)
+}
+
+// GetStripeConnection Read the connection to Stripe
+func (c *Client) GetStripeConnection(ctx context.Context) (StripeConnection, error) {
+	var answer StripeConnection
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/gateway/stripe/connection",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ConnectStripe Connect Stripe
+func (c *Client) ConnectStripe(ctx context.Context, body StripeConnectionInput) (StripeConnection, error) {
+	var answer StripeConnection
+	err := c.call(ctx, request{
+		method: "PUT", path: "/api/v1/{tenant}/gateway/stripe/connection",
+		body:       body,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// TestStripeConnection Test the connection to Stripe
+func (c *Client) TestStripeConnection(ctx context.Context) (ConnectionChecks, error) {
+	var answer ConnectionChecks
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/gateway/stripe/connection/test",
+	}, &answer)
+	return answer, err
+}
+
+// ListStripeNotifications List notifications of Stripe
+func (c *Client) ListStripeNotifications(ctx context.Context, params ListStripeNotificationsParams) (GatewayNotificationPage, error) {
+	query := url.Values{}
+	addQuery(query, "problem", params.Problem)
+	addQuery(query, "before", params.Before)
+	var answer GatewayNotificationPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/gateway/stripe/notifications",
+		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ReplayStripeNotification Process a notification of Stripe again
+func (c *Client) ReplayStripeNotification(ctx context.Context, id int64) error {
+	return c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/gateway/stripe/notifications/{id}/replay",
+		params: []string{"id", fmt.Sprint(id)},
+	}, nil)
+}
+
+// ListStripeOperations List failed operations at Stripe
+func (c *Client) ListStripeOperations(ctx context.Context) (GatewayOperationList, error) {
+	var answer GatewayOperationList
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/gateway/stripe/operations",
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// TryStripeOperations Retry failed operations at Stripe
+func (c *Client) TryStripeOperations(ctx context.Context, body GatewayRetryInput) (GatewayRetried, error) {
+	var answer GatewayRetried
+	err := c.call(ctx, request{
+		method: "POST", path: "/api/v1/{tenant}/gateway/stripe/operations/retry",
+		body: body,
+	}, &answer)
+	return answer, err
+}
+
+// MakePromotionCode Make a referral code a promotion code
+func (c *Client) MakePromotionCode(ctx context.Context, code ReferralCode) (PromotionCode, error) {
+	var answer PromotionCode
+	err := c.call(ctx, request{
+		method: "PUT", path: "/api/v1/{tenant}/gateway/stripe/promotion/{code}",
+		params:     []string{"code", fmt.Sprint(code)},
+		repeatable: true,
 	}, &answer)
 	return answer, err
 }

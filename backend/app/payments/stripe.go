@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -55,20 +56,34 @@ func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s
 		webhook = ""
 	}
 	c, err := s.connection(before, g.Now())
-	if err == nil {
-		c, err = g.prepare(ctx, tenant, c, before, webhook)
-	}
 	if err != nil {
 		return billing.Connection{}, err
 	}
-	stored, err := g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
+	c, err = g.prepare(ctx, tenant, c, before, webhook)
+	var stored billing.Connection
+	if err == nil {
+		stored, err = g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
+	}
 	if err != nil {
-		return stored, err
+		g.undo(ctx, tenant, c, before)
+		return billing.Connection{}, err
 	}
 	g.wake()
 	// A process that ends here leaves the former endpoint, whose events are signed by a
 	// secret that is still known; the next connection deletes it.
-	return stored, g.Tidy(ctx, tenant, c, webhook, before.Endpoint)
+	if g.Tidy(ctx, tenant, c, webhook, before.Endpoint) != nil {
+		err = &core.Error{Code: core.CodeUnavailable, RS: "RS018", Message: "Stripe is connected, but did not delete the webhook endpoints that Kith has replaced; connect again with the same key, or delete them in the Dashboard under Developers, Webhooks"}
+	}
+	return stored, err
+}
+
+// undo deletes the endpoint that was made for a connection that was not stored. The caller
+// may have gone. An endpoint that stays, because Stripe does not answer, is deleted by the
+// next connection.
+func (g *Gateways) undo(ctx context.Context, tenant core.TenantAlias, c, before billing.Connection) {
+	if c.Endpoint != "" && c.Endpoint != before.Endpoint {
+		g.release(context.WithoutCancel(ctx), tenant, c)
+	}
 }
 
 // prepare completes a connection by what Stripe knows of it. before is the stored
@@ -85,7 +100,7 @@ func (g *Gateways) prepare(ctx context.Context, tenant core.TenantAlias, c, befo
 	if err := c.Check(live); err != nil {
 		return c, err
 	}
-	if err := checkWebhookURL(webhook, c.BaseURL != ""); err != nil {
+	if err := checkWebhookURL(webhook, live, c.BaseURL != ""); err != nil {
 		return c, err
 	}
 	c, err := g.Prepare(ctx, tenant, c, webhook)
@@ -95,9 +110,9 @@ func (g *Gateways) prepare(ctx context.Context, tenant core.TenantAlias, c, befo
 	return c, err
 }
 
-// checkWebhookURL returns an error if Stripe cannot reach a URL. A lab reaches each. Empty
-// is no URL: no endpoint is made.
-func checkWebhookURL(text string, lab bool) error {
+// checkWebhookURL returns an error if Stripe cannot reach a URL, or does not take it. A lab
+// reaches each. Empty is no URL: no endpoint is made.
+func checkWebhookURL(text string, live, lab bool) error {
 	if text == "" {
 		return nil
 	}
@@ -105,10 +120,22 @@ func checkWebhookURL(text string, lab bool) error {
 	switch {
 	case err != nil || u.Host == "":
 		return core.Invalid("publicUrl", "is needed, because Stripe calls it: set KITH_PUBLIC_URL to the origin at which visitors reach the service, such as https://go.example")
-	case !lab && link.Loopback(u.Host):
+	case lab:
+		return nil
+	case local(u.Hostname()):
 		return core.Invalid("publicUrl", "is "+u.Host+", which Stripe cannot reach: open the service by its public address, or set KITH_PUBLIC_URL")
+	case live && u.Scheme != "https":
+		return core.Invalid("publicUrl", "is "+u.Scheme+"://"+u.Host+", and Stripe sends live events by https only: set KITH_PUBLIC_URL to an origin that begins with https")
 	}
 	return nil
+}
+
+// local reports whether a host is this machine, or an address of a private network.
+func local(host string) bool {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.IsLoopback() || address.IsPrivate() || address.IsLinkLocalUnicast() || address.IsUnspecified()
+	}
+	return link.Loopback(host)
 }
 
 // ChangeStripe is ConnectStripe for callers who may not choose the gateway's host: the base

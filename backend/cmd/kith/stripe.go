@@ -33,7 +33,7 @@ type gatewayStripeCommand struct {
 
 // Help returns what the key may do, from the one list of permissions.
 func (c *gatewayStripeCommand) Help() string {
-	return "Create a restricted key in Stripe's Dashboard under Developers, API keys, for a test tenant in a sandbox or in test mode. Give it these permissions:\n\n" + permissionText() +
+	return "Create a restricted key in Stripe's Dashboard under Developers, API keys, for a test tenant in a sandbox or in test mode. Give it these permissions:\n\n" + strings.ReplaceAll(permissionText(), "- ", "  - ") +
 		"\nA secret key (sk_) works too, but may do everything. Call the command again with another key to replace the key."
 }
 

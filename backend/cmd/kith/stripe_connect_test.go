@@ -2,7 +2,9 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +42,14 @@ func newConnectStage(t *testing.T) *connectStage {
 	s.engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() { _ = s.engine.DB.Close() })
 	require.NoError(t, demo.Seed(t.Context(), s.engine, "https://shop.example", "https://test.shop.example"))
+	s.startLab(t)
+	s.origin = serveStory(t, func(e *env, l net.Listener) error { return backendOf(s.engine, l).serve(e) })
+	return s
+}
+
+// startLab starts a lab, whose account is that of the time of its start.
+func (s *connectStage) startLab(t *testing.T) {
+	t.Helper()
 	var err error
 	s.lab, err = stripelab.New(stripelab.Options{Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) }})
 	require.NoError(t, err)
@@ -50,8 +60,6 @@ func newConnectStage(t *testing.T) *connectStage {
 	s.api = sdk.NewClient(stripelab.SecretKey, sdk.WithBackends(&sdk.Backends{API: sdk.GetBackendWithConfig(sdk.APIBackend, &sdk.BackendConfig{
 		URL: sdk.String(server.URL), LeveledLogger: &sdk.LeveledLogger{Level: sdk.LevelNull},
 	})}))
-	s.origin = serveStory(t, func(e *env, l net.Listener) error { return backendOf(s.engine, l).serve(e) })
-	return s
 }
 
 // key writes a key with all permissions but one into a file.
@@ -224,4 +232,103 @@ func TestGatewayConnectStripe_Refuses(t *testing.T) {
 		require.Equal(t, core.NotFound("this tenant has no payment gateway; connect it first"), err)
 	}
 	require.Empty(t, s.endpoints(t))
+}
+
+// A connection that fails after the endpoint was made leaves none at Stripe, and what is
+// stored does not change: each failure says what to do.
+func TestGatewayConnectStripe_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	s, other := newConnectStage(t), &connectStage{}
+	other.clock.advance(time.Hour)
+	other.startLab(t)
+	name, key := s.key(t, "")
+	fault := func(kind, path, times string) {
+		answer, err := http.PostForm(s.labURL+"/lab/faults", url.Values{"kind": {kind}, "path": {path}, "times": {times}})
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Less(t, answer.StatusCode, 400)
+	}
+
+	// Stripe does not answer.
+	fault("503", "/v1/webhook_endpoints", "100")
+	out, errOut, status := s.connect(t, "--api-key-file", name)
+	require.Equal(t, 1, status, out)
+	require.Contains(t, errOut, "the payment gateway does not answer; try again")
+	fault("", "", "0")
+	require.Empty(t, s.endpoints(t))
+
+	out, errOut, status = s.connect(t, "--api-key-file", name)
+	require.Zero(t, status, out+errOut)
+	before, err := s.engine.Gateways.Open(t.Context(), demo.TestTenant)
+	require.NoError(t, err)
+	unchanged := func() {
+		t.Helper()
+		now, err := s.engine.Gateways.Open(t.Context(), demo.TestTenant)
+		require.NoError(t, err)
+		require.Equal(t, before.Keys, now.Keys)
+		require.Equal(t, before.Endpoint, now.Endpoint)
+		require.Equal(t, before.MerchantID, now.MerchantID)
+	}
+
+	// The key is that of another account.
+	foreign, _ := other.key(t, "")
+	out, errOut, status = s.connect(t, "--api-key-file", foreign, "--base-url", other.labURL)
+	require.Equal(t, 1, status, out)
+	require.Contains(t, errOut, "apiKey: is of the account acct_")
+	require.Contains(t, errOut, "or disconnect it first")
+	require.Empty(t, other.endpoints(t))
+	unchanged()
+
+	// The account has as many endpoints as it may have.
+	for len(s.endpoints(t)) < 16 {
+		_, err := s.api.V1WebhookEndpoints.Create(t.Context(), &sdk.WebhookEndpointCreateParams{URL: sdk.String("https://other.example/"), EnabledEvents: sdk.StringSlice([]string{"*"})})
+		require.NoError(t, err)
+	}
+	out, errOut, status = s.connect(t, "--roll-secret")
+	require.Equal(t, 1, status, out)
+	require.Contains(t, errOut, "You have reached the maximum of 16 test webhook endpoints")
+	require.Contains(t, errOut, "delete one that is not used in the Dashboard")
+	require.Len(t, s.endpoints(t), 16)
+	unchanged()
+
+	// The key is revoked: the test says so, another key replaces it, and the endpoint stays.
+	answer, err := http.PostForm(s.labURL+"/lab/revoke", url.Values{"key": {key}})
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Less(t, answer.StatusCode, 400)
+	out, errOut, status = runKith(t, "gateway", "test", "--tenant", string(demo.TestTenant), "--database-url", s.database, "--wait", "1ms")
+	require.Equal(t, 1, status, errOut)
+	require.Contains(t, out, "✗ Stripe accepts the key: Stripe rejects the key: create another restricted key, and connect with it")
+	_, errOut, status = s.connect(t, "--count-tax")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "apiKey: is not accepted by Stripe: it is mistyped, was deleted or has expired; create another restricted key")
+	require.NotContains(t, errOut, key)
+	unchanged()
+	name, _ = s.key(t, "")
+	out, errOut, status = s.connect(t, "--api-key-file", name)
+	require.Zero(t, status, out+errOut)
+	require.Len(t, s.endpoints(t), 16)
+}
+
+// A webhook that Stripe could not reach is refused before Stripe is called.
+func TestConnectStripe_URLs(t *testing.T) {
+	t.Parallel()
+	s := newConnectStage(t)
+	path := payments.StripeWebhook(demo.TestTenant)
+	for _, c := range []struct {
+		tenant       core.TenantAlias
+		origin, want string
+	}{
+		{demo.TestTenant, "http://localhost:3000", "is localhost:3000, which Stripe cannot reach: open the service by its public address, or set KITH_PUBLIC_URL"},
+		{demo.TestTenant, "https://192.168.1.4", "is 192.168.1.4, which Stripe cannot reach: open the service by its public address, or set KITH_PUBLIC_URL"},
+		{demo.TestTenant, "https://[::1]:3000", "is [::1]:3000, which Stripe cannot reach: open the service by its public address, or set KITH_PUBLIC_URL"},
+		{demo.LiveTenant, "http://go.example", "is http://go.example, and Stripe sends live events by https only: set KITH_PUBLIC_URL to an origin that begins with https"},
+	} {
+		key := "rk_test_x"
+		if c.tenant == demo.LiveTenant {
+			key = "rk_live_x"
+		}
+		_, err := s.engine.Gateways.ConnectStripe(t.Context(), c.tenant, payments.StripeSettings{APIKey: key}, c.origin+path)
+		require.Equal(t, core.Invalid("publicUrl", c.want), err)
+	}
 }

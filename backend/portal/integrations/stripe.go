@@ -26,6 +26,16 @@ type stripePage struct {
 	Missing, Others []billing.Check
 }
 
+// PermissionText returns the permissions as a text for a person who creates the key, one in
+// a line.
+func (p stripePage) PermissionText() string {
+	var b strings.Builder
+	for _, permission := range p.Permissions {
+		b.WriteString(permission.Label() + "\n")
+	}
+	return b.String()
+}
+
 // newStripePage returns the page with what the visitor entered, or what is stored.
 func newStripePage(v *frame.Visit, f *frame.Form, c billing.Connection) stripePage {
 	p := stripePage{Permissions: billing.StripePermissions(), KeysURL: "https://dashboard.stripe.com/apikeys"}
@@ -68,7 +78,7 @@ func (p *stripePage) sort(all []billing.Check) {
 }
 
 // stripeFields are the fields of the form with their labels.
-var stripeFields = map[string]string{"apiKey": "The restricted key", "creditForm": "The form of credit"}
+var stripeFields = map[string]string{"apiKey": "The restricted key", "creditForm": "The form of credit"} // #nosec G101 -- labels
 
 // stripeSettings returns what the visitor entered.
 func stripeSettings(v *frame.Visit) payments.StripeSettings {
