@@ -50,9 +50,8 @@ type Host struct {
 	active  int
 	closing bool
 	drained chan struct{}
-	// stop ends the requests for which Close does not wait any longer.
-	ctx  context.Context
-	stop context.CancelFunc
+	// running has the requests that run in or wait for an instance. It is nil after stop.
+	running map[*request]struct{}
 }
 
 // Load reads the Spin manifest at path, compiles the component and makes a first instance
@@ -60,11 +59,10 @@ type Host struct {
 // required variable is missing, or if the host cannot run the module. The error lists all
 // problems found in one stage.
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
-	h := &Host{options: options.withDefaults(), drained: make(chan struct{})}
+	h := &Host{options: options.withDefaults(), drained: make(chan struct{}), running: make(map[*request]struct{})}
 	h.reserved = make(chan struct{}, h.options.reserved())
 	h.unreserved = make(chan struct{}, h.options.Instances-h.options.reserved())
 	h.bodies = bodies.NewBudget(h.options.Bodies)
-	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.transport = newTransport(h.options.Instances)
 	var transport http.RoundTripper = h.transport
 	if h.options.Wrap != nil {
@@ -174,9 +172,18 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(err, h.release(context.WithoutCancel(ctx)))
 }
 
+// stop ends the requests for which Close does not wait any longer.
+func (h *Host) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for in := range h.running {
+		in.cancel()
+	}
+	h.running = nil
+}
+
 // release frees whatever load has made.
 func (h *Host) release(ctx context.Context) error {
-	h.stop()
 	for _, w := range h.watchdogs {
 		w.Close()
 	}

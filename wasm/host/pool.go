@@ -48,21 +48,25 @@ func (o *Options) maxOthers() int  { return o.Instances - o.reserved() + o.Queue
 func (h *Host) enter(in *request) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if in.lookUp && h.lookUps < h.options.maxLookUps() {
+	switch {
+	case h.running == nil:
+		return errClosing
+	case in.lookUp && h.lookUps < h.options.maxLookUps():
 		h.lookUps++
-		return nil
-	}
-	if !in.lookUp && h.others < h.options.maxOthers() {
+	case !in.lookUp && h.others < h.options.maxOthers():
 		h.others++
-		return nil
+	default:
+		h.stats.refused.Add(1)
+		return errBusy
 	}
-	h.stats.refused.Add(1)
-	return errBusy
+	h.running[in] = struct{}{}
+	return nil
 }
 
 func (h *Host) leave(in *request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.running, in)
 	if in.lookUp {
 		h.lookUps--
 	} else {

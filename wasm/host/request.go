@@ -32,6 +32,8 @@ type request struct {
 	// lookUp is true for GET and HEAD without a body, for which some instances are
 	// reserved.
 	lookUp bool
+	// cancel ends the request's context.
+	cancel context.CancelFunc
 }
 
 // ServeHTTP answers one request with the component's response or, if the component fails,
@@ -106,13 +108,13 @@ func countHeaders(all http.Header) (n int) {
 
 // respond returns the component's response to a request.
 func (h *Host) respond(r *http.Request, in *request) (*response, error) {
+	ctx, cancel := h.options.withTimeout(r.Context(), h.options.Timeout)
+	defer cancel()
+	in.cancel = cancel
 	if err := h.enter(in); err != nil {
 		return nil, err
 	}
 	defer h.leave(in)
-	ctx, cancel := h.options.withTimeout(r.Context(), h.options.Timeout)
-	defer cancel()
-	defer context.AfterFunc(h.ctx, cancel)()
 	out, err := h.run(ctx, in)
 	if err != nil && !errors.Is(err, errBusy) && r.Context().Err() == nil {
 		// The log omits the path, which may contain ids of users.
