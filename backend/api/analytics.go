@@ -169,6 +169,9 @@ func (a *API) topReferrers(c *call) ([]byte, error) {
 	if f.Program, err = c.program(); err != nil {
 		return nil, err
 	}
+	if f.ShareMedium, err = analytics.ParseShareMedium("shareMedium", q.Get("shareMedium")); err != nil {
+		return nil, err
+	}
 	if f.Limit, err = count(q, "limit", analytics.UnsetReferrers, analytics.MostReferrers); err != nil {
 		return nil, err
 	}

@@ -289,6 +289,26 @@ func TestWorkJob_WaitsForSpace(t *testing.T) {
 	require.Empty(t, done.Message)
 }
 
+// An upload to a full disk may be sent again.
+func TestUpload_DiskIsFull(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.Files.Store = noSpace{b.Files.Store}
+	for name, upload := range map[string]func() error{
+		"a file": func() error {
+			return second(b.Files.Upload(t.Context(), b.tenant, "users.csv", strings.NewReader("id\n")))
+		},
+		"a piece": func() error { return second(b.Files.AddPiece(t.Context(), b.tenant, strings.NewReader("id\n"))) },
+	} {
+		err := upload()
+		var known *core.Error
+		require.ErrorAs(t, err, &known, name)
+		require.Equal(t, core.CodeUnavailable, known.Code, name)
+		require.Equal(t, "the disk of the service is full; send the file again when there is space", known.Message)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	}
+}
+
 // noSpace is a disk without space.
 type noSpace struct{ file.Store }
 

@@ -178,8 +178,11 @@ func (in Installation) integrity(ctx context.Context) Finding {
 }
 
 func (in Installation) schema(ctx context.Context) Finding {
-	if err := in.DB.Restoring(ctx); err != nil {
+	err := in.DB.Restoring(ctx)
+	if known := (*core.Error)(nil); errors.As(err, &known) && known.Code == core.CodeConflict {
 		return Finding{err.Error(), "run kith restore again"}
+	} else if err != nil {
+		return Finding{err.Error(), "see the database above"}
 	}
 	s, err := in.DB.Schema(ctx)
 	switch {

@@ -162,7 +162,7 @@ type topReferrer struct {
 // the API key.
 func (*query) TopReferrers(ctx context.Context, args struct {
 	periodArguments
-	By, Limit argument
+	By, ShareMedium, Limit argument
 }) (*list[topReferrer], error) {
 	c, err := keyHolder(ctx)
 	if err != nil {
@@ -184,7 +184,11 @@ func (*query) TopReferrers(ctx context.Context, args struct {
 	if f.By, err = analytics.ParseRank("by", strings.ToLower(by)); err != nil {
 		return nil, err
 	}
-	f.Program, f.Limit = program, int(limit)
+	medium, err := args.ShareMedium.text("shareMedium")
+	if err != nil {
+		return nil, err
+	}
+	f.Program, f.ShareMedium, f.Limit = program, link.ShareMedium(medium), int(limit)
 	found, _, err := c.engine.Analytics.TopReferrers(ctx, c.tenant, in, f)
 	if err != nil {
 		return nil, err

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// breaker is a circuit breaker for the writes of a database. It is closed while writes
-// succeed. It opens when one has waited for the longest time, or when the connection
-// that writes failed: all writes that wait then fail, and so do new ones, at once,
-// until a probe succeeds. Otherwise each of them would wait for the same primary or the
-// same lock, one group after the other, and use an instance of the component meanwhile.
-type breaker struct {
+// Breaker is a circuit breaker for the writes of a database. It is closed while writes
+// succeed. Its owner opens it when one has waited for the longest time, or when the
+// connection that writes failed: all writes that wait then fail, and so do new ones, at
+// once, until the owner's probe succeeds and closes it. Otherwise each of them would wait
+// for the same primary or the same lock, one after the other. Make it with NewBreaker; it
+// is safe for concurrent use.
+type Breaker struct {
 	log *slog.Logger
 
 	mu sync.Mutex
@@ -24,38 +25,40 @@ type breaker struct {
 	since time.Time
 }
 
-func newBreaker(log *slog.Logger) *breaker {
-	return &breaker{log: log, opened: make(chan struct{})}
+// NewBreaker returns a closed breaker. The log records when it opens and closes.
+func NewBreaker(log *slog.Logger) *Breaker {
+	return &Breaker{log: log, opened: make(chan struct{})}
 }
 
-// errRefused reports that a write was not sent because the breaker is open.
-var errRefused = fmt.Errorf("%w: the database accepts no writes at the moment", errNotRun)
+// ErrRefused reports that a write was not sent because a Breaker is open.
+var ErrRefused = fmt.Errorf("%w: the database accepts no writes at the moment", errNotRun)
 
-// admit returns a channel that is closed when the breaker opens, or an error if it is
+// Admit returns a channel that is closed when the breaker opens, or an error if it is
 // open.
-func (b *breaker) admit() (opened <-chan struct{}, err error) {
+func (b *Breaker) Admit() (opened <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.why != nil {
-		return nil, fmt.Errorf("%w, because: %w", errRefused, b.why)
+		return nil, fmt.Errorf("%w, because: %w", ErrRefused, b.why)
 	}
 	return b.opened, nil
 }
 
-// open opens the breaker.
-func (b *breaker) open(why error) {
+// Open opens the breaker. It returns false if it was open.
+func (b *Breaker) Open(why error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.why != nil {
-		return
+		return false
 	}
 	b.why, b.since = why, time.Now()
 	close(b.opened)
 	b.log.Warn("writes are refused until the database accepts one again", "error", why)
+	return true
 }
 
-// close closes the breaker.
-func (b *breaker) close() {
+// Close closes the breaker: writes are accepted again.
+func (b *Breaker) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.why == nil {
@@ -65,17 +68,17 @@ func (b *breaker) close() {
 	b.log.Info("writes are accepted again", "after", time.Since(b.since).Round(time.Millisecond))
 }
 
-// isOpen reports whether the breaker is open.
-func (b *breaker) isOpen() bool {
+// IsOpen reports whether the breaker is open.
+func (b *Breaker) IsOpen() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.why != nil
 }
 
-// whileClosed returns a context that ends when the breaker opens.
-func (b *breaker) whileClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+// WhileClosed returns a context that ends when the breaker opens; if it is open, at once.
+func (b *Breaker) WhileClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	opened, err := b.admit()
+	opened, err := b.Admit()
 	if err != nil {
 		cancel()
 		return ctx, cancel

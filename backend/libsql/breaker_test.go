@@ -52,11 +52,11 @@ func TestBreaker_PrimaryIsAway(t *testing.T) {
 					require.Error(t, <-e)
 				}
 				asked := clk.Total(config.WriteTimeout)
-				require.ErrorIs(t, <-d.start(t, "INSERT INTO t VALUES ('refused')"), errRefused)
+				require.ErrorIs(t, <-d.start(t, "INSERT INTO t VALUES ('refused')"), ErrRefused)
 				require.Equal(t, asked, clk.Total(config.WriteTimeout), "a refused write does not wait")
 				require.Equal(t, []any{"before"}, d.mustQuery(t, "SELECT v FROM t WHERE v = 'before'").values, "reads continue")
 				what.end(c)
-				clk.AdvanceUntil(t, probePause, func() bool { return !d.write.breaker.isOpen() })
+				clk.AdvanceUntil(t, probePause, func() bool { return !d.write.breaker.IsOpen() })
 				d.awaitWrite(t, clk, "INSERT INTO t VALUES ('after')")
 				r := server(t, c.PrimaryURL()).mustQuery(t, "SELECT v FROM t WHERE v IN ('before', 'refused', 'after') ORDER BY 1")
 				require.Equal(t, []any{"after", "before"}, r.values)
@@ -83,9 +83,9 @@ func TestBreaker_LockIsHeld(t *testing.T) {
 			clk.Pass(t, config.WriteTimeout, 2)
 			require.ErrorIs(t, <-one, errLate)
 			require.ErrorIs(t, <-other, errLate)
-			require.ErrorIs(t, <-d.start(t, "INSERT INTO t VALUES ('refused')"), errRefused)
+			require.ErrorIs(t, <-d.start(t, "INSERT INTO t VALUES ('refused')"), ErrRefused)
 			free()
-			clk.AdvanceUntil(t, d.source.probePause(), func() bool { return !d.write.breaker.isOpen() })
+			clk.AdvanceUntil(t, d.source.probePause(), func() bool { return !d.write.breaker.IsOpen() })
 			d.mustQuery(t, "INSERT INTO t VALUES ('after')")
 			if name == "file" {
 				require.Equal(t, []any{"after"}, d.mustQuery(t, "SELECT v FROM t").values)
@@ -104,7 +104,7 @@ func TestBreaker_StatementFails(t *testing.T) {
 			_, _ = d.query(t.Context(), []byte("INSERT INTO t VALUES ('same')"), nil)
 			_, err := d.query(t.Context(), []byte("INSERT INTO t VALUES ('same')"), nil)
 			require.ErrorContains(t, err, "UNIQUE constraint failed")
-			require.False(t, d.write.breaker.isOpen())
+			require.False(t, d.write.breaker.IsOpen())
 		}
 	}
 }
@@ -115,8 +115,8 @@ func TestBreaker_OpensWhileIdle(t *testing.T) {
 	d := server(t, "file:"+filepath.Join(t.TempDir(), "a.db"))
 	d.mustQuery(t, "CREATE TABLE t (v)")
 	for range 1000 {
-		d.write.breaker.open(errLate)
-		eventually(t, func() bool { return !d.write.breaker.isOpen() })
+		d.write.breaker.Open(errLate)
+		eventually(t, func() bool { return !d.write.breaker.IsOpen() })
 	}
 	d.mustQuery(t, "INSERT INTO t VALUES (1)")
 }

@@ -101,7 +101,7 @@ func (shared) Close() error { return nil }
 
 // RefusesWrites reports whether writes fail at once, because the database does not accept
 // them at the moment. Always false with PerRequest.
-func (d *Database) RefusesWrites() bool { return d.write != nil && d.write.breaker.isOpen() }
+func (d *Database) RefusesWrites() bool { return d.write != nil && d.write.breaker.IsOpen() }
 
 // Close waits for the running statements, and closes all connections.
 func (d *Database) Close() error {

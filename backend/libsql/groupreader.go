@@ -21,7 +21,7 @@ type groupReader struct {
 	clock
 	// timeout bounds a group.
 	timeout time.Duration
-	// ended is done when the server is unavailable.
+	// ended is done when no call waits for the server any longer.
 	ended context.Context
 	end   context.CancelFunc
 	done  sync.WaitGroup
@@ -63,23 +63,15 @@ func (r *groupReader) close() {
 	r.done.Wait()
 }
 
-// read runs a statement. It returns early when ctx is done or the server is unavailable.
-func (r *groupReader) read(ctx context.Context, text string, args []any) (*result, error) {
-	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
+// send passes a call to the streams. The call has a result unless its context ends before.
+func (r *groupReader) send(ctx context.Context, c *call) error {
 	select {
 	case r.calls <- c:
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-r.ended.Done():
-		return nil, errUnavailable
-	}
-	select {
-	case o := <-c.result:
-		return o.result, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-r.ended.Done():
-		return nil, errUnavailable
+		return errUnavailable
 	}
 }
 

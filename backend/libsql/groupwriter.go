@@ -32,7 +32,7 @@ type groupWriter struct {
 	clock clock
 	// writeTimeout is the longest time that a caller waits for its result.
 	writeTimeout time.Duration
-	breaker      *breaker
+	breaker      *Breaker
 	calls        chan *call
 	// requests are those in flight, which may write soon.
 	requests *inFlight
@@ -115,7 +115,7 @@ const (
 
 func newGroupWriter(to writer, requests *inFlight, config Config) *groupWriter {
 	g := &groupWriter{
-		to: to, clock: config.clock, writeTimeout: config.WriteTimeout, breaker: newBreaker(config.Log),
+		to: to, clock: config.clock, writeTimeout: config.WriteTimeout, breaker: NewBreaker(config.Log),
 		requests: requests, calls: make(chan *call, maxGroup), committed: make(chan ranGroup),
 	}
 	g.ended, g.end = context.WithCancel(context.Background())
@@ -136,7 +136,7 @@ var errLate = errors.New("the database did not answer in time; the write may or 
 // write runs a statement as a transaction of its own. The statement does not run if
 // ctx is done, or the breaker opens, before its group begins.
 func (g *groupWriter) write(ctx context.Context, text string, args []any) (*result, error) {
-	opened, err := g.breaker.admit()
+	opened, err := g.breaker.Admit()
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (g *groupWriter) write(ctx context.Context, text string, args []any) (*resu
 	select {
 	case g.calls <- c:
 	case <-opened:
-		return nil, errRefused
+		return nil, ErrRefused
 	case <-bounded.Done():
 		return nil, g.late(ctx)
 	}
@@ -174,7 +174,7 @@ func (g *groupWriter) late(caller context.Context) error {
 	if err := caller.Err(); err != nil {
 		return err
 	}
-	g.breaker.open(errLate)
+	g.breaker.Open(errLate)
 	return errLate
 }
 
@@ -213,16 +213,16 @@ func (g *groupWriter) pass(ran ranGroup) {
 	}
 	ran.deliver()
 	if disconnected(ran.err) {
-		g.breaker.open(ran.err)
+		g.breaker.Open(ran.err)
 	}
 }
 
 // awaitProbe returns when the breaker is closed. While it is open, awaitProbe probes the
 // database, and closes it when a probe succeeds.
 func (g *groupWriter) awaitProbe() {
-	for g.breaker.isOpen() && g.ended.Err() == nil {
+	for g.breaker.IsOpen() && g.ended.Err() == nil {
 		if g.to.probe(g.ended) == nil {
-			g.breaker.close()
+			g.breaker.Close()
 			return
 		}
 		pause, cancel := g.clock.withTimeout(g.ended, g.to.probePause())
@@ -235,7 +235,7 @@ func (g *groupWriter) awaitProbe() {
 // group has just ended; next then waits for a probe.
 func (g *groupWriter) next() *call {
 	for g.ended.Err() == nil {
-		opened, err := g.breaker.admit()
+		opened, err := g.breaker.Admit()
 		if err == nil {
 			select {
 			case c := <-g.calls:
@@ -301,7 +301,7 @@ func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 
 // runGroup runs a group until the breaker opens.
 func (g *groupWriter) runGroup(calls []*call) ranGroup {
-	ctx, cancel := g.breaker.whileClosed(g.ended)
+	ctx, cancel := g.breaker.WhileClosed(g.ended)
 	defer cancel()
 	ctx, cancelTimeout := context.WithTimeout(ctx, g.to.timeout())
 	defer cancelTimeout()

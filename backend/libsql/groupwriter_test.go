@@ -135,7 +135,7 @@ func TestGroup_StreamIsGone(t *testing.T) {
 	_, err := d.query(t.Context(), []byte("INSERT INTO t VALUES (1)"), nil)
 	require.Error(t, err)
 	cluster.StartPrimary(t)
-	eventually(t, func() bool { return !d.write.breaker.isOpen() })
+	eventually(t, func() bool { return !d.write.breaker.IsOpen() })
 	insert()
 	require.Equal(t, []any{int64(5)}, d.mustQuery(t, "SELECT count(*) FROM t").values)
 }

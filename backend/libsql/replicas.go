@@ -16,10 +16,12 @@ import (
 // own server first, then the fallbacks.
 //
 // A server that does not answer is marked unavailable: it gets no statements until it
-// answers a probe, which is sent once a second. So only the requests that were running
-// when it failed lose time, and the own server is used again soon after it is back.
+// answers a probe, which is sent at once and then once a second. So only the requests that
+// were running when it failed lose time, and the own server is used again soon after it is
+// back, or at once if it was only slow.
 //
-// A read may be repeated, and goes from one server to the next. A write goes to the
+// A read may be repeated, and goes from one server to the next. The first answer counts,
+// also that of a server that took longer than its share. A write goes to the
 // first server that accepts a connection, and to no other: all servers forward writes
 // to the one primary, so a statement that was sent may have run servers.
 type replicas struct {
@@ -71,7 +73,9 @@ type replica struct {
 // those from before an outage may be broken, which the client does not see.
 type uptime struct {
 	*groupReader
-	// over is closed at the end of the period.
+	began time.Time
+	// over is closed at the end of the period. The connections are closed later: reads that
+	// wait may still be answered.
 	over chan struct{}
 }
 
@@ -95,7 +99,7 @@ func newReplica(url string, config Config) (*replica, error) {
 	}
 	r := &replica{name: server.host, server: server, log: config.Log}
 	r.connect = func() *uptime {
-		return &uptime{groupReader: newGroupReader(server.reads, server.limits, config.clock, config.ReadTimeout), over: make(chan struct{})}
+		return &uptime{groupReader: newGroupReader(server.reads, server.limits, config.clock, config.ReadTimeout), began: config.clock.now(), over: make(chan struct{})}
 	}
 	r.up = r.connect()
 	return r, nil
@@ -134,17 +138,21 @@ func (rs *replicas) available() []*replica {
 	return up
 }
 
-// read tries one server after the other, and returns the rows of the first that
-// answers.
+// read asks one server after the other, and returns the rows of the first answer. A server
+// that takes longer than its share is still waited for while the next ones are asked: on a
+// busy machine it may only be slow, and the next one may be away.
 func (rs *replicas) read(ctx context.Context, text string, args []any) (*result, error) {
 	servers, end := rs.available(), rs.now().Add(rs.readTimeout)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := make(chan *result, len(servers))
 	err := errUnavailable
 	for i, r := range servers {
 		share := end.Sub(rs.now()) / time.Duration(len(servers)-i)
 		if r == rs.all[0] {
 			share = rs.ownShare()
 		}
-		got, failed := rs.ask(ctx, r, share, text, args)
+		got, failed := rs.ask(waiting, r, share, &call{ctx: waiting, text: text, args: args, result: make(chan outcome, 1)}, late)
 		if failed == nil {
 			return got, nil
 		}
@@ -159,27 +167,65 @@ func (rs *replicas) read(ctx context.Context, text string, args []any) (*result,
 	return nil, err
 }
 
-// ownShare is how long a read waits for the own server. It is short: that server is near,
-// and while it hangs, the reads of this time are the only ones that are late. Others may
-// be far, and are connected to only then.
+// ownShare is how long a read waits for the own server before it asks the next one. It is
+// short: that server is near, and while it hangs, the reads of this time are the only ones
+// that are late. Others may be far, and are connected to only then.
 func (rs *replicas) ownShare() time.Duration { return rs.readTimeout / 8 }
 
-func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, text string, args []any) (*result, error) {
+// ask asks a server. It also returns the answer of a server that was asked before, and it
+// returns when the server is marked unavailable.
+func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, c *call, late chan *result) (*result, error) {
 	p := r.uptime()
 	if p == nil {
 		return nil, errUnavailable
 	}
 	bounded, cancel := rs.withTimeout(ctx, share)
 	defer cancel()
-	got, err := p.read(bounded, text, args)
-	if err == nil {
-		r.reads.Add(1)
+	if err := p.send(bounded, c); err != nil {
+		return nil, rs.unanswered(ctx, r, p, err)
+	}
+	select {
+	case o := <-c.result:
+		if o.err == nil {
+			r.reads.Add(1)
+			return o.result, nil
+		}
+		if ctx.Err() == nil && unreachable(o.err) {
+			rs.markUnavailable(r, p, o.err)
+		}
+		return nil, o.err
+	case got := <-late:
 		return got, nil
+	case <-p.over:
+		go r.await(ctx, c, late)
+		return nil, errUnavailable
+	case <-p.ended.Done():
+		return nil, errUnavailable
+	case <-bounded.Done():
+		go r.await(ctx, c, late)
+		return nil, rs.unanswered(ctx, r, p, bounded.Err())
 	}
-	if ctx.Err() == nil && (bounded.Err() != nil || unreachable(err)) {
-		rs.markUnavailable(r, p, err)
+}
+
+// unanswered marks a server unavailable that took longer than its share, unless the caller
+// gave up, and returns why.
+func (rs *replicas) unanswered(ctx context.Context, r *replica, p *uptime, why error) error {
+	if ctx.Err() == nil && !errors.Is(why, errUnavailable) {
+		rs.markUnavailable(r, p, why)
 	}
-	return nil, err
+	return why
+}
+
+// await passes on the answer to a call, until the caller no longer waits.
+func (r *replica) await(ctx context.Context, c *call, late chan<- *result) {
+	select {
+	case o := <-c.result:
+		if o.err == nil && ctx.Err() == nil {
+			r.reads.Add(1)
+			late <- o.result
+		}
+	case <-ctx.Done():
+	}
 }
 
 // unreachable reports whether an error comes from the connection, and not from the
@@ -198,21 +244,33 @@ func (rs *replicas) markUnavailable(r *replica, p *uptime, why error) {
 	}
 	r.up = nil
 	close(p.over)
-	p.end()
 	r.log.Warn("a database server does not answer", "server", r.name, "error", why)
-	rs.watches.Go(func() { rs.watch(r) })
+	rs.watches.Go(func() {
+		rs.sleep(rs.readTimeout) // no read waits longer
+		p.close()
+	})
+	rs.watches.Go(func() { rs.watch(r, rs.now().Sub(p.began) >= probePause) })
 }
 
-// watch probes a server until it answers.
-func (rs *replicas) watch(r *replica) {
+// watch probes a server until it answers. Unless the first probe is sent at once, it waits:
+// a server that answers probes and is slow with reads is not connected to all the time.
+func (rs *replicas) watch(r *replica, atOnce bool) {
 	for {
-		pause, cancel := rs.withTimeout(rs.ended, probePause)
-		<-pause.Done()
-		cancel()
+		if !atOnce {
+			rs.sleep(probePause)
+		}
+		atOnce = false
 		if rs.ended.Err() != nil || r.uptime() != nil || rs.probeServer(rs.ended, r) == nil {
 			return
 		}
 	}
+}
+
+// sleep returns after some time, or when the database is closed.
+func (rs *replicas) sleep(d time.Duration) {
+	pause, cancel := rs.withTimeout(rs.ended, d)
+	defer cancel()
+	<-pause.Done()
 }
 
 // probeTimeout bounds a probe.
@@ -324,14 +382,15 @@ func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outc
 	return results, err
 }
 
-// watchWrite cancels a write when its server becomes unavailable, since all later
+// watchWrite cancels a write when its server does not answer a probe, since all later
 // writes wait for it. The write may or may not have run.
 func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *uptime) {
+	over := p.over
 	for {
 		pause, cancel := rs.withTimeout(ctx, probeAfter)
 		select {
-		case <-p.over:
-			giveUp(errLost)
+		case <-over: // a read was late; the server may only be slow
+			over = nil
 		case <-pause.Done():
 		}
 		cancel()
@@ -339,7 +398,11 @@ func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFu
 			return
 		}
 		if err := rs.probeServer(ctx, r); err != nil && ctx.Err() == nil {
-			rs.markUnavailable(r, p, err)
+			if p := r.uptime(); p != nil {
+				rs.markUnavailable(r, p, err)
+			}
+			giveUp(errLost)
+			return
 		}
 	}
 }

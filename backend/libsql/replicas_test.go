@@ -65,7 +65,7 @@ func (d *Database) awaitWrite(t *testing.T, clk *manualclock.Clock, text string)
 	t.Helper()
 	clk.AdvanceUntil(t, probePause, func() bool {
 		_, err := d.query(t.Context(), []byte(text), nil)
-		return err == nil || !assert.ErrorIs(t, err, errRefused)
+		return err == nil || !assert.ErrorIs(t, err, ErrRefused)
 	}, "no write is accepted")
 }
 
@@ -110,6 +110,42 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 				d.readAtOnce(t, readers)()
 			})
 		}
+	}
+}
+
+// A server that is only slow, as on a busy machine: its answer counts though the next server
+// was asked meanwhile and hangs, a write that waits for it is not given up, and it is used
+// again at once.
+func TestReplicas_OwnServerIsSlow(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"ws", "http"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			c := twoReplicas(t)
+			clk := manualclock.New()
+			d := withFallback(t, c, scheme, clk)
+			d.mustQuery(t, "SELECT v FROM t")
+			clk.Advance(probePause) // it has been available for a while
+			free := lock(t, c.PrimaryURL())
+			sent := d.sent()
+			written := d.start(t, "INSERT INTO t VALUES ('written')")
+			<-sent
+			for _, r := range c.Replicas {
+				r.Pause(t)
+			}
+			const readers = 8
+			done := d.readAtOnce(t, readers)
+			clk.Pass(t, d.servers().ownShare(), readers)
+			eventually(t, func() bool { return len(d.servers().available()) == 1 && clk.Running(d.servers().probeTimeout()) >= 2 })
+			c.Replicas[0].Resume(t)
+			done()
+			eventually(t, func() bool { return len(d.servers().available()) == 2 })
+			d.readAtOnce(t, readers)()
+			require.Equal(t, []uint64{1 + 2*readers, 0, 0}, d.answered())
+			free()
+			require.NoError(t, <-written)
+			c.Replicas[1].Resume(t)
+		})
 	}
 }
 

@@ -27,7 +27,14 @@ const (
 // onlyPages are pages of users and referrals that only the tenant of BenchmarkPages has.
 var onlyPages = []page{
 	{"referral", "/portal/t/acme/referrals/00000000000000000000012c"},
+	{"referrals-of-everybody", "/portal/t/acme/referrals?person=first7"},
 	{"person", "/portal/t/acme/people/u77/u77"},
+	{"person-reward", "/portal/t/acme/people/u77/u77/reward"},
+	{"person-event", "/portal/t/acme/people/u77/u77/event"},
+	{"person-referrer", "/portal/t/acme/people/u77/u77/referrer"},
+	{"person-block", "/portal/t/acme/people/u77/u77/block"},
+	{"person-data", "/portal/t/acme/people/u77/u77/data"},
+	{"referrals-moderate", "/portal/t/acme/referrals/moderate?action=DENIED&referral=0000000000000000000001f4"},
 }
 
 type page struct{ name, path string }
@@ -38,9 +45,13 @@ var benchPages = []page{
 	{"overview-90-days", "/portal/t/acme/overview?period=90d"},
 	{"overview-90-days-medium", "/portal/t/acme/overview?period=90d&medium=EMAIL&rank=joined"},
 	{"overview-12-months", "/portal/t/acme/overview?period=12mo&rank=joined"},
+	{"overview-12-months-medium", "/portal/t/acme/overview?period=12mo&medium=EMAIL"},
 	{"programs", "/portal/t/acme/programs"},
 	{"program", "/portal/t/acme/programs/classic"},
 	{"program-history", "/portal/t/acme/programs/classic/history"},
+	{"program-trial", "/portal/t/acme/programs/classic/try?key=purchase&revenue=80.00&currency=USD"},
+	{"program-widget", "/portal/t/acme/programs/classic/widget"},
+	{"program-new", "/portal/t/acme/programs/_new"},
 	{"referrals", "/portal/t/acme/referrals"},
 	{"referrals-pending", "/portal/t/acme/referrals?moderation=PENDING"},
 	{"referrals-of-a-code", "/portal/t/acme/referrals?code=C77"},
@@ -50,11 +61,22 @@ var benchPages = []page{
 	{"people-by-two-words", "/portal/t/acme/people?search=first7+last77"},
 	{"people-by-code", "/portal/t/acme/people?search=C777777"},
 	{"files", "/portal/t/acme/files"},
+	{"files-import", "/portal/t/acme/files/import"},
+	{"files-exports", "/portal/t/acme/files/export"},
+	{"files-export", "/portal/t/acme/files/export/REFERRAL"},
+	{"files-sftp", "/portal/t/acme/files/sftp"},
 	{"integrations", "/portal/t/acme/integrations"},
+	{"gateway", "/portal/t/acme/integrations/gateway"},
 	{"webhooks", "/portal/t/acme/integrations/webhooks"},
 	{"keys", "/portal/t/acme/integrations/keys"},
+	{"website", "/portal/t/acme/integrations/website"},
+	{"website-storage", "/portal/t/acme/integrations/website/storage"},
+	{"pipeline", "/portal/t/acme/integrations/pipeline"},
 	{"members", "/portal/t/acme/members"},
 	{"audit", "/portal/t/acme/audit"},
+	{"profile", "/portal/profile"},
+	{"profile-password", "/portal/profile/password"},
+	{"profile-two-step", "/portal/profile/two-step"},
 }
 
 // pageLimit is how long a page may take at the server.

@@ -110,6 +110,29 @@ func TestCSRF(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, stranger.Send("POST", "/portal/signin", url.Values{"email": {"owner@acme.example"}, "password": {portaltest.Password}}).Status)
 }
 
+// A session that has ended while a page is open: the answer makes its script open the sign-in
+// page, which leads back to the page, with the filter that was just chosen.
+func TestSignIn_OfAPart(t *testing.T) {
+	t.Parallel()
+	b := portaltest.New(t).Browser()
+	b.Headers["HX-Request"] = "true"
+	to := func(method, path, open string) string {
+		b.Headers["HX-Current-URL"] = open
+		got := b.Send(method, path, url.Values{})
+		require.Equal(t, http.StatusUnauthorized, got.Status)
+		require.Empty(t, got.Body)
+		next, err := url.Parse(got.Header.Get("HX-Redirect"))
+		require.NoError(t, err)
+		require.Equal(t, "/portal/signin", next.Path)
+		return next.Query().Get("next")
+	}
+	const host, page = "https://portal.example", "/portal/t/acme/referrals"
+	require.Equal(t, page+"?state=converted", to("GET", page+"?state=converted", host+page+"?state=ended"))
+	require.Equal(t, "/portal/t/acme/integrations/gateway?a=b", to("GET", "/portal/t/acme/integrations/gateway/check", host+"/portal/t/acme/integrations/gateway?a=b"))
+	require.Equal(t, "/portal/t/acme/programs/classic", to("POST", "/portal/t/acme/programs/classic/preview", host+"/portal/t/acme/programs/classic"))
+	require.Equal(t, "/portal", to("GET", "/portal/t/acme/integrations/gateway/check", "https://evil.example/x"), "a page of another site")
+}
+
 // Every route with another method than GET is behind the checks of TestCSRF, and each page
 // but those for people without a session needs one.
 func TestRoutes_AreProtected(t *testing.T) {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,10 +41,18 @@ func Integrity(ctx context.Context, p *Primary, thorough bool) ([]string, error)
 // recentWrite is how long after a write the database counts as writable.
 const recentWrite = time.Second
 
+// fullTime is how long after a write that failed because the disk is full the database
+// does not count as writable: the row of the check may fit into what other writes left.
+const fullTime = 5 * time.Second
+
 // CheckWritable returns an error if the database does not accept a write. It writes a row
 // of its own, and waits for the disk, unless another write of this process succeeded
-// within the last second: a busy database is not loaded further.
+// within the last second: a busy database is not loaded further. It also returns one if a
+// write of this process failed within the last 5 seconds because the disk is full.
 func (p *Primary) CheckWritable(ctx context.Context, now core.Time) error {
+	if time.Since(time.Unix(0, p.full.Load())) < fullTime {
+		return unavailable{errors.New(full)}
+	}
 	if time.Since(time.Unix(0, p.wrote.Load())) < recentWrite {
 		return nil
 	}

@@ -65,8 +65,11 @@ type Primary struct {
 	server *libsql.Pipeline
 	// log is the write-ahead log of a file; nil for a server, which syncs its own.
 	log *libsql.Log
-	// wrote is when a write of this process last succeeded, in nanoseconds of the Unix time.
-	wrote atomic.Int64
+	// lock is nil for a server, and until Watch is called.
+	lock *fileLock
+	// wrote is when a write of this process last succeeded, and full when one last failed
+	// because the disk is full, in nanoseconds of the Unix time.
+	wrote, full atomic.Int64
 }
 
 // maxWriters is how many connections write to a server. The server queues writers
@@ -88,7 +91,7 @@ const commitTimeout = time.Minute
 // of 2 and 4 MB, a batch writes pages before it has finished with them, and
 // checkpoints pages that the next batch changes again. The rollback data of a
 // statement is kept in memory, not in a file: a batch has a limited size.
-var writerPragmas = []string{"cache_size(-16000)", "wal_autocheckpoint(4000)", "temp_store(MEMORY)"}
+var writerPragmas = []string{"cache_size(-16000)", "wal_autocheckpoint(4000)", "temp_store(MEMORY)", fmt.Sprintf("busy_timeout(%d)", lockWait.Milliseconds())}
 
 // maxReaders limits the connections that read.
 const maxReaders = 16
@@ -109,7 +112,7 @@ func maxLists(embedded bool) int {
 // must call Migrate before using the database, and Close after.
 func Open(url, token string) (*Primary, error) {
 	embedded := strings.HasPrefix(url, "file:")
-	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "busy_timeout(10000)", "foreign_keys(ON)")
+	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)")
 	p := &Primary{beginTimeout: beginTimeout, embedded: embedded}
 	open := p.openServer
 	if embedded {
@@ -144,7 +147,7 @@ func (p *Primary) openFile(url, token string) error {
 	if err != nil {
 		return err
 	}
-	read, err := libsql.NewConnector(url, token)
+	read, err := libsql.NewConnector(libsql.WithPragmas(url, "busy_timeout(10000)"), token)
 	if err != nil {
 		return err
 	}
@@ -178,22 +181,34 @@ func (p *Primary) SetTimeout(d time.Duration) {
 }
 
 // Watch makes all calls fail with libsql.ErrAway while the database server hangs; see
-// libsql.Pipeline.Watch. It has no effect on a file.
+// libsql.Pipeline.Watch. On a file it makes writes fail with libsql.ErrRefused while
+// another process holds the lock for too long, as one does that is paused. No other method
+// may run meanwhile.
 func (p *Primary) Watch(timeout time.Duration, log *slog.Logger) error {
-	if p.server == nil {
+	if p.embedded {
+		p.lock = newFileLock(log)
 		return nil
 	}
 	return p.server.Watch(timeout, log)
 }
 
-// Away reports whether calls fail at once, because the database server hangs.
-func (p *Primary) Away() bool { return p.server != nil && p.server.Away() }
+// Away reports whether calls fail at once, because the database server hangs, or writes,
+// because another process holds the lock of the file.
+func (p *Primary) Away() bool {
+	if p.lock != nil {
+		return p.lock.breaker.IsOpen()
+	}
+	return p.server != nil && p.server.Away()
+}
 
 // Embedded reports whether the database is a file. A file has no replicas.
 func (p *Primary) Embedded() bool { return p.embedded }
 
 // Close waits for running statements to end and closes the database.
 func (p *Primary) Close() error {
+	if p.lock != nil {
+		p.lock.close()
+	}
 	err := errors.Join(p.write.Close(), p.read.Close(), p.list.Close())
 	if p.embedded {
 		err = errors.Join(err, p.log.Close())
@@ -328,7 +343,7 @@ const locked = "database is locked"
 // contention. It compares texts because the driver passes nothing else on from
 // the server.
 func retryable(err error) bool {
-	if err == nil {
+	if err == nil || errors.Is(err, libsql.ErrRefused) {
 		return false
 	}
 	text := err.Error()
@@ -359,8 +374,9 @@ func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
 func (p *Primary) retryLocked(ctx context.Context, run func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
+		tried := time.Now()
 		err := run()
-		if err == nil || !strings.Contains(err.Error(), locked) || p.retriesExhausted(try, began) {
+		if err == nil || p.lockHeld(ctx, tried, err) || !strings.Contains(err.Error(), locked) || p.retriesExhausted(try, began) {
 			return err
 		}
 		select {
@@ -446,11 +462,6 @@ func restoreForeignKeys(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// writeConn returns a connection for a write, on which first has run; see liveConn.
-func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error) {
-	return p.liveConn(ctx, p.write, maxWriters, first)
-}
-
 // liveConn returns a connection of a pool on which it has just run first, a
 // statement that may safely run twice. When a server restarts, the pool is left
 // full of dead connections; liveConn drops them. The statements that follow must
@@ -480,7 +491,15 @@ func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first st
 func (p *Primary) begin(ctx context.Context, conn *sql.Conn, first string) error {
 	beginCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.beginTimeout)
 	defer cancel()
+	// A writer may get the connection just when the writer before it has opened the breaker.
+	if p.lock != nil && first == beginWrite && ctx != p.lock.ended {
+		if _, err := p.lock.breaker.Admit(); err != nil {
+			return unavailable{err}
+		}
+	}
+	began := time.Now()
 	_, err := conn.ExecContext(beginCtx, first)
+	p.lockHeld(ctx, began, err)
 	if err == nil && ctx.Err() != nil {
 		if strings.HasPrefix(first, "BEGIN") {
 			rollback(ctx, conn)

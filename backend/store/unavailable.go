@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"strings"
+	"time"
 
 	"kith/backend/libsql"
 	"kith/core"
@@ -33,6 +35,17 @@ func markUnavailable(err error) error {
 	}
 	return unavailable{err}
 }
+
+// mark is markUnavailable. It also records that the disk is full.
+func (p *Primary) mark(err error) error {
+	if err != nil && strings.Contains(err.Error(), full) {
+		p.full.Store(time.Now().UnixNano())
+	}
+	return markUnavailable(err)
+}
+
+// full is in the error of the database when its disk is full.
+const full = "database or disk is full"
 
 // IsUnavailable reports whether err means that the database could not be used.
 func IsUnavailable(err error) bool { return errors.Is(err, errUnavailable) }
@@ -69,9 +82,9 @@ func (c *markedConn) ExecContext(ctx context.Context, query string, args []drive
 	r, err := c.usedConn.ExecContext(ctx, query, args)
 	end(err)
 	if err != nil {
-		return nil, markUnavailable(err)
+		return nil, c.primary.mark(err)
 	}
-	return markedResult{r}, nil
+	return markedResult{r, c.primary}, nil
 }
 
 func (c *markedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
@@ -79,12 +92,13 @@ func (c *markedConn) QueryContext(ctx context.Context, query string, args []driv
 	rows, err := c.usedConn.QueryContext(ctx, query, args)
 	if err != nil {
 		end(err)
-		return nil, markUnavailable(err)
+		return nil, c.primary.mark(err)
 	}
+	marked := markedRows{Rows: rows, primary: c.primary, end: end}
 	if sets, ok := rows.(driver.RowsNextResultSet); ok {
-		return &markedSets{markedRows{Rows: rows, end: end}, sets}, nil
+		return &markedSets{marked, sets}, nil
 	}
-	return &markedRows{Rows: rows, end: end}, nil
+	return &marked, nil
 }
 
 // ResetSession implements driver.SessionResetter, as the connection itself does.
@@ -109,18 +123,22 @@ func (c *markedConn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-type markedResult struct{ driver.Result }
+type markedResult struct {
+	driver.Result
+	primary *Primary
+}
 
 func (r markedResult) RowsAffected() (int64, error) {
 	n, err := r.Result.RowsAffected()
-	return n, markUnavailable(err)
+	return n, r.primary.mark(err)
 }
 
 // markedRows are the rows of a query, which ends when they are closed.
 type markedRows struct {
 	driver.Rows
-	end func(error)
-	err error
+	primary *Primary
+	end     func(error)
+	err     error
 }
 
 func (r *markedRows) Next(into []driver.Value) error {
@@ -129,13 +147,15 @@ func (r *markedRows) Next(into []driver.Value) error {
 		return err
 	}
 	r.err = err
-	return markUnavailable(err)
+	return r.primary.mark(err)
 }
 
+// Close ends the query. It may be what fails: a statement that writes and returns a row
+// commits only then.
 func (r *markedRows) Close() error {
 	err := r.Rows.Close()
 	r.end(cmp.Or(r.err, err))
-	return err
+	return r.primary.mark(err)
 }
 
 type markedSets struct {

@@ -190,6 +190,20 @@ func TestTopReferrers(t *testing.T) {
 		require.Equal(t, []analytics.Referrer{ben}, top(analytics.ByVisits, 1))
 		require.Equal(t, []analytics.Referrer{anna}, top(analytics.ByJoined, 10))
 		require.Equal(t, []analytics.Referrer{anna}, top(analytics.ByConverted, 10))
+		ofMedium := func(by analytics.Rank, medium link.ShareMedium) (all []analytics.Referrer) {
+			all, err := eventdb.TopReferrers(t.Context(), b.db.Reads, b.tenant, analytics.TopFilter{Period: twoDays, By: by, ShareMedium: medium, Limit: 10})
+			require.NoError(t, err)
+			return all
+		}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Exec(ctx, "share", `UPDATE referral SET share_medium = 'EMAIL' WHERE tenant = ? AND referred_account_id = 'new1'`, string(b.tenant))
+		})
+		anna.Joined = 1
+		require.Equal(t, []analytics.Referrer{anna, {Account: "ben", User: "u", Visits: 2}}, ofMedium(analytics.ByVisits, "SMS"))
+		require.Equal(t, []analytics.Referrer{anna}, ofMedium(analytics.ByJoined, "SMS"))
+		require.Equal(t, []analytics.Referrer{anna}, ofMedium(analytics.ByConverted, "SMS"))
+		require.Equal(t, []analytics.Referrer{{Account: "anna", User: "u", Joined: 1}}, ofMedium(analytics.ByJoined, "EMAIL"))
+		require.Empty(t, ofMedium(analytics.ByConverted, "EMAIL"))
 
 		before := b.series(t, twoDays, analytics.SeriesFilter{})
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {

@@ -3176,6 +3176,9 @@ type ListTopReferrersParams struct {
 	// ProgramId Only this program.
 	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 
+	// ShareMedium Only this share medium.
+	ShareMedium *CountedShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
+
 	// Limit Highest number of users in the answer. Default: 10.
 	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
 }
@@ -3817,6 +3820,7 @@ func (c *Client) ListTopReferrers(ctx context.Context, params ListTopReferrersPa
 	addQuery(query, "from", params.From)
 	addQuery(query, "until", params.Until)
 	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "shareMedium", params.ShareMedium)
 	addQuery(query, "limit", params.Limit)
 	var answer TopReferrers
 	err := c.call(ctx, request{

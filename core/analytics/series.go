@@ -178,9 +178,10 @@ const (
 // TopFilter selects the top referrers of a period.
 type TopFilter struct {
 	Period
-	By      Rank
-	Program core.ProgramKey // empty: all programs
-	Limit   int
+	By          Rank
+	Program     core.ProgramKey  // empty: all programs
+	ShareMedium link.ShareMedium // empty: all
+	Limit       int
 }
 
 // Referrer is a user with the counts of the user's codes in a period.

@@ -40,7 +40,8 @@ const (
 	MaxSearchPage = 50
 	// MaxSearchExport is the most referrals of an exported list.
 	MaxSearchExport = 50_000
-	// MaxSearchPeople is the most users whom the text of a search may match.
+	// MaxSearchPeople is the most users whose referrals are looked up. A search that matches
+	// more looks at the users of each referral.
 	MaxSearchPeople = 50
 	// minPerson is the fewest bytes of each word of Search.Person: shorter ones match many
 	// users.
@@ -135,10 +136,4 @@ func (s Search) PersonWords() ([]string, error) {
 		}
 	}
 	return words, err
-}
-
-// TooManyPeople returns the error of a search whose Person matches more than
-// MaxSearchPeople users.
-func TooManyPeople() *core.Error {
-	return core.Invalid("person", "matches more than 50 people; type more of the address, the name or the id")
 }

@@ -5,10 +5,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -136,7 +138,11 @@ func (c *cluster) startDatabases(ctx context.Context, keyFile string) error {
 			args: append([]string{"--no-welcome", "--db-path", filepath.Join(c.data, name), "--http-listen-addr", addr(port),
 				"--auth-jwt-key-file", keyFile}, more...)})
 	}
-	err := launch("primary", p.primary[0], "--grpc-listen-addr", addr(p.primary[1]), "--enable-namespaces", "--admin-listen-addr", addr(p.primary[2]))
+	err := forgetAfterPowerCut(filepath.Join(c.data, "primary"))
+	if err != nil {
+		return err
+	}
+	err = launch("primary", p.primary[0], "--grpc-listen-addr", addr(p.primary[1]), "--enable-namespaces", "--admin-listen-addr", addr(p.primary[2]))
 	if err == nil {
 		err = makeDurable(ctx, addr(p.primary[2]))
 	}
@@ -146,6 +152,32 @@ func (c *cluster) startDatabases(ctx context.Context, keyFile string) error {
 		}
 	}
 	return err
+}
+
+// bootID names the boot of this machine.
+const bootID = "/proc/sys/kernel/random/boot_id"
+
+// forgetAfterPowerCut removes files of the primary if the machine was started since the
+// primary was: its log for replicas and its counters are not durable, and after a power cut
+// they may be damaged. The primary writes them again. See "Power cuts" in docs/operate.md.
+func forgetAfterPowerCut(dir string) error {
+	boot, err := os.ReadFile(bootID)
+	if err != nil {
+		return err
+	}
+	seen := filepath.Join(dir, "boot")
+	if before, err := os.ReadFile(seen); err == nil && bytes.Equal(before, boot) { // #nosec G304 -- in the folder of the cluster
+		return nil
+	}
+	for _, name := range []string{"wallog", "stats.json"} {
+		if err := os.Remove(filepath.Join(dir, "dbs", "default", name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(seen, boot, 0o600)
 }
 
 // makeDurable configures the primary so that no acknowledged write is lost in a power cut.
@@ -185,7 +217,7 @@ func (c *cluster) banner() {
   Metrics    http://%s/metrics (backends: %d, %d; edges: %d, %d)
   Logs       %s
 
-  A process that dies is started again. Other ports: bin/cluster -help.
+  A process that dies is started again. Other ports: make run-cluster CLUSTER=-help.
 
   Click a share link, at either edge:
     http://%s/s/demo/ANNA10
@@ -215,7 +247,7 @@ const startTimeout = 60 * time.Second
 func (c *cluster) launch(ctx context.Context, p *part) error {
 	fmt.Printf("  starting %s …\n", p.name)
 	if answers(ctx, p.probe) {
-		return fmt.Errorf("%s: another process answers at %s; stop it, or give other ports (bin/cluster -help)", p.name, p.probe)
+		return fmt.Errorf("%s: another process answers at %s; stop it, or give other ports (make run-cluster CLUSTER=-help)", p.name, p.probe)
 	}
 	err := c.begin(ctx, p)
 	if p.running != nil {

@@ -72,7 +72,7 @@ func TestCluster_RestartsWhatDied(t *testing.T) {
 		return nil
 	}
 	await(t, links)
-	for i, name := range []string{"primary", "edge1", "backend2"} {
+	for i, name := range []string{"primary", "replica2", "edge1", "backend2"} {
 		pid := processOf(t, &c, name)
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		await(t, func() error {
@@ -84,6 +84,32 @@ func TestCluster_RestartsWhatDied(t *testing.T) {
 		await(t, links)
 		await(t, func() error { return sendEvent(c.ports.edges[0], fmt.Sprintf("event-key-%d", i)) })
 	}
+}
+
+// The files that a power cut may damage are removed at the first start after a boot, and only
+// then: a replica would copy the whole database again.
+func TestForgetAfterPowerCut(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "primary")
+	database := filepath.Join(dir, "dbs", "default")
+	all := []string{"data", "stats.json", "wallog"}
+	left := func() (names []string) {
+		require.NoError(t, forgetAfterPowerCut(dir))
+		entries, err := os.ReadDir(database)
+		require.NoError(t, err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	require.NoError(t, forgetAfterPowerCut(dir), "before the first start")
+	require.NoError(t, os.MkdirAll(database, 0o700))
+	for _, name := range all {
+		require.NoError(t, os.WriteFile(filepath.Join(database, name), nil, 0o600))
+	}
+	require.Equal(t, all, left())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "boot"), []byte("an earlier boot"), 0o600))
+	require.Equal(t, []string{"data"}, left())
 }
 
 func freePort(t *testing.T) int {

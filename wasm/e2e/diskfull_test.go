@@ -37,7 +37,8 @@ func fill(t *testing.T, folder string) string {
 }
 
 // While the disk is full, an import waits and says so, and a backend that starts answers
-// reads. When there is space, the import completes by itself, each row once.
+// reads, is not ready, and answers events with 503. When there is space, the import
+// completes by itself, each row once.
 func TestDiskFull_ImportResumes(t *testing.T) {
 	t.Parallel()
 	const rows = 20_000
@@ -56,16 +57,49 @@ func TestDiskFull_ImportResumes(t *testing.T) {
 		return err
 	})
 	backend.kill()
-	again := s.serve(t, "KITH_JOB_LEASE=1s")
+	again, ops := s.opsServe(t, "KITH_JOB_LEASE=1s")
 	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/account/anna/user/anna", "", s.auth("demo"))
 	j, err := s.client("demo").Job(t.Context(), id)
 	require.NoError(t, err)
 	require.EqualValues(t, "PENDING", j.Status)
+	s.requireFull(t, ops)
 	require.NoError(t, os.Remove(ballast))
+	eventually(t, http.StatusOK, "GET", ops+"/readyz", "")
 	begun := time.Now()
 	done := s.ended(t, id)
 	require.EqualValues(t, rows, done.Stats.RecordsProcessed)
 	t.Logf("the import completed %v after there was space", time.Since(begun).Round(time.Second))
 	again.stop(t)
 	require.Equal(t, rows-int(done.Stats.Errors), number(t, s.open(t), `SELECT count(*) FROM user WHERE tenant = 'demo' AND id <> 'anna'`))
+}
+
+// requireFull sends event calls to the backend until it has used the space that is left in
+// the files of the database: then each is answered with 503, never with 500, and the backend
+// is not ready because of it.
+func (s *site) requireFull(t *testing.T, ops string) {
+	t.Helper()
+	var events []string
+	for range 20 {
+		events = append(events, fmt.Sprintf(`{"key":"visit","fields":{"a":%q,"b":%[1]q}}`, strings.Repeat("x", 1400)))
+	}
+	body := `{"events":[` + strings.Join(events, ",") + `]}`
+	refused := 0
+	await(t, func() error {
+		a, err := s.sendEvents(s.backend, "demo", "anna", body)
+		require.NoError(t, err)
+		require.Contains(t, []int{http.StatusOK, http.StatusServiceUnavailable}, a.status, a.body)
+		if a.status == http.StatusServiceUnavailable {
+			require.Equal(t, "1", a.header.Get("Retry-After"))
+			require.Contains(t, a.body, "UNAVAILABLE")
+			refused++
+		}
+		ready, err := call("GET", ops+"/readyz", "")
+		require.NoError(t, err)
+		if refused < 10 || ready.status != http.StatusServiceUnavailable {
+			return fmt.Errorf("%d calls were refused, and the backend answers %s", refused, ready.body)
+		}
+		require.Contains(t, ready.body, "the database does not accept writes")
+		return nil
+	})
+	mustCall(t, http.StatusOK, "GET", ops+"/healthz", "")
 }

@@ -68,6 +68,7 @@ func TestDoctor_FindsProblems(t *testing.T) {
 			out, errOut, status := s.run(t, nil, "doctor")
 			require.Equal(t, 1, status, out+errOut)
 			require.Contains(t, out, c.doctor, errOut)
+			require.NotContains(t, out, "run kith restore again", "no restore was begun")
 			if c.serve == "" {
 				return
 			}

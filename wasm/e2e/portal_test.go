@@ -23,10 +23,10 @@ var openLine = regexp.MustCompile(`Open +(\S+)\n +Password +(\S+)\n`)
 func TestBrowser_Portal(t *testing.T) {
 	t.Parallel()
 	for file, scenarios := range map[string][]string{
-		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "keyboard", "withoutScripts", "looks"},
+		"portal":           {"signingIn", "inviting", "twoSteps", "auditing", "forged", "stolen", "interrupted", "keyboard", "withoutScripts", "looks"},
 		"portal-first":     {"firstViews"},
 		"portal-files":     {"rejectedRow", "progress", "withoutScripts", "looks"},
-		"portal-overview":  {"beginning", "filtering", "reading", "withoutScripts"},
+		"portal-overview":  {"beginning", "filtering", "languages", "reading", "withoutScripts"},
 		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
 		"portal-programs":  {"fromNothing", "widget", "withoutScripts", "looks"},
 		"portal-referrals": {"answering", "deciding", "withoutScripts", "looks"},

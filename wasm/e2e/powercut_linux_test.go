@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -226,6 +227,44 @@ func TestPowerCut(t *testing.T) {
 				return nil
 			})
 		})
+	}
+}
+
+// The command of docs/operate.md and of the deployment examples removes the files that a
+// power cut may damage at the first start after a boot, and only then: otherwise each restart
+// of the primary would make the replicas copy the whole database.
+func TestPowerCut_CommandAtStart(t *testing.T) {
+	t.Parallel()
+	const folder = "/var/lib/sqld"
+	command := regexp.MustCompile(`(?s)cd ` + folder + ` && .*?>boot; }`)
+	for _, file := range []string{"docs/operate.md", "deploy/compose/fleet.yaml", "deploy/helm/kith/templates/primary.yaml"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		found := command.FindString(string(text))
+		require.NotEmpty(t, found, file)
+		dir := t.TempDir()
+		database := filepath.Join(dir, "dbs", "default")
+		require.NoError(t, os.MkdirAll(database, 0o700))
+		start := func(boot string) (left []string) {
+			if boot != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "boot"), []byte(boot), 0o600))
+			}
+			for _, name := range []string{"data", "stats.json", "wallog"} {
+				require.NoError(t, os.WriteFile(filepath.Join(database, name), nil, 0o600))
+			}
+			run := strings.Join(strings.Fields(strings.ReplaceAll(found, folder, dir)), " ")
+			out, err := exec.Command("/bin/sh", "-c", run).CombinedOutput() // #nosec G204 -- the command under test
+			require.NoError(t, err, "%s: %s", file, out)
+			entries, err := os.ReadDir(database)
+			require.NoError(t, err)
+			for _, e := range entries {
+				left = append(left, e.Name())
+			}
+			return left
+		}
+		require.Equal(t, []string{"data"}, start(""), "%s: the first start", file)
+		require.Equal(t, []string{"data", "stats.json", "wallog"}, start(""), "%s: a restart", file)
+		require.Equal(t, []string{"data"}, start("another boot"), "%s: after a boot", file)
 	}
 }
 

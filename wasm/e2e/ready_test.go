@@ -184,11 +184,12 @@ func TestReady_ClocksDiffer(t *testing.T) {
 	}))
 	t.Cleanup(slow.Close)
 	s.backend = slow.URL
-	s.serveEdge(t)
+	edge := s.serveEdge(t)
 	a := mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/api/v1/demo/code/NOBODY", "", s.auth("demo"))
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 	a = mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/readyz", "")
 	require.Contains(t, a.body, "the clock of the backend")
+	edge.waitLog(t, "this edge is not ready; try again: the clock of the backend is")
 }
 
 // The component with the master key of another installation, as under Spin: share links

@@ -12,27 +12,44 @@ import (
 // Memory is the whole state of a guest of this ABI: its compilers have one mutable global,
 // the stack pointer, which a call that returns leaves as it was, and change no table.
 type image struct {
-	// size is that of the memory. All of it is zero except content, which begins at start.
-	size, start int
-	content     []byte
+	// pages are the memory, in parts of pageSize. All pages without content are zeroPage.
+	pages [][]byte
 }
+
+// pageSize is the size of the parts in which memory is restored. A share link writes to a
+// tenth of them.
+const pageSize = 2 * kib
+
+var zeroPage = make([]byte, pageSize)
 
 func takeImage(g *guest) *image {
-	memory := g.wholeMemory()
-	content := bytes.TrimLeft(memory, "\x00")
-	return &image{len(memory), len(memory) - len(content), bytes.Clone(bytes.TrimRight(content, "\x00"))}
+	i := &image{}
+	for memory := g.wholeMemory(); len(memory) > 0; memory = memory[pageSize:] {
+		page := zeroPage
+		if !bytes.Equal(memory[:pageSize], zeroPage) {
+			page = bytes.Clone(memory[:pageSize])
+		}
+		i.pages = append(i.pages, page)
+	}
+	return i
 }
 
+// size returns the size of the memory in bytes.
+func (i *image) size() int { return len(i.pages) * pageSize }
+
 // restore gives an instance its memory back. It returns false if the memory has grown,
-// since it cannot shrink.
+// since it cannot shrink. It writes only what differs: writing all of it drives other data
+// out of the processor's caches.
 func (i *image) restore(g *guest) bool {
 	memory := g.wholeMemory()
-	if len(memory) != i.size {
+	if len(memory) != i.size() {
 		return false
 	}
-	clear(memory[:i.start])
-	n := copy(memory[i.start:], i.content)
-	clear(memory[i.start+n:])
+	for n, page := range i.pages {
+		if now := memory[n*pageSize:][:pageSize]; !bytes.Equal(now, page) {
+			copy(now, page)
+		}
+	}
 	return true
 }
 
@@ -42,8 +59,7 @@ func (h *Host) CheckIdle() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, g := range h.idle {
-		now := takeImage(g)
-		if now.size != h.image.size || now.start != h.image.start || !bytes.Equal(now.content, h.image.content) {
+		if !bytes.Equal(g.wholeMemory(), bytes.Join(h.image.pages, nil)) {
 			return errors.New("host: an instance kept something of a request")
 		}
 	}

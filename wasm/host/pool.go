@@ -190,7 +190,7 @@ func (h *Host) put(g *guest) {
 
 // Memory returns the memory of all instances in bytes, without what running requests made
 // it grow.
-func (h *Host) Memory() int64 { return h.stats.live.Load() * int64(h.image.size) }
+func (h *Host) Memory() int64 { return h.stats.live.Load() * int64(h.image.size()) }
 
 // Stats counts instances by their result since Load.
 type Stats struct {

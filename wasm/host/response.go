@@ -41,14 +41,15 @@ func isToken(s string) bool {
 // write sends the response to a request with the given method. Content-Length is the
 // length of the body, whatever the guest set, except if the body is not sent (HEAD).
 func (r *response) write(w http.ResponseWriter, method string) {
-	given := http.Header{}
+	headers, given := w.Header(), http.Header{}
 	for _, h := range r.headers {
-		given.Add(h.name, h.value)
+		if strings.EqualFold(h.name, "Connection") {
+			given.Add(h.name, h.value)
+		}
 	}
-	headers := w.Header()
-	for name, values := range given {
-		if !hopByHop(name, given) {
-			headers[name] = append(headers[name], values...)
+	for _, h := range r.headers {
+		if name := http.CanonicalHeaderKey(h.name); !hopByHop(name, given) {
+			headers[name] = append(headers[name], h.value)
 		}
 	}
 	if _, ok := headers["Content-Type"]; !ok {

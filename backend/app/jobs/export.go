@@ -98,8 +98,19 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 // exportRows writes all rows as of one moment, and renews the lease between pages.
 func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
 	l.Stats = job.Stats{}
-	renewed := time.Now()
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {
+		// With their number, the page of the export shows how many are left.
+		total, err := jobdb.ExportCount(ctx, r, l.Tenant, l.Type, p, jobdb.AllRows)
+		if err != nil {
+			return err
+		}
+		l.Total = int64(total)
+		renewed := time.Now()
+		if total > smallExport {
+			if err := js.renew(ctx, *l); err != nil {
+				return err
+			}
+		}
 		var after []string
 		for {
 			page, last, err := jobdb.ExportPage(ctx, r, l.Tenant, l.Type, p, after, exportPage)

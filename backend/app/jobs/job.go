@@ -234,6 +234,15 @@ func full(err error) bool {
 		err != nil && strings.Contains(err.Error(), "database or disk is full")
 }
 
+// whileFull returns err, as an error of the code unavailable if the disk has no space for an
+// upload.
+func whileFull(err error) error {
+	if !full(err) || store.IsUnavailable(err) {
+		return err
+	}
+	return &core.Error{Code: core.CodeUnavailable, Message: "the disk of the service is full; send the file again when there is space", Err: err}
+}
+
 // fullMessage is the message of a pending job that waits for space. It is not stored: the
 // database may be what is full.
 const fullMessage = "the disk of the service is full; the job continues by itself when there is space"

@@ -31,7 +31,8 @@ const (
 )
 
 // AddPiece stores a piece of a file, and returns its reference for Join.
-func (fs *Files) AddPiece(ctx context.Context, tenant core.TenantAlias, body io.Reader) (core.FileRef, error) {
+func (fs *Files) AddPiece(ctx context.Context, tenant core.TenantAlias, body io.Reader) (ref core.FileRef, err error) {
+	defer func() { err = whileFull(err) }()
 	f, err := fs.createFileFor(ctx, tenant, core.PieceFolder, "piece", "part", pieceLife)
 	if err != nil {
 		return "", err
@@ -52,7 +53,8 @@ func (fs *Files) AddPiece(ctx context.Context, tenant core.TenantAlias, body io.
 // Join stores the file that consists of pieces, in their order, and returns its reference;
 // see Upload. After joinWait it returns although the file is not complete yet; Stored
 // reports when it is.
-func (fs *Files) Join(ctx context.Context, tenant core.TenantAlias, name string, pieces []core.FileRef) (core.FileRef, error) {
+func (fs *Files) Join(ctx context.Context, tenant core.TenantAlias, name string, pieces []core.FileRef) (ref core.FileRef, err error) {
+	defer func() { err = whileFull(err) }()
 	if err := fs.checkPieces(ctx, tenant, pieces); err != nil {
 		return "", err
 	}

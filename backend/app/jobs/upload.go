@@ -23,7 +23,8 @@ const sniffed = 4 << 10
 // or from the first bytes. The file may be compressed with gzip. An empty file is
 // invalid, and one of more than Max bytes is too large. If reading body fails, no file is
 // stored.
-func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (core.FileRef, error) {
+func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (ref core.FileRef, err error) {
+	defer func() { err = whileFull(err) }()
 	in := bufio.NewReaderSize(body, sniffed)
 	f, err := fs.begin(ctx, tenant, name, in)
 	if err != nil {

@@ -52,24 +52,16 @@ func (rs *Referrals) search(ctx context.Context, tenant core.TenantAlias, s refe
 	if err := s.Check(); err != nil {
 		return nil, next, err
 	}
-	var found []referral.Identity
-	if words, err := s.PersonWords(); err != nil {
+	words, err := s.PersonWords()
+	if err != nil {
 		return nil, next, err
-	} else if len(words) > 0 {
-		var all bool
-		found, all, err = userdb.FindPeople(ctx, rs.DB.Lists, tenant, words, referral.MaxSearchPeople+1)
-		switch {
-		case err != nil:
-			return nil, next, err
-		case !all || len(found) > referral.MaxSearchPeople:
-			return nil, next, referral.TooManyPeople()
-		case len(found) == 0:
-			return nil, next, nil
-		}
-	} else {
+	}
+	if len(words) == 0 {
 		s.Person = "" // blanks
 	}
-	page, err = referraldb.Search(ctx, rs.DB.Lists, tenant, s, found, limit+1)
+	if page, next, err = rs.found(ctx, tenant, s, words, limit); err != nil {
+		return nil, next, err
+	}
 	now := rs.Now()
 	for _, r := range page {
 		for _, w := range []*reward.Reward{r.ReferrerReward, r.ReferredReward} {
@@ -78,6 +70,26 @@ func (rs *Referrals) search(ctx context.Context, tenant core.TenantAlias, s refe
 			}
 		}
 	}
+	return page, next, nil
+}
+
+// found returns up to limit referrals that a search with these words selects. A page of words
+// that very many users have may have fewer before the end.
+func (rs *Referrals) found(ctx context.Context, tenant core.TenantAlias, s referral.Search, words []string, limit int) (page []referral.Referral, next referral.Position, err error) {
+	var people []referral.Identity
+	if len(words) > 0 {
+		all := false
+		people, all, err = userdb.FindPeople(ctx, rs.DB.Lists, tenant, words, referral.MaxSearchPeople+1)
+		switch {
+		case err != nil:
+			return nil, next, err
+		case !all || len(people) > referral.MaxSearchPeople:
+			return referraldb.Scan(ctx, rs.DB.Lists, tenant, s, words, limit)
+		case len(people) == 0:
+			return nil, next, nil
+		}
+	}
+	page, err = referraldb.Search(ctx, rs.DB.Lists, tenant, s, people, limit+1)
 	if len(page) > limit {
 		page = page[:limit]
 		next = page[limit-1].Position()

@@ -169,8 +169,9 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 type referrersCommand struct {
 	periodFlags
-	By    string `default:"converted" help:"Order: converted, joined or visits." placeholder:"RANK"`
-	Limit int    `default:"10" help:"Highest number of users, up to 100."`
+	By          string `default:"converted" help:"Order: converted, joined or visits." placeholder:"RANK"`
+	ShareMedium string `help:"Only this share medium, such as FACEBOOK." placeholder:"MEDIUM"`
+	Limit       int    `default:"10" help:"Highest number of users, up to 100."`
 }
 
 // Run prints the top referrers.
@@ -181,6 +182,9 @@ func (c *referrersCommand) Run(e *env) error {
 	}
 	f := analytics.TopFilter{Program: program, Limit: c.Limit}
 	if f.By, err = analytics.ParseRank("by", c.By); err != nil {
+		return err
+	}
+	if f.ShareMedium, err = analytics.ParseShareMedium("share-medium", c.ShareMedium); err != nil {
 		return err
 	}
 	if c.Limit < 1 || c.Limit > analytics.MostReferrers {

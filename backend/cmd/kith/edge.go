@@ -234,7 +234,6 @@ func (f edgeFlags) openDatabase(e *env, d *databaseFlags, limits timeoutFlags, f
 	if err != nil {
 		return nil, err
 	}
-	addProcessor(url)
 	database, err := libsql.Open(e.ctx, libsql.Config{
 		URL: leaveLog(url), Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
 		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, WriteTimeout: limits.WriteTimeout, Log: e.log,

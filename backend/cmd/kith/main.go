@@ -4,10 +4,7 @@ package main
 
 import (
 	"os"
-	"runtime"
 	"runtime/debug"
-	"strings"
-	"sync"
 
 	// For machines and containers that have no list of certificate authorities or of
 	// time zones. The files of the system are used where they exist.
@@ -20,20 +17,6 @@ import (
 var version = "unknown"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// addProcessor increases GOMAXPROCS by 1 in a process whose component uses a database
-// file: for up to 10 ms, Go's scheduler counts a goroutine that waits for a flush of the
-// disk as running. On two processors the component accepted 20 % more event calls. A
-// backend alone does not do this: its identifications were 5 % slower, and its imports,
-// in which one goroutine does most of the work, 20 % faster. GOMAXPROCS in the
-// environment overrides it.
-func addProcessor(database string) {
-	if strings.HasPrefix(database, "file:") && os.Getenv("GOMAXPROCS") == "" {
-		addProcessorOnce()
-	}
-}
-
-var addProcessorOnce = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
 
 // memoryLimit is the memory, in bytes, at which Go collects garbage more often. Without
 // it there may be as much garbage as live memory, and under attack both grow.

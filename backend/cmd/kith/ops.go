@@ -229,7 +229,7 @@ func observeBackend(e *env, engine *app.Engine) {
 		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries, jobs, notifications of gateways and refunds at them.", Label: "work",
 		Read: engine.DB.Backlog,
 	}, metrics.Gauge{
-		Name: "kith_database_away", Help: "1 while a backend refuses calls at once because its database server hangs.",
+		Name: "kith_database_away", Help: "1 while a backend refuses calls at once because its database server hangs, or writes because another process holds the lock of its file.",
 		Read: func(context.Context) (map[string]float64, error) {
 			return map[string]float64{"": oneIf(engine.DB.Away())}, nil
 		},

@@ -51,7 +51,7 @@ func Section() *frame.Section {
 				"POST /pieces": addPiece,
 			},
 			Functions: template.FuncMap{
-				"count": count, "rows": rows, "bytes": bytes, "about": about, "kind": kindOf, "path": pathOf,
+				"count": frame.Number, "rows": rows, "bytes": bytes, "about": about, "kind": kindOf, "path": pathOf,
 			},
 			Done: map[string]string{
 				"job-removed": "It is removed, and the files that it wrote are deleted.",
@@ -145,37 +145,25 @@ func pathOf(tenant core.TenantAlias, id string) string {
 	return frame.Root + "/t/" + string(tenant) + "/files/jobs/" + id
 }
 
-// count returns a number with commas between thousands.
-func count(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
 // rows returns a number of rows, such as "1 row" or "1,198 rows".
-func rows(n int64) string {
+func rows(n int64) template.HTML {
 	if n == 1 {
 		return "1 row"
 	}
-	return count(n) + " rows"
+	return frame.Number(n) + " rows"
 }
 
 // bytes returns a size as people read it, such as "1.2 MB".
-func bytes(n int64) string {
-	units := []string{"bytes", "kB", "MB", "GB"}
-	value, unit := float64(n), 0
-	for value >= 1000 && unit < len(units)-1 {
-		value, unit = value/1000, unit+1
+func bytes(n int64) template.HTML {
+	units := []template.HTML{" bytes", " kB", " MB", " GB"}
+	unit, tenths := 0, 10*n
+	for tenths >= 10_000 && unit < len(units)-1 {
+		tenths, unit = (tenths+500)/1000, unit+1
 	}
-	if unit == 0 {
-		if n == 1 {
-			return "1 byte"
-		}
-		return count(n) + " bytes"
+	if n == 1 {
+		return "1 byte"
 	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit]
+	return frame.Tenths(tenths) + units[unit]
 }
 
 // about returns a duration in one unit, such as "about 2 minutes".
@@ -189,7 +177,7 @@ func about(d core.Time) string {
 			if n == 1 {
 				return "about 1 " + step.name
 			}
-			return "about " + count(n) + " " + step.name + "s"
+			return "about " + strconv.FormatInt(n, 10) + " " + step.name + "s"
 		}
 	}
 	return "less than a second"

@@ -3,6 +3,7 @@ package files_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/csv"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/jobs"
+	"kith/backend/file"
 	"kith/backend/portal/portaltest"
 	"kith/backend/store/sqldtest"
 	"kith/core"
@@ -324,6 +326,56 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	require.Equal(t, http.StatusNotFound, w.SignedIn(t, owner).Get(strings.Replace(at, "acme", "test_acme", 1)).Status, "a job of another tenant")
+}
+
+// whileWriting is a store that calls a function once, before a file gets its first bytes.
+type whileWriting struct {
+	file.Store
+	do func()
+}
+
+func (s *whileWriting) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
+	to, err := s.Store.Create(ctx, ref)
+	return &writing{Writer: to, store: s}, err
+}
+
+type writing struct {
+	file.Writer
+	store *whileWriting
+}
+
+func (w *writing) Write(p []byte) (int, error) {
+	if do := w.store.do; do != nil {
+		w.store.do = nil
+		do()
+	}
+	return w.Writer.Write(p)
+}
+
+// A running export shows how many rows there are in all.
+func TestExport_Progress(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	at := start(t, b, upload(t, b, "USER", "many.csv", users(5001)))
+	worked, err := w.Engine.Jobs.Work(t.Context())
+	require.NoError(t, err)
+	require.True(t, worked)
+	require.Contains(t, b.Get(at).Text(), "5,001 rows imported")
+
+	store := &whileWriting{Store: w.Engine.Files.Store}
+	w.Engine.Files.Store = store
+	w.Engine.Jobs.CallTime = 1 // the call does not run it; a worker does
+	made := b.Post(t, base+"/export/USER", base+"/export/USER", "format", "CSV", "dates", "ISO")
+	require.Equal(t, http.StatusSeeOther, made.Status, made.Body)
+	at = made.Header.Get("Location")
+	var seen string
+	store.do = func() { seen = b.Get(at).Text() }
+	worked, err = w.Engine.Jobs.Work(t.Context())
+	require.NoError(t, err)
+	require.True(t, worked)
+	require.Contains(t, seen, "Rows are being written 0 of 5,001 rows, 0 %")
+	require.Contains(t, b.Get(at).Text(), "5,001 rows exported")
 }
 
 // A running import shows its progress, from the database alone, and can be stopped.

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"html/template"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,14 +12,14 @@ import (
 )
 
 // timeElement returns a time as an element. A script writes it in the visitor's zone and
-// language; without scripts it is shown in UTC. style is "date", "minute" or "second", or
-// "ago", which adds how long ago it is.
+// language; without scripts it is shown in UTC. style is "date", "minute" or "second";
+// "ago", which adds how long ago it is; or "day", which is a day of UTC.
 func timeElement(at core.Time, style string) template.HTML {
 	if at == 0 {
 		return "–"
 	}
 	t := time.UnixMilli(int64(at)).UTC()
-	layout := map[string]string{"date": "2 Jan 2006", "second": "2 Jan 2006, 15:04:05 UTC"}[style]
+	layout := map[string]string{"date": "2 Jan 2006", "day": "2 Jan 2006", "second": "2 Jan 2006, 15:04:05 UTC"}[style]
 	if layout == "" {
 		layout = "2 Jan 2006, 15:04 UTC"
 	}
@@ -31,10 +32,53 @@ func breakable(s string) template.HTML {
 	return template.HTML(strings.ReplaceAll(s, "@", "<wbr>@")) // #nosec G203 -- escaped
 }
 
-// amount returns an amount in minor units with its currency, as widgets show it.
-func amount(value int64, unit, currency string) string {
-	return reward.Pretty(value, unit, currency, reward.UnitFormatted)
+// Number returns a number as an element. A script writes it as the visitor's language does;
+// without scripts it is shown as in English.
+func Number(n int64) template.HTML {
+	return data(strconv.FormatInt(n, 10), "", reward.Pretty(n, "", "", reward.NumberFormatted))
 }
+
+// Tenths returns a number that is given in tenths as an element, such as 4.1, without a
+// decimal that is 0; see Number.
+func Tenths(n int64) template.HTML {
+	text := strconv.FormatInt(n/10, 10)
+	if n%10 != 0 {
+		text += "." + strconv.FormatInt(n%10, 10)
+	}
+	return data(text, "", text)
+}
+
+// Amount returns the value of a reward with its unit or currency as an element, in the form
+// that widgets show; see Number.
+func Amount(value int64, unit, currency string) template.HTML {
+	text := reward.Pretty(value, unit, currency, reward.UnitFormatted)
+	number := reward.Pretty(value, unit, currency, reward.NumberUnformatted)
+	if _, named, found := strings.Cut(unit, "/"); found {
+		unit, currency = reward.UnitCents, named
+	}
+	if unit == reward.UnitCents && currency != "" {
+		return data(number, currency, text)
+	}
+	// What follows the number is the unit.
+	shown := reward.Pretty(value, unit, currency, reward.NumberFormatted)
+	rest, ok := strings.CutPrefix(text, shown)
+	if !ok {
+		return template.HTML(template.HTMLEscapeString(text)) // #nosec G203 -- escaped
+	}
+	return data(number, "", shown) + template.HTML(template.HTMLEscapeString(rest)) // #nosec G203 -- escaped
+}
+
+// data returns a number that the script of the page may write in another form.
+func data(value, currency, shown string) template.HTML {
+	if currency != "" {
+		currency = ` data-currency="` + template.HTMLEscapeString(currency) + `"`
+	}
+	return template.HTML(`<data value="` + value + `"` + currency + `>` + template.HTMLEscapeString(shown) + `</data>`) // #nosec G203 -- a number, and escaped texts
+}
+
+// Day returns a day of UTC as an element that a script writes in the visitor's language.
+// Figures are counted by these days, so they are not of the visitor's zone.
+func Day(at core.Time) template.HTML { return timeElement(at, "day") }
 
 // RoleName returns a role as people read it.
 func RoleName(role people.Role) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,9 @@ var files embed.FS
 var functions = template.FuncMap{
 	"role":    RoleName,
 	"time":    timeElement,
-	"amount":  amount,
+	"amount":  Amount,
+	"number":  Number,
+	"day":     Day,
 	"input":   newInput,
 	"select":  newSelect,
 	"choices": newChoices,
@@ -166,13 +169,7 @@ const stopPolling = 286
 func (v *Visit) fail(err error) {
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeUnauthenticated && known.Field == "" {
-		to := Root + "/signin"
-		if v.R.Method == http.MethodGet {
-			to += "?next=" + template.URLQueryEscaper(v.R.URL.RequestURI())
-		} else {
-			to += "?done=session-ended"
-		}
-		_ = v.Redirect(to)
+		v.toSignIn()
 		return
 	}
 	shown := problem{Status: http.StatusInternalServerError, ID: v.R.Header.Get(core.RequestIDHeader)}
@@ -203,6 +200,31 @@ func (v *Visit) fail(err error) {
 		v.Log.Error("portal: render error page", "error", err)
 		http.Error(v.W, title, shown.Status)
 	}
+}
+
+// toSignIn sends the visitor to the sign-in page, and from there to the page that was
+// requested. A part of a page is requested by a script, which would put the sign-in page in
+// the place of the part: the answer makes it leave the page.
+func (v *Visit) toSignIn() {
+	next := v.R.URL.RequestURI()
+	whole := v.R.Header.Get("HX-Request") == ""
+	if !whole {
+		// The page that is open, unless the request is that page with another filter.
+		if open, err := url.Parse(v.R.Header.Get("HX-Current-URL")); err == nil && (v.R.Method != http.MethodGet || open.Path != v.R.URL.Path) {
+			next = Local(open.RequestURI(), Root)
+		}
+	}
+	to := Root + "/signin" + NextQuery(next)
+	if whole && v.R.Method != http.MethodGet {
+		to = Root + "/signin?done=session-ended"
+	}
+	if whole {
+		_ = v.Redirect(to)
+		return
+	}
+	v.secure()
+	v.W.Header().Set("HX-Redirect", to)
+	v.W.WriteHeader(http.StatusUnauthorized)
 }
 
 // sentence returns an error text as a sentence for people.

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"html/template"
 	"slices"
 
 	"kith/core"
@@ -12,22 +13,21 @@ import (
 type chart struct {
 	// Label is the figure: "Joined by day".
 	Label string `json:"label"`
-	// Starts are the beginnings of the points in seconds, and Days the same as people read
-	// them, with those of the period before.
-	Starts     []int64  `json:"starts"`
-	Days       []string `json:"days"`
-	DaysBefore []string `json:"daysBefore"`
-	Now        []int64  `json:"now"`
-	Before     []int64  `json:"before"`
-	rows       []row
-	weekly     bool
+	// Starts are the beginnings of the points in seconds, and StartsBefore those of the period
+	// before.
+	Starts       []int64 `json:"starts"`
+	StartsBefore []int64 `json:"startsBefore"`
+	Now          []int64 `json:"now"`
+	Before       []int64 `json:"before"`
+	rows         []row
+	weekly       bool
 }
 
 // row is a row of the table: a day or a week.
 type row struct {
-	Day                       string
+	Day                       core.Time
 	Visits, Joined, Converted int64
-	Rewards                   []string
+	Rewards                   []template.HTML
 }
 
 // Rows returns the rows of the table, the latest first.
@@ -56,11 +56,10 @@ func newChart(q query, before, now analytics.Series) *chart {
 	}
 	for i, p := range now.Points {
 		c.Starts = append(c.Starts, int64(p.Start/core.Second))
-		c.Days = append(c.Days, day(p.Start))
 		c.Now = append(c.Now, q.show.of(p))
-		c.DaysBefore = append(c.DaysBefore, day(before.Points[i].Start))
+		c.StartsBefore = append(c.StartsBefore, int64(before.Points[i].Start/core.Second))
 		c.Before = append(c.Before, q.show.of(before.Points[i]))
-		one := row{Day: day(p.Start), Visits: p.Visits, Joined: p.Joined, Converted: p.Converted}
+		one := row{Day: p.Start, Visits: p.Visits, Joined: p.Joined, Converted: p.Converted}
 		for _, r := range p.Rewards {
 			one.Rewards = append(one.Rewards, pretty(r.Amount, r))
 		}

@@ -7,29 +7,12 @@ import (
 
 	"kith/core"
 	"kith/core/link"
-	"kith/core/reward"
 )
-
-// number returns a number with thousands separators, as amounts have them.
-func number(n int64) string { return reward.Pretty(n, "", "", reward.NumberFormatted) }
-
-// day returns a day of UTC as people read it. Figures are counted by these days, so it is
-// not a time in the visitor's zone.
-func day(at core.Time) string { return time.UnixMilli(int64(at)).UTC().Format("2 Jan 2006") }
 
 // date returns a day as a form has it.
 func date(at core.Time) string { return time.UnixMilli(int64(at)).UTC().Format(time.DateOnly) }
 
 func lower(s string) string { return strings.ToLower(s) }
-
-// tenthsOfPercent returns "4.1 %".
-func tenthsOfPercent(tenths int64) string {
-	text := strconv.FormatInt(tenths/10, 10)
-	if tenths%10 != 0 {
-		text += "." + strconv.FormatInt(tenths%10, 10)
-	}
-	return text + " %"
-}
 
 // spanBefore names a period by its length: "the 30 days before".
 func spanBefore(days int) string {

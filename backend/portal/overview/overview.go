@@ -31,4 +31,4 @@ func Section() *frame.Section {
 	}
 }
 
-var functions = template.FuncMap{"number": number, "day": day, "lower": lower}
+var functions = template.FuncMap{"lower": lower}

@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"errors"
+	"html/template"
 	"net/url"
 	"slices"
 	"strconv"
@@ -16,16 +17,10 @@ import (
 	"kith/core/link"
 	"kith/core/people"
 	"kith/core/referral"
-	"kith/core/reward"
 )
 
-const (
-	// mostReferrers is the number of top referrers on the page.
-	mostReferrers = 10
-	// mostTopDays is the number of days for which they are counted: the last ones of a longer
-	// period, because counting the referrals of a year takes too long for a page.
-	mostTopDays = 92
-)
+// mostReferrers is the number of top referrers on the page.
+const mostReferrers = 10
 
 // overview is the data of the page.
 type overview struct {
@@ -51,8 +46,6 @@ type overview struct {
 	// Referrers are nil if the role of the caller may not read them.
 	Referrers []referrer
 	Ranks     []choice
-	// TopDays is the number of days for which they are counted, or 0: the whole period.
-	TopDays   int
 	MayRead   bool
 	Attention []notice
 	// Begin is set for a tenant without figures.
@@ -265,12 +258,9 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 	if o.MayRead = v.Caller.Role.Permits(people.ReadReferrals); !o.MayRead {
 		return nil
 	}
-	in := q.in
-	if in.Until-in.From > mostTopDays*core.Day {
-		in.From = in.Until - mostTopDays*core.Day
-		o.TopDays = mostTopDays
-	}
-	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, in, analytics.TopFilter{By: q.rank, Program: q.filter.Program, Limit: mostReferrers})
+	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, q.in, analytics.TopFilter{
+		By: q.rank, Program: q.filter.Program, ShareMedium: q.filter.ShareMedium, Limit: mostReferrers,
+	})
 	section := frame.PathOf(v, "people")
 	for _, one := range found {
 		path := ""
@@ -342,21 +332,21 @@ type figure struct {
 	Change
 	// Rate is how many of the step before took this step, such as "4.1 % of visits", or
 	// empty.
-	Rate string
+	Rate template.HTML
 }
 
 // Change is how a number has changed since the period before.
 type Change struct {
 	// Text is "+12 %", "no change" or "new".
-	Text string
+	Text template.HTML
 	Up   bool
 	Down bool
-	Was  string
+	Was  template.HTML
 }
 
 // cost is what rewards of one unit and currency cost.
 type cost struct {
-	Amount string
+	Amount template.HTML
 	Change
 }
 
@@ -364,11 +354,11 @@ func (o *overview) addFigures(v *frame.Visit, q query, was, is analytics.Point) 
 	for i, m := range metrics {
 		one := figure{
 			Label: m.label, Hint: m.hint, Path: v.With("show", string(m.metric)), Shown: m.metric == q.show,
-			Now: m.of(is), Change: newChange(m.of(was), m.of(is), number(m.of(was))),
+			Now: m.of(is), Change: newChange(m.of(was), m.of(is), frame.Number(m.of(was))),
 		}
 		if i > 0 {
 			if tenths, ok := analytics.Share(one.Now, metrics[i-1].of(is)); ok {
-				one.Rate = tenthsOfPercent(tenths) + " of " + strings.ToLower(metrics[i-1].label)
+				one.Rate = frame.Tenths(tenths) + template.HTML(" % of "+strings.ToLower(metrics[i-1].label)) // #nosec G203 -- a constant
 			}
 		}
 		o.Figures = append(o.Figures, one)
@@ -388,11 +378,11 @@ func (o *overview) addFigures(v *frame.Visit, q query, was, is analytics.Point) 
 // mostCosts is the number of currencies and units on the page.
 const mostCosts = 8
 
-func pretty(amount int64, in analytics.Cost) string {
-	return reward.Pretty(amount, in.Unit, in.Currency, reward.UnitFormatted)
+func pretty(amount int64, in analytics.Cost) template.HTML {
+	return frame.Amount(amount, in.Unit, in.Currency)
 }
 
-func newChange(before, now int64, was string) Change {
+func newChange(before, now int64, was template.HTML) Change {
 	c := Change{Up: now > before, Down: now < before, Was: was}
 	percent, ok := analytics.Change(before, now)
 	switch {
@@ -403,9 +393,9 @@ func newChange(before, now int64, was string) Change {
 	case !ok || percent == 0:
 		// The sign of Up and Down says enough.
 	case percent > 0:
-		c.Text = "+" + number(percent) + " %"
+		c.Text = "+" + frame.Number(percent) + " %"
 	default:
-		c.Text = "−" + number(-percent) + " %"
+		c.Text = "−" + frame.Number(-percent) + " %"
 	}
 	return c
 }

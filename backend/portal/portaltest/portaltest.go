@@ -196,11 +196,15 @@ func (a Answer) Token(t testing.TB) string {
 	return found[1]
 }
 
-var tags = regexp.MustCompile(`(?s)<script.*?</script>|<[^>]*>`)
+var (
+	tags = regexp.MustCompile(`(?s)<script.*?</script>|<[^>]*>`)
+	// within are the tags of elements within a word.
+	within = regexp.MustCompile(`</?(data|time|wbr)\b[^>]*>`)
+)
 
 // Text returns the page as people read it, with single blanks.
 func (a Answer) Text() string {
-	body := tags.ReplaceAllString(strings.ReplaceAll(a.Body, "<wbr>", ""), " ")
+	body := tags.ReplaceAllString(within.ReplaceAllString(a.Body, ""), " ")
 	return strings.Join(strings.Fields(html.UnescapeString(body)), " ")
 }
 

@@ -208,24 +208,24 @@ var referrerColumns = store.Selection[analytics.Referrer]{
 	store.Col(`u.first_name`, func(f *analytics.Referrer) any { return &f.FirstName }),
 	store.Col(`u.last_name`, func(f *analytics.Referrer) any { return &f.LastName }),
 	store.Col(`(SELECT coalesce(sum(v.visits), 0) FROM code c CROSS JOIN visit v ON v.tenant = ?1 AND v.code = c.code AND v.day >= ?2 AND v.day < ?3
-		WHERE c.tenant = ?1 AND c.account_id = top.account AND c.user_id = top.user AND ?4 IN ('', c.program))`, func(f *analytics.Referrer) any { return &f.Visits }),
+		WHERE c.tenant = ?1 AND c.account_id = top.account AND c.user_id = top.user AND ?4 IN ('', c.program) AND ?7 IN ('', v.share_medium))`, func(f *analytics.Referrer) any { return &f.Visits }),
 	store.Col(`(SELECT count(*) FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
-		AND r.started_at >= ?2 AND r.started_at < ?3 AND ?4 IN ('', r.program))`, func(f *analytics.Referrer) any { return &f.Joined }),
+		AND r.started_at >= ?2 AND r.started_at < ?3 AND ?4 IN ('', r.program) AND ?7 IN ('', r.share_medium))`, func(f *analytics.Referrer) any { return &f.Joined }),
 	store.Col(`(SELECT count(*) FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
-		AND r.converted_at >= ?2 AND r.converted_at < ?3 AND ?4 IN ('', r.program))`, func(f *analytics.Referrer) any { return &f.Converted }),
+		AND r.converted_at >= ?2 AND r.converted_at < ?3 AND ?4 IN ('', r.program) AND ?7 IN ('', r.share_medium))`, func(f *analytics.Referrer) any { return &f.Converted }),
 }
 
 // topBy counts, for each rank, what the users are ordered by.
 var topBy = map[analytics.Rank]string{
 	analytics.ByVisits: `SELECT c.account_id AS account, c.user_id AS user, sum(v.visits) AS times FROM visit v CROSS JOIN code c ON c.tenant = ?1 AND c.code = v.code
-		WHERE v.tenant = ?1 AND v.day >= ?2 AND v.day < ?3 AND ?4 IN ('', v.program) GROUP BY 1, 2 HAVING times > 0`,
+		WHERE v.tenant = ?1 AND v.day >= ?2 AND v.day < ?3 AND ?4 IN ('', v.program) AND ?7 IN ('', v.share_medium) GROUP BY 1, 2 HAVING times > 0`,
 	analytics.ByJoined:    topReferrals("started_at"),
 	analytics.ByConverted: topReferrals("converted_at"),
 }
 
 func topReferrals(column string) string {
 	return `SELECT referrer_account_id AS account, referrer_user_id AS user, count(*) AS times FROM referral
-		WHERE tenant = ?1 AND ` + column + ` >= ?2 AND ` + column + ` < ?3 AND ?4 IN ('', program) GROUP BY 1, 2`
+		WHERE tenant = ?1 AND ` + column + ` >= ?2 AND ` + column + ` < ?3 AND ?4 IN ('', program) AND ?7 IN ('', share_medium) GROUP BY 1, 2`
 }
 
 // mostErased is how many erased users may be above a top referrer. Erased users are found
@@ -239,7 +239,7 @@ func TopReferrers(ctx context.Context, r store.Reads, tenant core.TenantAlias, f
 		top AS MATERIALIZED (SELECT * FROM hit WHERE EXISTS (SELECT 1 FROM user x WHERE x.tenant = ?1 AND x.account_id = hit.account AND x.id = hit.user)
 			ORDER BY times DESC, account, user LIMIT ?5)
 		SELECT `+referrerColumns.SQL()+` FROM top CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = top.account AND u.id = top.user
-		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit, mostErased)
+		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit, mostErased, string(f.ShareMedium))
 	return store.Collect(rows, err, "top referrers", func(rows *sql.Rows, one *analytics.Referrer) error { return referrerColumns.Scan(rows, one) })
 }
 

@@ -143,6 +143,9 @@ func ExportPage(ctx context.Context, r store.Reads, tenant core.TenantAlias, t j
 	return page, last, nil
 }
 
+// AllRows is the bound of ExportCount that counts all rows.
+const AllRows = -1
+
 // ExportCount returns the number of rows of the file that a job would write, but at
 // most most.
 func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, most int) (n int, err error) {

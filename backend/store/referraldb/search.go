@@ -2,9 +2,12 @@ package referraldb
 
 import (
 	"context"
+	"slices"
+	"strconv"
 
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 )
@@ -19,6 +22,42 @@ func Search(ctx context.Context, r store.Reads, tenant core.TenantAlias, s refer
 		return nil, err
 	}
 	return page, rewarddb.AttachTo(ctx, r, tenant, page)
+}
+
+// maxScan is the most referrals of which one page of Scan reads the users.
+const maxScan = 2000
+
+// Scan is Search for words that very many users have: it reads the referrals that the rest of
+// the search selects, the latest first, and keeps those of which either user has all words.
+// next is the place to continue after; the zero value at the end. It reads at most maxScan
+// referrals, so that a page may have less than limit, or none, before the end.
+func Scan(ctx context.Context, r store.Reads, tenant core.TenantAlias, s referral.Search, words []string, limit int) (page []referral.Referral, next referral.Position, err error) {
+	w := searchWhere(s)
+	from := ` FROM referral r INDEXED BY ` + searchIndex(s) + ` WHERE r.tenant = ? AND ` + w.SQL() + ` ORDER BY r.started_at DESC, r.id DESC LIMIT `
+	referrer, args := userdb.HasWords("a", tenant, words)
+	referred, _ := userdb.HasWords("b", tenant, words)
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM (SELECT r.rowid AS at`+from+strconv.Itoa(maxScan)+`) top CROSS JOIN referral r ON r.rowid = top.at`+profiles+`
+		WHERE +r.tenant = ? AND (`+referrer+` OR `+referred+`) ORDER BY r.started_at DESC, r.id DESC LIMIT ?`,
+		slices.Concat(w.ArgsFor(tenant), []any{string(tenant)}, args, args, []any{limit + 1})...)
+	page, err = Columns.All(rows, err, "scan of referrals")
+	switch {
+	case err != nil:
+		return nil, next, err
+	case len(page) > limit:
+		page = page[:limit]
+		next = page[limit-1].Position()
+	default:
+		_, err = positionColumns.One(r.QueryRowContext(ctx, `SELECT r.started_at, r.id`+from+`1 OFFSET `+strconv.Itoa(maxScan-1), w.ArgsFor(tenant)...), "end of scan", &next)
+		if err != nil {
+			return nil, next, err
+		}
+	}
+	return page, next, rewarddb.AttachTo(ctx, r, tenant, page)
+}
+
+var positionColumns = store.Selection[referral.Position]{
+	store.Col(`started_at`, func(p *referral.Position) any { return &p.Started }),
+	store.Col(`id`, func(p *referral.Position) any { return &p.ID }),
 }
 
 // searchOf returns the statement of a search, and its arguments.

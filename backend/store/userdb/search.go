@@ -84,6 +84,16 @@ func equals(f referral.UserFilter) (w store.Where) {
 // allTerms are the search terms of a user u, each between two separators.
 const allTerms = `char(31) || u.terms || char(31)`
 
+// HasWords returns the condition that the user of an alias has, for each word, a term that
+// begins with it, and its arguments.
+func HasWords(alias string, tenant core.TenantAlias, words []string) (condition string, args []any) {
+	var w store.Where
+	for _, word := range words {
+		w.Require(`instr(char(31) || `+alias+`.terms, ?) > 0`, "\x1f"+indexTerm(tenant, word))
+	}
+	return w.SQL(), w.Args
+}
+
 // requireWords requires that a user u has, for each word, a term that begins with it.
 func requireWords(w *store.Where, tenant core.TenantAlias, words []string) {
 	for _, word := range words {
@@ -175,17 +185,18 @@ func rarest(ctx context.Context, r store.Reads, tenant core.TenantAlias, words [
 }
 
 // FindPeople returns up to limit users who have, for each word, a term that begins with
-// it, in no order. all is false if it did not read all terms of the words.
+// it, in no order. If each of the words has too many terms, all is false, and no user is
+// returned.
 func FindPeople(ctx context.Context, r store.Reads, tenant core.TenantAlias, texts []string, limit int) (people []referral.Identity, all bool, err error) {
 	words := referral.UserFilter{Words: texts}.IndexWords()
 	first, many, err := rarest(ctx, r, tenant, words)
-	if err != nil {
+	if err != nil || many {
 		return nil, false, err
 	}
 	found, args := foundBy(tenant, referral.UserFilter{}, words, first, referral.MaxFound)
 	rows, err := r.QueryContext(ctx, `SELECT `+personColumns.SQL()+found+` LIMIT ?`, append(args, limit)...)
 	people, err = personColumns.All(rows, err, "people")
-	return people, !many, err
+	return people, true, err
 }
 
 var personColumns = store.Selection[referral.Identity]{

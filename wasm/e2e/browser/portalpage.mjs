@@ -10,8 +10,15 @@ export async function open({ visitor, errors, portal }, path = '/portal', option
     // Chromium reports the status of a page too.
     if (message.type() === 'error' && !message.text().includes('Failed to load resource')) errors.push(message.text());
   });
+  await page.addInitScript(watchLayout);
   await page.goto(portal + path);
   return page;
+}
+
+/** Runs in a page before its scripts: sums up how much the layout shifts without an action of the visitor. */
+function watchLayout() {
+  window.shift = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((e) => { window.shift += e.hadRecentInput ? 0 : e.value; })).observe({ type: 'layout-shift', buffered: true });
 }
 
 /** Fills in the form to sign in, and sends it. */
@@ -36,13 +43,22 @@ export const views = ['light', 'dark'].flatMap((colorScheme) => [1280, 360].map(
 })));
 
 /**
- * Checks the page that is shown: nothing is cut off at the side, and axe finds nothing serious
- * and nothing against WCAG 2.2 AA. It is drawn too if KITH_SHOTS is set.
+ * Checks the page that is shown: nothing is cut off at the side, nothing has moved by itself,
+ * and axe finds nothing serious and nothing against WCAG 2.2 AA. It is drawn too if KITH_SHOTS
+ * is set.
  */
 export async function checkLooks({ assert, shots }, page, name) {
   if (shots) await page.screenshot({ path: `${shots}/${name.replace(/[^a-z0-9]+/gi, '-')}.png`, fullPage: true });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.equal(wide, 0, name + ': cut off at the side');
+  const section = await page.evaluate(() => {
+    const at = document.querySelector('.sections [aria-current]')?.getBoundingClientRect();
+    return !at || (at.left >= 0 && at.right <= innerWidth);
+  });
+  assert.ok(section, name + ': the current section cannot be seen');
+  // Shifts are reported with the next frame.
+  const shift = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(window.shift)))));
+  assert.ok(shift < 0.01, `${name}: the layout shifts by ${shift}`);
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   const rules = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'];

@@ -176,10 +176,10 @@ func TestCompose_Fleet(t *testing.T) {
 	e.standIn(t, "docker.io/nginxinc/nginx-unprivileged:1.29.3", v1.Config{User: "101", Entrypoint: []string{nginx, "-g", "daemon off;"}}, nginx)
 	e.standIn(t, "docker.io/curlimages/curl:8.16.0", v1.Config{User: "100", Entrypoint: []string{"/usr/bin/curl"}}, "/usr/bin/curl")
 	// The published image begins with a script that gives the folder to the user of sqld.
-	own := `chown -R 666:666 /var/lib/sqld && shift && exec setpriv --reuid 666 --regid 666 --clear-groups ` + sqld + ` "$@"`
+	own := `ln -sf ` + sqld + ` /bin/sqld && chown -R 666:666 /var/lib/sqld && exec setpriv --reuid 666 --regid 666 --clear-groups "$@"`
 	e.standIn(t, "ghcr.io/tursodatabase/libsql-server:v0.24.32", v1.Config{
 		WorkingDir: "/var/lib/sqld", Env: []string{"PATH=/usr/bin:/bin"}, Entrypoint: []string{"/bin/sh", "-c", own, "sh"},
-	}, sqld, "/bin/sh", "/bin/chown", "/usr/bin/setpriv", "/etc/ssl/certs/ca-certificates.crt")
+	}, sqld, "/bin/sh", "/bin/ln", "/bin/cat", "/bin/rm", "/usr/bin/cmp", "/bin/chown", "/usr/bin/setpriv", "/etc/ssl/certs/ca-certificates.crt")
 	p := startProject(t, e, "fleet.yaml", "KITH_MASTER_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
 	s := newShop(t, p, "backend-1")
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,11 +38,14 @@ func start(t *testing.T, command *exec.Cmd) {
 		t.Fatal(err)
 	}
 	command.Stdout, command.Stderr = file, file
+	// The whole group is killed: a program that changes its user does not get the signal of
+	// unshare's --kill-child.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Kill()
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 		if text, err := os.ReadFile(file.Name()); err == nil && t.Failed() {
 			t.Logf("output:\n%s", text)

@@ -20,7 +20,7 @@
   function size(n) {
     var units = ["bytes", "kB", "MB", "GB"], i = 0;
     while (n >= 1000 && i < units.length - 1) { n /= 1000; i++; }
-    return (i ? n.toFixed(1) : n) + " " + units[i];
+    return n.toLocaleString(undefined, { minimumFractionDigits: i ? 1 : 0, maximumFractionDigits: 1 }) + " " + units[i];
   }
   function remaining(seconds) {
     if (seconds >= 90) return "about " + Math.round(seconds / 60) + " minutes left";

@@ -9,6 +9,7 @@
     date: { dateStyle: "medium" },
     minute: { dateStyle: "medium", timeStyle: "short" },
     second: { dateStyle: "medium", timeStyle: "medium" },
+    day: { dateStyle: "medium", timeZone: "UTC" },
   };
   function ago(then) {
     var seconds = Math.round((then - Date.now()) / 1000);
@@ -28,7 +29,17 @@
       } else {
         element.textContent = new Intl.DateTimeFormat(undefined, styles[style] || styles.minute).format(then);
       }
-      element.title = then.toISOString();
+      if (style !== "day") element.title = then.toISOString();
+    });
+  }
+
+  // Numbers and amounts as the visitor's language has them.
+  function numbers(within) {
+    within.querySelectorAll("data[value]").forEach(function (element) {
+      var value = Number(element.value), currency = element.dataset.currency;
+      element.textContent = currency
+        ? new Intl.NumberFormat(undefined, { style: "currency", currency: currency }).format(value)
+        : new Intl.NumberFormat(undefined).format(value);
     });
   }
 
@@ -51,6 +62,7 @@
   function prepare(within) {
     links(within);
     local(within);
+    numbers(within);
     zones(within);
   }
 
@@ -182,6 +194,13 @@
     }
   });
 
+  // On a phone the sections are in a line that scrolls: the current one is in its middle.
+  var current = document.querySelector(".sections [aria-current]");
+  if (current) {
+    var line = current.closest("ul");
+    line.scrollLeft = current.offsetLeft - line.offsetLeft - (line.clientWidth - current.offsetWidth) / 2;
+  }
+
   // The errors of a form are read first.
   var errors = document.querySelector("[data-focus]");
   if (errors) errors.focus();
@@ -204,6 +223,19 @@
       event.detail.isError = false;
     }
   });
+  // A part of the page that did not arrive. The message leaves when one arrives.
+  var trouble = document.createElement("p");
+  trouble.className = "trouble";
+  trouble.setAttribute("role", "alert");
+  trouble.hidden = true;
+  document.body.append(trouble);
+  function failed(text) {
+    trouble.textContent = text;
+    trouble.hidden = false;
+  }
+  document.addEventListener("htmx:sendError", function () { failed("The server cannot be reached. Check your connection, then try again."); });
+  document.addEventListener("htmx:responseError", function () { failed("The server could not answer. Wait a moment, then try again or load the page again."); });
+  document.addEventListener("htmx:afterSwap", function () { trouble.hidden = true; });
   document.addEventListener("htmx:load", function (event) { prepare(event.detail.elt); });
   prepare(document);
 })();

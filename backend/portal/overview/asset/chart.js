@@ -8,6 +8,9 @@
 
   function number(n) { return n.toLocaleString(); }
 
+  var medium = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+  function day(seconds) { return medium.format(seconds * 1000); }
+
   function draw() {
     if (plot) plot.destroy();
     plot = null;
@@ -54,7 +57,7 @@
     }, [data.starts, data.before, data.now], box);
 
     function text(i) {
-      return [data.days[i] + ": " + number(data.now[i]), data.daysBefore[i] + ": " + number(data.before[i])];
+      return [day(data.starts[i]) + ": " + number(data.now[i]), day(data.startsBefore[i]) + ": " + number(data.before[i])];
     }
     function point(i, left) {
       tip.hidden = i == null || left == null || left < 0;
