@@ -18,8 +18,8 @@ var developers = template.Must(template.New("developers").Parse(developersHTML))
 
 // Developers is what the page for developers shows.
 type Developers struct {
-	// Edge, Backend and Lab are base URLs. Lab is empty if the gateway lab is off.
-	Edge, Backend, Lab string
+	// Edge, Backend, Lab and StripeLab are base URLs. That of a lab is empty if it is off.
+	Edge, Backend, Lab, StripeLab string
 	// Data is the data folder.
 	Data string
 	// SFTP is the command that connects to the SFTP server, or empty if it is off.

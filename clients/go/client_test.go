@@ -44,7 +44,7 @@ func withProgram(run func() int) int {
 	data = folder
 	program := kithCommand("dev")
 	edge = "http://" + freeAddr()
-	program.Env = append(program.Env, "KITH_EDGE_ADDR="+strings.TrimPrefix(edge, "http://"), "KITH_BACKEND_ADDR="+freeAddr(), "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR=off")
+	program.Env = append(program.Env, "KITH_EDGE_ADDR="+strings.TrimPrefix(edge, "http://"), "KITH_BACKEND_ADDR="+freeAddr(), "KITH_LAB_ADDR=off", "KITH_STRIPE_LAB_ADDR=off", "KITH_SFTP_ADDR=off")
 	if err := program.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err, "- run make build")
 		return 1

@@ -21,6 +21,13 @@
  *                                that has a value, or into which the visitor
  *                                typed, stays as it is
  *   ['autofill', function]       calls the function with the code, or with ''
+ *   ['stripe', selector]         adds the visitor's referral code, by the rules of
+ *                                autofill, to Stripe's pricing tables and payment
+ *                                links, also to those that appear later, as the
+ *                                client reference id. One that has another stays
+ *                                as it is. The selector names links on a domain of
+ *                                the shop's own; without it, the links are those
+ *                                to buy.stripe.com
  *   ['consent']                  reads the visitor's consent cookie again, after
  *                                it has changed
  *   function                     calls the function
@@ -297,6 +304,26 @@
         .then(function (response) { return response.code || refused() && known(urlCode()) || ''; })
         .catch(function () { return ''; })
         .then(function (code) { if (typeof target == 'function') target(code); else if (code) fillFirst(target, code); });
+    },
+    stripe: function (links) {
+      commands.autofill(function (code) {
+        if (!code) return;
+        function refer() {
+          document.querySelectorAll('stripe-pricing-table:not([client-reference-id])').forEach(function (table) {
+            table.setAttribute('client-reference-id', code);
+            // A table that was shown before reads the attribute when it is inserted again.
+            table.parentNode.insertBefore(table, table.nextSibling);
+          });
+          document.querySelectorAll(links || 'a[href^="https://buy.stripe.com/"]').forEach(function (link) {
+            var url = link.href && new URL(link.href);
+            if (!url || url.searchParams.has('client_reference_id')) return;
+            url.searchParams.set('client_reference_id', code);
+            link.href = url;
+          });
+        }
+        new MutationObserver(refer).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ['href'] });
+        refer();
+      });
     },
     consent: function () {
       if (options.tenant_alias && base) remember();

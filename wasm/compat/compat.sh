@@ -51,7 +51,7 @@ start() {
 	stop
 	edge=127.0.0.1:$(free_port) backend=127.0.0.1:$(free_port)
 	rm -rf "$work/data"
-	KITH_DATA=$work/data KITH_EDGE_ADDR=$edge KITH_BACKEND_ADDR=$backend KITH_LAB_ADDR=off KITH_SFTP_ADDR=off \
+	KITH_DATA=$work/data KITH_EDGE_ADDR=$edge KITH_BACKEND_ADDR=$backend KITH_LAB_ADDR=off KITH_STRIPE_LAB_ADDR=off KITH_SFTP_ADDR=off \
 		bin/kith dev >"$work/kith.log" 2>&1 </dev/null &
 	server=$!
 	edge=http://$edge backend=http://$backend

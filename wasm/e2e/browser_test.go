@@ -94,6 +94,7 @@ func shopPages(kith string) http.Handler {
 		"/client-18": react18 + clientPage,
 		"/react":     reactForm + `<script>_sqh = [['init', {tenant_alias: 'shop'}], ['autofill', '#code'], ['autofill', function (code) { window.given = code }]]</script>` + script(kith),
 		"/sandboxed": sandboxed + script(kith),
+		"/stripe":    stripePage + script(kith),
 		"/empty":     "",
 		"/isolated":  "",
 		// The script is served, but the service does not answer.
@@ -167,6 +168,17 @@ const sandboxed = `<input id="code"><script>
 		['autofill', function (code) { result.code = code; parent.postMessage(result, '*') }]];
 </script>`
 
+// stripePage has payment links and a pricing table, which keeps what it read when it was
+// inserted, as Stripe's does.
+const stripePage = `<script>customElements.define('stripe-pricing-table', class extends HTMLElement {
+		connectedCallback() { this.read = this.getAttribute('client-reference-id'); }
+	})</script>
+	<a id="link" href="https://buy.stripe.com/test_abc?locale=de#pay">Buy</a> <a id="own" href="https://buy.stripe.com/test_abc?client_reference_id=order-7">Buy</a>
+	<a class="buy" href="https://pay.shop.example/b/1">Buy</a> <a id="other" href="https://shop.example/about">About</a> <a id="none">None</a>
+	<stripe-pricing-table id="table" pricing-table-id="prctbl_1"></stripe-pricing-table>
+	<stripe-pricing-table id="taken" client-reference-id="order-7"></stripe-pricing-table>
+	<script>_sqh = [['init', {tenant_alias: 'shop'}], ['stripe'], ['autofill', function (code) { window.given = code }]]</script>`
+
 // play runs scenarios of browser/FILE.mjs, each as a subtest.
 func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 	t.Helper()
@@ -224,7 +236,7 @@ func TestBrowser_Script(t *testing.T) {
 	m := newMall(t)
 	m.snippets = map[string]string{"script": blockWith(t, readDocument(t, guide), "html", "integrity")}
 	m.play(t, "kith", "init", "queue", "twice", "shareLink", "countedWithoutParameter", "merge", "hostileParameter", "optIn", "optOut",
-		"privacySignals", "down", "pageThrows", "refused", "unknownCode", "reactInput", "typedValue", "lateInput", "noInput", "sandboxedFrame", "integrity")
+		"privacySignals", "down", "pageThrows", "refused", "unknownCode", "reactInput", "typedValue", "lateInput", "noInput", "sandboxedFrame", "integrity", "stripeLinks", "stripeOwnDomain", "stripeRefused")
 }
 
 // The unmodified SDK of existing clients works against the service.

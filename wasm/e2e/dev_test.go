@@ -85,7 +85,7 @@ func TestDev_BinaryAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "spin.toml"), []byte("not a manifest"), 0o600))
 	edge := freeAddr(t)
 	p := &process{output: &lockedBuffer{}, command: exec.Command("./kith", "dev",
-		"--edge-addr", edge, "--backend-addr", freeAddr(t), "--lab-addr", freeAddr(t), "--sftp-addr", freeAddr(t))}
+		"--edge-addr", edge, "--backend-addr", freeAddr(t), "--lab-addr", freeAddr(t), "--stripe-lab-addr", freeAddr(t), "--sftp-addr", freeAddr(t))}
 	p.command.Dir, p.command.Env = folder, []string{"KITH_LOG_LEVEL=DEBUG"}
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	require.NoError(t, p.command.Start())

@@ -124,9 +124,9 @@ func newReader(t testing.TB, d *document) *reader {
 	}
 	s := newSite(t)
 	s.data, s.sftp = filepath.Join(folder, "data"), freeAddr(t)
-	lab := "KITH_LAB_ADDR=" + freeAddr(t)
+	lab, stripeLab := "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+freeAddr(t)
 	r := &reader{document: d, folder: folder, answers: map[int]replacement{}, ports: map[string]string{
-		"3000": port(t, s.edge), "8080": port(t, s.backend), "8090": port(t, lab), "2022": port(t, s.sftp),
+		"3000": port(t, s.edge), "8080": port(t, s.backend), "8090": port(t, lab), "8091": port(t, stripeLab), "2022": port(t, s.sftp),
 	}}
 	for _, m := range ownPort.FindAllStringSubmatch(strings.Join(d.lines, "\n"), -1) {
 		if r.ports[m[1]] == "" {
@@ -134,11 +134,11 @@ func newReader(t testing.TB, d *document) *reader {
 		}
 	}
 	env := slices.DeleteFunc(s.command(t).Env, func(entry string) bool { return strings.HasPrefix(entry, "KITH_DATA") })
-	env = append(env, lab, "KITH_BACKEND_URL="+s.backend, "HOME="+folder, "LC_ALL=C.UTF-8", "TZ=UTC",
+	env = append(env, lab, stripeLab, "KITH_BACKEND_URL="+s.backend, "HOME="+folder, "LC_ALL=C.UTF-8", "TZ=UTC",
 		"PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
 	r.shell = newShell(t, folder, env)
 	if !d.alone {
-		s.dev(t, lab)
+		s.dev(t, lab, stripeLab)
 	}
 	return r
 }

@@ -203,9 +203,9 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 			c.Env = append(c.Env, entry)
 		}
 	}
-	// The gateway lab and SFTP have fixed default addresses, which concurrent tests
+	// The gateway labs and SFTP have fixed default addresses, which concurrent tests
 	// cannot share.
-	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_DATABASE_TOKEN="+s.databaseToken,
+	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_STRIPE_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_DATABASE_TOKEN="+s.databaseToken,
 		"KITH_EDGE_ADDR="+strings.TrimPrefix(s.edge, "http://"), "KITH_BACKEND_ADDR="+strings.TrimPrefix(s.backend, "http://"))
 	c.Env = append(c.Env, s.env...)
 	return c

@@ -16,14 +16,18 @@ import (
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	demoshop "kith/backend/demo/shop"
+	"kith/backend/stripelab"
 	"kith/core"
+	"kith/core/billing"
 )
 
 type devCommand struct {
 	backendFlags
 	edgeFlags
-	LabAddr  string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off disables it."`
-	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address of the SFTP server that receives files to import; off disables it."`
+	LabAddr       string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off disables it."`
+	StripeLabAddr string `env:"KITH_STRIPE_LAB_ADDR" default:"127.0.0.1:8091" help:"Address that the Stripe lab listens on; off disables it."`
+	DemoGateway   string `env:"KITH_DEMO_GATEWAY" enum:"braintree,stripe" default:"braintree" help:"Gateway of the demo's test tenant and its shop: braintree or stripe."`
+	SFTPAddr      string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address of the SFTP server that receives files to import; off disables it."`
 }
 
 // Run serves edge and backend on one database until the context ends. The edge stops
@@ -91,21 +95,19 @@ func (c *devCommand) Run(e *env) error {
 	if err := c.serveOps(e, map[string]probe{"database": engine.Health.Ready}); err != nil {
 		return err
 	}
-	lab, labURL, stopLab, err := c.startLab(e)
+	labs, err := c.startLabs(e)
 	if err != nil {
 		return err
 	}
-	defer stopLab()
-	if lab != nil {
-		if err := connectLab(e.ctx, e, engine, lab, labURL, edgeURL); err != nil {
-			return err
-		}
+	defer labs.stop()
+	if err := labs.connect(engine, billing.Kind(c.DemoGateway), edgeURL); err != nil {
+		return err
 	}
 	sftp, upload, err := c.demoSFTP(e.ctx, e, engine)
 	if err != nil {
 		return err
 	}
-	pages, err := c.demoPages(e, engine, demo.Developers{Edge: edgeURL, Backend: backendURL, Lab: labURL, Data: c.Data, SFTP: upload, Owner: demo.OwnerEmail})
+	pages, err := c.demoPages(e, engine, demo.Developers{Edge: edgeURL, Backend: backendURL, Lab: labs.braintreeURL, StripeLab: labs.stripeURL, Data: c.Data, SFTP: upload, Owner: demo.OwnerEmail})
 	if err != nil {
 		return err
 	}
@@ -123,10 +125,14 @@ func (c *devCommand) Run(e *env) error {
 // demoPages returns the demo shop, the page for developers and the referrer's widget.
 // Without a lab, the shop takes no payments.
 func (c *devCommand) demoPages(e *env, engine *app.Engine, d demo.Developers) (*http.ServeMux, error) {
+	test := demoshop.Tenant{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge), Connected: d.Lab != ""}
+	if billing.Kind(c.DemoGateway) == billing.Stripe {
+		test.Connected, test.Stripe = d.StripeLab != "", &demoshop.Stripe{URL: d.StripeLab, Key: stripelab.SecretKey}
+	}
 	s, err := demoshop.New(demoshop.Config{
 		Tenants: []demoshop.Tenant{
 			{Alias: string(demo.LiveTenant), Key: demo.LiveKey, URL: d.Edge},
-			{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge), Connected: d.Lab != ""},
+			test,
 		},
 		Gateway: demoshop.Gateway{
 			URL: d.Lab, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",

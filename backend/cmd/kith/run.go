@@ -56,6 +56,7 @@ type cli struct {
 
 	Gateway    gatewayCommand    `cmd:"" help:"Connect a tenant to its payment gateway."`
 	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Braintree does."`
+	Stripelab  stripelabCommand  `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Stripe does."`
 
 	Man         manCommand        `cmd:"" help:"Print the man page."`
 	Completion  completionCommand `cmd:"" help:"Print the completions for a shell."`

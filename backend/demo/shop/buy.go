@@ -2,6 +2,7 @@ package shop
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // that gives it.
 func (v *visit) discount(s service) (basisPoints, string, error) {
 	code := v.customer.Code
-	if code == "" || len(v.customer.Orders) > 0 {
+	if code == "" || slices.ContainsFunc(v.customer.Orders, func(o Order) bool { return !o.Unpaid() }) {
 		return 0, "", nil
 	}
 	_, percent, err := s.code(v.r.Context(), code)
@@ -53,7 +54,7 @@ func (v *visit) checkoutPage() error {
 		decisions = []Decision{{"No discount: it is for the first order, and this is a later one.", false}}
 	}
 	return v.showBehind("checkout", "Checkout", "", decisions, map[string]any{
-		"Form": randomHex(formToken / 2), "Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.Gateway.URL == "", "Card": testCard,
+		"Form": randomHex(formToken / 2), "Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.noGateway() != nil, "Card": testCard, "Stripe": v.tenant.Stripe,
 	})
 }
 
@@ -63,14 +64,14 @@ func (v *visit) buy() error {
 	if err != nil || !v.signedIn() {
 		return err
 	}
-	if v.Gateway.URL == "" {
-		return errNoGateway
+	if err := v.noGateway(); err != nil {
+		return err
 	}
 	s, err := v.service()
 	if err != nil {
 		return err
 	}
-	percent, _, err := v.discount(s)
+	percent, code, err := v.discount(s)
 	if err != nil {
 		return err
 	}
@@ -86,6 +87,17 @@ func (v *visit) buy() error {
 		return v.redirect("/orders/" + id)
 	}
 	order.ID = id
+	if v.tenant.Stripe != nil {
+		page, err := v.payAtStripe(p, &order, code)
+		if err != nil {
+			return errors.Join(err, v.book.release(v.customer.ID, id))
+		}
+		if err := v.update(order); err != nil {
+			return err
+		}
+		http.Redirect(v.w, v.r, page, http.StatusSeeOther)
+		return nil
+	}
 	if err := v.pay(s, p, &order); err != nil {
 		return errors.Join(err, v.book.release(v.customer.ID, id))
 	}
@@ -93,6 +105,17 @@ func (v *visit) buy() error {
 		return err
 	}
 	return v.redirect("/orders/" + order.ID)
+}
+
+// noGateway returns why the shop takes no payments, or nil.
+func (v *visit) noGateway() error {
+	switch {
+	case v.tenant.Stripe != nil && v.tenant.Stripe.URL == "":
+		return errNoStripe
+	case v.tenant.Stripe == nil && v.Gateway.URL == "":
+		return errNoGateway
+	}
+	return nil
 }
 
 // formToken is the length of the token of a checkout form.
@@ -144,14 +167,7 @@ func (v *visit) order() (Order, error) {
 
 // update stores an order that changed, and keeps the calls of this form for its page.
 func (v *visit) update(order Order) (err error) {
-	v.customer, err = v.book.change(v.customer.ID, func(c *Customer) error {
-		for i := range c.Orders {
-			if c.Orders[i].ID == order.ID {
-				c.Orders[i] = order
-			}
-		}
-		return nil
-	})
+	v.customer, err = v.book.change(v.customer.ID, func(c *Customer) error { return c.put(order) })
 	v.book.keep(v.customer.ID+"/"+order.ID, v.calls.all())
 	return err
 }
@@ -163,6 +179,9 @@ func (v *visit) orderPage() error {
 	}
 	order, err := v.order()
 	if err != nil {
+		return err
+	}
+	if err := v.followCheckout(&order); err != nil {
 		return err
 	}
 	s, err := v.service()
@@ -195,6 +214,8 @@ func (v *visit) orderPage() error {
 		decisions = append(decisions, referralWords(nil, nil, v.now)...)
 	}
 	switch {
+	case order.Unpaid():
+		decisions = append(decisions, Decision{"Nothing is bought yet: the checkout is open.", false})
 	case order.OnTrial():
 		decisions = append(decisions, Decision{"Nothing is bought before the trial ends: the first charge is the purchase.", false})
 	case pending:
@@ -205,7 +226,12 @@ func (v *visit) orderPage() error {
 
 // reported returns the ids of the orders that the shop reported to Kith.
 func (o Order) reported() (ids []string) {
-	if o.Subscription == "" {
+	switch {
+	case o.Unpaid():
+		return nil
+	case o.Subscription == "" && o.Session != "":
+		return []string{o.Transaction} // Kith reports it, by the id that Stripe gives it
+	case o.Subscription == "":
 		return []string{o.ID}
 	}
 	for _, c := range o.Charges {
@@ -253,10 +279,14 @@ func (v *visit) changeOrder(may func(Order) bool, change func(service, *Order) e
 // returnOrder refunds a one-off order at the gateway and reports the return.
 func (v *visit) returnOrder() error {
 	return v.changeOrder(func(o Order) bool { return o.Transaction != "" && !o.IsReturned() }, func(s service, o *Order) error {
+		o.Returned = v.now.UTC()
+		if o.Session != "" {
+			// Kith learns of it by a webhook.
+			return v.stripe().refund(v.r.Context(), o.Transaction)
+		}
 		if err := v.checkout().refund(v.r.Context(), o.Transaction); err != nil {
 			return err
 		}
-		o.Returned = v.now.UTC()
 		return s.refund(v.r.Context(), v.customer, o.ID)
 	})
 }
@@ -266,6 +296,12 @@ func (v *visit) returnOrder() error {
 func (v *visit) endTrial() error {
 	return v.changeOrder(Order.OnTrial, func(s service, o *Order) error {
 		ctx, g := v.r.Context(), v.checkout()
+		if o.Session != "" {
+			if err := v.stripe().skip(ctx, o.OfProduct().TrialDays+1); err != nil {
+				return err
+			}
+			return v.stripe().read(ctx, o)
+		}
 		if err := g.skip(ctx, o.OfProduct().TrialDays+1); err != nil {
 			return err
 		}
@@ -297,10 +333,13 @@ func (v *visit) endTrial() error {
 // cancelOrder cancels a subscription.
 func (v *visit) cancelOrder() error {
 	return v.changeOrder(func(o Order) bool { return o.Subscription != "" && !o.Cancelled() }, func(s service, o *Order) error {
+		o.Status = "Canceled"
+		if o.Session != "" {
+			return v.stripe().cancel(v.r.Context(), o.Subscription)
+		}
 		if err := v.checkout().cancel(v.r.Context(), o.Subscription); err != nil {
 			return err
 		}
-		o.Status = "Canceled"
 		return s.sync(v.r.Context(), v.customer, kith.SubscriptionStatusCANCELLED)
 	})
 }

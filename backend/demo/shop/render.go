@@ -36,7 +36,9 @@ var templates = func() map[string]*template.Template {
 type frame struct {
 	Title, Page, Nonce, Path, Here, Portal, Developers, Tenant, URL string
 	Known                                                           bool
-	Customer                                                        Customer
+	// Stripe is true if the shop is paid at Stripe.
+	Stripe   bool
+	Customer Customer
 	// Behind is the panel "What happened behind this page".
 	Behind bool
 	// Calls are the calls, Earlier those of the form that led to the page.
@@ -62,7 +64,7 @@ func (v *visit) showBehind(page, title, kept string, decisions []Decision, data 
 
 func (v *visit) render(status int, f frame) error {
 	f.Nonce, f.Path, f.Here, f.Portal, f.Developers, f.Tenant, f.URL = v.nonce, Path, v.r.URL.Path, v.Portal, v.Developers, v.tenant.Alias, v.tenant.URL
-	f.Known, f.Customer = v.known, v.customer
+	f.Known, f.Customer, f.Stripe = v.known, v.customer, v.tenant.Stripe != nil
 	var b bytes.Buffer
 	if err := templates[f.Page].Execute(&b, f); err != nil {
 		return err

@@ -54,6 +54,9 @@ type Tenant struct {
 	// Connected is true if Kith is connected to the tenant's payment gateway: then the
 	// shop may not report the status of a subscription.
 	Connected bool
+	// Stripe is the shop's account at Stripe, whose checkout takes the payments; nil if
+	// the shop pays at Config.Gateway. Kith is connected to it.
+	Stripe *Stripe
 }
 
 // Story plays the whole story of a shop with invented people.
@@ -196,8 +199,13 @@ func nonce() string {
 func (v *visit) headers() {
 	h := v.w.Header()
 	h.Set("Cache-Control", "no-store")
+	forms := "'self'"
+	if v.tenant.Stripe != nil {
+		// The form of an order leads to the checkout.
+		forms += " " + v.tenant.Stripe.URL
+	}
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+v.nonce+"'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
-		"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		"frame-src 'self'; form-action "+forms+"; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 }

@@ -33,6 +33,8 @@ type Customer struct {
 	Code string `json:",omitempty"`
 	// AtGateway is true once the gateway has the customer and a card.
 	AtGateway bool `json:",omitempty"`
+	// StripeID is the customer at Stripe, or empty.
+	StripeID string `json:",omitempty"`
 	// Orders are the orders, the latest first.
 	Orders []Order
 }
@@ -55,6 +57,20 @@ type Order struct {
 	Status       string   `json:",omitempty"`
 	FirstBill    string   `json:",omitempty"`
 	Charges      []Charge `json:",omitempty"`
+	// Session is the checkout session of an order that is paid at Stripe, and Checkout
+	// its page; that is empty once the order is paid.
+	Session  string `json:",omitempty"`
+	Checkout string `json:",omitempty"`
+}
+
+// put stores an order that changed.
+func (c *Customer) put(order Order) error {
+	for i := range c.Orders {
+		if c.Orders[i].ID == order.ID {
+			c.Orders[i] = order
+		}
+	}
+	return nil
 }
 
 // Charge is a payment of a subscription.
@@ -65,6 +81,9 @@ type Charge struct {
 
 // OfProduct returns the product of the order.
 func (o Order) OfProduct() *Product { return productByID(o.Product) }
+
+// Unpaid reports whether the customer has not paid at the checkout of Stripe yet.
+func (o Order) Unpaid() bool { return o.Checkout != "" }
 
 // IsReturned reports whether the customer has returned the order.
 func (o Order) IsReturned() bool { return !o.Returned.IsZero() }

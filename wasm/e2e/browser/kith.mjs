@@ -367,3 +367,67 @@ export async function integrity({ visitor, eventually, assert, shop, kith, snipp
   }), [kith, tag.match(/integrity="([^"]*)"/)[1]]);
   assert.equal(loaded, false, 'another version has no script');
 }
+
+/** The references that the page /stripe gives to Stripe; a table's is what it read when it was inserted. */
+const stripeReferences = (page) => page.evaluate(() => ({
+  link: document.querySelector('#link').href,
+  own: document.querySelector('#own').href,
+  buy: document.querySelector('.buy').href,
+  other: document.querySelector('#other').href,
+  table: document.querySelector('#table').read,
+  taken: document.querySelector('#taken').read,
+}));
+
+/** What the page /stripe has before the script changes anything. */
+const withoutReference = {
+  link: 'https://buy.stripe.com/test_abc?locale=de#pay', own: 'https://buy.stripe.com/test_abc?client_reference_id=order-7',
+  buy: 'https://pay.shop.example/b/1', other: 'https://shop.example/about', table: null, taken: 'order-7',
+};
+
+/** Payment links and pricing tables have the code, also those that appear later; a reference of the shop's own stays. */
+export async function stripeLinks({ visitor, eventually, assert, shop }) {
+  const page = await visitor();
+  await page.goto(shop + '/stripe?rsCode=ANNA10');
+  const want = { ...withoutReference, link: 'https://buy.stripe.com/test_abc?locale=de&client_reference_id=ANNA10#pay', table: 'ANNA10' };
+  await eventually(async () => assert.deepEqual(await stripeReferences(page), want));
+  await page.evaluate(() => {
+    document.body.insertAdjacentHTML('beforeend', '<p><a id="late" href="https://buy.stripe.com/late">Buy</a><stripe-pricing-table id="later"></stripe-pricing-table></p>');
+    document.querySelector('#other').href = 'https://buy.stripe.com/changed';
+  });
+  await eventually(async () => assert.deepEqual(await page.evaluate(() => ['#late', '#other', '#later'].map((id) => document.querySelector(id).href ?? document.querySelector(id).read)),
+    ['https://buy.stripe.com/late?client_reference_id=ANNA10', 'https://buy.stripe.com/changed?client_reference_id=ANNA10', 'ANNA10']));
+
+  // A later page without the code in its URL has it from the cookie.
+  await eventually(async () => assert.ok(await cookieOf(page)));
+  await page.goto(shop + '/stripe');
+  await eventually(async () => assert.deepEqual(await stripeReferences(page), want));
+}
+
+/** With a selector, the links are those that it names. */
+export async function stripeOwnDomain({ visitor, eventually, assert, shop }) {
+  const page = await visitor();
+  await page.goto(shop + '/plain?rsCode=ANNA10');
+  await page.evaluate(() => {
+    document.body.insertAdjacentHTML('beforeend', '<a class="buy" href="https://pay.shop.example/b/1">Buy</a> <a class="buy">None</a>');
+    window._sqh.push(['init', { tenant_alias: 'shop' }], ['stripe', 'a.buy']);
+  });
+  await eventually(async () => assert.equal(await page.getAttribute('.buy', 'href'), 'https://pay.shop.example/b/1?client_reference_id=ANNA10'));
+}
+
+/** Without a code, with one that no user has, and with the cookie of a visitor who refuses, nothing is added. */
+export async function stripeRefused({ visitor, assert, shop }) {
+  const asked = async (page, path) => {
+    await page.goto(shop + path);
+    await page.waitForFunction(() => window.given !== undefined); // asked after the links were changed
+    return stripeReferences(page);
+  };
+  const page = await visitor();
+  assert.deepEqual(await asked(page, '/stripe'), withoutReference);
+  assert.deepEqual(await asked(page, '/stripe?rsCode=NOBODY'), withoutReference);
+  const refusing = await visitor();
+  await refusing.addInitScript(() => Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { value: true }));
+  await refusing.context().addCookies([{
+    name: '_saasquatch', domain: '.shop.example', path: '/', value: squatch({ 'x.example': { shop_CODE: { codes: { classic: 'ANNA10' } } } }),
+  }]);
+  assert.deepEqual(await asked(refusing, '/stripe'), withoutReference);
+}

@@ -29,7 +29,7 @@ func TestBinary_Alone(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			edge := freeAddr(t)
-			env := []string{"KITH_EDGE_ADDR=" + edge, "KITH_BACKEND_ADDR=" + freeAddr(t), "KITH_LAB_ADDR=" + freeAddr(t), "KITH_SFTP_ADDR=off"}
+			env := []string{"KITH_EDGE_ADDR=" + edge, "KITH_BACKEND_ADDR=" + freeAddr(t), "KITH_LAB_ADDR=" + freeAddr(t), "KITH_STRIPE_LAB_ADDR=off", "KITH_SFTP_ADDR=off"}
 			start(t, inRoot(t, folder, "1000:1000", "", env, append(command, "dev")...))
 			await(t, "http://"+edge+"/healthz", http.StatusOK)
 			response, err := client.Get("http://" + edge + "/s/demo/ANNA10")

@@ -119,7 +119,7 @@ func TestImage_Dev(t *testing.T) {
 		t.Errorf("user %q", config.Config.User)
 	}
 	edge, ops := freeAddr(t), freeAddr(t)
-	env := append(config.Config.Env, "KITH_EDGE_ADDR="+edge, "KITH_OPS_ADDR="+ops, "KITH_BACKEND_ADDR="+freeAddr(t), "KITH_LAB_ADDR="+freeAddr(t), "KITH_SFTP_ADDR=off")
+	env := append(config.Config.Env, "KITH_EDGE_ADDR="+edge, "KITH_OPS_ADDR="+ops, "KITH_BACKEND_ADDR="+freeAddr(t), "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR=off", "KITH_SFTP_ADDR=off")
 	// The engine's volume at /data has the owner that the folder has in the image.
 	const readOnly = `mkdir -p "$folder/proc"; owner=$(stat -c uid=%u,gid=%g "$folder/data")
 mount -t tmpfs -o "$owner,mode=0755" tmpfs "$folder/data"; mount -o remount,ro,bind "$folder"`
