@@ -53,7 +53,42 @@ func auditedConnection(c billing.Connection) any {
 	if len(c.Keys) == 0 {
 		return nil
 	}
+	if c.Kind == billing.Stripe {
+		return json.RawMessage(wire.StripeConnection(c, ""))
+	}
 	return json.RawMessage(wire.Connection(c))
+}
+
+// ConnectStripe connects Stripe, except for the URL of the gateway; see
+// payments.Gateways.ChangeStripe. The audit log has what was asked for: the account is
+// known to Stripe only.
+func (g *Gateway) ConnectStripe(ctx context.Context, c people.Caller, s payments.StripeSettings, webhook string) error {
+	change := base.Change{Action: people.GatewayConnected, Subject: "Stripe"}
+	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+		if err := g.recordBefore(ctx, c, change); err != nil {
+			return err
+		}
+		asked := map[string]any{"creditForm": s.Credit, "taxIsRevenue": s.CountTax, "shippingIsRevenue": s.CountShipping, "newKey": s.APIKey != "", "newSecret": s.Roll}
+		if s.APIKey != "" {
+			asked["apiKey"] = billing.StripeKey(s.APIKey).Public
+		}
+		change.After = asked
+		_, err := g.api.ChangeStripe(ctx, c.Tenant, s, webhook)
+		return err
+	})
+}
+
+// SendTest has the gateway send a notification, and waits for it; see
+// payments.Gateways.Verify.
+func (g *Gateway) SendTest(ctx context.Context, c people.Caller) error {
+	if err := c.Require(people.WriteIntegrations); err != nil {
+		return err
+	}
+	tenant, err := g.tenants.ByAlias(ctx, c.Tenant)
+	if err == nil {
+		_, err = g.api.Verify(ctx, tenant, payments.DeliveryTime)
+	}
+	return err
 }
 
 // recordBefore sets Before of a change to the connection, if there is one.

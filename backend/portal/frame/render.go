@@ -175,7 +175,7 @@ func (v *Visit) fail(err error) {
 	shown := problem{Status: http.StatusInternalServerError, ID: v.R.Header.Get(core.RequestIDHeader)}
 	if known != nil && known.Code != core.CodeInternal {
 		_, shown.Status, _ = wire.Shown(err)
-		shown.Message, shown.ID = sentence(known.Error()), ""
+		shown.Message, shown.ID = Sentence(known.Error()), ""
 	}
 	if shown.Status >= 500 && v.Ctx().Err() == nil {
 		v.Log.Error("portal: request failed", "id", v.R.Header.Get(core.RequestIDHeader), "method", v.R.Method, "route", v.R.Pattern, "tenant", v.R.PathValue("tenant"), "error", err)
@@ -227,8 +227,8 @@ func (v *Visit) toSignIn() {
 	v.W.WriteHeader(http.StatusUnauthorized)
 }
 
-// sentence returns an error text as a sentence for people.
-func sentence(s string) string {
+// Sentence returns an error text as a sentence for people.
+func Sentence(s string) string {
 	if s == "" {
 		return s
 	}

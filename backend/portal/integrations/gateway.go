@@ -17,23 +17,44 @@ type gatewayProvider struct {
 	// Name is the name of the gateway. Keys says where a person finds the keys there,
 	// Webhook where to register the URL, and Check how to send a first notification.
 	Name, Keys, Webhook, Check string
-	// webhook is the path below the tenant's API at which notifications arrive.
-	webhook string
+	Kind                       billing.Kind
 }
 
-// provider is the gateway that tenants connect.
-var provider = gatewayProvider{
-	Name:    "Braintree",
-	Keys:    "In Braintree's Control Panel open Settings (the gear), API, Keys. The three values are there; create a key pair for Kith alone.",
-	Webhook: "In the Control Panel open Settings, API, Webhooks, and create a webhook with this URL and all notifications about subscriptions, transactions and disputes.",
-	Check:   "Press “Check URL” beside the webhook in the Control Panel, or wait for the first one.",
-	webhook: "/gateway/braintree/webhook",
+// providers has the gateways that tenants can connect.
+var providers = map[billing.Kind]gatewayProvider{
+	billing.Braintree: {
+		Kind:    billing.Braintree,
+		Name:    "Braintree",
+		Keys:    "In Braintree's Control Panel open Settings (the gear), API, Keys. The three values are there; create a key pair for Kith alone.",
+		Webhook: "In the Control Panel open Settings, API, Webhooks, and create a webhook with this URL and all notifications about subscriptions, transactions and disputes.",
+		Check:   "Press “Check URL” beside the webhook in the Control Panel, or wait for the first one.",
+	},
+	billing.Stripe: {
+		Kind:  billing.Stripe,
+		Name:  "Stripe",
+		Check: "Send a test event, or wait for the first one.",
+	},
+}
+
+// webhookPath returns the path at which the notifications of a gateway arrive.
+func webhookPath(v *frame.Visit, kind billing.Kind) string {
+	return "/api/v1/" + string(v.Caller.Tenant) + "/gateway/" + string(kind) + "/webhook"
+}
+
+// providerOf returns the gateway of a connection.
+func providerOf(v *frame.Visit) (p gatewayProvider, c billing.Connection, connected bool, err error) {
+	c, connected, err = v.Engine.Admin.Gateway.Connection(v.Ctx(), v.Caller)
+	return providers[c.Kind], c, connected, err
 }
 
 // gatewayForm is the data of the page of the gateway.
 type gatewayForm struct {
 	*frame.Form
+	// Provider is the gateway that is connected, or the one that the visitor has chosen to
+	// connect; its name is empty until then.
 	Provider gatewayProvider
+	// Stripe has what only the form and the checklist of Stripe show.
+	Stripe   stripePage
 	May      bool
 	// Connection is the connection, if Connected is true.
 	Connection billing.Connection
@@ -60,12 +81,20 @@ func checkGateway(v *frame.Visit) error { return showGateway(v, v.NewForm(), tru
 
 func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
 	g := &v.Engine.Admin.Gateway
-	data := gatewayForm{
-		Form: f, Provider: provider, May: v.Caller.Role.Permits(people.WriteIntegrations),
-		WebhookURL: v.Link("/api/v1/" + string(v.Caller.Tenant) + provider.webhook),
-	}
-	if data.Connection, data.Connected, err = g.Connection(v.Ctx(), v.Caller); err != nil {
+	data := gatewayForm{Form: f, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	if data.Provider, data.Connection, data.Connected, err = providerOf(v); err != nil {
 		return err
+	}
+	if !data.Connected {
+		kind := billing.Kind(f.Value("kind"))
+		if kind == "" && f.Failed() {
+			kind = billing.Braintree // whose form does not name it
+		}
+		data.Provider = providers[kind]
+	}
+	data.WebhookURL = v.Link(webhookPath(v, data.Provider.Kind))
+	if data.Provider.Kind == billing.Stripe {
+		data.Stripe = newStripePage(v, f, data.Connection)
 	}
 	if data.Connected {
 		data.Public = data.Connection.Keys[0].Public
@@ -89,6 +118,7 @@ func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
 func (data *gatewayForm) check(v *frame.Visit) (err error) {
 	data.Checked = true
 	data.Check, err = v.Engine.Admin.Gateway.Check(v.Ctx(), v.Caller)
+	data.Stripe.sort(data.Check.Checks)
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeUnavailable {
 		data.Down = known.Message
@@ -149,7 +179,10 @@ func showNotifications(v *frame.Visit, f *frame.Form) (err error) {
 			return core.Invalid("before", "is not a page of this list; begin at the first page")
 		}
 	}
-	data := notificationList{Form: f, Provider: provider, Problems: filter.Problem, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data := notificationList{Form: f, Problems: filter.Problem, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	if data.Provider, _, _, err = providerOf(v); err != nil {
+		return err
+	}
 	var next int64
 	if data.Notifications, next, err = v.Engine.Admin.Gateway.Notifications(v.Ctx(), v.Caller, filter); err != nil {
 		return err

@@ -65,6 +65,9 @@ func Section() *frame.Section {
 				"GET /gateway":                gatewayPage,
 				"GET /gateway/check":          checkGateway,
 				"POST /gateway/connect":       connectGateway,
+				"POST /gateway/stripe":        connectStripe,
+				"POST /gateway/stripe/roll":   rollStripeSecret,
+				"POST /gateway/test":          sendTestEvent,
 				"POST /gateway/disconnect":    disconnectGateway,
 				"GET /gateway/notifications":  notificationsPage,
 				"POST /gateway/notifications": replayNotification,
@@ -83,6 +86,7 @@ func Section() *frame.Section {
 				"stateText":  stateText,
 				"days":       days,
 				"mapping":    newMappingField,
+				"sentence":   frame.Sentence,
 			},
 			Done: map[string]string{
 				"key-revoked":            "The API key is revoked. Calls with it are refused from now on.",
@@ -95,6 +99,9 @@ func Section() *frame.Section {
 				"secure-mode-saved":      "Secure mode is saved.",
 				"share-origin-saved":     "The share links begin with the new origin from now on.",
 				"gateway-connected":      "The credentials are stored. The checklist shows whether the gateway accepts them.",
+				"stripe-connected":       "Stripe is connected. The checklist shows what is still missing.",
+				"stripe-rolled":          "The webhook endpoint is replaced. Its former secret stays valid for 24 hours.",
+				"test-event-sent":        "A test event was sent. The checklist shows whether it has arrived.",
 				"gateway-disconnected":   "The gateway is disconnected, and its credentials are deleted.",
 				"notification-replayed":  "The notification is queued, and is processed again in a moment.",
 				"operation-retried":      "What failed is tried again in a moment.",
@@ -193,7 +200,7 @@ func (o overview) Troubled() (n int) {
 }
 
 func startPage(v *frame.Visit) (err error) {
-	a, o := &v.Engine.Admin, overview{Provider: provider.Name}
+	a, o := &v.Engine.Admin, overview{}
 	if o.Keys, err = a.APIKeys.List(v.Ctx(), v.Caller); err != nil {
 		return err
 	}
@@ -204,9 +211,11 @@ func startPage(v *frame.Visit) (err error) {
 		return err
 	}
 	o.Secure = secureStateOf(o.Website.Tenant.SecureMode)
-	if o.Gateway, o.Connected, err = a.Gateway.Connection(v.Ctx(), v.Caller); err != nil {
+	gateway, connection, connected, err := providerOf(v)
+	if err != nil {
 		return err
 	}
+	o.Provider, o.Gateway, o.Connected = gateway.Name, connection, connected
 	if o.Parked, err = a.Gateway.Operations(v.Ctx(), v.Caller); err != nil {
 		return err
 	}
