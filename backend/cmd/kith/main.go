@@ -3,14 +3,31 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
+	"time"
 
 	// For machines and containers that have no list of certificate authorities or of
 	// time zones. The files of the system are used where they exist.
 	_ "time/tzdata"
 
+	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback"
+
+	"kith/backend/api"
+	"kith/backend/manual"
+	"kith/backend/metrics"
+	"kith/backend/trace"
+	"kith/core"
+	"kith/core/auth"
 )
 
 // version is set by the linker.
@@ -28,4 +45,185 @@ func limitMemory(parts int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(parts * memoryLimit)
 	}
+}
+
+// cli is the command line. The help names the environment variable of each flag that
+// has one.
+type cli struct {
+	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG (also logs each request), INFO, WARN or ERROR."`
+	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"Longest time that a process waits, when it stops, for requests and uploads in progress."`
+
+	Dev       devCommand       `cmd:"" help:"Run edge and backend in one process, with two demo tenants."`
+	Serve     serveCommand     `cmd:"" help:"Run the backend."`
+	Edge      edgeCommand      `cmd:"" help:"Run the edge: the WebAssembly component under wazero."`
+	Spin      spinCommand      `cmd:"" help:"Write what Spin needs to run the edge, and print the command that starts Spin."`
+	SFTP      sftpCommand      `cmd:"" name:"sftp" help:"Run an SFTP server that receives files to import. The backends on the same database import them."`
+	Tenant    tenantCommand    `cmd:"" help:"Manage tenants."`
+	User      userCommand      `cmd:"" help:"Export users."`
+	Program   programCommand   `cmd:"" help:"Manage the programs of a tenant."`
+	Analytics analyticsCommand `cmd:"" help:"Print visits, referrals and top referrers of a tenant."`
+	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
+	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
+	Person    personCommand    `cmd:"" help:"Manage the people who work in the portal."`
+	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
+	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), signed as a shop's server signs it."`
+
+	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job and fetch the rows that failed. Exit status: 0 all rows imported, 1 some rows failed, 2 the import did not run to its end."`
+	Sample sampleCommand `cmd:"" help:"Write a file of sample rows to import."`
+
+	Doctor  doctorCommand  `cmd:"" help:"Examine the database, the disk, the master key, the backend and what visitors reach, and print what to do. Exit status: 0 no problem, 1 problems."`
+	Health  healthCommand  `cmd:"" help:"Ask a running process whether it is ready. Exit status: 0 ready, 1 not ready or no answer."`
+	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
+	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant into a database that has others."`
+
+	Webhook  webhookCommand  `cmd:"" help:"Manage the webhook endpoints of a tenant."`
+	Pipeline pipelineCommand `cmd:"" help:"Manage how a tenant receives messages of Segment or RudderStack."`
+
+	Gateway    gatewayCommand    `cmd:"" help:"Connect a tenant to its payment gateway."`
+	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Braintree does."`
+	Stripelab  stripelabCommand  `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Stripe does."`
+
+	Man         manCommand        `cmd:"" help:"Print the man page."`
+	Completion  completionCommand `cmd:"" help:"Print the completions for a shell."`
+	Version     versionCommand    `cmd:"" help:"Print the version."`
+	VersionFlag kong.VersionFlag  `name:"version" help:"Print the version."`
+}
+
+// env is what commands share.
+type env struct {
+	// ctx ends at SIGINT or SIGTERM.
+	ctx context.Context
+	out io.Writer
+	log *slog.Logger
+	// configLevel is the level at which servers log their configuration: INFO by default.
+	configLevel slog.Level
+	// observer counts the requests of all servers of this process.
+	observer *metrics.Observer
+	// stopTimeout is how long the process waits, when it stops, for requests in
+	// progress.
+	stopTimeout time.Duration
+}
+
+// stopTimeout is the default of env.stopTimeout.
+const stopTimeout = 15 * time.Second
+
+func newEnv(ctx context.Context, out io.Writer, log *slog.Logger) *env {
+	return &env{ctx: ctx, out: out, log: log, observer: metrics.New(newRequestID, log), stopTimeout: stopTimeout}
+}
+
+// within returns the environment with another context.
+func (e *env) within(ctx context.Context) *env {
+	own := *e
+	own.ctx = ctx
+	return &own
+}
+
+// observeRoutes returns the function that observes one route of the backend. Edges and
+// trusted proxies say which requests are traced.
+func (e *env) observeRoutes(tracer *trace.Tracer, trusted auth.Networks) func(string, http.Handler) http.Handler {
+	inside := func(r *http.Request) bool { return api.FromEdge(r) || trusted.Trusted(r.RemoteAddr) }
+	return func(route string, next http.Handler) http.Handler {
+		is := func(*http.Request) string { return route }
+		return e.observer.Requests("backend", is, tracer.Requests(is, inside, next))
+	}
+}
+
+func newRequestID() string {
+	var b [6]byte
+	random(b[:])
+	return core.NewID(now(), b)
+}
+
+// interrupted is the exit status of a command that was interrupted by a signal, as in
+// shells.
+const interrupted = 130
+
+// newParser returns the parser of the command line.
+func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
+		kong.Name("kith"),
+		kong.Vars{"version": "kith " + version, "samplers": trace.Samplers},
+		kong.Description("Referral programs at the edge: share links, attribution, conversion, rewards."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+	)...)
+}
+
+// run runs the command line and returns the exit status: 0, 1 for a failure, 2 for an
+// invalid command line, or interrupted.
+func run(args []string, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c cli
+	exit := -1
+	parser, err := newParser(&c, kong.Writers(out, errOut), kong.Exit(func(status int) { exit = status }))
+	if err != nil {
+		fmt.Fprintln(errOut, "kith:", err)
+		return 1
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if exit >= 0 {
+		return exit
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "kith: %v\nSee kith --help.\n", err)
+		return 2
+	}
+	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))
+	e := newEnv(ctx, out, log)
+	e.stopTimeout = c.StopTimeout
+	return report(ctx, command.Run(e), errOut)
+}
+
+// report prints the error of a command, if any, and returns the exit status.
+func report(ctx context.Context, err error, errOut io.Writer) int {
+	var exit exitStatus
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		fmt.Fprintln(errOut, "kith:", message(err))
+		return exit.status
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(errOut, "kith: interrupted")
+		return interrupted
+	}
+	fmt.Fprintln(errOut, "kith:", message(err))
+	return 1
+}
+
+// message returns an error as an operator should read it: with the field and the cause,
+// which only HTTP responses withhold.
+func message(err error) string {
+	var e *core.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return err.Error() + ": " + e.Err.Error()
+	}
+	return err.Error()
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run(e *env) error {
+	_, err := fmt.Fprintln(e.out, "kith", version)
+	return err
+}
+
+type manCommand struct{}
+
+func (manCommand) Run(e *env, app *kong.Kong) error {
+	_, err := io.WriteString(e.out, manual.Man(app.Model, version))
+	return err
+}
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish. Packages install the files; otherwise, in bash: source <(kith completion bash)"`
+}
+
+func (c completionCommand) Run(e *env, app *kong.Kong) error {
+	_, err := io.WriteString(e.out, manual.Completion(app.Model, c.Shell))
+	return err
 }

@@ -54,8 +54,8 @@ type gatewayForm struct {
 	// connect; its name is empty until then.
 	Provider gatewayProvider
 	// Stripe has what only the form and the checklist of Stripe show.
-	Stripe   stripePage
-	May      bool
+	Stripe stripePage
+	May    bool
 	// Connection is the connection, if Connected is true.
 	Connection billing.Connection
 	Connected  bool
