@@ -158,6 +158,8 @@ func TestErrors(t *testing.T) {
 		{"POST /v1/refunds", "charge=ch_none", 400, "resource_missing", "charge"},
 		{"POST /v1/refunds", "amount=5", 400, "parameter_missing", ""},
 		{"POST /v1/checkout/sessions", "mode=setup", 400, "", "mode"},
+		{"POST /v1/subscriptions", "customer=cus_x&items[0][price]=price_x&collection_method=send_invoice", 400, "", "collection_method"},
+		{"POST /v1/invoices", "customer=cus_x&collection_method=send_invoice", 400, "", "collection_method"},
 		{"POST /v1/prices", "currency=usd&product=prod_none&unit_amount=5", 400, "resource_missing", "product"},
 		{"GET /v1/customers", "limit=101", 400, "", "limit"},
 		{"GET /v1/customers", "starting_after=cus_none", 404, "resource_missing", "starting_after"},

@@ -99,6 +99,16 @@ func (c *call) oneOf(f *form, name, param, byDefault string, values ...string) s
 	return value
 }
 
+// chargesAutomatically refuses bills that are sent to the customer: the lab would charge
+// them.
+func (c *call) chargesAutomatically() {
+	const name = "collection_method"
+	if c.form.str(name) == "send_invoice" {
+		c.refuse(invalid("", name, "The lab does not model the collection method send_invoice: want charge_automatically."))
+	}
+	c.oneOf(c.form, name, name, "", "charge_automatically")
+}
+
 // amountOf returns an amount in a currency, which must be one that can be charged.
 func (c *call) amountOf(f *form, name, param, currency string) int64 {
 	n := c.number(f, name, param)

@@ -448,6 +448,7 @@ func (b *book) listInvoicePayments(c *call) object {
 // createInvoice makes an invoice by hand, of the customer's pending items.
 func (b *book) createInvoice(c *call) object {
 	c.need("customer")
+	c.chargesAutomatically()
 	customer := b.referred(c, "customer", c.form.str("customer"), "customer")
 	if customer == nil {
 		return nil

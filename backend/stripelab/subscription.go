@@ -47,6 +47,7 @@ func live(s object) bool {
 
 func (b *book) createSubscription(c *call) object {
 	c.need("customer", "items")
+	c.chargesAutomatically()
 	customer := b.referred(c, "customer", c.form.str("customer"), "customer")
 	if customer == nil {
 		return nil
@@ -501,6 +502,7 @@ func (b *book) updateSubscription(c *call) object {
 	customer := b.all[s.text("customer")]
 	defer b.enter(customer)()
 	f := c.form
+	c.chargesAutomatically()
 	proration := c.oneOf(f, "proration_behavior", "proration_behavior", "create_prorations", "create_prorations", "always_invoice", "none")
 	metadata := c.metadata(f, meta(s))
 	method := b.methodFor(c, f.str("default_payment_method"), "default_payment_method")

@@ -39,3 +39,14 @@ func TestBrowser_ShopOfTheTestTenant(t *testing.T) {
 	m.kith, m.keys["shop"] = m.edge, m.keys["test_demo"]
 	m.play(t, "shop", "trial")
 }
+
+// With KITH_DEMO_GATEWAY=stripe, customers of the test tenant pay on the page of the Stripe
+// lab, and the shop reports nothing to Kith.
+func TestBrowser_ShopWithStripe(t *testing.T) {
+	t.Parallel()
+	m := &mall{site: newSite(t)}
+	m.dev(t, "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+freeAddr(t), "KITH_DEMO_GATEWAY=stripe")
+	m.shop = strings.Replace(m.edge, "127.0.0.1", "localhost", 1)
+	m.kith, m.keys["shop"] = m.edge, m.keys["test_demo"]
+	m.play(t, "shop", "stripeOneOff", "stripeTrial")
+}

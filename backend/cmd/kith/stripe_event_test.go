@@ -354,3 +354,52 @@ func (s *stripeStage) orders(t testing.TB) (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// A partial refund takes back its share in currencies without decimals and with three, and
+// a full one the rest.
+func TestStripe_RefundsInCurrencies(t *testing.T) {
+	t.Parallel()
+	for currency, unit := range map[string]int64{"jpy": 1, "usd": 100, "kwd": 1000} {
+		t.Run(currency, func(t *testing.T) {
+			t.Parallel()
+			s := newStripeStage(t, payments.StripeSettings{})
+			s.byPurchase(t, strings.ToUpper(currency))
+			// The ledger's credit has the decimals of its currency too.
+			hat := s.order(t, 500*unit, currency, "eve@example.com", "", func(p *sdk.CheckoutSessionCreateParams) { p.ClientReferenceID = sdk.String("ANNA10") })
+			s.send(t)
+			require.Equal(t, 100*unit, s.credit(t, "anna"))
+			s.refund(t, hat.PaymentIntent.ID, 150*unit)
+			s.send(t)
+			require.Equal(t, 70*unit, s.credit(t, "anna"))
+			s.refund(t, hat.PaymentIntent.ID, 0)
+			s.send(t)
+			require.Zero(t, s.credit(t, "anna"))
+		})
+	}
+}
+
+// A promotion code is the same in other letters, as at Stripe. The code of a blocked user
+// refers nobody, though it can still be entered.
+func TestStripe_TypedCodes(t *testing.T) {
+	t.Parallel()
+	s := newStripeStage(t, payments.StripeSettings{})
+	s.byPurchase(t, "USD")
+	s.promotion(t, "ANNA10")
+	saved := func(p *sdk.CheckoutSessionCreateParams) { p.CustomerCreation = sdk.String("always") }
+	lower := s.order(t, 10000, "usd", "eve@example.com", "anna10", saved)
+	s.send(t)
+	require.Len(t, s.events(t, core.AccountID(lower.Customer.ID)), 1)
+	require.EqualValues(t, 1800, s.credit(t, "anna"))
+
+	require.NoError(t, s.engine.Users.Block(t.Context(), demo.TestTenant, "anna", "anna"))
+	late := s.order(t, 10000, "usd", "fay@example.com", "", func(p *sdk.CheckoutSessionCreateParams) {
+		saved(p)
+		p.ClientReferenceID = sdk.String("ANNA10")
+	})
+	typed := s.order(t, 10000, "usd", "gus@example.com", "ANNA10", saved)
+	s.send(t)
+	for _, one := range []*sdk.CheckoutSession{late, typed} {
+		require.Equal(t, "TRIAL none", s.state(t, core.AccountID(one.Customer.ID)))
+	}
+	require.EqualValues(t, 1800, s.credit(t, "anna"))
+}

@@ -110,6 +110,70 @@ export async function trial(t) {
   assert.equal(await dan.textContent('h1'), 'Your subscription is cancelled');
 }
 
+/** Pays at the checkout, and enters the code until Kith has made a promotion code of it. */
+async function pay({ assert, eventually }, page, code) {
+  await eventually(async () => {
+    if (await page.locator('#promotion_code').count()) await page.fill('#promotion_code', code);
+    await Promise.all([page.waitForNavigation(), page.click('main form button')]);
+    assert.match(page.url(), /\/shop\/orders\//, await page.textContent('main'));
+  });
+}
+
+/** With Stripe, the friend pays on its page, and Kith learns of everything by webhooks. */
+export async function stripeOneOff(t) {
+  const { assert, eventually } = t;
+  const anna = await referrer(t, 'Lena');
+  const bob = await profile(t);
+  await bob.goto(anna.link);
+  await bob.click('text=Buy the grinder');
+  await signUp(bob, 'Max');
+  assert.match(await bob.textContent('main'), /The checkout is a page of Stripe/);
+  await bob.click('text=Go to the checkout');
+  await bob.waitForURL('**/c/pay/*');
+  await picture(bob, 'shop-stripe-checkout');
+  await pay(t, bob, anna.link.split('/').pop());
+  assert.equal(await bob.textContent('h1'), 'Thank you, Max');
+  assert.match(await bob.textContent('.bill .good'), /Friend’s discount, 10 %/);
+  await eventually(async () => {
+    await bob.reload();
+    assert.match((await decisions(bob)).join(' '), /Converted: purchase of 80.10 USD \(order pi_\w+\). Lena earns \$8.01 of credit/);
+  });
+  const calls = await bob.locator('#behind').textContent();
+  for (const text of ['/v1/checkout/sessions', 'sc.V1CheckoutSessions.', 'stripe.checkout.sessions.']) assert.ok(calls.includes(text), `${text} is in no call: ${calls}`);
+  await bob.click('text=Return the order');
+  assert.equal(await bob.textContent('h1'), 'The order is returned');
+  await eventually(async () => {
+    await bob.reload();
+    assert.match((await decisions(bob)).join(' '), /Lena earned \$8.01 of credit; the return took it back/);
+  });
+}
+
+/** With Stripe, a subscription converts when its trial ends, and is cancelled. */
+export async function stripeTrial(t) {
+  const { assert, eventually } = t;
+  const { link } = await referrer(t, 'Nora');
+  const olaf = await profile(t, { viewport: { width: 360, height: 800 } });
+  await olaf.goto(link);
+  await olaf.click('text=Start the trial');
+  await signUp(olaf, 'Olaf');
+  await olaf.click('text=Go to the checkout');
+  await olaf.waitForURL('**/c/pay/*');
+  assert.ok(await olaf.evaluate(() => document.documentElement.scrollWidth) <= 360, 'the checkout is too wide');
+  await pay(t, olaf, link.split('/').pop());
+  assert.equal(await olaf.textContent('h1'), 'Your trial has begun');
+  await picture(olaf, 'shop-stripe-trial-360');
+  await olaf.click('text=Skip to the end of the trial');
+  assert.equal(await olaf.textContent('h1'), 'Your subscription is active');
+  assert.match(await olaf.textContent('.bill'), /Charged by the gateway, in_\w+\$16.20/);
+  await eventually(async () => {
+    await olaf.reload();
+    assert.match((await decisions(olaf)).join(' '), /Converted: purchase of 16.20 USD .*Nora earns \$1.62 of credit/);
+  });
+  await picture(olaf, 'shop-stripe-active-360');
+  await olaf.click('text=Cancel the subscription');
+  assert.equal(await olaf.textContent('h1'), 'Your subscription is cancelled');
+}
+
 /** The shop works without a script, and attributes by the cookie. */
 export async function withoutScript(t) {
   const { assert } = t;
