@@ -48,6 +48,7 @@ var offered = map[string]string{
 	"Gateway.Connection": "getGatewayConnection", "Gateway.Check": "testGatewayConnection", "Gateway.Connect": "connectGateway",
 	"Gateway.Disconnect": "disconnectGateway", "Gateway.Notifications": "listGatewayNotifications", "Gateway.Replay": "replayGatewayNotification",
 	"Gateway.Operations": "listGatewayOperations", "Gateway.Retry": "tryGatewayOperations",
+	"Gateway.ConnectStripe": "connectStripe", "Gateway.SendTest": "testStripeConnection",
 	"Pipelines.Read": "getPipelineSettings", "Pipelines.Change": "updatePipelineSettings", "Pipelines.RotateSecret": "rotatePipelineSecret",
 	"Pipelines.RemoveSecret": "deletePipelineSecret",
 

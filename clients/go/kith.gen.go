@@ -4289,8 +4289,8 @@ func (c *Client) TryStripeOperations(ctx context.Context, body GatewayRetryInput
 	return answer, err
 }
 
-// MakePromotionCode Make a referral code a promotion code
-func (c *Client) MakePromotionCode(ctx context.Context, code ReferralCode) (PromotionCode, error) {
+// CreatePromotionCode Make a referral code a promotion code
+func (c *Client) CreatePromotionCode(ctx context.Context, code ReferralCode) (PromotionCode, error) {
 	var answer PromotionCode
 	err := c.call(ctx, request{
 		method: "PUT", path: "/api/v1/{tenant}/gateway/stripe/promotion/{code}",

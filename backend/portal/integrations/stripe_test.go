@@ -14,7 +14,7 @@ import (
 )
 
 // Stripe is connected by a form that says what is wrong, and keeps all but the key. The
-// audit log has what was asked for, and no key. Only those who may change integrations see
+// audit log has what was asked for, and no key. Only members who may change integrations see
 // the form.
 func TestStripe(t *testing.T) {
 	t.Parallel()

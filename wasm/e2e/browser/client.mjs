@@ -104,7 +104,7 @@ export async function shareLink({ visitor, eventually, call, assert, shop, kith,
   await page.evaluate(() => document.body.append(Object.assign(document.createElement('textarea'), { id: 'paste' })));
   await page.locator('#paste').focus();
   await page.keyboard.press('Control+V');
-  assert.equal(await page.locator('#paste').inputValue(), link);
+  await eventually(async () => assert.equal(await page.locator('#paste').inputValue(), link));
   await page.getByRole('button', { name: 'Copy' }).waitFor();
   // A user who does not exist is not shown the link of the user before.
   await show(page, kith, tokens['carl carl'], 'ShareLink', { account: 'carl', user: 'carl' });

@@ -93,9 +93,9 @@ export async function reading(world) {
     await eventually(async () => assert.match(await page.locator('#chart-point').textContent(), /: 1\. .*: 0$/));
     assert.ok(await page.locator('.chart-tip').isVisible());
     await page.keyboard.press('ArrowLeft');
-    assert.match(await page.locator('#chart-point').textContent(), /: 0\. .*: 0$/);
+    await eventually(async () => assert.match(await page.locator('#chart-point').textContent(), /: 0\. .*: 0$/));
     await page.keyboard.press('Escape');
-    assert.ok(!await page.locator('.chart-tip').isVisible());
+    await page.locator('.chart-tip').waitFor({ state: 'hidden' });
     await checkLooks(world, page, `overview-${name}`);
   }
 }

@@ -292,7 +292,7 @@ export async function keyboard(world) {
   await page.waitForURL(/\/audit$/);
   await page.getByRole('heading', { name: 'Audit log' }).waitFor();
   await page.keyboard.press('/');
-  assert.equal(await page.evaluate(() => document.activeElement.name), 'actor');
+  await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.name), 'actor'));
   await page.keyboard.type('g p ?');
   assert.equal(await page.getByLabel('Person').inputValue(), 'g p ?', 'keys that a person types go nowhere');
   await page.keyboard.press('Control+k');
@@ -302,21 +302,21 @@ export async function keyboard(world) {
   await palette.getByText('No page has this name.').waitFor();
   await page.keyboard.press('Control+a');
   await page.keyboard.type('mem');
-  assert.equal(await palette.getByRole('listitem').count(), 1);
+  await eventually(async () => assert.equal(await palette.getByRole('listitem').count(), 1));
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/members$/);
   await page.getByRole('heading', { name: 'Members', exact: true }).waitFor();
   await page.keyboard.press('Control+k');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), await palette.getByRole('listitem').nth(1).innerText());
+  await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.textContent), await palette.getByRole('listitem').nth(1).innerText()));
   await page.keyboard.press('Escape');
   // The theme is kept.
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const before = await background();
   await page.locator('summary', { hasText: 'Your menu' }).click();
   await page.getByRole('button', { name: 'Light or dark' }).click();
-  assert.notEqual(await background(), before);
+  await eventually(async () => assert.notEqual(await background(), before));
   const chosen = await background();
   await page.reload();
   assert.equal(await background(), chosen);

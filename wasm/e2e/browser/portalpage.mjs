@@ -33,6 +33,7 @@ export async function asOwner(world, path = '/portal', options = {}) {
   const page = await open(world, path, options);
   await signIn(page, world.email, world.password);
   await page.getByRole('navigation', { name: 'Sections' }).waitFor();
+  await page.waitForLoadState(); // the script of the page takes keys
   if (path !== '/portal') await page.waitForURL((url) => url.origin + url.pathname === world.portal + path.split('?')[0]);
   return page;
 }

@@ -57,7 +57,7 @@ export async function oneOff(t) {
   assert.match(await bob.textContent('.bill'), /Grinder\$89.00/);
   assert.match(await bob.textContent('.bill .good'), /Friend’s discount, 10 %, code \w+−\$8.90/);
   await bob.click('text=Pay $93.41');
-  assert.equal(await bob.textContent('h1'), 'Thank you, Bob');
+  await eventually(async () => assert.equal(await bob.textContent('h1'), 'Thank you, Bob'));
   const order = bob.url().split('/').pop();
   const reward = new RegExp('^Anna earns \\$8.01 of credit. The reward waits until \\w+ \\d+, \\d{4}, when the order can no longer be returned.$');
   let said = await decisions(bob);
@@ -67,8 +67,8 @@ export async function oneOff(t) {
   // The calls of the form are shown as they were made, and copied.
   const report = bob.locator('.call', { hasText: 'Report the order' });
   await report.locator('.copy:visible').click();
-  const copied = await bob.evaluate(() => navigator.clipboard.readText());
-  assert.match(copied, /^curl 'http[^]*-u ':LIVE_DEMO_KEY_0123456789'[^]*"revenue":80.10/);
+  const copied = () => bob.evaluate(() => navigator.clipboard.readText());
+  await eventually(async () => assert.match(await copied(), /^curl 'http[^]*-u ':LIVE_DEMO_KEY_0123456789'[^]*"revenue":80.10/));
   await report.locator('role=tab[name="Go"]').click();
   assert.match(await report.locator('pre:visible').textContent(), /client.LogEvents\(ctx, "bob-\w+"/);
   await report.locator('role=tab[name="Go"]').press('ArrowRight');
