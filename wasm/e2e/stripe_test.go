@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +29,9 @@ type stripeStory struct {
 	// all are all processes that ran, and kills counts those that were killed, by kind.
 	all   []*process
 	kills map[string]int
-	// held is how many kills happened during a call to Stripe.
-	held int
+	// held is how many kills happened during a call to Stripe, and repeated how many events
+	// arrived again.
+	held, repeated int
 }
 
 // stripeModes are how events are sent in the stages, in turn. Each shop begins with
@@ -45,9 +48,9 @@ type stripeStage struct {
 // partial refund, corrected ledger, next bill of the referrer reduced. Then the friends pay
 // once more, and the referrers too.
 var stripeStages = []stripeStage{
-	{"links are followed", func(_ context.Context, shop *stripeShop) error {
+	{"links are followed until there are promotion codes", func(ctx context.Context, shop *stripeShop) error {
 		for _, r := range shop.referrers {
-			if err := shop.follow(r.code); err != nil {
+			if err := shop.followUntilPromoted(ctx, r.code); err != nil {
 				return err
 			}
 		}
@@ -191,6 +194,7 @@ func (s *stripeStory) started(p *process) *process {
 // busy returns what Kith has to do now or has failed to do, or nil.
 func (s *stripeStory) busy() error {
 	var busy string
+	now := time.Now()
 	// What is due within minutes waits for another try; all else is due in hours.
 	err := s.db.QueryRowContext(s.t.Context(), `SELECT concat(
 		(SELECT 'notification ' || seq || problem FROM gateway_notification WHERE read_at IS NULL OR problem <> '' LIMIT 1),
@@ -200,8 +204,8 @@ func (s *stripeStory) busy() error {
 		(SELECT 'credit ' || id || problem FROM gateway_credit WHERE state <> 'done' LIMIT 1),
 		(SELECT 'promotion ' || code || problem FROM gateway_promotion WHERE due_at <= ?1 OR leased_by IS NOT NULL OR problem <> '' LIMIT 1),
 		(SELECT 'metadata of ' || customer_id || problem FROM gateway_coupon WHERE due_at IS NOT NULL OR leased_by IS NOT NULL LIMIT 1),
-		(SELECT 'search' FROM gateway_connection WHERE sweep_at <= ?1 OR leased_by IS NOT NULL LIMIT 1),
-		(SELECT 'order' WHERE (`+waitingOrders+`) > 0))`, time.Now().Add(5*time.Minute).UnixMilli()).Scan(&busy)
+		(SELECT 'search' FROM gateway_connection WHERE sweep_at <= ?2 OR leased_by IS NOT NULL LIMIT 1),
+		(SELECT 'order' WHERE (`+waitingOrders+`) > 0))`, now.Add(5*time.Minute).UnixMilli(), now.UnixMilli()).Scan(&busy)
 	if err == nil && busy != "" {
 		err = errors.New("Kith is busy: " + busy)
 	}
@@ -218,7 +222,7 @@ const leaseLife = 5 * time.Minute
 func (s *stripeStory) settle(n int) {
 	s.t.Helper()
 	for end := time.Now().Add(leaseLife + deadline); ; time.Sleep(20 * time.Millisecond) {
-		err := s.settled(n)
+		err := s.settled()
 		if err == nil {
 			return
 		}
@@ -228,7 +232,7 @@ func (s *stripeStory) settle(n int) {
 	}
 }
 
-func (s *stripeStory) settled(n int) error {
+func (s *stripeStory) settled() error {
 	for _, shop := range s.shops {
 		if err := shop.control("flush", ""); err != nil {
 			return err
@@ -238,7 +242,7 @@ func (s *stripeStory) settled(n int) error {
 		return err
 	}
 	for _, shop := range s.shops {
-		if err := shop.settled(s.t.Context(), s.db, n); err != nil {
+		if err := shop.settled(s.t.Context(), s.db); err != nil {
 			return fmt.Errorf("%s: %w", shop.name, err)
 		}
 	}
@@ -254,6 +258,11 @@ func (s *stripeStory) check(n int) {
 		got, err := shop.actual(s.t.Context())
 		require.NoError(s.t, err)
 		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if _, account := want[key].(stripeAccount); account && n == bought && shop.credit == "balance" {
+				// Kith's own refunds take rewards back, some of which are a balance already:
+				// it depends on the moment. The next rewards make up for it.
+				continue
+			}
 			require.Equal(s.t, want[key], got[key], "after %q: %s of shop %s", stripeStages[n].name, key, shop.name)
 		}
 		require.Equal(s.t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
@@ -294,9 +303,10 @@ func TestSoakStripe_Story(t *testing.T) {
 				t.Logf("%5.1f s  %s; kills %v", time.Since(began).Seconds(), stripeStages[n].name, s.kills)
 			}
 			for _, shop := range s.shops {
-				shop.report(t)
+				arrived, repeated := shop.report(t)
+				require.Positive(t, arrived)
+				s.repeated += repeated
 			}
-			t.Logf("%d of the kills during a call to Stripe", s.held)
 			s.requireNoLoss()
 		})
 	}
@@ -313,15 +323,37 @@ func (s *stripeStory) logOutput() {
 	}
 }
 
-// requireNoLoss fails if a process has logged an error. On a fleet, calls to a database
-// that was killed may fail.
+// found matches the number of events and objects that a search has found.
+var found = regexp.MustCompile(`msg="gateway sweep" .* found=(\d+)`)
+
+// requireNoLoss fails if a process has logged an error, other than that a process or a
+// database that was killed does not answer, or if no event was lost or repeated.
 func (s *stripeStory) requireNoLoss() {
+	s.t.Helper()
+	lost, errs := 0, map[string]int{}
 	for _, p := range s.all {
 		for line := range strings.Lines(p.output.String()) {
-			if strings.Contains(line, "level=ERROR") {
-				require.NotNil(s.t, s.cluster, line)
-				s.t.Log(strings.TrimSpace(line))
+			if n := found.FindStringSubmatch(line); n != nil {
+				more, err := strconv.Atoi(n[1])
+				require.NoError(s.t, err)
+				lost += more
+			}
+			_, text, isError := strings.Cut(line, "level=ERROR msg=")
+			switch {
+			case !isError:
+			case strings.HasPrefix(text, `"outbound request failed"`):
+				errs["the backend does not answer the edge"]++
+			case s.cluster != nil && databaseAway.MatchString(text):
+				errs["the database does not answer"]++
+			default:
+				require.Fail(s.t, "a process has logged an error", line)
 			}
 		}
 	}
+	s.t.Logf("%d of the kills during a call to Stripe; searches found %d lost events; errors in the logs: %v", s.held, lost, errs)
+	require.Positive(s.t, lost)
+	require.Positive(s.t, s.repeated)
 }
+
+// databaseAway matches the text of an error of a database that was killed or begins.
+var databaseAway = regexp.MustCompile(`connection refused|connection reset|broken pipe|EOF|unavailable|stream|status = Status|closed`)

@@ -37,7 +37,7 @@ type stripeHold struct {
 	writes bool
 	// before is true to hold the call before Stripe has it, and false to hold the answer.
 	before bool
-	// reached is closed when the call is held, and released when it may go on.
+	// reached is closed when the call is held, and released when it is to be answered.
 	reached, released chan struct{}
 }
 
@@ -121,7 +121,7 @@ func (f *stripeFront) holdRandom(r *rand.Rand) *stripeHold {
 	return h
 }
 
-// release lets the held call go on, or holds none if no call came so far.
+// release resumes the held call, or holds none if no call came so far.
 func (f *stripeFront) release(h *stripeHold) {
 	f.mu.Lock()
 	if f.hold == h {

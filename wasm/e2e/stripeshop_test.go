@@ -248,6 +248,23 @@ func (shop *stripeShop) follow(code string) error {
 	}
 }
 
+// followUntilPromoted follows the share link of a code until the code is a promotion code.
+// An edge or a backend that is killed loses the visits that it has counted and not stored.
+func (shop *stripeShop) followUntilPromoted(ctx context.Context, code string) error {
+	for end := time.Now().Add(deadline); ; time.Sleep(500 * time.Millisecond) {
+		if err := shop.follow(code); err != nil {
+			return err
+		}
+		found, err := shop.promotions(ctx, code)
+		if err != nil || len(found) > 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return errors.New("there is no promotion code " + code)
+		}
+	}
+}
+
 // promotions returns all promotion codes with a text.
 func (shop *stripeShop) promotions(ctx context.Context, code string) (all []*stripe.PromotionCode, err error) {
 	for one, err := range shop.api.V1PromotionCodes.List(ctx, &stripe.PromotionCodeListParams{Code: stripe.String(code)}).All(ctx) {
