@@ -421,6 +421,8 @@ var importRules = []importRule{
 		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/e2e/lan", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The manifests of deploy/.
 			"github.com/goccy/go-yaml", "github.com/BurntSushi/toml",
+			// The server of a shop that bills with Stripe.
+			"github.com/stripe/stripe-go/v86",
 			// The baseline for the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/wasm/native",
 			// To send load from one thread with epoll.

@@ -276,10 +276,34 @@ func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
-	if err := g.engine.Billing.End(ctx, task, done.ended, done.problem, done.after); err != nil {
+	if err := endTask(ctx, func() error { return g.engine.Billing.End(ctx, task, done.ended, done.problem, done.after) }); err != nil {
 		// The task is taken again when its lease was released as stale.
 		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
+}
+
+// endTries is how often the end of a task is tried to be stored, and endPause the pause
+// after each try.
+const (
+	endTries = 60
+	endPause = time.Second
+)
+
+// endTask stores the end of a task. It tries again while the database does not answer: the
+// lease of a process that runs is released only after minutes, and the task would wait for
+// that.
+func endTask(ctx context.Context, end func() error) (err error) {
+	for range endTries {
+		if err = end(); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(endPause):
+		}
+	}
+	return err
 }
 
 // billingDone is the result of a task.

@@ -73,7 +73,7 @@ func (g *gateways) pay(ctx context.Context, task payments.PaymentTask) {
 	case p.Open:
 		delay = paymentPoll
 	}
-	if err := g.engine.Payments.End(ctx, task, problem, delay); err != nil {
+	if err := endTask(ctx, func() error { return g.engine.Payments.End(ctx, task, problem, delay) }); err != nil {
 		g.log.Error("gateway", "tenant", task.Tenant, "payment", task.ID, "error", err)
 	}
 }
@@ -108,7 +108,7 @@ func (g *gateways) promote(ctx context.Context, task payments.PromotionTask) {
 		task.Problem, delay = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "code", task.Code, "error", err)
 	}
-	if err := g.engine.Promotions.End(ctx, task, delay); err != nil {
+	if err := endTask(ctx, func() error { return g.engine.Promotions.End(ctx, task, delay) }); err != nil {
 		g.log.Error("gateway", "tenant", task.Tenant, "code", task.Code, "error", err)
 	}
 }

@@ -94,7 +94,7 @@ func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := g.engine.Coupons.End(ctx, task, problem, delay); err != nil {
+	if err := endTask(ctx, func() error { return g.engine.Coupons.End(ctx, task, problem, delay) }); err != nil {
 		g.log.Error("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
 	}
 }
@@ -118,8 +118,11 @@ func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	found := 0
 	result, err := client.Find(ctx, gateway.Search{From: task.From, All: task.All})
 	if err == nil {
-		found, err = g.engine.Sweeps.End(ctx, task, payments.SweepResult{
-			Subscriptions: result.Subscriptions, Payments: result.Payments, Notifications: sent(result.Notifications),
+		err = endTask(ctx, func() (err error) {
+			found, err = g.engine.Sweeps.End(ctx, task, payments.SweepResult{
+				Subscriptions: result.Subscriptions, Payments: result.Payments, Notifications: sent(result.Notifications),
+			})
+			return err
 		})
 	}
 	switch {

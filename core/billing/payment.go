@@ -77,6 +77,14 @@ func (p Payment) Purchased(connected core.Time) bool {
 	return p.Revenue > 0 && p.At+core.Second > connected
 }
 
-// Grant returns the credit to give as a balance of the customer, so that the next bill
-// uses want. given is what was given and not used yet.
-func Grant(want, given int64) int64 { return max(0, want-max(0, given)) }
+// Grant returns the credit to give as a balance of the customer. available is what the
+// ledger has left, room what the next bill can use, and given what was given and not used
+// yet: all of it together is at most what the next bill can use. The result is a multiple
+// of step, if that is more than 1.
+func Grant(available, room, given, step int64) int64 {
+	amount := max(0, min(available, room-max(0, given)))
+	if step > 1 {
+		amount -= amount % step
+	}
+	return amount
+}

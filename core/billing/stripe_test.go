@@ -115,8 +115,20 @@ func TestPayment_Purchased(t *testing.T) {
 }
 
 func TestGrant(t *testing.T) {
-	for _, c := range []struct{ want, given, grant int64 }{{1000, 0, 1000}, {1000, 400, 600}, {1000, 1000, 0}, {1000, 2000, 0}, {0, 0, 0}, {500, -100, 500}} {
-		if got := billing.Grant(c.want, c.given); got != c.grant {
+	for _, c := range []struct{ available, room, given, step, grant int64 }{
+		{available: 1000, room: 5000, grant: 1000},
+		{available: 1000, room: 5000, given: 400, grant: 1000}, // what was given is not in the ledger any more
+		{available: 1000, room: 5000, given: 4500, grant: 500},
+		{available: 1000, room: 5000, given: 5000},
+		{available: 1000, room: 5000, given: 9000},
+		{available: 9000, room: 5000, grant: 5000},
+		{available: 500, room: 5000, given: -100, grant: 500}, // the customer owes
+		{available: -300, room: 5000},
+		{available: 1000, room: -1},
+		{available: 1250, room: 5000, step: 100, grant: 1200},
+		{available: 0, room: 5000},
+	} {
+		if got := billing.Grant(c.available, c.room, c.given, c.step); got != c.grant {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

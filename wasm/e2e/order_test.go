@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/client"
+	"kith/backend/store/sqldtest"
 	"kith/core/job"
 )
 
@@ -31,8 +32,8 @@ type store struct {
 	backends []*process
 	// synced waits until all nodes have the same data.
 	synced func()
-	// killPrimary kills the primary of a fleet and starts it again; nil on a file.
-	killPrimary func(*testing.T)
+	// cluster has the database servers of a fleet; nil on a file.
+	cluster *sqldtest.Cluster
 
 	mu sync.Mutex
 	// refusal is the last answer to a call that was sent again.
@@ -50,7 +51,7 @@ var storeGrounds = []struct {
 	}},
 	{"fleet", func(t *testing.T) *store {
 		f := newFleet(t)
-		return &store{site: f.nodes[0], sites: f.nodes[:], backends: f.backends[:], edges: f.edges[:], synced: func() { f.cluster.WaitForSync(t) }, killPrimary: primaryOf(f.cluster)}
+		return &store{site: f.nodes[0], sites: f.nodes[:], backends: f.backends[:], edges: f.edges[:], synced: func() { f.cluster.WaitForSync(t) }, cluster: f.cluster}
 	}},
 }
 

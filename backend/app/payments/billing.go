@@ -419,9 +419,10 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	}
 	b.after.Want = b.read.Want(percent, credit)
 	if b.read.Itemized && b.connection.Credit == billing.CreditBalance {
-		credit := b.after.Want.Credit
-		b.after.Want.Amount, b.after.Want.Credit = b.after.Want.Amount-credit, 0
-		return b.give(ctx, credit)
+		b.after.Want.Amount, b.after.Want.Credit = b.after.Want.Amount-b.after.Want.Credit, 0
+		// Credit in a bill that is not paid yet is from the time before the tenant chose the
+		// balance.
+		return b.give(ctx, credit-b.read.Billed, b.read.Price-b.after.Want.Amount)
 	}
 	return nil
 }

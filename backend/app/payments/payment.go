@@ -219,9 +219,10 @@ func (b *billed) payments(ctx context.Context) error {
 	return nil
 }
 
-// give sets credit to be given as a balance of the customer, so that the next bill uses
-// want of it. It is redeemed in the same transaction.
-func (b *billed) give(ctx context.Context, want int64) error {
+// give sets credit to be given as a balance of the customer: of what is available as much
+// as the next bill can use, which is room, beside what was given before. It is redeemed in
+// the same transaction.
+func (b *billed) give(ctx context.Context, available, room int64) error {
 	waiting, err := billingdb.CreditsWaiting(ctx, b.tx.Reads, b.tenant, b.read.ID)
 	if err != nil {
 		return err
@@ -230,7 +231,7 @@ func (b *billed) give(ctx context.Context, want int64) error {
 	for _, c := range waiting {
 		given += c.Amount
 	}
-	amount := billing.Grant(want, given)
+	amount := billing.Grant(available, room, given, b.read.Step)
 	if amount == 0 || b.after.Customer == "" {
 		return nil
 	}
