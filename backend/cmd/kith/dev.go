@@ -26,7 +26,7 @@ type devCommand struct {
 	edgeFlags
 	LabAddr       string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off disables it."`
 	StripeLabAddr string `env:"KITH_STRIPE_LAB_ADDR" default:"127.0.0.1:8091" help:"Address that the Stripe lab listens on; off disables it."`
-	DemoGateway   string `env:"KITH_DEMO_GATEWAY" enum:"braintree,stripe" default:"braintree" help:"Gateway of the demo's test tenant and its shop: braintree or stripe."`
+	DemoGateway   string `env:"KITH_DEMO_GATEWAY" enum:"braintree,stripe," default:"" help:"Gateway of the demo's test tenant and its shop at the start: braintree or stripe. Default: the one that was chosen last in the shop, at first braintree."`
 	SFTPAddr      string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address of the SFTP server that receives files to import; off disables it."`
 }
 
@@ -100,14 +100,16 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	defer labs.stop()
-	if err := labs.connect(engine, billing.Kind(c.DemoGateway), edgeURL); err != nil {
+	kind, err := labs.connectAtStart(engine, billing.Kind(c.DemoGateway), edgeURL)
+	if err != nil {
 		return err
 	}
 	sftp, upload, err := c.demoSFTP(e.ctx, e, engine)
 	if err != nil {
 		return err
 	}
-	pages, err := c.demoPages(e, engine, demo.Developers{Edge: edgeURL, Backend: backendURL, Lab: labs.braintreeURL, StripeLab: labs.stripeURL, Data: c.Data, SFTP: upload, Owner: demo.OwnerEmail})
+	choose := func(_ context.Context, stripe bool) error { return labs.choose(engine, stripe, edgeURL) }
+	pages, err := c.demoPages(e, engine, kind, choose, demo.Developers{Edge: edgeURL, Backend: backendURL, Lab: labs.braintreeURL, StripeLab: labs.stripeURL, Data: c.Data, SFTP: upload, Owner: demo.OwnerEmail})
 	if err != nil {
 		return err
 	}
@@ -124,10 +126,10 @@ func (c *devCommand) Run(e *env) error {
 
 // demoPages returns the demo shop, the page for developers and the referrer's widget.
 // Without a lab, the shop takes no payments.
-func (c *devCommand) demoPages(e *env, engine *app.Engine, d demo.Developers) (*http.ServeMux, error) {
-	test := demoshop.Tenant{Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge), Connected: d.Lab != ""}
-	if billing.Kind(c.DemoGateway) == billing.Stripe {
-		test.Connected, test.Stripe = d.StripeLab != "", &demoshop.Stripe{URL: d.StripeLab, Key: stripelab.SecretKey}
+func (c *devCommand) demoPages(e *env, engine *app.Engine, kind billing.Kind, choose func(context.Context, bool) error, d demo.Developers) (*http.ServeMux, error) {
+	test := demoshop.Tenant{
+		Alias: string(demo.TestTenant), Key: demo.TestKey, URL: testURL(d.Edge), Connected: d.Lab != "",
+		Stripe: &demoshop.Stripe{URL: d.StripeLab, Key: stripelab.SecretKey}, AtStripe: kind == billing.Stripe,
 	}
 	s, err := demoshop.New(demoshop.Config{
 		Tenants: []demoshop.Tenant{
@@ -138,7 +140,7 @@ func (c *devCommand) demoPages(e *env, engine *app.Engine, d demo.Developers) (*
 			URL: d.Lab, MerchantID: braintreelab.MerchantID, PublicKey: braintreelab.PublicKey, Password: braintreelab.PrivateKey, DiscountID: "svc_discount",
 		},
 		Folder: c.Data, Portal: "/portal/signin?email=" + url.QueryEscape(d.Owner), Developers: demo.DevelopersPath,
-		Story: demo.Story{Engine: engine, Log: e.log}, Log: e.log,
+		Story: demo.Story{Engine: engine, Log: e.log}, Choose: choose, Log: e.log,
 	})
 	if err != nil {
 		return nil, err

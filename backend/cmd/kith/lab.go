@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -158,6 +159,30 @@ func (l *labs) stop() {
 	for _, stop := range l.stops {
 		stop()
 	}
+}
+
+// connectAtStart connects the demo's test tenant to the lab of a kind of gateway, and returns
+// the kind. If it is empty, that is the kind of the last connection, at first Braintree.
+func (l *labs) connectAtStart(engine *app.Engine, kind billing.Kind, edgeURL string) (billing.Kind, error) {
+	if kind == "" {
+		kind = billing.Braintree
+		if have, err := engine.Gateways.Connection(l.e.ctx, demo.TestTenant); err == nil && ofLab(have) {
+			kind = have.Kind
+		}
+	}
+	return kind, l.connect(engine, kind, edgeURL)
+}
+
+// choose connects the demo's test tenant to a lab while Kith runs.
+func (l *labs) choose(engine *app.Engine, stripe bool, edgeURL string) error {
+	if have, err := engine.Gateways.Connection(l.e.ctx, demo.TestTenant); err == nil && !ofLab(have) {
+		return errors.New("gateway: the tenant " + string(demo.TestTenant) + " is connected to a gateway that is no lab; disconnect it first")
+	}
+	kind := billing.Braintree
+	if stripe {
+		kind = billing.Stripe
+	}
+	return l.connect(engine, kind, edgeURL)
 }
 
 // connect connects the demo's test tenant to the lab of a kind of gateway, in place of the
