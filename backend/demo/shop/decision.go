@@ -130,7 +130,7 @@ func rewardWords(who string, side kith.OrderReward, now time.Time) Decision {
 	}
 	value := valueOf(w)
 	switch {
-	case w.Unit == "CENTS" && w.DateCancelled == nil && w.ReversedValue != nil && w.AssignedCredit != nil && *w.ReversedValue > 0 && *w.ReversedValue < *w.AssignedCredit:
+	case w.Unit == "CENTS" && w.DateCancelled == nil && w.ReversedValue != nil && w.AssignedCredit != nil && *w.ReversedValue > 0 && cents(*w.ReversedValue) < cents(*w.AssignedCredit):
 		return Decision{who + " earned " + value + "; the return took back " + cents(*w.ReversedValue).String() + " of it.", false}
 	case w.ReversedValue != nil && *w.ReversedValue > 0 || w.DateCancelled != nil:
 		return Decision{who + " earned " + value + "; the return took it back.", false}
