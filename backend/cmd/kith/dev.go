@@ -26,7 +26,7 @@ type devCommand struct {
 	edgeFlags
 	LabAddr       string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off disables it."`
 	StripeLabAddr string `env:"KITH_STRIPE_LAB_ADDR" default:"127.0.0.1:8091" help:"Address that the Stripe lab listens on; off disables it."`
-	DemoGateway   string `env:"KITH_DEMO_GATEWAY" enum:"braintree,stripe," default:"" help:"Gateway of the demo's test tenant and its shop at the start: braintree or stripe. Default: the one that was chosen last in the shop, at first braintree."`
+	DemoGateway   string `env:"KITH_DEMO_GATEWAY" enum:"braintree,stripe," default:"" placeholder:"KIND" help:"Gateway of the demo's test tenant and its shop at the start: braintree or stripe. Default: the one that was chosen last in the shop, at first braintree."`
 	SFTPAddr      string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address of the SFTP server that receives files to import; off disables it."`
 }
 
