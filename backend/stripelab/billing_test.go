@@ -347,3 +347,18 @@ func TestClock(t *testing.T) {
 	status, _ := b.do(t, "POST", "/v1/test_helpers/test_clocks/"+clock+"/advance", "frozen_time="+itoa(start))
 	require.Equal(t, http.StatusBadRequest, status)
 }
+
+// A bill that a customer pays by hand is refused, and leaves nothing.
+func TestBilling_SendInvoiceIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	price, customer := b.monthly(t, 1800, "usd"), b.payer(t, "")
+	for path, params := range map[string]string{"/v1/subscriptions": "items[0][price]=" + price, "/v1/invoices": "currency=usd"} {
+		status, answer := b.do(t, "POST", path, "customer="+customer+"&collection_method=send_invoice&"+params)
+		require.Equal(t, http.StatusBadRequest, status, path)
+		require.Equal(t, []string{"invalid_request_error", "collection_method", "The lab only charges automatically: send charge_automatically, or leave collection_method out."},
+			[]string{answer.Get("error.type").String(), answer.Get("error.param").String(), answer.Get("error.message").String()})
+		require.Empty(t, b.must(t, "GET", path, "customer="+customer).Get("data").Array(), path)
+	}
+	require.Equal(t, "charge_automatically", b.subscribe(t, customer, price, "collection_method=charge_automatically").Get("collection_method").String())
+}

@@ -50,3 +50,13 @@ func TestBrowser_ShopWithStripe(t *testing.T) {
 	m.kith, m.keys["shop"] = m.edge, m.keys["test_demo"]
 	m.play(t, "shop", "stripeOneOff", "stripeTrial")
 }
+
+// A click in the shop switches the test tenant to Stripe: customers pay on the page of the
+// Stripe lab, and Kith learns of it by webhooks.
+func TestBrowser_ShopSwitchesToStripe(t *testing.T) {
+	t.Parallel()
+	m := &mall{site: newSite(t)}
+	m.dev(t, "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+freeAddr(t))
+	testShop := strings.Replace(m.edge, "127.0.0.1", "localhost", 1)
+	runInBrowser(t, "shop", map[string]any{"shop": m.edge, "testShop": testShop, "backend": m.backend, "key": m.keys["test_demo"]}, "switched")
+}

@@ -54,7 +54,7 @@ func (v *visit) checkoutPage() error {
 		decisions = []Decision{{"No discount: it is for the first order, and this is a later one.", false}}
 	}
 	return v.showBehind("checkout", "Checkout", "", decisions, map[string]any{
-		"Form": randomHex(formToken / 2), "Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.noGateway() != nil, "Card": testCard, "Stripe": v.tenant.Stripe,
+		"Form": randomHex(formToken / 2), "Product": p, "Bill": billFor(p, percent), "Code": code, "NoGateway": v.noGateway() != nil, "Card": testCard, "Stripe": v.stripePays,
 	})
 }
 
@@ -87,7 +87,7 @@ func (v *visit) buy() error {
 		return v.redirect("/orders/" + id)
 	}
 	order.ID = id
-	if v.tenant.Stripe != nil {
+	if v.stripePays {
 		page, err := v.payAtStripe(p, &order, code)
 		if err != nil {
 			return errors.Join(err, v.book.release(v.customer.ID, id))
@@ -110,9 +110,9 @@ func (v *visit) buy() error {
 // noGateway returns why the shop takes no payments, or nil.
 func (v *visit) noGateway() error {
 	switch {
-	case v.tenant.Stripe != nil && v.tenant.Stripe.URL == "":
+	case v.stripePays && v.tenant.Stripe.URL == "":
 		return errNoStripe
-	case v.tenant.Stripe == nil && v.Gateway.URL == "":
+	case !v.stripePays && v.Gateway.URL == "":
 		return errNoGateway
 	}
 	return nil
@@ -244,7 +244,7 @@ func (o Order) reported() (ids []string) {
 func (o Order) settled(known []kith.Order) bool {
 	for _, id := range o.reported() {
 		i := slices.IndexFunc(known, func(k kith.Order) bool { return k.OrderId == id })
-		if i < 0 || o.IsReturned() && !known[i].Refunded && known[i].RefundedInCents == 0 {
+		if i < 0 || (o.IsReturned() || o.Refunded > 0) && !known[i].Refunded && known[i].RefundedInCents == 0 {
 			return false
 		}
 	}
@@ -282,7 +282,7 @@ func (v *visit) returnOrder() error {
 		o.Returned = v.now.UTC()
 		if o.Session != "" {
 			// Kith learns of it by a webhook.
-			return v.stripe().refund(v.r.Context(), o.Transaction)
+			return v.stripe().refund(v.r.Context(), o.Transaction, 0)
 		}
 		if err := v.checkout().refund(v.r.Context(), o.Transaction); err != nil {
 			return err
@@ -291,18 +291,32 @@ func (v *visit) returnOrder() error {
 	})
 }
 
-// endTrial advances the clock of the gateway lab beyond the trial, and reports the
-// charge. A real shop is notified of the charge by a webhook of its gateway.
-func (v *visit) endTrial() error {
-	return v.changeOrder(Order.OnTrial, func(s service, o *Order) error {
-		ctx, g := v.r.Context(), v.checkout()
+// refundHalf refunds a half of what a one-off order has cost, once.
+func (v *visit) refundHalf() error {
+	return v.changeOrder(Order.Refundable, func(_ service, o *Order) error {
+		o.Refunded = o.Bill.Total() / 2
+		return v.stripe().refund(v.r.Context(), o.Transaction, o.Refunded)
+	})
+}
+
+// monthDays is more than any month has, and less than two have.
+const monthDays = 31
+
+// advance advances the clock of the gateway lab beyond the trial, or by a month, and reports
+// the charge. A real shop is notified of the charge by a webhook of its gateway.
+func (v *visit) advance() error {
+	return v.changeOrder(func(o Order) bool { return o.Subscription != "" && !o.Cancelled() }, func(s service, o *Order) error {
+		ctx, g, days := v.r.Context(), v.checkout(), monthDays
+		if o.OnTrial() {
+			days = o.OfProduct().TrialDays + 1
+		}
 		if o.Session != "" {
-			if err := v.stripe().skip(ctx, o.OfProduct().TrialDays+1); err != nil {
+			if err := v.stripe().skip(ctx, days); err != nil {
 				return err
 			}
 			return v.stripe().read(ctx, o)
 		}
-		if err := g.skip(ctx, o.OfProduct().TrialDays+1); err != nil {
+		if err := g.skip(ctx, days); err != nil {
 			return err
 		}
 		subscription, err := g.subscription(ctx, o.Subscription)

@@ -130,6 +130,8 @@ func rewardWords(who string, side kith.OrderReward, now time.Time) Decision {
 	}
 	value := valueOf(w)
 	switch {
+	case w.Unit == "CENTS" && w.DateCancelled == nil && w.ReversedValue != nil && w.AssignedCredit != nil && *w.ReversedValue > 0 && cents(*w.ReversedValue) < cents(*w.AssignedCredit):
+		return Decision{who + " earned " + value + "; the return took back " + cents(*w.ReversedValue).String() + " of it.", false}
 	case w.ReversedValue != nil && *w.ReversedValue > 0 || w.DateCancelled != nil:
 		return Decision{who + " earned " + value + "; the return took it back.", false}
 	case w.DateScheduledFor != nil && time.UnixMilli(*w.DateScheduledFor).After(now):

@@ -37,7 +37,9 @@ type frame struct {
 	Title, Page, Nonce, Path, Here, Portal, Developers, Tenant, URL string
 	Known                                                           bool
 	// Stripe is true if the shop is paid at Stripe.
-	Stripe   bool
+	Stripe bool
+	// Choice is the choice of the gateway, or nil if there is none.
+	Choice   *choice
 	Customer Customer
 	// Behind is the panel "What happened behind this page".
 	Behind bool
@@ -64,7 +66,8 @@ func (v *visit) showBehind(page, title, kept string, decisions []Decision, data 
 
 func (v *visit) render(status int, f frame) error {
 	f.Nonce, f.Path, f.Here, f.Portal, f.Developers, f.Tenant, f.URL = v.nonce, Path, v.r.URL.Path, v.Portal, v.Developers, v.tenant.Alias, v.tenant.URL
-	f.Known, f.Customer, f.Stripe = v.known, v.customer, v.tenant.Stripe != nil
+	f.Known, f.Customer, f.Stripe = v.known, v.customer, v.stripePays
+	f.Choice = v.choice()
 	var b bytes.Buffer
 	if err := templates[f.Page].Execute(&b, f); err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/clients/go"
@@ -42,7 +44,10 @@ type Config struct {
 	Developers string
 	// Story plays a story with invented people. If nil, there is no button for it.
 	Story Story
-	Log   *slog.Logger
+	// Choose connects Kith to the other gateway of the tenant that has a choice: to Stripe,
+	// or to Gateway.
+	Choose func(ctx context.Context, stripe bool) error
+	Log    *slog.Logger
 }
 
 // Tenant is a tenant of Kith. Its key is public, as those of all demo tenants.
@@ -54,9 +59,11 @@ type Tenant struct {
 	// Connected is true if Kith is connected to the tenant's payment gateway: then the
 	// shop may not report the status of a subscription.
 	Connected bool
-	// Stripe is the shop's account at Stripe, whose checkout takes the payments; nil if
-	// the shop pays at Config.Gateway. Kith is connected to it.
+	// Stripe is the shop's account at Stripe; nil if the tenant has no choice, and pays at
+	// Config.Gateway. At most one tenant has a choice.
 	Stripe *Stripe
+	// AtStripe is true if the payments are taken at Stripe when the shop starts.
+	AtStripe bool
 }
 
 // Story plays the whole story of a shop with invented people.
@@ -74,6 +81,12 @@ type site struct {
 	host   string
 	book   *book
 	story  storyRun
+	// chooser is the site of the tenant that has a choice of gateways, or nil.
+	chooser *site
+	// choosing is held while a gateway is connected.
+	choosing sync.Mutex
+	// atStripe is true if new orders are paid at Stripe.
+	atStripe atomic.Bool
 }
 
 // Shop serves the demo shop.
@@ -95,7 +108,17 @@ func New(c Config) (*Shop, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.sites = append(s.sites, &site{Config: c, tenant: tenant, host: u.Hostname(), book: b})
+		one := &site{Config: c, tenant: tenant, host: u.Hostname(), book: b}
+		one.atStripe.Store(tenant.AtStripe)
+		s.sites = append(s.sites, one)
+	}
+	for _, one := range s.sites {
+		if one.tenant.Stripe == nil || c.Choose == nil {
+			continue
+		}
+		for _, other := range s.sites {
+			other.chooser = one
+		}
 	}
 	return s, nil
 }
@@ -139,21 +162,23 @@ func (s *Shop) siteOf(host string) *site {
 
 // pages are the pages and forms of the shop.
 var pages = map[string]func(*visit) error{
-	"GET ":                           (*visit).home,
-	"GET /join":                      (*visit).joinPage,
-	"POST /join":                     (*visit).join,
-	"POST /leave":                    (*visit).leave,
-	"GET /account":                   (*visit).account,
-	"GET /widget":                    (*visit).widget,
-	"GET /buy/{product}":             (*visit).checkoutPage,
-	"POST /buy/{product}":            (*visit).buy,
-	"GET /orders/{order}":            (*visit).orderPage,
-	"POST /orders/{order}/return":    (*visit).returnOrder,
-	"POST /orders/{order}/end-trial": (*visit).endTrial,
-	"POST /orders/{order}/cancel":    (*visit).cancelOrder,
-	"GET /story":                     (*visit).storyPage,
-	"POST /story":                    (*visit).playStory,
-	"GET /story/progress":            (*visit).storyProgress,
+	"GET ":                         (*visit).home,
+	"GET /join":                    (*visit).joinPage,
+	"POST /join":                   (*visit).join,
+	"POST /leave":                  (*visit).leave,
+	"GET /account":                 (*visit).account,
+	"GET /widget":                  (*visit).widget,
+	"GET /buy/{product}":           (*visit).checkoutPage,
+	"POST /buy/{product}":          (*visit).buy,
+	"GET /orders/{order}":          (*visit).orderPage,
+	"POST /orders/{order}/return":  (*visit).returnOrder,
+	"POST /orders/{order}/refund":  (*visit).refundHalf,
+	"POST /orders/{order}/advance": (*visit).advance,
+	"POST /orders/{order}/cancel":  (*visit).cancelOrder,
+	"POST /gateway":                (*visit).chooseGateway,
+	"GET /story":                   (*visit).storyPage,
+	"POST /story":                  (*visit).playStory,
+	"GET /story/progress":          (*visit).storyProgress,
 }
 
 // visit is a request for a page of the shop.
@@ -167,6 +192,8 @@ type visit struct {
 	known    bool
 	nonce    string
 	calls    *recorder
+	// stripePays is true if an order of this request is paid at Stripe.
+	stripePays bool
 }
 
 const (
@@ -178,7 +205,7 @@ const (
 func (s *site) serve(w http.ResponseWriter, r *http.Request, do func(*visit) error) {
 	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 	defer cancel()
-	v := &visit{site: s, w: w, r: r.WithContext(ctx), now: time.Now(), nonce: nonce(), calls: &recorder{base: http.DefaultTransport}}
+	v := &visit{site: s, w: w, r: r.WithContext(ctx), now: time.Now(), nonce: nonce(), calls: &recorder{base: http.DefaultTransport}, stripePays: s.atStripe.Load()}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	v.r.Body = r.Body
 	if cookie, err := r.Cookie(s.sessionName()); err == nil {
@@ -204,6 +231,10 @@ func (v *visit) headers() {
 		// The form of an order leads to the checkout.
 		forms += " " + v.tenant.Stripe.URL
 	}
+	if v.chooser != nil && v.chooser != v.site {
+		// The choice of a gateway leads to the shop of the tenant that has it.
+		forms += " " + v.chooser.tenant.URL
+	}
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+v.nonce+"'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"frame-src 'self'; form-action "+forms+"; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -218,7 +249,7 @@ func (v *visit) service() (service, error) {
 		BaseURL: v.tenant.URL, Tenant: v.tenant.Alias, APIKey: v.tenant.Key,
 		HTTPClient: &http.Client{Transport: v.calls}, Timeout: 5 * time.Second, MaxWait: time.Second,
 	})
-	return service{Client: client, recorder: v.calls, program: Program, connected: v.tenant.Connected}, err
+	return service{Client: client, recorder: v.calls, program: Program, connected: v.tenant.Connected || v.stripePays}, err
 }
 
 // checkout returns the gateway for this page.

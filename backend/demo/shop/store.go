@@ -50,6 +50,8 @@ type Order struct {
 	// Transaction is the payment of a one-off order at the gateway.
 	Transaction string `json:",omitempty"`
 	Returned    time.Time
+	// Refunded is the part that was refunded before the order was returned.
+	Refunded cents `json:",omitempty"`
 	// Subscription is the id of a subscription at the gateway; Status is its status
 	// there, FirstBill the day of the first charge, and Charges the charges that the
 	// shop has reported to Kith.
@@ -87,6 +89,11 @@ func (o Order) Unpaid() bool { return o.Checkout != "" }
 
 // IsReturned reports whether the customer has returned the order.
 func (o Order) IsReturned() bool { return !o.Returned.IsZero() }
+
+// Refundable reports whether a part of the order may be refunded.
+func (o Order) Refundable() bool {
+	return o.Session != "" && o.Subscription == "" && !o.Unpaid() && !o.IsReturned() && o.Refunded == 0
+}
 
 // OnTrial reports whether a subscription has not been charged yet.
 func (o Order) OnTrial() bool { return o.Subscription != "" && !o.Cancelled() && len(o.Charges) == 0 }

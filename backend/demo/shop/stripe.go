@@ -226,11 +226,17 @@ func (g stripeAccount) read(ctx context.Context, o *Order) error {
 	return nil
 }
 
-// refund refunds a payment.
-func (g stripeAccount) refund(ctx context.Context, intent string) error {
-	g.announce("Stripe: refund the payment", "refund, err := sc.V1Refunds.Create(ctx, &stripe.RefundCreateParams{PaymentIntent: stripe.String("+strconv.Quote(intent)+")})",
-		"const refund = await stripe.refunds.create({ payment_intent: '"+intent+"' });")
-	return g.call(ctx, http.MethodPost, "/v1/refunds", url.Values{"payment_intent": {intent}}, &struct{}{})
+// refund refunds an amount of a payment, or all that is left of it if the amount is 0.
+func (g stripeAccount) refund(ctx context.Context, intent string, amount cents) error {
+	form, title, goAmount, tsAmount := url.Values{"payment_intent": {intent}}, "Stripe: refund the payment", "", ""
+	if amount > 0 {
+		minor := strconv.FormatInt(int64(amount), 10)
+		form.Set("amount", minor)
+		title, goAmount, tsAmount = "Stripe: refund a part of the payment", ", Amount: stripe.Int64("+minor+")", ", amount: "+minor
+	}
+	g.announce(title, "refund, err := sc.V1Refunds.Create(ctx, &stripe.RefundCreateParams{PaymentIntent: stripe.String("+strconv.Quote(intent)+")"+goAmount+"})",
+		"const refund = await stripe.refunds.create({ payment_intent: '"+intent+"'"+tsAmount+" });")
+	return g.call(ctx, http.MethodPost, "/v1/refunds", form, &struct{}{})
 }
 
 // cancel ends a subscription.

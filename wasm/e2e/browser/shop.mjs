@@ -289,3 +289,83 @@ export async function pages(t) {
     }
   }
 }
+
+/** The story with Stripe: switched to in the shop, from the share link to the reward, and back. */
+export async function switched(t) {
+  const { assert, shop, testShop, eventually } = t;
+  const first = await profile(t);
+  await first.goto(shop + '/shop');
+  await picture(first, 'shop-gateway-live');
+  await first.click('text=Switch to Stripe >> nth=-1');
+  await first.waitForURL(testShop + '/shop#gateway');
+  assert.equal(await first.textContent('#gateway'), 'Payments by Stripe');
+  const here = { ...t, shop: testShop };
+  for (const width of [360, 1280]) {
+    await first.setViewportSize({ width, height: 800 });
+    assert.ok(await first.evaluate(() => document.documentElement.scrollWidth) <= width, `too wide for ${width}`);
+    await picture(first, `shop-gateway-stripe-${width}`);
+  }
+
+  const { page, link } = await referrer(here, 'Lea');
+  const code = link.split('/').pop();
+  const mia = await profile(t, { viewport: { width: 360, height: 800 } });
+  await mia.goto(link + '?rsShareMedium=FACEBOOK');
+  await mia.click('text=Buy the grinder');
+  await signUp(mia, 'Mia');
+  await picture(mia, 'shop-stripe-buy-360');
+  await mia.click('text=Go to the checkout');
+  await typeCode(t, mia, code);
+  assert.equal(await mia.textContent('h1'), 'Thank you, Mia');
+  assert.match(await mia.textContent('.bill .good'), /Friend’s discount, 10 %−\$8.90/);
+  const said = (pattern) => eventually(async () => {
+    await mia.reload();
+    assert.match((await decisions(mia)).join(' '), pattern);
+  });
+  await said(/Converted: purchase of 80.10 USD \(order pi_\w+\). Lea earns \$8.01 of credit/);
+  const calls = await mia.textContent('#behind');
+  for (const text of ['POST /v1/checkout/sessions', 'sc.V1CheckoutSessions.Create', 'stripe.checkout.sessions.create', 'curl ']) assert.ok(calls.includes(text), text);
+  assert.ok(await mia.evaluate(() => document.documentElement.scrollWidth) <= 360);
+  await picture(mia, 'shop-stripe-order-360');
+
+  await mia.click('text=Refund half of it');
+  assert.match(await mia.textContent('.bill'), /Refunded of it\$/);
+  await said(/Returned: 40.05 of it, so that share of each reward is taken back. Lea earned \$8.01 of credit; the return took back \$4.0[01] of it/);
+  await picture(mia, 'shop-stripe-half-360');
+
+  const noa = await profile(t);
+  await noa.goto(link);
+  await noa.click('text=Start the trial');
+  await signUp(noa, 'Noa');
+  await noa.click('text=Go to the checkout');
+  await typeCode(t, noa, code);
+  assert.equal(await noa.textContent('h1'), 'Your trial has begun');
+  await noa.click('text=Skip to the end of the trial');
+  assert.match(await noa.textContent('.bill'), /Charged by the gateway, in_\w+\$16.20/);
+  await noa.click('text=Let a month pass');
+  assert.equal(await noa.locator('.bill tr.total').count(), 2);
+  await eventually(async () => {
+    await noa.reload();
+    assert.match((await decisions(noa)).join(' '), /Converted: purchase of 16.20 USD .*Lea earns \$1.62 of credit/);
+  });
+  await picture(noa, 'shop-stripe-month-1280');
+  await page.reload();
+  assert.match(await page.textContent('.columns section:nth-child(2)'), /Noa\s*bought: /);
+
+  await page.click('text=Switch to Braintree');
+  await page.click('main >> text=Switch to Braintree >> nth=-1');
+  await page.waitForSelector('text=Payments by Braintree >> nth=0');
+  await page.goto(testShop + '/shop/buy/grinder');
+  await page.click('text=Pay $');
+  assert.equal(await page.textContent('h1'), 'Thank you, Lea');
+}
+
+/** Pays on the page of the lab with a code, until Kith has made a promotion code of it. */
+async function typeCode({ assert, eventually }, page, code) {
+  await page.waitForURL('**/c/pay/*');
+  await picture(page, 'shop-stripe-checkout');
+  await eventually(async () => {
+    if (await page.locator('#promotion_code').count()) await page.fill('#promotion_code', code);
+    await Promise.all([page.waitForNavigation(), page.click('main form button')]);
+    assert.match(page.url(), /\/shop\/orders\//, await page.textContent('main'));
+  });
+}
