@@ -357,4 +357,4 @@ func (s *stripeStory) requireNoLoss() {
 }
 
 // databaseAway matches the text of an error of a database that was killed or begins.
-var databaseAway = regexp.MustCompile(`connection refused|connection reset|broken pipe|EOF|unavailable|stream|status = Status|closed`)
+var databaseAway = regexp.MustCompile(`connection refused|connection reset|broken pipe|EOF|unavailable|stream|transport error|closed`)

@@ -48,11 +48,10 @@ var stripeShops = []stripeTerms{
 type stripeShop struct {
 	*store
 	stripeTerms
-	tenant, lab string
-	front       *stripeFront
-	api         *stripe.Client
-	node        *stripeNode
-	// plan and course are payment links.
+	tenant, lab          string
+	front                *stripeFront
+	api                  *stripe.Client
+	node                 *stripeNode
 	planLink, courseLink string
 	planPrice            string
 	// began is the time at the lab when the shop was opened.
@@ -329,10 +328,7 @@ func (shop *stripeShop) checkout(ctx context.Context, f *stripeFriend) (page str
 		})
 		return made.URL, false, err
 	}
-	link := shop.planLink
-	if f.way == byOrder {
-		link = shop.courseLink
-	}
+	link := map[stripeWay]string{byLink: shop.planLink, byOrder: shop.courseLink}[f.way]
 	a, err := call("GET", link+"?client_reference_id="+code, "")
 	if err == nil && a.status/100 != 3 {
 		err = fmt.Errorf("the payment link: %d %s", a.status, a.body)
