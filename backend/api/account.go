@@ -41,7 +41,7 @@ func (a *API) deleteAccount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.Erasures.DeleteAccount(c.Context(), c.tenant, id, doNotTrack)
+	return nil, a.Engine.Admin.Users.DeleteAccount(c.Context(), c.member(), id, doNotTrack)
 }
 
 // accountID reads the account id in the path of a call.

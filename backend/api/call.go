@@ -10,6 +10,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/people"
+	"kith/core/referral"
 )
 
 // call is a request whose caller was authenticated.
@@ -27,6 +28,9 @@ type call struct {
 
 // member returns a caller with an API key as the use cases of members take it.
 func (c *call) member() people.Caller { return c.caller.Member(seenIP(c.Request)) }
+
+// who returns the user in the path.
+func (c *call) who() referral.Identity { return referral.Identity{Account: c.account, User: c.user} }
 
 // action reads the arguments of a call, runs the use case and returns the body of the
 // answer; nil: no body.

@@ -104,7 +104,7 @@ func (a *API) changePipeline(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.PipelineSettings)(a.Engine.Pipelines.Change(c.Context(), c.tenant, in))
+	return encode(wire.PipelineSettings)(in, a.Engine.Admin.Pipelines.Change(c.Context(), c.member(), in))
 }
 
 // rotatePipelineSecret handles POST /integration/segment/secret.
@@ -116,10 +116,10 @@ func (a *API) rotatePipelineSecret(c *call) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encodeBoth(wire.PipelineSecret)(a.Engine.Pipelines.RotateSecret(c.Context(), c.tenant, overlap))
+	return encodeBoth(wire.PipelineSecret)(a.Engine.Admin.Pipelines.RotateSecret(c.Context(), c.member(), overlap))
 }
 
 // removePipelineSecret handles DELETE /integration/segment/secret.
 func (a *API) removePipelineSecret(c *call) ([]byte, error) {
-	return nil, a.Engine.Pipelines.RemoveSecret(c.Context(), c.tenant)
+	return nil, a.Engine.Admin.Pipelines.RemoveSecret(c.Context(), c.member())
 }

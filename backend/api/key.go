@@ -25,7 +25,7 @@ func (a *API) createKey(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.Create(c.Context(), c.tenant, in.Name, in.Role, in.Expires))
+	return encodeBoth(wire.NewAPIKey)(a.Engine.Admin.APIKeys.Create(c.Context(), c.member(), in.Name, in.Role, in.Expires))
 }
 
 // rotateKey handles POST /keys/{name}/rotate.
@@ -34,12 +34,12 @@ func (a *API) rotateKey(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.Rotate(c.Context(), c.tenant, c.PathValue("name"), overlap))
+	return encodeBoth(wire.NewAPIKey)(a.Engine.Admin.APIKeys.Rotate(c.Context(), c.member(), c.PathValue("name"), overlap))
 }
 
 // revokeKey handles DELETE /keys/{name}.
 func (a *API) revokeKey(c *call) ([]byte, error) {
-	return nil, a.Engine.APIKeys.Revoke(c.Context(), c.tenant, c.PathValue("name"), false)
+	return nil, a.Engine.Admin.APIKeys.Revoke(c.Context(), c.member(), c.PathValue("name"), false)
 }
 
 // sftpKeys handles GET /sftp/keys.

@@ -66,5 +66,5 @@ func (a *API) changeWebsite(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(website)(a.Engine.Tenants.ChangeWebsite(c.Context(), c.tenant, tenants.WebsiteChange(in)))
+	return encode(website)(a.Engine.Admin.Website.Change(c.Context(), c.member(), tenants.WebsiteChange(in)))
 }

@@ -30,7 +30,7 @@ func (a *API) createProgram(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Program)(a.Engine.Programs.Create(c.Context(), c.tenant, p))
+	return encode(wire.Program)(a.Engine.Admin.Programs.Create(c.Context(), c.member(), p))
 }
 
 // readProgram reads the program in the body of a call; key is its key in the path, or "".
@@ -67,7 +67,7 @@ func (a *API) putProgram(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Program)(a.Engine.Programs.Update(c.Context(), c.tenant, key, func(old *referral.Program) error {
+	return encode(wire.Program)(a.Engine.Admin.Programs.Update(c.Context(), c.member(), key, func(old *referral.Program) error {
 		*old = p
 		return nil
 	}))
@@ -79,7 +79,7 @@ func (a *API) deleteProgram(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.Programs.Delete(c.Context(), c.tenant, key)
+	return nil, a.Engine.Admin.Programs.Delete(c.Context(), c.member(), key)
 }
 
 // tryProgram handles POST /programs/{program}/try.
@@ -138,5 +138,5 @@ func (a *API) fillFuelTank(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Tank)(a.Engine.FuelTanks.Fill(c.Context(), c.tenant, key, side, codes))
+	return encode(wire.Tank)(a.Engine.Admin.Programs.Fill(c.Context(), c.member(), key, side, codes))
 }

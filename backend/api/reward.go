@@ -81,10 +81,7 @@ func (a *API) cancelReward(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reason != "" {
-		return encode(wire.Reward)(a.Engine.Rewards.CancelBecause(c.Context(), c.member(), c.PathValue("id"), reason))
-	}
-	return encode(wire.Reward)(a.Engine.Rewards.Cancel(c.Context(), c.tenant, c.PathValue("id")))
+	return encode(wire.Reward)(a.Engine.Rewards.CancelBecause(c.Context(), c.member(), c.PathValue("id"), reason))
 }
 
 // createReward handles POST /rewards/account/{account}/user/{user}.
@@ -93,7 +90,7 @@ func (a *API) createReward(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Reward)(a.Engine.Rewards.Create(c.Context(), c.tenant, grant))
+	return encode(wire.Reward)(a.Engine.Admin.Users.Grant(c.Context(), c.member(), grant))
 }
 
 // redeemReward handles POST /credit/{id}/redeem.

@@ -31,7 +31,7 @@ func (a *API) subscribe(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.Subscribe(c.Context(), c.tenant, in))
+	return encode(wire.WebhookSubscription)(a.Engine.Admin.Webhooks.Subscribe(c.Context(), c.member(), in))
 }
 
 // subscriptions handles GET /subscription.
@@ -53,27 +53,27 @@ func (a *API) sampleEvents(c *call) ([]byte, error) {
 }
 
 // endpoint returns the endpoint's URL, which is one percent-encoded segment of the path.
-func (c *call) endpoint() string { return c.PathValue("endpointUrl") }
+func (c *call) endpoint() webhook.Endpoint { return webhook.Endpoint(c.PathValue("endpointUrl")) }
 
 // queue identifies the deliveries of the endpoint in the path of a call.
 func (c *call) queue() webhook.Queue {
-	return webhook.Queue{Tenant: c.tenant, Endpoint: webhook.Endpoint(c.endpoint())}
+	return webhook.Queue{Tenant: c.tenant, Endpoint: c.endpoint()}
 }
 
 // unsubscribe handles DELETE /subscription/{endpointUrl}.
 func (a *API) unsubscribe(c *call) ([]byte, error) {
-	return nil, a.Engine.Webhooks.Unsubscribe(c.Context(), c.tenant, c.endpoint())
+	return nil, a.Engine.Admin.Webhooks.Unsubscribe(c.Context(), c.member(), c.endpoint())
 }
 
 // testSubscription handles POST /subscription/{endpointUrl}/test.
 func (a *API) testSubscription(c *call) ([]byte, error) {
-	_, err := a.Engine.Webhooks.Test(c.Context(), c.tenant, c.endpoint())
+	_, err := a.Engine.Admin.Webhooks.Test(c.Context(), c.member(), c.endpoint())
 	return nil, err
 }
 
 // rotateSecret handles POST /subscription/{endpointUrl}/secret.
 func (a *API) rotateSecret(c *call) ([]byte, error) {
-	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.RotateSecret(c.Context(), c.tenant, c.endpoint()))
+	return encode(wire.WebhookSubscription)(a.Engine.Admin.Webhooks.RotateSecret(c.Context(), c.member(), c.endpoint()))
 }
 
 // deliveries handles GET /subscription/{endpointUrl}/deliveries.
@@ -97,12 +97,10 @@ func (a *API) replay(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue := c.queue()
 	if in.Event == "" {
-		return encode(wire.Replayed)(a.Engine.Deliveries.ReplayFailed(c.Context(), queue, in.Since))
+		return encode(wire.Replayed)(a.Engine.Admin.Webhooks.ReplayFailed(c.Context(), c.member(), c.endpoint(), in.Since))
 	}
-	delivery := webhook.DeliveryKey{Tenant: queue.Tenant, Endpoint: queue.Endpoint, Event: in.Event}
-	return wire.Replayed(1), a.Engine.Deliveries.Replay(c.Context(), delivery)
+	return wire.Replayed(1), a.Engine.Admin.Webhooks.Replay(c.Context(), c.member(), c.endpoint(), in.Event)
 }
 
 // keySet handles GET /.well-known/jwks.json. The keys are public and the same for all

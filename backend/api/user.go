@@ -234,7 +234,7 @@ func (a *API) deleteUser(c *call) ([]byte, error) {
 	if o.PreserveEmptyAccount, err = flag(c.Request, "preserveEmptyAccount", true); err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.Erasures.DeleteUser(c.Context(), c.tenant, c.account, c.user, o)
+	return nil, a.Engine.Admin.Users.Delete(c.Context(), c.member(), c.who(), o)
 }
 
 // flag reads a query parameter that is true or false; unset is the value of a missing one.
@@ -252,12 +252,12 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 
 // block handles POST of /block. The request has no body.
 func (a *API) block(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.Users.Block(c.Context(), c.tenant, c.account, c.user)
+	return wire.Empty(), a.Engine.Admin.Users.Block(c.Context(), c.member(), c.who(), "")
 }
 
 // unblock handles POST of /unblock. The request has no body.
 func (a *API) unblock(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.Users.Unblock(c.Context(), c.tenant, c.account, c.user)
+	return wire.Empty(), a.Engine.Admin.Users.Unblock(c.Context(), c.member(), c.who(), "")
 }
 
 // attributeByHand handles POST of /referrer.
@@ -266,9 +266,7 @@ func (a *API) attributeByHand(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	who := referral.Identity{Account: c.account, User: c.user}
-	made := ""
-	err = a.Engine.Codes.AttributeByHand(c.Context(), c.tenant, in.Code, who, in.Reason, func(r referral.Referral) { made = r.ID })
+	made, err := a.Engine.Admin.Users.Attribute(c.Context(), c.member(), c.who(), string(in.Code), in.Reason)
 	if err != nil {
 		return nil, err
 	}

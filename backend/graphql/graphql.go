@@ -39,6 +39,7 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/link"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/rules"
 	"kith/core/wire"
@@ -119,6 +120,9 @@ type call struct {
 	// allPrograms are the tenant's programs; nil before they were read.
 	allPrograms *[]referral.Program
 }
+
+// member returns the caller, who holds an API key, as the use cases of members take it.
+func (c *call) member() people.Caller { return c.Caller.Member(c.IP) }
 
 // keyHolder returns the call of ctx, and an error unless it has the API key.
 func keyHolder(ctx context.Context) (*call, error) {

@@ -75,7 +75,7 @@ func (*mutation) SetProgramInvitations(ctx context.Context, args struct{ Program
 		}
 		all[tag] = one
 	}
-	stored, err := c.engine.Programs.Update(ctx, c.tenant, core.ProgramKey(key), func(p *referral.Program) error {
+	stored, err := c.engine.Admin.Programs.Update(ctx, c.member(), core.ProgramKey(key), func(p *referral.Program) error {
 		p.Invitations = all
 		return nil
 	})

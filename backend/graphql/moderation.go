@@ -79,7 +79,7 @@ func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.
 	for i, ref := range page {
 		actions[i], ids[i], places[ref.ID] = referral.Moderation{Referral: ref.ID, Action: action}, ref.ID, i
 	}
-	if err := c.engine.Moderation.Apply(ctx, c.Caller.Member(c.IP), actions); err != nil {
+	if err := c.engine.Moderation.Apply(ctx, c.member(), actions); err != nil {
 		return nil, err
 	}
 	found, err := c.engine.Referrals.ListByID(ctx, c.tenant, ids)

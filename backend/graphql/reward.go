@@ -271,7 +271,7 @@ func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, Use
 	default:
 		return nil, core.Invalid("status", "must be PENDING or AVAILABLE for a new reward")
 	}
-	return c.oneReward(c.engine.Rewards.Create(ctx, c.tenant, grant))
+	return c.oneReward(c.engine.Admin.Users.Grant(ctx, c.member(), grant))
 }
 
 // UpdateRewardStatus changes the status of a reward. It needs the API key.

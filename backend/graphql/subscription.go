@@ -56,7 +56,7 @@ func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ Web
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.engine.Webhooks.Subscribe(ctx, c.tenant, in)
+	s, err := c.engine.Admin.Webhooks.Subscribe(ctx, c.member(), in)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArg
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.Webhooks.Unsubscribe(ctx, c.tenant, endpoint); isNotFound(err) {
+	if err := c.engine.Admin.Webhooks.Unsubscribe(ctx, c.member(), webhook.Endpoint(endpoint)); isNotFound(err) {
 		return &deleted{}, nil
 	} else if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArgum
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.engine.Webhooks.Test(ctx, c.tenant, endpoint); err != nil {
+	if _, err := c.engine.Admin.Webhooks.Test(ctx, c.member(), webhook.Endpoint(endpoint)); err != nil {
 		return nil, err
 	}
 	return c.tested(ctx, webhook.Endpoint(endpoint))

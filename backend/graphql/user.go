@@ -13,6 +13,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/wire"
@@ -335,20 +336,20 @@ type blocked struct{ User *user }
 
 // BlockUser blocks a user: their codes become unknown. It needs the API key.
 func (*mutation) BlockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return setBlocked(ctx, args, callOf(ctx).engine.Users.Block)
+	return setBlocked(ctx, args, callOf(ctx).engine.Admin.Users.Block)
 }
 
 // UnblockUser ends the block of a user. It needs the API key.
 func (*mutation) UnblockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return setBlocked(ctx, args, callOf(ctx).engine.Users.Unblock)
+	return setBlocked(ctx, args, callOf(ctx).engine.Admin.Users.Unblock)
 }
 
-func setBlocked(ctx context.Context, key userKey, set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) (*blocked, error) {
+func setBlocked(ctx context.Context, key userKey, set func(context.Context, people.Caller, referral.Identity, string) error) (*blocked, error) {
 	c, account, id, err := key.keyed(ctx, "id")
 	if err != nil {
 		return nil, err
 	}
-	if err := set(ctx, c.tenant, account, id); err != nil {
+	if err := set(ctx, c.member(), referral.Identity{Account: account, User: id}, ""); err != nil {
 		return nil, err
 	}
 	u, err := c.user(ctx, account, id)
@@ -365,7 +366,7 @@ func (*mutation) DeleteUser(ctx context.Context, args struct {
 	if err != nil {
 		return nil, err
 	}
-	return deletedOr(c.engine.Erasures.DeleteUser(ctx, c.tenant, account, id, users.DeleteOptions{
+	return deletedOr(c.engine.Admin.Users.Delete(ctx, c.member(), referral.Identity{Account: account, User: id}, users.DeleteOptions{
 		DoNotTrack: args.DoNotTrack.value == true, PreserveEmptyAccount: args.PreserveEmptyAccount.value == true,
 	}))
 }
@@ -381,7 +382,7 @@ func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNo
 	if err != nil {
 		return nil, err
 	}
-	return deletedOr(c.engine.Erasures.DeleteAccount(ctx, c.tenant, account, args.DoNotTrack.value == true))
+	return deletedOr(c.engine.Admin.Users.DeleteAccount(ctx, c.member(), account, args.DoNotTrack.value == true))
 }
 
 // deletedOr returns true for a deletion, and false if err is "not found".

@@ -2091,7 +2091,7 @@ type ProgramSide string
 
 // ProgramVersion defines model for ProgramVersion.
 type ProgramVersion struct {
-	// By Mail address of the member who made the change in the portal; null for any other change.
+	// By Author of the change: the mail address of a member, `API key` with the name of the key, or `command line`; null if it is unknown.
 	By      *string `json:"by"`
 	Program Program `json:"program"`
 

@@ -57,6 +57,7 @@ const (
 	UserAttributed Action = "user.attributed"
 	UserExported   Action = "user.exported"
 	UserErased     Action = "user.erased"
+	AccountErased  Action = "account.erased"
 	RewardAdded    Action = "reward.added"
 	EventAdded     Action = "event.added"
 
@@ -75,6 +76,7 @@ const (
 	OriginAdded             Action = "origin.added"
 	OriginRemoved           Action = "origin.removed"
 	WebsiteChanged          Action = "website.changed"
+	TenantChanged           Action = "tenant.changed"
 	GatewayConnected        Action = "gateway.connected"
 	GatewayDisconnected     Action = "gateway.disconnected"
 	GatewayReplayed         Action = "gateway.notification_replayed"
@@ -120,6 +122,7 @@ var actionTexts = []struct {
 	{UserAttributed, "attributed a user by hand"},
 	{UserExported, "exported all data about a user"},
 	{UserErased, "erased a user"},
+	{AccountErased, "erased an account with its users"},
 	{RewardAdded, "added a reward"},
 	{EventAdded, "added an event"},
 	{ReferralApproved, "approved a referral"},
@@ -137,6 +140,7 @@ var actionTexts = []struct {
 	{OriginAdded, "allowed an origin"},
 	{OriginRemoved, "removed an origin"},
 	{WebsiteChanged, "changed consent, secure mode or the share origin"},
+	{TenantChanged, "changed settings of the tenant"},
 	{GatewayConnected, "connected the payment gateway"},
 	{GatewayDisconnected, "disconnected the payment gateway"},
 	{GatewayReplayed, "processed a gateway notification again"},

@@ -55,9 +55,8 @@ func auditedOverlap(overlap core.Time) any {
 	return map[string]int64{"overlapHours": int64(overlap / core.Hour)}
 }
 
-// Revoke removes a key, unless it is the last one with the role all; see
-// tenants.APIKeys.Revoke.
-func (ks *APIKeys) Revoke(ctx context.Context, c people.Caller, name string) error {
+// Revoke removes a key; evenLast is that of tenants.APIKeys.Revoke.
+func (ks *APIKeys) Revoke(ctx context.Context, c people.Caller, name string, evenLast bool) error {
 	change := base.Change{Action: people.KeyRevoked, Subject: name}
 	return ks.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, change *base.Change) error {
 		all, err := ks.api.List(ctx, c.Tenant)
@@ -69,6 +68,6 @@ func (ks *APIKeys) Revoke(ctx context.Context, c people.Caller, name string) err
 				change.Before = auditedKey{k.Role, k.Expires}
 			}
 		}
-		return ks.api.Revoke(ctx, c.Tenant, name, false)
+		return ks.api.Revoke(ctx, c.Tenant, name, evenLast)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"kith/backend/app/admin"
 	"kith/backend/app/payments"
 	"kith/backend/app/tenants"
+	"kith/backend/app/users"
 	"kith/backend/portal/portaltest"
 	"kith/backend/store"
 	"kith/core"
@@ -51,6 +52,8 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		return c, nil
 	}
 	w.Engine.Gateways.Tidy = func(context.Context, core.TenantAlias, billing.Connection, string, string) error { return nil }
+	w.Identify(t, "carl", "carl")
+	w.Identify(t, "dora", "dora")
 	upload, err := a.Files.Upload(ctx, owner, "users.csv", strings.NewReader("accountId,id,email\nx,x,wrong\n"))
 	require.NoError(t, err)
 	var imported job.Job
@@ -88,7 +91,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		{"Programs.Delete", people.ProgramDeleted, func() error { return a.Programs.Delete(ctx, owner, "second") }},
 		{"Users.Block", people.UserBlocked, func() error { return a.Users.Block(ctx, owner, anna, "why") }},
 		{"Users.Unblock", people.UserUnblocked, func() error { return a.Users.Unblock(ctx, owner, anna, "why") }},
-		{"Users.Attribute", people.UserAttributed, func() error { return a.Users.Attribute(ctx, owner, ben, "ANNA10", "why") }},
+		{"Users.Attribute", people.UserAttributed, func() error { _, err := a.Users.Attribute(ctx, owner, ben, "ANNA10", "why"); return err }},
 		{"Users.AddReward", people.RewardAdded, func() (err error) {
 			credit, err = a.Users.AddReward(ctx, owner, anna, admin.NewReward{ID: core.NewID(portaltest.Began, [6]byte{1}), Kind: reward.Credit, Amount: "5", Currency: "USD", Reason: "why"})
 			return err
@@ -104,6 +107,14 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		}},
 		{"Users.Export", people.UserExported, func() error { return a.Users.Export(ctx, owner, anna, io.Discard) }},
 		{"Users.Erase", people.UserErased, func() error { return a.Users.Erase(ctx, owner, ben, "ben", false) }},
+		{"Users.Grant", people.RewardAdded, func() error {
+			_, err := a.Users.Grant(ctx, owner, reward.Grant{Account: "anna", User: "anna", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 500, Unit: reward.UnitCents, Currency: "USD"}})
+			return err
+		}},
+		{"Users.Delete", people.UserErased, func() error {
+			return a.Users.Delete(ctx, owner, referral.Identity{Account: "carl", User: "carl"}, users.DeleteOptions{})
+		}},
+		{"Users.DeleteAccount", people.AccountErased, func() error { return a.Users.DeleteAccount(ctx, owner, "dora", false) }},
 		{"Files.Import", people.ImportStarted, func() (err error) {
 			imported, err = a.Files.Import(ctx, owner, inJob(job.ImportUser, upload))
 			return err
@@ -120,7 +131,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		}},
 		{"APIKeys.Create", people.KeyCreated, func() error { _, _, err := a.APIKeys.Create(ctx, owner, "reports", auth.RoleRead, 0); return err }},
 		{"APIKeys.Rotate", people.KeyRotated, func() error { _, _, err := a.APIKeys.Rotate(ctx, owner, "reports", core.Hour); return err }},
-		{"APIKeys.Revoke", people.KeyRevoked, func() error { return a.APIKeys.Revoke(ctx, owner, "reports") }},
+		{"APIKeys.Revoke", people.KeyRevoked, func() error { return a.APIKeys.Revoke(ctx, owner, "reports", false) }},
 		{"Webhooks.Subscribe", people.WebhookSubscribed, func() error {
 			_, err := a.Webhooks.Subscribe(ctx, owner, webhook.Request{Endpoint: string(hook)})
 			return err
@@ -131,13 +142,18 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 			require.NoError(t, err)
 			return a.Webhooks.Replay(ctx, owner, hook, all[0].Event)
 		}},
-		{"Webhooks.ReplayFailed", people.WebhookReplayed, func() error { _, err := a.Webhooks.ReplayFailed(ctx, owner, hook); return err }},
+		{"Webhooks.ReplayFailed", people.WebhookReplayed, func() error { _, err := a.Webhooks.ReplayFailed(ctx, owner, hook, 0); return err }},
 		{"Webhooks.RotateSecret", people.WebhookSecretRotated, func() error { _, err := a.Webhooks.RotateSecret(ctx, owner, hook); return err }},
 		{"Webhooks.Unsubscribe", people.WebhookUnsubscribed, func() error { return a.Webhooks.Unsubscribe(ctx, owner, hook) }},
-		{"Website.AddOrigin", people.OriginAdded, func() error { return a.Website.AddOrigin(ctx, owner, "https://shop.example") }},
+		{"Website.AddOrigins", people.OriginAdded, func() error { return a.Website.AddOrigins(ctx, owner, "https://shop.example") }},
 		{"Website.RemoveOrigin", people.OriginRemoved, func() error { return a.Website.RemoveOrigin(ctx, owner, "https://shop.example") }},
 		{"Website.Change", people.WebsiteChanged, func() error {
-			return a.Website.Change(ctx, owner, tenants.WebsiteChange{ConsentCookie: &consent})
+			_, err := a.Website.Change(ctx, owner, tenants.WebsiteChange{ConsentCookie: &consent})
+			return err
+		}},
+		{"Website.ChangeTenant", people.TenantChanged, func() error {
+			_, err := a.Website.ChangeTenant(ctx, owner, tenants.TenantChange{ConsentCookie: &consent})
+			return err
 		}},
 		{"Gateway.Connect", people.GatewayConnected, func() error {
 			return a.Gateway.Connect(ctx, owner, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "public", Private: "private"}}})

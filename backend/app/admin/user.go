@@ -141,14 +141,17 @@ type why struct {
 	Reason string `json:"reason"`
 }
 
-// act makes a change about a user for a reason, which the member must give.
+// act makes a change about a user for a reason. A member must give one; a call of the API
+// may.
 func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity, action people.Action, reason string, do func(context.Context, string, *base.Change) error) error {
 	return us.base.Act(ctx, c, people.WriteUsers, about(who, action, nil), func(ctx context.Context, entry *base.Change) error {
-		reason, err := people.ParseReason("reason", reason)
-		if err != nil {
-			return err
+		if reason != "" || !c.Key {
+			var err error
+			if reason, err = people.ParseReason("reason", reason); err != nil {
+				return err
+			}
+			entry.After = why{reason}
 		}
-		entry.After = why{reason}
 		return do(ctx, reason, entry)
 	})
 }
@@ -156,22 +159,22 @@ func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity
 // Block stops a user from referring others; see users.Users.Block.
 func (us *Users) Block(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
 	return us.act(ctx, c, who, people.UserBlocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
-		return conflict(us.api.Users.Block(ctx, c.Tenant, who.Account, who.User))
+		return conflict(c, us.api.Users.Block(ctx, c.Tenant, who.Account, who.User))
 	})
 }
 
 // Unblock allows a blocked user to refer others again.
 func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
 	return us.act(ctx, c, who, people.UserUnblocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
-		return conflict(us.api.Users.Unblock(ctx, c.Tenant, who.Account, who.User))
+		return conflict(c, us.api.Users.Unblock(ctx, c.Tenant, who.Account, who.User))
 	})
 }
 
 // conflict returns the error for a change that was made before: the API says forbidden,
 // which a member would take for a missing role.
-func conflict(err error) error {
+func conflict(c people.Caller, err error) error {
 	var known *core.Error
-	if errors.As(err, &known) && known.Code == core.CodeForbidden {
+	if !c.Key && errors.As(err, &known) && known.Code == core.CodeForbidden {
 		return &core.Error{Code: core.CodeConflict, Message: known.Message}
 	}
 	return err
@@ -180,18 +183,20 @@ func conflict(err error) error {
 // Attribute attributes a user to the owner of a code, by the decision of the member; see
 // referrals.Codes.AttributeByHand. The reason is kept with the decision, and the audit log
 // has the id of the referral, so that neither keeps data of a referrer who is erased.
-func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) error {
-	return us.act(ctx, c, who, people.UserAttributed, reason, func(ctx context.Context, reason string, entry *base.Change) error {
+func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) (referralID string, err error) {
+	err = us.act(ctx, c, who, people.UserAttributed, reason, func(ctx context.Context, reason string, entry *base.Change) error {
 		parsed, err := core.ParseReferralCode("code", strings.TrimSpace(code))
 		if err != nil {
 			return err
 		}
 		return us.api.Codes.AttributeByHand(ctx, c.Tenant, parsed, who, reason, func(made referral.Referral) {
+			referralID = made.ID
 			entry.After = struct {
 				Referral string `json:"referralId"`
 			}{made.ID}
 		})
 	})
+	return referralID, err
 }
 
 // NewReward is a reward that a member gives, as the member wrote it.
@@ -268,15 +273,31 @@ func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Id
 		if err := errors.Join(wrong, wrongReason); err != nil {
 			return err
 		}
-		entry.After = struct {
-			ID     string `json:"rewardId"`
-			Amount string `json:"amount"`
-			Reason string `json:"reason"`
-		}{g.ID, reward.Pretty(g.Offer.Value(), g.Offer.Unit, g.Offer.Currency, reward.UnitFormatted), reason}
-		r, err = us.api.Rewards.Create(ctx, c.Tenant, g)
+		r, err = us.give(ctx, c, g, reason, entry)
 		return err
 	})
 	return r, err
+}
+
+// Grant is AddReward for a call of the API, which needs no reason.
+func (us *Users) Grant(ctx context.Context, c people.Caller, g reward.Grant) (r reward.Reward, err error) {
+	who := referral.Identity{Account: g.Account, User: g.User}
+	err = us.base.Act(ctx, c, people.WriteUsers, about(who, people.RewardAdded, nil), func(ctx context.Context, entry *base.Change) error {
+		r, err = us.give(ctx, c, g, "", entry)
+		return err
+	})
+	return r, err
+}
+
+// give creates a reward and fills in its entry.
+func (us *Users) give(ctx context.Context, c people.Caller, g reward.Grant, reason string, entry *base.Change) (reward.Reward, error) {
+	return us.api.Rewards.CreateAnd(ctx, c.Tenant, g, func(r reward.Reward) {
+		entry.After = struct {
+			ID     string `json:"rewardId"`
+			Amount string `json:"amount"`
+			Reason string `json:"reason,omitempty"`
+		}{r.ID, reward.Pretty(r.Offer.Value(), r.Offer.Unit, r.Offer.Currency, reward.UnitFormatted), reason}
+	})
 }
 
 // NewEvent is an event of a user, as a member wrote it.
@@ -363,16 +384,36 @@ func (us *Users) Export(ctx context.Context, c people.Caller, who referral.Ident
 	})
 }
 
-// Erase removes a user with all personal data; see users.Erasures.DeleteUser. The member
-// types the id of the user once more. The entry in the audit log does not name the user.
+// Erase is Delete for a member, who types the id of the user once more.
 func (us *Users) Erase(ctx context.Context, c people.Caller, who referral.Identity, typed string, doNotTrack bool) error {
-	change := base.Change{Action: people.UserErased, After: struct {
-		DoNotTrack bool `json:"doNotTrack"`
-	}{doNotTrack}}
+	if err := c.Require(people.EraseUsers); err != nil {
+		return err
+	}
+	if strings.TrimSpace(typed) != string(who.User) {
+		return core.Invalid("typed", "is not the id of this user; type it exactly as it is shown")
+	}
+	return us.Delete(ctx, c, who, users.DeleteOptions{DoNotTrack: doNotTrack})
+}
+
+// erased is an erasure in the audit log.
+type erased struct {
+	DoNotTrack bool `json:"doNotTrack"`
+}
+
+// Delete removes a user with all personal data; see users.Erasures.DeleteUser. The entry in
+// the audit log does not name the user.
+func (us *Users) Delete(ctx context.Context, c people.Caller, who referral.Identity, o users.DeleteOptions) error {
+	change := base.Change{Action: people.UserErased, After: erased{o.DoNotTrack}}
 	return us.base.Act(ctx, c, people.EraseUsers, change, func(ctx context.Context, _ *base.Change) error {
-		if strings.TrimSpace(typed) != string(who.User) {
-			return core.Invalid("typed", "is not the id of this user; type it exactly as it is shown")
-		}
-		return us.api.Erasures.DeleteUser(ctx, c.Tenant, who.Account, who.User, users.DeleteOptions{DoNotTrack: doNotTrack})
+		return us.api.Erasures.DeleteUser(ctx, c.Tenant, who.Account, who.User, o)
+	})
+}
+
+// DeleteAccount removes an account with its users; see users.Erasures.DeleteAccount. The
+// entry in the audit log does not name it.
+func (us *Users) DeleteAccount(ctx context.Context, c people.Caller, id core.AccountID, doNotTrack bool) error {
+	change := base.Change{Action: people.AccountErased, After: erased{doNotTrack}}
+	return us.base.Act(ctx, c, people.EraseUsers, change, func(ctx context.Context, _ *base.Change) error {
+		return us.api.Erasures.DeleteAccount(ctx, c.Tenant, id, doNotTrack)
 	})
 }

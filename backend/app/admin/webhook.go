@@ -130,12 +130,16 @@ func (ws *Webhooks) Replay(ctx context.Context, c people.Caller, endpoint webhoo
 	})
 }
 
-// ReplayFailed queues all events again whose delivery to an endpoint failed, and returns
-// their number.
-func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (n int, err error) {
-	change := base.Change{Action: people.WebhookReplayed, Subject: string(endpoint), After: map[string]string{"events": "all that failed"}}
+// ReplayFailed queues all events again whose delivery to an endpoint failed since a time,
+// and returns their number.
+func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, since core.Time) (n int, err error) {
+	after := map[string]any{"events": "all that failed"}
+	if since != 0 {
+		after["since"] = since
+	}
+	change := base.Change{Action: people.WebhookReplayed, Subject: string(endpoint), After: after}
 	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
-		n, err = ws.deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, core.Time(0))
+		n, err = ws.deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, since)
 		return err
 	})
 	return n, err

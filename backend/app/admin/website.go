@@ -39,10 +39,14 @@ func (w *Website) Read(ctx context.Context, c people.Caller) (s WebsiteSettings,
 	return s, err
 }
 
-// AddOrigin allows the pages of an origin; see tenants.Origins.Add.
-func (w *Website) AddOrigin(ctx context.Context, c people.Caller, o origin.Origin) error {
-	return w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.OriginAdded, Subject: string(o)}, func(ctx context.Context, _ *base.Change) error {
-		return w.origins.Add(ctx, c.Tenant, o)
+// AddOrigins allows the pages of origins, all or none; see tenants.Origins.Add.
+func (w *Website) AddOrigins(ctx context.Context, c people.Caller, origins ...origin.Origin) error {
+	changes := make([]base.Change, len(origins))
+	for i, o := range origins {
+		changes[i] = base.Change{Action: people.OriginAdded, Subject: string(o)}
+	}
+	return w.base.ActAll(ctx, c, people.WriteIntegrations, changes, func(ctx context.Context) error {
+		return w.origins.Add(ctx, c.Tenant, origins...)
 	})
 }
 
@@ -54,8 +58,8 @@ func (w *Website) RemoveOrigin(ctx context.Context, c people.Caller, o origin.Or
 }
 
 // Change changes settings; see tenants.Tenants.ChangeWebsite.
-func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.WebsiteChange) error {
-	return w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.WebsiteChanged}, func(ctx context.Context, entry *base.Change) error {
+func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.WebsiteChange) (changed tenants.Website, err error) {
+	err = w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.WebsiteChanged}, func(ctx context.Context, entry *base.Change) error {
 		before, err := w.tenants.Website(ctx, c.Tenant)
 		if err != nil {
 			return err
@@ -64,15 +68,47 @@ func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.We
 		if err != nil {
 			return err
 		}
-		entry.Before, entry.After = auditedWebsite(before.Tenant), auditedWebsite(after)
-		_, err = w.tenants.ChangeWebsite(ctx, c.Tenant, change)
+		was, is := auditedWebsite(before.Tenant), auditedWebsite(after)
+		if change.Origins != nil {
+			was["origins"], is["origins"] = before.Origins, *change.Origins
+		}
+		entry.Before, entry.After = was, is
+		changed, err = w.tenants.ChangeWebsite(ctx, c.Tenant, change)
 		return err
 	})
+	return changed, err
+}
+
+// ChangeTenant changes settings of the tenant that the portal does not show; see
+// tenants.Tenants.Change.
+func (w *Website) ChangeTenant(ctx context.Context, c people.Caller, change tenants.TenantChange) (changed tenantdb.Tenant, err error) {
+	err = w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.TenantChanged}, func(ctx context.Context, entry *base.Change) error {
+		before, err := w.tenants.ByAlias(ctx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		after, err := change.Apply(before)
+		if err != nil {
+			return err
+		}
+		entry.Before, entry.After = auditedTenant(before), auditedTenant(after)
+		changed, err = w.tenants.Change(ctx, c.Tenant, change)
+		return err
+	})
+	return changed, err
+}
+
+// auditedTenant has the settings of a tenant in the audit log.
+func auditedTenant(t tenantdb.Tenant) map[string]any {
+	all := auditedWebsite(t)
+	all["discountId"], all["browserPayment"], all["exportDates"] = t.DiscountID, t.BrowserPayment, t.ExportDates
+	all["initChecksum"], all["undatedTokens"], all["apiKeyTokens"] = t.InitChecksum, t.UndatedTokens, t.APIKeyTokens
+	return all
 }
 
 // auditedWebsite has the settings of a tenant's website in the audit log.
-func auditedWebsite(t tenantdb.Tenant) any {
-	all := map[string]string{"consent": string(t.Policy.Consent), "consentCookie": t.Policy.ConsentCookie, "shareOrigin": t.ShareOrigin}
+func auditedWebsite(t tenantdb.Tenant) map[string]any {
+	all := map[string]any{"consent": string(t.Policy.Consent), "consentCookie": t.Policy.ConsentCookie, "shareOrigin": t.ShareOrigin}
 	for _, e := range auth.Endpoints() {
 		all["secureMode."+e.String()] = t.SecureMode[e].String()
 	}

@@ -35,7 +35,7 @@ func Moderated(r referral.Referral, action referral.Action, reason string, now c
 }
 
 // Apply applies all actions in order to referrals of the caller's tenant, or none of them.
-// The audit log gets those with a reason. It takes 1 to referral.MaxModerations actions. An
+// The audit log gets those of API keys, and those with a reason. It takes 1 to referral.MaxModerations actions. An
 // unknown referral is a not-found error whose Field has the index of the action.
 func (m *Moderation) Apply(ctx context.Context, c people.Caller, actions []referral.Moderation) error {
 	if len(actions) == 0 || len(actions) > referral.MaxModerations {
@@ -52,7 +52,7 @@ func (m *Moderation) Apply(ctx context.Context, c people.Caller, actions []refer
 				before, _ = s.Referral(a.Referral)
 				return m.moderate(s, i, a)
 			})
-			if err == nil && a.Reason != "" {
+			if err == nil && (c.Key || a.Reason != "") {
 				err = base.Audit(ctx, tx, c, Moderated(before, a.Action, a.Reason, tx.Now))
 			}
 			if err != nil {

@@ -77,8 +77,15 @@ func (rs *Rewards) BalancesOf(ctx context.Context, tenant core.TenantAlias, user
 // Create gives a user a reward. An unknown user is a not-found error, and an invalid
 // grant is an error about its field.
 func (rs *Rewards) Create(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
+	return rs.CreateAnd(ctx, tenant, g, func(reward.Reward) {})
+}
+
+// CreateAnd is Create, and calls made with the reward in the transaction that stores it.
+func (rs *Rewards) CreateAnd(ctx context.Context, tenant core.TenantAlias, g reward.Grant, made func(reward.Reward)) (r reward.Reward, err error) {
 	err = rs.Decide(ctx, tenant, func(s *state.State) (err error) {
-		r, err = rs.Rules().CreateReward(s, g)
+		if r, err = rs.Rules().CreateReward(s, g); err == nil {
+			made(r)
+		}
 		return err
 	})
 	return r, err
@@ -90,7 +97,8 @@ func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id strin
 	return rs.change(ctx, tenant, id, reward.Reward.Cancel)
 }
 
-// CancelBecause is Cancel for a reason, which the audit log keeps.
+// CancelBecause is Cancel with an entry in the audit log, which keeps the reason if there is
+// one.
 func (rs *Rewards) CancelBecause(ctx context.Context, c people.Caller, id, reason string) (r reward.Reward, err error) {
 	err = rs.Act(ctx, c, people.Moderate, base.Change{}, func(ctx context.Context, entry *base.Change) error {
 		r, err = rs.change(ctx, c.Tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {

@@ -139,7 +139,7 @@ func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantC
 		if tenant, err = tenantdb.Find(ctx, tx.Reads, alias); err != nil {
 			return err
 		}
-		if tenant, err = c.apply(tenant); err != nil {
+		if tenant, err = c.Apply(tenant); err != nil {
 			return err
 		}
 		return tenantdb.Update(ctx, tx, tenant)
@@ -147,7 +147,9 @@ func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantC
 	return tenant, err
 }
 
-func (c TenantChange) apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
+// Apply returns a tenant with the changed settings. The Field of an error is the name of the
+// flag of kith tenant set.
+func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.DiscountID, c.DiscountID)
 	given(&t.Policy.Consent, c.Consent)
 	given(&t.Policy.ConsentCookie, c.ConsentCookie)

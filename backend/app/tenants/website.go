@@ -50,7 +50,7 @@ var websiteFields = map[string]string{"consent-cookie": "consentCookie", "share-
 // Apply returns a tenant with the changed settings, except for the origins. The Field of an
 // error is the name of the field in the API.
 func (c WebsiteChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
-	t, err := TenantChange{Consent: c.Consent, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin, SecureMode: c.SecureMode}.apply(t)
+	t, err := TenantChange{Consent: c.Consent, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin, SecureMode: c.SecureMode}.Apply(t)
 	return t, inWebsite(err)
 }
 

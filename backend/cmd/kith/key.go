@@ -5,6 +5,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"kith/backend/app/members"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -42,7 +43,7 @@ func (c *keyCreateCommand) Run(e *env) error {
 	if c.Expires > 0 {
 		expires = engine.Now() + core.Time(c.Expires.Milliseconds())
 	}
-	_, secret, err := engine.APIKeys.Create(e.ctx, core.TenantAlias(c.Alias), c.Name, role, expires)
+	_, secret, err := engine.Admin.APIKeys.Create(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Name, role, expires)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (c *keyRotateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	_, secret, err := engine.APIKeys.Rotate(e.ctx, core.TenantAlias(c.Alias), c.Name, core.Time(c.Overlap.Milliseconds()))
+	_, secret, err := engine.Admin.APIKeys.Rotate(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Name, core.Time(c.Overlap.Milliseconds()))
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (c *keyRevokeCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if err := engine.APIKeys.Revoke(e.ctx, core.TenantAlias(c.Alias), c.Name, c.Last); err != nil {
+	if err := engine.Admin.APIKeys.Revoke(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Name, c.Last); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "key %s of tenant %s is revoked\n", c.Name, c.Alias)

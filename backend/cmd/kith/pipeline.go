@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/members"
 	"kith/core"
 	"kith/core/pipeline"
 	"kith/core/wire"
@@ -68,7 +69,7 @@ func (c *pipelineSetCommand) Run(e *env) error {
 		return err
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		if s, err = engine.Pipelines.Change(e.ctx, tenant, s); err != nil {
+		if err := engine.Admin.Pipelines.Change(e.ctx, members.OperatorOf(tenant), s); err != nil {
 			return err
 		}
 		return printSettings(e, s)
@@ -83,7 +84,7 @@ type pipelineSecretCommand struct {
 // Run rotates the secret and prints the new one.
 func (c *pipelineSecretCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		secret, _, err := engine.Pipelines.RotateSecret(e.ctx, tenant, core.Time(c.Overlap.Milliseconds()))
+		secret, _, err := engine.Admin.Pipelines.RotateSecret(e.ctx, members.OperatorOf(tenant), core.Time(c.Overlap.Milliseconds()))
 		if err != nil {
 			return err
 		}
@@ -97,6 +98,6 @@ type pipelineRevokeCommand struct{ webhookFlags }
 // Run removes the secrets.
 func (c *pipelineRevokeCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		return engine.Pipelines.RemoveSecret(e.ctx, tenant)
+		return engine.Admin.Pipelines.RemoveSecret(e.ctx, members.OperatorOf(tenant))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/members"
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/referral"
@@ -160,7 +161,7 @@ func (c *programCreateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if p, err = engine.Programs.Create(e.ctx, c.Tenant, p); err != nil {
+	if p, err = engine.Admin.Programs.Create(e.ctx, members.OperatorOf(c.Tenant), p); err != nil {
 		return asFlag(err)
 	}
 	return showProgram(e.out, p)
@@ -180,7 +181,7 @@ func (c *programUpdateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	p, err := engine.Programs.Update(e.ctx, c.Tenant, c.Key, func(p *referral.Program) error {
+	p, err := engine.Admin.Programs.Update(e.ctx, members.OperatorOf(c.Tenant), c.Key, func(p *referral.Program) error {
 		setIfGiven(&p.LandingURL, c.LandingURL)
 		return c.apply(p)
 	})
@@ -202,7 +203,7 @@ func (c *programDeleteCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if err := engine.Programs.Delete(e.ctx, c.Tenant, c.Key); err != nil {
+	if err := engine.Admin.Programs.Delete(e.ctx, members.OperatorOf(c.Tenant), c.Key); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "program %s of tenant %s is deleted\n", c.Key, c.Tenant)
@@ -227,7 +228,7 @@ func (c *programFillCommand) Run(e *env) error {
 	side, lines := referral.SideKey(c.Side), bufio.NewScanner(c.File)
 	var codes []string
 	fill := func() error {
-		_, err := engine.FuelTanks.Fill(e.ctx, c.Tenant, c.Key, side, codes)
+		_, err := engine.Admin.Programs.Fill(e.ctx, members.OperatorOf(c.Tenant), c.Key, side, codes)
 		codes = codes[:0]
 		return err
 	}

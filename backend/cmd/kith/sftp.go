@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"kith/backend/app"
+	"kith/backend/app/members"
 	"kith/backend/app/sshkey"
 	"kith/backend/app/tenants"
 	"kith/backend/demo"
@@ -203,13 +204,14 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	added, err := engine.SFTPKeys.Add(e.ctx, core.TenantAlias(c.Alias), key)
+	already := ""
+	_, err = engine.Admin.SFTPKeys.Add(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), string(text))
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeConflict {
+		already, err = "  (already allowed)", nil
+	}
 	if err != nil {
 		return err
-	}
-	already := ""
-	if !added {
-		already = "  (already allowed)"
 	}
 	_, err = fmt.Fprintln(e.out, key.Fingerprint+already)
 	return err
@@ -224,7 +226,7 @@ type sftpKeyRemoveCommand struct {
 // Run removes the key. It fails if the tenant has no such key.
 func (c *sftpKeyRemoveCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.SFTPKeys.Remove(e.ctx, core.TenantAlias(c.Alias), c.Fingerprint)
+		return engine.Admin.SFTPKeys.Remove(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Fingerprint)
 	})
 }
 

@@ -139,6 +139,7 @@ func (g *fixture) create(t *testing.T) {
 	require.NoError(t, engine.DB.Close())
 	g.setTenant(t, "demo", "--share-origin", "https://go.example", "--init-checksum", "on")
 	g.setTenant(t, "test_demo", "--share-origin", "https://go.example", "--init-checksum", "on")
+	g.setTenant(t, "test_stripe", "--share-origin", "https://go.example")
 }
 
 // addMembers makes people members of the tenant team.

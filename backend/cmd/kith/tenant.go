@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/app/members"
 	"kith/backend/app/tenants"
 	"kith/backend/backup"
 	"kith/backend/progress"
@@ -163,7 +164,7 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.Tenants.Change(e.ctx, core.TenantAlias(c.Alias), change)
+	tenant, err := engine.Admin.Website.ChangeTenant(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), change)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/members"
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/webhook"
@@ -101,7 +102,7 @@ func (c *webhookAddCommand) Run(e *env) error {
 		in.Types = append(in.Types, t)
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		s, err := engine.Webhooks.Subscribe(e.ctx, tenant, in)
+		s, err := engine.Admin.Webhooks.Subscribe(e.ctx, members.OperatorOf(tenant), in)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ type webhookRemoveCommand struct {
 // Run removes the subscription of an endpoint.
 func (c *webhookRemoveCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		return engine.Webhooks.Unsubscribe(e.ctx, tenant, c.URL)
+		return engine.Admin.Webhooks.Unsubscribe(e.ctx, members.OperatorOf(tenant), webhook.Endpoint(c.URL))
 	})
 }
 
@@ -134,7 +135,7 @@ type webhookTestCommand struct {
 // Run stores a test event; a running backend sends it.
 func (c *webhookTestCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		_, err := engine.Webhooks.Test(e.ctx, tenant, c.URL)
+		_, err := engine.Admin.Webhooks.Test(e.ctx, members.OperatorOf(tenant), webhook.Endpoint(c.URL))
 		return err
 	})
 }
@@ -147,7 +148,7 @@ type webhookSecretCommand struct {
 // Run replaces the secret and prints the new one.
 func (c *webhookSecretCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		s, err := engine.Webhooks.RotateSecret(e.ctx, tenant, c.URL)
+		s, err := engine.Admin.Webhooks.RotateSecret(e.ctx, members.OperatorOf(tenant), webhook.Endpoint(c.URL))
 		if err != nil {
 			return err
 		}
@@ -223,11 +224,11 @@ func (c *webhookReplayCommand) Run(e *env) error {
 		return core.Invalid("", "give --event or --since")
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		operator, endpoint := members.OperatorOf(tenant), webhook.Endpoint(c.URL)
 		if c.Event != "" {
-			return engine.Deliveries.Replay(e.ctx, webhook.DeliveryKey{Tenant: tenant, Endpoint: queue.Endpoint, Event: c.Event})
+			return engine.Admin.Webhooks.Replay(e.ctx, operator, endpoint, c.Event)
 		}
-		n, err := engine.Deliveries.ReplayFailed(e.ctx, queue, engine.Now()-core.Time(c.Since.Milliseconds()))
+		n, err := engine.Admin.Webhooks.ReplayFailed(e.ctx, operator, endpoint, engine.Now()-core.Time(c.Since.Milliseconds()))
 		if err != nil {
 			return err
 		}

@@ -169,7 +169,7 @@ func rotateKey(v *frame.Visit) error {
 
 func revokeKey(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Engine.Admin.APIKeys.Revoke(v.Ctx(), v.Caller, v.R.PathValue("name"))
+	err := v.Engine.Admin.APIKeys.Revoke(v.Ctx(), v.Caller, v.R.PathValue("name"), false)
 	if err == nil {
 		return v.Done(path(v, "/keys"), "key-revoked")
 	}

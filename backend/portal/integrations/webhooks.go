@@ -212,7 +212,7 @@ func replayFailed(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := v.Engine.Admin.Webhooks.ReplayFailed(v.Ctx(), v.Caller, w.Endpoint); err != nil {
+	if _, err := v.Engine.Admin.Webhooks.ReplayFailed(v.Ctx(), v.Caller, w.Endpoint, 0); err != nil {
 		return err
 	}
 	return v.Done(path(v, "/webhooks/"+id), "events-replayed")

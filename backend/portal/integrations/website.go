@@ -135,7 +135,7 @@ func addOrigin(v *frame.Visit) error {
 	f := v.NewForm()
 	o, err := origin.Parse("origin", strings.TrimSpace(f.Value("origin")))
 	if err == nil {
-		err = v.Engine.Admin.Website.AddOrigin(v.Ctx(), v.Caller, o)
+		err = v.Engine.Admin.Website.AddOrigins(v.Ctx(), v.Caller, o)
 	}
 	return afterWebsite(v, f, err, "origin-added")
 }
@@ -154,7 +154,7 @@ func changeConsent(v *frame.Visit) error {
 	var err error
 	if ok {
 		cookie := strings.TrimSpace(f.Value("consentCookie"))
-		err = v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{Consent: &consent, ConsentCookie: &cookie})
+		_, err = v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{Consent: &consent, ConsentCookie: &cookie})
 	} else {
 		err = core.Invalid("consent", "must be one of off, opt-in, opt-out")
 	}
@@ -169,14 +169,14 @@ func changeSecureMode(v *frame.Visit) error {
 			changes = append(changes, e.String()+"="+mode)
 		}
 	}
-	err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{SecureMode: strings.Join(changes, ",")})
+	_, err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{SecureMode: strings.Join(changes, ",")})
 	return afterWebsite(v, f, err, "secure-mode-saved")
 }
 
 func changeShareOrigin(v *frame.Visit) error {
 	f := v.NewForm()
 	o := strings.TrimSuffix(strings.TrimSpace(f.Value("shareOrigin")), "/")
-	err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{ShareOrigin: &o})
+	_, err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{ShareOrigin: &o})
 	return afterWebsite(v, f, err, "share-origin-saved")
 }
 

@@ -87,7 +87,7 @@ func auditFilter(f *frame.Form) (filter people.AuditFilter, zone *time.Location,
 	return filter, zone, filter.Check()
 }
 
-var auditLabels = map[string]string{"actor": "The name of the person", "subject": "The subject", "action": "The action", "from": "The first day", "to": "The last day"}
+var auditLabels = map[string]string{"actor": "The text after Made by", "subject": "The subject", "action": "The action", "from": "The first day", "to": "The last day"}
 
 func auditPage(v *frame.Visit) error {
 	f := v.NewForm()

@@ -132,7 +132,7 @@ func showReferrer(v *frame.Visit, f *frame.Form) error {
 
 func attribute(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Engine.Admin.Users.Attribute(v.Ctx(), v.Caller, who(v), f.Value("code"), f.Value("reason"))
+	_, err := v.Engine.Admin.Users.Attribute(v.Ctx(), v.Caller, who(v), f.Value("code"), f.Value("reason"))
 	return after(v, err, "user-attributed", map[string]string{"code": "The code", "reason": "The reason"}, showReferrer)
 }
 

@@ -294,7 +294,7 @@ export async function keyboard(world) {
   await page.keyboard.press('/');
   await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.name), 'actor'));
   await page.keyboard.type('g p ?');
-  assert.equal(await page.getByLabel('Person').inputValue(), 'g p ?', 'keys that a person types go nowhere');
+  assert.equal(await page.getByLabel('Made by').inputValue(), 'g p ?', 'keys that a person types go nowhere');
   await page.keyboard.press('Control+k');
   const palette = page.getByRole('dialog', { name: 'Go to a page' });
   await palette.waitFor();
