@@ -32,9 +32,9 @@ type stripeFront struct {
 
 // stripeHold is about the call that is held.
 type stripeHold struct {
-	// left is how many calls come before it; with writes, only writes count.
-	left   int
-	writes bool
+	// left is how many calls come until it; with money, only refunds and credit count.
+	left  int
+	money bool
 	// before is true to hold the call before Stripe has it, and false to hold the answer.
 	before bool
 	// reached is closed when the call is held, and released when it is to be answered.
@@ -98,8 +98,9 @@ func (f *stripeFront) count(r *http.Request) *stripeHold {
 			f.keyless = append(f.keyless, r.URL.Path)
 		}
 	}
+	money := write && (strings.HasSuffix(r.URL.Path, "/refunds") || strings.HasSuffix(r.URL.Path, "/balance_transactions"))
 	h := f.hold
-	if h == nil || h.writes && !write {
+	if h == nil || h.money && !money {
 		return nil
 	}
 	if h.left--; h.left > 0 {
@@ -109,11 +110,12 @@ func (f *stripeFront) count(r *http.Request) *stripeHold {
 	return h
 }
 
-// holdRandom holds one of the next calls.
+// holdRandom holds one of the next calls: half of the times the answer to the next one that
+// moves money.
 func (f *stripeFront) holdRandom(r *rand.Rand) *stripeHold {
 	h := &stripeHold{left: 1 + r.IntN(12), before: r.IntN(2) == 0, reached: make(chan struct{}), released: make(chan struct{})}
 	if r.IntN(2) == 0 {
-		h.writes, h.left = true, 1+r.IntN(2)
+		h.money, h.left, h.before = true, 1, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
