@@ -60,7 +60,6 @@ var acrossTenants = map[string]string{
 	"TakePromotions":             "a worker takes work of any tenant, and gets the tenant with it",
 	"HasFollowed":                "a worker looks for work of all tenants",
 	"AskForFollowed":             "a worker adds work for all tenants; each row has its tenant",
-	"followed":                   "a fragment of HasFollowed and AskForFollowed",
 	"ExpiredFiles":               "deletes by age, for all tenants",
 	"DeleteOldJobs":              "deletes by age, for all tenants",
 	"DeleteOld":                  "deletes by age, for all tenants",

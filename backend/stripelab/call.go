@@ -104,7 +104,7 @@ func (c *call) oneOf(f *form, name, param, byDefault string, values ...string) s
 func (c *call) chargesAutomatically() {
 	const name = "collection_method"
 	if c.form.str(name) == "send_invoice" {
-		c.refuse(invalid("", name, "The lab does not model the collection method send_invoice: want charge_automatically."))
+		c.refuse(invalid("", name, "The lab only charges automatically: send charge_automatically, or leave collection_method out."))
 	}
 	c.oneOf(c.form, name, name, "", "charge_automatically")
 }

@@ -454,7 +454,6 @@ func (b *book) createInvoice(c *call) object {
 		return nil
 	}
 	defer b.enter(customer)()
-	refuseSendInvoice(c)
 	d := draft{
 		customer: customer, reason: "manual", currency: customer.text("currency"), metadata: c.metadata(c.form, nil), start: b.unix(), end: b.unix(),
 		pending:   c.form.str("pending_invoice_items_behavior") == "include",

@@ -45,13 +45,6 @@ func live(s object) bool {
 	return s.text("status") != "canceled" && s.text("status") != "incomplete_expired"
 }
 
-// refuseSendInvoice refuses bills that a customer pays by hand, which Stripe has.
-func refuseSendInvoice(c *call) {
-	if c.oneOf(c.form, "collection_method", "collection_method", "charge_automatically", "charge_automatically", "send_invoice") == "send_invoice" {
-		c.refuse(invalid("", "collection_method", "The lab only charges automatically: send charge_automatically, or leave collection_method out."))
-	}
-}
-
 func (b *book) createSubscription(c *call) object {
 	c.need("customer", "items")
 	c.chargesAutomatically()
@@ -60,7 +53,6 @@ func (b *book) createSubscription(c *call) object {
 		return nil
 	}
 	defer b.enter(customer)()
-	refuseSendInvoice(c)
 	o := order{
 		customer: customer, metadata: c.metadata(c.form, nil), rates: b.rates(c, c.form, "default_tax_rates"), automatic: c.form.yes("automatic_tax", "enabled"),
 		description: c.form.str("description"), cancelAt: c.number(c.form, "cancel_at", "cancel_at"), cancelAtPeriodEnd: c.form.yes("cancel_at_period_end"),

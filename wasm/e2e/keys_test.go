@@ -51,7 +51,7 @@ func (s *site) key(t testing.TB, args ...string) string {
 func calls(t testing.TB, s *site) (all []auth.Operation) {
 	t.Helper()
 	anybodys := []auth.Operation{
-		"GET /open/code/{code}", "GET /open/user", "GET /gateway/braintree/webhook", "POST /gateway/braintree/webhook",
+		"GET /open/code/{code}", "GET /open/user", "GET /gateway/braintree/webhook", "POST /gateway/braintree/webhook", "POST /gateway/stripe/webhook",
 	}
 	document := decode[struct {
 		Paths map[string]map[string]json.RawMessage

@@ -31,11 +31,12 @@ import (
 var unauditedOperations = map[string]string{
 	"traffic of a shop": `syncAccount upsertUser createUser upsertCookieUser upsertUserInAccount applyCode logEvents receivePipeline
 		redeemReward redeemCredit registerDiscount registerCoupon upsertWidget upsertCookieUserWidget inviteByMail countWidgetLoad
-		countWidgetShare countVisit receiveGatewayNotification createExport uploadFile`,
-	"they change nothing":      "tryProgram testGatewayConnection",
+		countWidgetShare countVisit receiveGatewayNotification receiveStripeEvent createExport uploadFile`,
+	"they change nothing":      "tryProgram testGatewayConnection testStripeConnection",
 	"fields, not an operation": "runGraphql",
 	"no page of the portal":    "updateWidget deleteWidget",
-	"the gateway":              "connectGateway disconnectGateway replayGatewayNotification tryGatewayOperations",
+	"the gateway": `connectGateway disconnectGateway replayGatewayNotification tryGatewayOperations connectStripe disconnectStripe
+		replayStripeNotification tryStripeOperations createPromotionCode`,
 }
 
 // Each operation that a member could do in the portal adds one entry to the audit log, in
@@ -166,14 +167,14 @@ func pathOf(path string) func() string { return func() string { return path } }
 // unauditedCommands are the commands that have no entry in the audit log, by why they have
 // none.
 var unauditedCommands = map[string]string{
-	"they change nothing of a tenant": `dev|serve|edge|spin|sftp|master-key new|master-key rotate|doctor|health|backup|man|completion|version|gatewaylab|sample|token|webhook rotate-key`,
+	"they change nothing of a tenant": `dev|serve|edge|spin|sftp|master-key new|master-key rotate|doctor|health|backup|man|completion|version|gatewaylab|stripelab|sample|token|webhook rotate-key`,
 	"they only read": `tenant show|tenant origin list|tenant sftp-key list|program list|program show|program try|program orders|analytics series|
 		analytics referrers|widget show|widget list|key list|person list|webhook list|webhook deliveries|pipeline show|gateway show|gateway test`,
 	"no page of the portal":                   "widget set|widget remove|webhook allow|tenant export|user export",
 	"traffic of a shop":                       "import",
 	"the log begins and ends with it":         "tenant create|tenant erase|restore",
 	"entries of members, see package members": "person invite|person role|person remove|person reset-password",
-	"the gateway":                             "gateway connect|gateway disconnect",
+	"the gateway":                             "gateway connect braintree|gateway connect stripe|gateway disconnect",
 }
 
 // Each command that a member could do in the portal adds one entry to the audit log, in the

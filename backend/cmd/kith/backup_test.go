@@ -123,6 +123,8 @@ func fillRest(t *testing.T, url string) {
 		`INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount, discount, credit, first, seen_at) VALUES ('demo', 'b1', 's1', 'bob', 4000, 500, 400, 1, 1)`,
 		`INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount, currency, state, key_number, refund_id, problem, created_at)
 			VALUES ('demo', 'b1', 'bob', 's1', 500, 'USD', 'waiting', 1, '', '', 1)`,
+		`INSERT INTO gateway_payment (tenant, id, subscription_id, account_id, user_id, amount, revenue, currency, created_at) VALUES ('demo', 'in_1', 's1', 'bob', 'bob', 4500, 4000, 'USD', 1)`,
+		`INSERT INTO gateway_credit (tenant, id, account_id, customer_id, subscription_id, amount, currency, state, created_at) VALUES ('demo', 'c1', 'bob', 'c', 's1', 400, 'USD', 'waiting', 1)`,
 		`INSERT INTO fuel_due (tenant, program, key, referral_id, created_at) VALUES ('demo', 'classic', 'referrer', 'r', 1)`,
 		`INSERT INTO order_event (tenant, event_id) VALUES ('demo', 'e')`,
 		`INSERT INTO worker_process (id, beat) VALUES ('p', 1)`,
