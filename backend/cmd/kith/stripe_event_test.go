@@ -379,7 +379,7 @@ func TestStripe_RefundsInCurrencies(t *testing.T) {
 }
 
 // A promotion code is the same in other letters, as at Stripe. The code of a blocked user
-// refers nobody, though it can still be entered.
+// refers no user, though it can still be entered.
 func TestStripe_TypedCodes(t *testing.T) {
 	t.Parallel()
 	s := newStripeStage(t, payments.StripeSettings{})
