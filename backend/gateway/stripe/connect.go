@@ -189,10 +189,10 @@ func (g *adapter) account(ctx context.Context) (string, error) {
 const tenantKey = "kith_tenant"
 
 // Connect returns the connection with the account of its key, and with a webhook endpoint
-// at the URL, unless that is empty. It keeps the endpoint of the connection if that has the URL and the
-// connection has its secret. A new endpoint has a new secret, which becomes the first; the
-// former ones follow it. Without the permission to make an endpoint, it makes none: Check
-// says which permission is missing.
+// at the URL, unless that is empty. It keeps the endpoint of the connection if that has the
+// URL and the connection has its secret. A new endpoint has a new secret, which becomes the
+// first; the former ones follow it. Without the permission to make an endpoint, it makes
+// none: Check says which permission is missing.
 func (g *adapter) Connect(ctx context.Context, url string) (billing.Connection, error) {
 	c := g.c
 	id, err := g.account(ctx)
