@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/payments"
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
 	"kith/core"
@@ -54,4 +55,28 @@ func TestAddNotification_StoresAPayloadOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 	})
+}
+
+// A tenant whose keys cannot be opened, as after a restore under another master key, does
+// not keep the tasks of other tenants from being begun.
+func TestBegin_TenantWithoutAccess(t *testing.T) {
+	t.Parallel()
+	broken := newBundle(t)
+	b := bundleOn(t, broken.DB)
+	for _, c := range []bundle{broken, b} {
+		_, err := c.Gateways.Connect(t.Context(), c.tenant, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.DB.Write(t.Context(), start, func(tx *store.Tx) error {
+		return tx.Exec(t.Context(), "break a key", `UPDATE gateway_key SET private_key = 'other' WHERE tenant = ?`, string(broken.tenant))
+	}))
+	tasks, err := b.Sweeps.Begin(t.Context(), 8)
+	require.NoError(t, err)
+	got := map[core.TenantAlias]string{}
+	for _, task := range tasks {
+		got[task.Tenant] = task.Connection.MerchantID
+		require.Equal(t, task.Tenant == broken.tenant, task.Err != nil, task.Err)
+	}
+	require.Equal(t, map[core.TenantAlias]string{broken.tenant: "m", b.tenant: "m"}, got)
+	require.NoError(t, second(b.Sweeps.End(t.Context(), tasks[0], payments.SweepResult{})))
 }

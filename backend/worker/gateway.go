@@ -241,15 +241,18 @@ func (g *gateways) last(ctx context.Context) error {
 }
 
 // client returns the client of a tenant, or a new one when its connection has changed.
-func (g *gateways) client(tenant core.TenantAlias, c billing.Connection, discountID string) (gateway.Gateway, error) {
+func (g *gateways) client(tenant core.TenantAlias, a payments.Access) (gateway.Gateway, error) {
+	if a.Err != nil {
+		return nil, a.Err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if have, ok := g.clients[tenant]; ok && have.connection.Same(c) && have.discountID == discountID {
+	if have, ok := g.clients[tenant]; ok && have.connection.Same(a.Connection) && have.discountID == a.DiscountID {
 		return have.client, nil
 	}
-	client, err := dial(tenant, c, discountID)
+	client, err := dial(tenant, a.Connection, a.DiscountID)
 	if err == nil {
-		g.clients[tenant] = dialled{client: client, connection: c, discountID: discountID}
+		g.clients[tenant] = dialled{client: client, connection: a.Connection, discountID: a.DiscountID}
 	}
 	return client, err
 }
@@ -258,7 +261,7 @@ func (g *gateways) client(tenant core.TenantAlias, c billing.Connection, discoun
 // and its refunds at the gateway.
 func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	done := billingDone{}
-	client, err := g.client(task.Tenant, task.Connection, task.DiscountID)
+	client, err := g.client(task.Tenant, task.Access)
 	if err == nil {
 		// Later, another process may work on the subscription: no further call begins
 		// then.

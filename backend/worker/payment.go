@@ -16,8 +16,8 @@ import (
 var errItemizer = errors.New("job: the tenant's gateway has no payments of its own")
 
 // itemizer returns the client of a tenant whose gateway names payments.
-func (g *gateways) itemizer(tenant core.TenantAlias, c billing.Connection, discountID string) (gateway.Itemizer, error) {
-	client, err := g.client(tenant, c, discountID)
+func (g *gateways) itemizer(tenant core.TenantAlias, a payments.Access) (gateway.Itemizer, error) {
+	client, err := g.client(tenant, a)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ const paymentPoll = core.Hour
 // pay reads a payment at the gateway, and applies it.
 func (g *gateways) pay(ctx context.Context, task payments.PaymentTask) {
 	delay := core.Time(0)
-	client, err := g.itemizer(task.Tenant, task.Connection, task.DiscountID)
+	client, err := g.itemizer(task.Tenant, task.Access)
 	var p billing.Payment
 	if err == nil {
 		p, err = client.Payment(ctx, task.ID)
@@ -85,7 +85,7 @@ const waitForSubscription = 2 * core.Second
 // promote makes a referral code a code that customers can enter, with its present terms.
 func (g *gateways) promote(ctx context.Context, task payments.PromotionTask) {
 	delay := core.Time(0)
-	client, err := g.itemizer(task.Tenant, task.Connection, task.DiscountID)
+	client, err := g.itemizer(task.Tenant, task.Access)
 	order := gateway.PromotionOrder{Code: task.Code, Terms: task.Terms}
 	switch {
 	case err != nil:

@@ -19,45 +19,51 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	if _, all := g.chores.slots(); all > 0 {
 		return 0, nil
 	}
+	// What was leased is begun in any case: its lease would be released only after minutes.
+	var all []func(context.Context)
+	defer func() {
+		if len(all) > 0 {
+			g.chores.begin(struct{}{}, func(ctx context.Context) {
+				defer g.chores.release(struct{}{})
+				for _, run := range all {
+					run(ctx)
+				}
+			})
+		}
+	}()
 	coupons, err := g.engine.Coupons.Begin(ctx, choreBatch)
+	all = append(all, chores(coupons, g.writeCoupon)...)
 	if err != nil {
-		return 0, err
+		return len(all), err
 	}
 	sweeps, err := g.engine.Sweeps.Begin(ctx, choreBatch)
+	all = append(all, chores(sweeps, g.sweep)...)
 	if err != nil {
-		return 0, err
+		return len(all), err
 	}
 	paid, err := g.engine.Payments.Begin(ctx, choreBatch)
+	all = append(all, chores(paid, g.pay)...)
 	if err != nil {
-		return 0, err
+		return len(all), err
 	}
 	if err = g.addFollowed(ctx); err != nil {
-		return 0, err
+		return len(all), err
 	}
 	promotions, err := g.engine.Promotions.Begin(ctx, choreBatch)
+	all = append(all, chores(promotions, g.promote)...)
 	if err != nil {
-		return 0, err
+		return len(all), err
 	}
-	all := len(coupons) + len(sweeps) + len(paid) + len(promotions)
-	if n, err = g.engine.Notifications.ForgetPayloads(ctx); err != nil || all == 0 {
-		return n, err
+	n, err = g.engine.Notifications.ForgetPayloads(ctx)
+	return n + len(all), err
+}
+
+// chores returns functions that do the tasks.
+func chores[T any](tasks []T, do func(context.Context, T)) (all []func(context.Context)) {
+	for _, task := range tasks {
+		all = append(all, func(ctx context.Context) { do(ctx, task) })
 	}
-	g.chores.begin(struct{}{}, func(ctx context.Context) {
-		defer g.chores.release(struct{}{})
-		for _, c := range coupons {
-			g.writeCoupon(ctx, c)
-		}
-		for _, s := range sweeps {
-			g.sweep(ctx, s)
-		}
-		for _, p := range paid {
-			g.pay(ctx, p)
-		}
-		for _, p := range promotions {
-			g.promote(ctx, p)
-		}
-	})
-	return n + all, nil
+	return all
 }
 
 // followedEvery is the interval at which codes are looked for whose links were followed.
@@ -78,7 +84,7 @@ func (g *gateways) addFollowed(ctx context.Context) error {
 // writeCoupon shows the merchant the code of a customer. If the gateway has no place for
 // it, the merchant has to add one: the write is then repeated once a day.
 func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
-	client, err := g.client(task.Tenant, task.Connection, task.DiscountID)
+	client, err := g.client(task.Tenant, task.Access)
 	if err == nil {
 		err = client.WriteCode(ctx, task.Customer, task.Code)
 	}
@@ -110,7 +116,7 @@ func sent(all []gateway.Sent) (out []payments.SentNotification) {
 // sweep searches the gateway for subscriptions of which no notification has arrived.
 // A sweep that fails is repeated when its lease was released as stale.
 func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
-	client, err := g.client(task.Tenant, task.Connection, task.DiscountID)
+	client, err := g.client(task.Tenant, task.Access)
 	if err != nil {
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 		return

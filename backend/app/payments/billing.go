@@ -40,9 +40,7 @@ const BillingEvery = core.Day
 // BillingTask is a subscription that a worker must read at the gateway and apply.
 type BillingTask struct {
 	billingdb.Lease
-	Connection billing.Connection
-	// DiscountID is the id of the tenant's discount at the gateway.
-	DiscountID string
+	Access
 }
 
 // outcomeOf returns base.OutcomeFailed if there was a problem, else base.OutcomeDone.
@@ -55,28 +53,12 @@ func outcomeOf(problem string) string {
 
 // Begin leases up to limit subscriptions that are due. It skips those of busy tenants.
 func (bl *Billing) Begin(ctx context.Context, limit int, busy []core.TenantAlias) ([]BillingTask, error) {
-	due, err := billingdb.SubscriptionDue(ctx, bl.DB.Reads, bl.Now())
-	if err != nil || !due {
-		return nil, err
+	take := func(ctx context.Context, tx *store.Tx, most int, token string) ([]billingdb.Lease, error) {
+		return billingdb.LeaseSubscriptions(ctx, tx, most, busy, token)
 	}
-	var leased []billingdb.Lease
-	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
-		token, err := bl.Lease(ctx, tx)
-		if err == nil {
-			leased, err = billingdb.LeaseSubscriptions(ctx, tx, limit, busy, token)
-		}
-		return err
+	return begin(ctx, bl.Base, limit, billingdb.SubscriptionDue, take, func(l billingdb.Lease) BillingTask {
+		return BillingTask{Lease: l, Access: bl.Gateways.access(ctx, l.Tenant)}
 	})
-	tasks := make([]BillingTask, 0, len(leased))
-	for _, l := range leased {
-		if err != nil {
-			return nil, err
-		}
-		task := BillingTask{Lease: l}
-		task.Connection, task.DiscountID, err = bl.Gateways.settings(ctx, l.Tenant)
-		tasks = append(tasks, task)
-	}
-	return tasks, err
 }
 
 // WantsCode reports whether a code in the custom field of a customer could still refer

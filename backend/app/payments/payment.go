@@ -25,35 +25,14 @@ type Payments struct {
 // PaymentTask is a payment that a worker must read at the gateway and apply.
 type PaymentTask struct {
 	billingdb.PaymentTask
-	Connection billing.Connection
-	// DiscountID is the id of the tenant's discount at the gateway.
-	DiscountID string
+	Access
 }
 
 // Begin leases up to limit payments that are due.
 func (ps *Payments) Begin(ctx context.Context, limit int) ([]PaymentTask, error) {
-	due, err := billingdb.PaymentDue(ctx, ps.DB.Reads, ps.Now())
-	if err != nil || !due {
-		return nil, err
-	}
-	var taken []billingdb.PaymentTask
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		token, err := ps.Lease(ctx, tx)
-		if err == nil {
-			taken, err = billingdb.TakePayments(ctx, tx, limit, token)
-		}
-		return err
+	return begin(ctx, ps.Base, limit, billingdb.PaymentDue, billingdb.TakePayments, func(p billingdb.PaymentTask) PaymentTask {
+		return PaymentTask{PaymentTask: p, Access: ps.Gateways.access(ctx, p.Tenant)}
 	})
-	tasks := make([]PaymentTask, 0, len(taken))
-	for _, t := range taken {
-		if err != nil {
-			return nil, err
-		}
-		task := PaymentTask{PaymentTask: t}
-		task.Connection, task.DiscountID, err = ps.Gateways.settings(ctx, t.Tenant)
-		tasks = append(tasks, task)
-	}
-	return tasks, err
 }
 
 // Apply applies a payment as the worker read it at the gateway: the events of the purchase
@@ -107,13 +86,13 @@ func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantA
 // End ends a task: problem says why it failed, or is empty. The payment is read again
 // after the given time; zero means when it is named again.
 func (ps *Payments) End(ctx context.Context, task PaymentTask, problem string, after core.Time) error {
+	if task.Tries++; problem == "" {
+		task.Tries = 0
+	}
 	err := ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		next := core.Time(0)
 		if after != 0 {
 			next = tx.Now + after
-		}
-		if task.Tries++; problem == "" {
-			task.Tries = 0
 		}
 		return billingdb.EndPayment(ctx, tx, task.PaymentTask, problem, next)
 	})

@@ -24,9 +24,7 @@ type Promotions struct {
 // PromotionTask is a code that a worker must make at the gateway, or check there.
 type PromotionTask struct {
 	billingdb.Promotion
-	Connection billing.Connection
-	// DiscountID is the id of the tenant's discount at the gateway.
-	DiscountID string
+	Access
 	// Terms are what the code promises now; the zero Terms if its program has none, or
 	// its owner is gone or blocked.
 	Terms billing.Terms
@@ -38,30 +36,13 @@ const promotionEvery = core.Hour
 
 // Begin leases up to limit codes that are due.
 func (ps *Promotions) Begin(ctx context.Context, limit int) ([]PromotionTask, error) {
-	due, err := billingdb.PromotionDue(ctx, ps.DB.Reads, ps.Now())
-	if err != nil || !due {
-		return nil, err
-	}
-	var taken []billingdb.Promotion
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		token, err := ps.Lease(ctx, tx)
-		if err == nil {
-			taken, err = billingdb.TakePromotions(ctx, tx, limit, token)
+	return begin(ctx, ps.Base, limit, billingdb.PromotionDue, billingdb.TakePromotions, func(p billingdb.Promotion) PromotionTask {
+		task := PromotionTask{Promotion: p, Access: ps.Gateways.access(ctx, p.Tenant)}
+		if task.Err == nil {
+			task.Terms, task.Err = ps.terms(ctx, p.Tenant, p.Code)
 		}
-		return err
+		return task
 	})
-	tasks := make([]PromotionTask, 0, len(taken))
-	for _, p := range taken {
-		if err != nil {
-			return nil, err
-		}
-		task := PromotionTask{Promotion: p}
-		if task.Connection, task.DiscountID, err = ps.Gateways.settings(ctx, p.Tenant); err == nil {
-			task.Terms, err = ps.terms(ctx, p.Tenant, p.Code)
-		}
-		tasks = append(tasks, task)
-	}
-	return tasks, err
 }
 
 // terms returns the terms that a code promises.
@@ -125,14 +106,14 @@ func (ps *Promotions) Ask(ctx context.Context, tenant core.TenantAlias, text cor
 // End records the ids of a code at the gateway, or in Problem why it cannot be made. It is
 // tried again after the given time; zero means at the next check of its terms.
 func (ps *Promotions) End(ctx context.Context, task PromotionTask, after core.Time) error {
+	// A code that cannot be one at the gateway is no failure.
+	if task.Tries++; after == 0 {
+		task.Tries = 0
+	}
 	err := ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		next := tx.Now + promotionEvery
 		if after != 0 {
 			next = tx.Now + after
-		}
-		// A code that cannot be one at the gateway is no failure.
-		if task.Tries++; after == 0 {
-			task.Tries = 0
 		}
 		return billingdb.EndPromotion(ctx, tx, task.Promotion, next)
 	})

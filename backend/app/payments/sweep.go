@@ -8,7 +8,6 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
 	"kith/core"
-	"kith/core/billing"
 )
 
 // A gateway is searched at these intervals for subscriptions that no notification named:
@@ -31,9 +30,7 @@ type Sweeps struct {
 // SweepTask is a search that a worker must make at a tenant's gateway.
 type SweepTask struct {
 	billingdb.Sweep
-	Connection billing.Connection
-	// DiscountID is the id of the tenant's discount at the gateway.
-	DiscountID string
+	Access
 	// All is true if the search is for all subscriptions with future bills.
 	All bool
 	// From is the time since which created subscriptions are searched for, in any
@@ -46,31 +43,14 @@ type SweepTask struct {
 
 // Begin leases up to limit sweeps that are due.
 func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
-	due, err := billingdb.SweepDue(ctx, ss.DB.Reads, ss.Now())
-	if err != nil || !due {
-		return nil, err
-	}
-	var taken []billingdb.Sweep
-	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		token, err := ss.Lease(ctx, tx)
-		if err == nil {
-			taken, err = billingdb.TakeSweeps(ctx, tx, limit, token)
-		}
-		return err
-	})
-	tasks := make([]SweepTask, 0, len(taken))
-	for _, s := range taken {
-		if err != nil {
-			return nil, err
-		}
-		task := SweepTask{Sweep: s, began: ss.Now()}
+	return begin(ctx, ss.Base, limit, billingdb.SweepDue, billingdb.TakeSweeps, func(s billingdb.Sweep) SweepTask {
+		task := SweepTask{Sweep: s, Access: ss.Gateways.access(ctx, s.Tenant), began: ss.Now()}
 		task.All = task.began >= s.SweptAll+SweepAllEvery
-		if task.Connection, task.DiscountID, err = ss.Gateways.settings(ctx, s.Tenant); s.Swept != 0 {
+		if s.Swept != 0 {
 			task.From = max(0, s.Swept-task.Connection.Kind.SearchOverlap())
 		}
-		tasks = append(tasks, task)
-	}
-	return tasks, err
+		return task
+	})
 }
 
 // SweepResult is what a sweep found: ids of subscriptions and payments, and notifications
