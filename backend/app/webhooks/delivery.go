@@ -61,6 +61,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 	}
 	var begun []Sending
 	err = d.DB.Write(ctx, now, func(tx *store.Tx) error {
+		begun = nil
 		token, err := d.Lease(ctx, tx)
 		if err != nil {
 			return err
@@ -77,12 +78,12 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 				begun = append(begun, d.sending(l, queues[i].Failing, now))
 			}
 		}
-		return nil
+		return allow(ctx, tx.Reads, begun)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return begun, d.allow(ctx, begun)
+	return begun, nil
 }
 
 // sending returns a leased attempt with its secrets decrypted.
@@ -117,7 +118,7 @@ func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Se
 }
 
 // allow sets Allowed of the attempts of test tenants.
-func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
+func allow(ctx context.Context, r store.Reads, begun []Sending) error {
 	known := map[core.TenantAlias][]string{}
 	for i := range begun {
 		s := &begun[i]
@@ -127,7 +128,7 @@ func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
 		prefixes, ok := known[s.Tenant]
 		if !ok {
 			var err error
-			if prefixes, err = webhookdb.Addresses(ctx, d.DB.Reads, s.Tenant); err != nil {
+			if prefixes, err = webhookdb.Addresses(ctx, r, s.Tenant); err != nil {
 				return err
 			}
 			known[s.Tenant] = prefixes
