@@ -26,6 +26,18 @@ type PageOf[T any] struct {
 	Total int
 }
 
+// Counted returns a page that was read with the error err, and how many items its list has
+// on all pages: the result of the query count, which what names in errors. The items are
+// counted after the page was read, so that the total includes those of the page, even if
+// some were added in between.
+func Counted[T any](ctx context.Context, r Reads, page []T, err error, what, count string, args ...any) ([]T, int, error) {
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := One[int](ctx, r, what, count, args...)
+	return page, total, err
+}
+
 // GivenUsers is a list of users as a table "given" with the columns place, account
 // and owner. Its parameter is a result of Identities.
 const GivenUsers = `(SELECT key AS place, value ->> 0 AS account, value ->> 1 AS owner FROM json_each(?)) given`
@@ -59,7 +71,8 @@ var givenColumns = Selection[referral.Identity]{
 
 // TotalsOf runs a subquery that counts, once for each of the given users. The
 // subquery may use the columns of given (see GivenUsers); args are its arguments,
-// and given is a result of Identities.
+// and given is a result of Identities. Call it after the items were read: then a total
+// includes the items of its page, even if some were added in between.
 func (r Reads) TotalsOf(ctx context.Context, count string, args []any, given string) (map[referral.Identity]int, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+givenColumns.SQL()+`, (`+count+`) FROM `+GivenUsers, append(args, given)...)
 	all, err := Collect(rows, err, "totals of users", func(rows *sql.Rows, t *total) error {

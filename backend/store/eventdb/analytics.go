@@ -55,10 +55,6 @@ func Analytics(ctx context.Context, r store.Reads, tenant core.TenantAlias, f an
 	add("code = ? COLLATE NOCASE", string(f.Code), f.Code != "")
 	add("day >= ?", int64(f.From), f.From != 0)
 	add("day < ?", int64(f.Until), f.Until != 0)
-	total, err = store.One[int](ctx, r, "count analytics", `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...)
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+countColumns.SQL()+`
 		FROM analytics WHERE tenant = ?`+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium
 		LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
@@ -66,5 +62,5 @@ func Analytics(ctx context.Context, r store.Reads, tenant core.TenantAlias, f an
 		c.Tenant = tenant
 		return countColumns.Scan(rows, c)
 	})
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count analytics", `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...)
 }

@@ -69,14 +69,10 @@ func Jobs(ctx context.Context, r store.Reads, tenant core.TenantAlias, f job.Fil
 	if len(w.Terms) > 0 {
 		where += ` AND ` + strings.Join(w.Terms, ` AND `)
 	}
-	total, err = store.One[int](ctx, r, "count jobs", `SELECT count(*)`+where, args...)
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+jobColumns.SQL()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
 	page, err = jobColumns.All(rows, err, "jobs")
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count jobs", `SELECT count(*)`+where, args...)
 }
 
 func jobWhere(f job.Filter) store.Where {

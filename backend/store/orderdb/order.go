@@ -171,19 +171,20 @@ var totalColumns = store.Selection[total]{
 	store.Col(`(SELECT count(*) FROM referral_order o WHERE o.tenant = ?1 AND o.referral_id = given.value)`, func(t *total) any { return &t.n }),
 }
 
-// Lists returns, for each of several referrals, a page of its orders, latest first.
+// Lists returns, for each of several referrals, a page of its orders, latest first. It
+// counts after it has read the pages, so that a total includes the orders of its page.
 func Lists(ctx context.Context, r store.Reads, tenant core.TenantAlias, referrals []string, limit, offset int) (map[string]store.PageOf[state.Order], error) {
 	given, _ := json.Marshal(referrals) // texts: never fails
-	rows, err := r.QueryContext(ctx, `SELECT `+totalColumns.SQL()+` FROM json_each(?2) given`, string(tenant), string(given))
-	totals, err := totalColumns.All(rows, err, "totals of orders")
-	if err != nil {
-		return nil, err
-	}
-	rows, err = r.QueryContext(ctx, SelectOrders+` FROM json_each(?) given JOIN referral_order o ON o.tenant = ? AND o.referral_id = given.value
+	rows, err := r.QueryContext(ctx, SelectOrders+` FROM json_each(?) given JOIN referral_order o ON o.tenant = ? AND o.referral_id = given.value
 			AND o.order_key IN (SELECT n.order_key FROM referral_order n WHERE n.tenant = ? AND n.referral_id = given.value
 				ORDER BY n.placed_at DESC, n.order_key DESC LIMIT ? OFFSET ?)
 		ORDER BY o.placed_at DESC, o.order_key DESC`, string(given), string(tenant), string(tenant), limit, offset)
 	found, err := store.Collect(rows, err, "orders", ScanOrder)
+	if err != nil {
+		return nil, err
+	}
+	rows, err = r.QueryContext(ctx, `SELECT `+totalColumns.SQL()+` FROM json_each(?2) given`, string(tenant), string(given))
+	totals, err := totalColumns.All(rows, err, "totals of orders")
 	pages := make(map[string]store.PageOf[state.Order], len(totals))
 	for _, t := range totals {
 		pages[t.referral] = store.PageOf[state.Order]{Total: t.n}

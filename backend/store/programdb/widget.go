@@ -35,14 +35,10 @@ func Widget(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widge
 // Widgets returns a page of a tenant's changed widgets, without the templates, and
 // the total number.
 func Widgets(ctx context.Context, r store.Reads, tenant core.TenantAlias, limit, offset int) (page []widget.Stored, total int, err error) {
-	total, err = store.One[int](ctx, r, "count widgets", `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant))
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+widgetColumns.SQL()+` FROM widget
 		WHERE tenant = ? ORDER BY program, key LIMIT ? OFFSET ?`, string(tenant), limit, offset)
 	page, err = widgetColumns.All(rows, err, "widgets")
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count widgets", `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant))
 }
 
 // PutWidget stores a tenant's changes to a widget.
@@ -80,15 +76,11 @@ func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias
 			ON u.tenant = r.tenant AND u.account_id = r.referred_account_id AND u.id = r.referred_user_id
 		WHERE r.tenant = ? AND r.referrer_account_id = ? AND r.referrer_user_id = ? AND r.program = ?`
 	args := []any{string(tenant), string(user.Account), string(user.User), string(program)}
-	total, err = store.One[int](ctx, r, "count widget referrals", `SELECT count(*)`+where, args...)
-	if err != nil {
-		return nil, 0, err
-	}
 	// The plus makes SQLite sort the few rows of the user, instead of reading all
 	// referrals of the tenant in the order of their start.
 	rows, err := r.QueryContext(ctx, `SELECT `+widgetReferralColumns.SQL()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
 	page, err = widgetReferralColumns.All(rows, err, "widget referrals")
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count widget referrals", `SELECT count(*)`+where, args...)
 }
 
 // WidgetDue returns the number of a user's rewards on one side of a program that wait

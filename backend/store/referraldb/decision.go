@@ -31,13 +31,9 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 		// The plus makes SQLite sort the few decisions of the account.
 		where, order, args = where+` AND account_id = ?`, `+last_at`, append(args, string(account))
 	}
-	total, err = store.One[int](ctx, r, "count decisions", `SELECT count(*)`+where, args...)
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.SQL()+where+` ORDER BY `+order+` DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = decisionColumns.All(rows, err, "decisions")
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count decisions", `SELECT count(*)`+where, args...)
 }
 
 // AppendDecision adds a decision to the rows of PutDecisions.

@@ -17,11 +17,11 @@ import (
 // made, newest first. The referrer of the filter is ignored.
 func MadeByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
 	of := madeWhere(f)
-	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
+	found, err := madeBy(ctx, r, tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
-	found, err := madeBy(ctx, r, tenant, users, f)
+	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
 	return store.PagesOf(totals, found, func(m referral.Referral) referral.Identity {
 		return referral.Identity{Account: m.Referrer.Account, User: m.Referrer.User}
 	}), err
@@ -66,12 +66,8 @@ func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []st
 // number.
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
-	total, err = store.One[int](ctx, r, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
-	if err != nil {
-		return nil, 0, err
-	}
 	page, err = find(ctx, r, tenant, w, byStart(f), f.Limit, f.Offset)
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
 }
 
 // byStart returns the order by start, newest first. If an account or an id narrows

@@ -20,10 +20,6 @@ func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	where, args := rewardsWhere(f)
 	args = append([]any{string(tenant)}, args...)
 	where += ` AND r.account_id = given.account AND r.user_id = given.owner`
-	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args, given)
-	if err != nil {
-		return nil, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
 			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY +r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
@@ -31,6 +27,10 @@ func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	if err == nil {
 		err = attachRedemptions(ctx, r, tenant, found)
 	}
+	if err != nil {
+		return nil, err
+	}
+	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args, given)
 	return store.PagesOf(totals, found, func(w reward.Reward) referral.Identity {
 		return referral.Identity{Account: w.Account, User: w.User}
 	}), err
@@ -150,16 +150,12 @@ func Scan(rows *sql.Rows, r *reward.Reward) error {
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
 	where, args := rewardsWhere(f)
 	args = append([]any{string(tenant)}, args...)
-	total, err = store.One[int](ctx, r, "count rewards", `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...)
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY `+latest(f)+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
-	if page, err = store.Collect(rows, err, "rewards", Scan); err != nil {
-		return nil, 0, err
+	if page, err = store.Collect(rows, err, "rewards", Scan); err == nil {
+		err = attachRedemptions(ctx, r, tenant, page)
 	}
-	return page, total, attachRedemptions(ctx, r, tenant, page)
+	return store.Counted(ctx, r, page, err, "count rewards", `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...)
 }
 
 // latest returns the order of creation, the latest first. If an account or an id narrows the

@@ -38,6 +38,7 @@ func everyUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, f re
 	if total, err = CountUsers(ctx, r, tenant); err != nil || f.Offset >= total || f.Limit == 0 {
 		return nil, total, err
 	}
+	f.Limit = min(f.Limit, total-f.Offset) // users added since do not count
 	from, args := ` FROM user u WHERE u.tenant = ? ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`, []any{string(tenant), f.Limit, f.Offset}
 	with := ``
 	if f.ByAccount() {
@@ -60,14 +61,10 @@ func inAccount(ctx context.Context, r store.Reads, tenant core.TenantAlias, f re
 	w.Require(`u.account_id = ?`, string(f.Account))
 	requireWords(&w, tenant, f.Words)
 	from := ` FROM user u WHERE u.tenant = ? AND ` + w.SQL()
-	total, err = store.One[int](ctx, r, "count users of an account", `SELECT count(*)`+from, w.ArgsFor(tenant)...)
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns.SQL()+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
 		append(w.ArgsFor(tenant), f.Limit, f.Offset)...)
 	page, err = UserColumns.All(rows, err, "users of an account")
-	return page, total, err
+	return store.Counted(ctx, r, page, err, "count users of an account", `SELECT count(*)`+from, w.ArgsFor(tenant)...)
 }
 
 // equals returns the conditions of a filter on the id and the email address of a user u.

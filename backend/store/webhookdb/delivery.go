@@ -211,18 +211,14 @@ var deliveryColumns = store.Selection[webhook.Delivery]{
 func Deliveries(ctx context.Context, r store.Reads, queue webhook.Queue, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
 	at := []any{string(queue.Tenant), string(queue.Endpoint), string(state)}
 	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
-	total, err := store.One[int](ctx, r, "count webhook deliveries", `SELECT count(*) FROM webhook_delivery d`+where, at...)
-	if err != nil {
-		return nil, 0, err
-	}
 	rows, err := r.QueryContext(ctx, `SELECT `+deliveryColumns.SQL()+`
 		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
 		ORDER BY d.event_id DESC LIMIT ?4 OFFSET ?5`, append(at, limit, offset)...)
 	page, err := deliveryColumns.All(rows, err, "webhook deliveries")
-	if err != nil || len(page) == 0 {
-		return nil, total, err
+	if err == nil && len(page) > 0 {
+		err = attachAttempts(ctx, r, queue, page)
 	}
-	return page, total, attachAttempts(ctx, r, queue, page)
+	return store.Counted(ctx, r, page, err, "count webhook deliveries", `SELECT count(*) FROM webhook_delivery d`+where, at...)
 }
 
 // attempted is an attempt and the id of its event.
