@@ -60,15 +60,19 @@ func maxReaders() int { return max(4, runtime.GOMAXPROCS(0)) }
 func (f *fileReaders) read(ctx context.Context, text string, args []any) (*result, error) {
 	select {
 	case f.inUse <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default: // only a read that waits asks for the channel, which is then made
+		select {
+		case f.inUse <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	defer func() { <-f.inUse }()
 	c, err := f.take()
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.run(ctx, text, args)
+	r, err := c.read(ctx, text, args)
 	f.mu.Lock()
 	f.idle = append(f.idle, c)
 	f.mu.Unlock()

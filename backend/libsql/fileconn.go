@@ -29,12 +29,15 @@ type fileConn struct {
 	argsSize int
 	// running is the context of the running statement.
 	running context.Context
+	cache   fileCache
 }
 
 // prepared is a statement of a connection.
 type prepared struct {
 	handle  uintptr // sqlite3_stmt*
 	columns []string
+	// deterministic is true if the result depends on the file and the arguments only.
+	deterministic bool
 	// changes is how often SQLite has prepared it again because the schema had changed.
 	changes int32
 }
@@ -105,7 +108,8 @@ func (c *fileConn) close() {
 	}
 	libc.Xfree(c.tls, c.args)
 	c.tls.Close()
-	c.tls = nil
+	// The cache looks into memory that SQLite has returned.
+	c.tls, c.prepared, c.cache = nil, nil, fileCache{}
 }
 
 var errClosed = errors.New("the database is closed")
@@ -151,6 +155,27 @@ func (c *fileConn) run(ctx context.Context, text string, args []any) (*result, e
 	return r, err
 }
 
+// read is run for a statement that reads. It returns the result of before if the file has
+// not changed.
+func (c *fileConn) read(ctx context.Context, text string, args []any) (*result, error) {
+	p := c.prepared[text]
+	if p == nil || !p.deterministic {
+		return c.run(ctx, text, args)
+	}
+	if c.cache.results == nil {
+		c.openCache()
+	}
+	r, ok := c.cache.find(p, args)
+	if r != nil {
+		return r, nil
+	}
+	r, err := c.run(ctx, text, args)
+	if err == nil && ok {
+		c.cache.keep(p, r)
+	}
+	return r, err
+}
+
 func (c *fileConn) runStatement(text string, args []any) (*result, error) {
 	p, err := c.statement(text)
 	if err != nil {
@@ -180,7 +205,7 @@ func (c *fileConn) statement(text string) (*prepared, error) {
 	if code := sqlite3.Xsqlite3_prepare_v2(c.tls, c.db, sql, int32(len(text)+1), result, 0); code != sqlite3.SQLITE_OK {
 		return nil, c.fail(code)
 	}
-	p := &prepared{handle: pointerAt(result)}
+	p := &prepared{handle: pointerAt(result), deterministic: isDeterministic(text)}
 	if p.handle == 0 {
 		return nil, errors.New("the statement is empty")
 	}

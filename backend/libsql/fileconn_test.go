@@ -3,8 +3,11 @@ package libsql
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,4 +143,115 @@ func TestFile_Closed(t *testing.T) {
 	require.NoError(t, d.source.close())
 	_, err := d.query(t.Context(), []byte(`SELECT 1`), nil)
 	require.EqualError(t, err, "the database is closed")
+}
+
+// A result that is returned again is that of the file as it is, whichever process changes it:
+// a read that begins after a commit has what was committed.
+func TestFile_CacheFollowsTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	d, err := Open(t.Context(), withLongTimeouts(Config{URL: "file:" + path}))
+	require.NoError(t, err)
+	defer d.Close()
+	d.mustQuery(t, `CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER)`)
+	d.mustQuery(t, `INSERT INTO t VALUES ('a', 0), ('b', 0)`)
+	other, err := connectFile("file:"+path, limits{10, mib}, "busy_timeout(10000)")
+	require.NoError(t, err)
+	defer other.close()
+	var committed atomic.Int64
+	failed := make(chan error, 4)
+	ctx, stop := context.WithCancel(t.Context())
+	for range cap(failed) {
+		go func() {
+			for ctx.Err() == nil {
+				least := committed.Load()
+				r, err := d.query(t.Context(), []byte(`SELECT n FROM t WHERE k = ?`), []any{"a"})
+				if err == nil && r.values[0].(int64) < least {
+					err = fmt.Errorf("read %d after %d was committed", r.values[0], least)
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
+			}
+			failed <- nil
+		}()
+	}
+	for n := int64(1); n <= 300; n++ {
+		text, args := `UPDATE t SET n = ? WHERE k = ?`, []any{n, "a"}
+		switch {
+		case n%50 == 0:
+			_, err = other.run(t.Context(), `PRAGMA wal_checkpoint(TRUNCATE)`, nil)
+			require.NoError(t, err)
+			fallthrough
+		case n%2 == 0:
+			_, err = other.run(t.Context(), text, args)
+			require.NoError(t, err)
+		default:
+			d.mustQuery(t, text, args...)
+		}
+		committed.Store(n)
+	}
+	stop()
+	for range cap(failed) {
+		require.NoError(t, <-failed)
+	}
+	hits := 0
+	for _, c := range d.source.(*file).idle {
+		hits += len(c.cache.results)
+	}
+	require.NotZero(t, hits, "nothing was kept")
+}
+
+// The cache does not mix up statements and arguments, and keeps within its bounds.
+func TestFile_Cache(t *testing.T) {
+	t.Parallel()
+	d := openTestFile(t)
+	d.mustQuery(t, `CREATE TABLE t (n INTEGER)`)
+	for range 3 {
+		for _, value := range []any{nil, int64(1), 1.0, "1", []byte("1"), "", []byte{}, int64(0)} {
+			require.Equal(t, []any{value, "x"}, d.mustQuery(t, `SELECT ?1, ?2`, value, "x").values)
+			require.Equal(t, []any{"x", value}, d.mustQuery(t, `SELECT ?2, ?1`, value, "x").values)
+		}
+		require.Equal(t, []any{"ab", "c"}, d.mustQuery(t, `SELECT ?1, ?2`, "ab", "c").values)
+		require.Equal(t, []any{"a", "bc"}, d.mustQuery(t, `SELECT ?1, ?2`, "a", "bc").values)
+	}
+	c := d.source.(*file).idle[0]
+	long := strings.Repeat("x", maxCacheResult/4)
+	for i := range 4 * maxCache / maxCacheResult {
+		d.mustQuery(t, `SELECT ?1, ?2`, int64(i), long)
+		require.LessOrEqual(t, c.cache.size, maxCache)
+	}
+	require.NotEmpty(t, c.cache.results)
+	kept := len(c.cache.results)
+	d.mustQuery(t, `SELECT ?1, ?2`, int64(0), strings.Repeat(long, 4))
+	require.Len(t, c.cache.results, kept, "a large result is not kept")
+	d.mustQuery(t, `INSERT INTO t VALUES (1)`)
+	d.mustQuery(t, `SELECT ?1, ?2`, int64(0), "x")
+	require.Len(t, c.cache.results, 1, "what was kept of the earlier file is dropped")
+}
+
+// A statement whose result depends on more than the file is run each time.
+func TestFile_NotDeterministic(t *testing.T) {
+	t.Parallel()
+	d := openTestFile(t)
+	seen := map[any]bool{}
+	for range 20 {
+		seen[d.mustQuery(t, `SELECT random()`).values[0]] = true
+	}
+	require.Len(t, seen, 20)
+	for statement, want := range map[string]bool{
+		`SELECT n FROM t WHERE k = ?`:       true,
+		`SELECT 'random()'`:                 true,
+		`SELECT coalesce(created_at, 0)`:    true,
+		`SELECT RANDOM()`:                   false,
+		`SELECT "random"()`:                 false,
+		"SELECT `random`()":                 false,
+		`SELECT [random]()`:                 false,
+		`SELECT/**/unixepoch ( 'now' )`:     false,
+		`SELECT CURRENT_TIMESTAMP`:          false,
+		`SELECT * FROM pragma_page_count()`: false,
+	} {
+		require.Equal(t, want, isDeterministic(statement), statement)
+	}
 }

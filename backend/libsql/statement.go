@@ -44,8 +44,34 @@ func classify(sql string) (write bool, err error) {
 	}
 }
 
+// variable are the functions and names of SQLite whose values depend on more than the file
+// and the arguments (https://sqlite.org/deterministic.html).
+var variable = map[string]bool{
+	"CHANGES": true, "CURRENT_DATE": true, "CURRENT_TIME": true, "CURRENT_TIMESTAMP": true, "DATE": true, "DATETIME": true,
+	"JULIANDAY": true, "LAST_INSERT_ROWID": true, "LOAD_EXTENSION": true, "RANDOM": true, "RANDOMBLOB": true,
+	"SQLITE_OFFSET": true, "STRFTIME": true, "TIME": true, "TIMEDIFF": true, "TOTAL_CHANGES": true, "UNIXEPOCH": true,
+}
+
+// isDeterministic reports whether the result of a statement that reads depends on the file
+// and the arguments only. It is false if the statement has a quoted name or names a
+// pragma, which may be such a function.
+func isDeterministic(sql string) bool {
+	s := scanner{rest: sql}
+	for {
+		switch token := strings.ToUpper(s.next()); {
+		case token == "":
+			return true
+		case variable[token], token == quotedName, strings.HasPrefix(token, "PRAGMA_"):
+			return false
+		}
+	}
+}
+
+// quotedText and quotedName are the tokens for all quoted texts and names.
+const quotedText, quotedName = "'", `"`
+
 // scanner splits SQL into words and single characters, and leaves out white space,
-// comments and quoted text. It need not be exact: a statement that it takes for a read
+// comments and what is quoted. It need not be exact: a statement that it takes for a read
 // runs on a connection that cannot write.
 type scanner struct{ rest string }
 
@@ -59,11 +85,14 @@ func (s *scanner) next() string {
 		case strings.HasPrefix(s.rest, "/*"):
 			s.skip(2, "*/")
 		case c == '\'' || c == '"' || c == '`':
-			s.skip(1, s.rest[:1]) // a doubled quote counts as two adjacent strings
-			return "'"
+			s.skip(1, s.rest[:1]) // a doubled quote counts as two adjacent ones
+			if c == '\'' {
+				return quotedText
+			}
+			return quotedName
 		case c == '[':
 			s.skip(1, "]")
-			return "'"
+			return quotedName
 		default:
 			return s.word()
 		}
