@@ -16,7 +16,8 @@ const (
 	// MaxBody is the largest JSON body of a call, except uploads, in bytes.
 	MaxBody = 1 << 20
 	// maxDepth is the most levels of nesting. The parser is recursive and the guest's
-	// stack is 64 KiB, so a deeper document must be refused before it is parsed.
+	// stack is 32 KiB, of which this depth uses half, so a deeper document must be refused
+	// before it is parsed.
 	maxDepth = 24
 	maxText  = 4096
 )

@@ -17,8 +17,9 @@ const (
 	// memory that it left. A component derives there what does not depend on a request.
 	// Spin does not call it.
 	ExportPrepare = "prepare"
-	// ExportArena is never called. A component that exports it does not free the memory of
-	// a request, so the host may get one block for several values.
+	// ExportArena is never called. A component that exports it allocates from lower to
+	// higher addresses and frees nothing, so the host may get one block for several
+	// values, and finds nothing of a request above the last block.
 	ExportArena = "arena"
 	// ExportMemory is the guest's linear memory.
 	ExportMemory = "memory"

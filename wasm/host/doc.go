@@ -38,5 +38,5 @@
 //   - A database on a server may have fallbacks; Spin's configuration names one server.
 //   - Transactions, ATTACH, PRAGMA and several statements in one text are refused.
 //   - A module with a start section is refused: it could not be interrupted. When a
-//     module is compiled, it is instrumented to consume fuel (instrument.go).
+//     module is compiled, it gets fuel (package fuel).
 package host

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"kith/edge/abi"
+	"kith/wasm/fuel"
 )
 
 // guest is one instance of the component. It serves one request at a time.
@@ -22,6 +23,8 @@ type guest struct {
 	// The exports are looked up once: the look-up costs more than the call.
 	handle, realloc api.Function
 	end             api.MutableGlobal
+	// used is an address above which the last request has written nothing.
+	used uint32
 	// free is what is left of the last block that alloc got for several values.
 	free block
 
@@ -73,20 +76,20 @@ func isWords(types []api.ValueType, n int) bool {
 }
 
 // newGuest makes an instance that may serve a request.
-func (h *Host) newGuest(ctx context.Context) (*guest, error) {
+func (h *Host) newGuest(in *request) (*guest, error) {
 	g := &guest{host: h, output: &lines{log: h.options.Log, budget: maxLines}}
-	module, err := h.runtime.InstantiateModule(ctx, h.compiled, h.moduleConfig(g.output))
+	module, err := h.runtime.InstantiateModule(in, h.compiled, h.moduleConfig(g.output))
 	if err != nil {
 		return nil, fmt.Errorf("host: instantiate: %w", err)
 	}
 	g.module, g.memory = module, module.ExportedMemory(abi.ExportMemory)
 	g.handle = module.ExportedFunction(abi.ExportHandle)
 	g.realloc = module.ExportedFunction(abi.ExportRealloc)
-	g.end = module.ExportedGlobal(endName).(api.MutableGlobal)
+	g.end = module.ExportedGlobal(fuel.End).(api.MutableGlobal)
 	h.stats.live.Add(1)
 	if h.image != nil && !h.options.Fresh {
-		h.image.restore(g)
-	} else if err := g.initialize(ctx); err != nil {
+		h.image.restore(g, g.memory.Size())
+	} else if err := g.initialize(in); err != nil {
 		g.close()
 		return nil, fmt.Errorf("host: initialise: %w", err)
 	}
@@ -98,7 +101,7 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 // instance that serves one request does no work for further ones.
 var starts = []string{abi.ExportInitialize, abi.ExportPrepare}
 
-func (g *guest) initialize(ctx context.Context) error {
+func (g *guest) initialize(in *request) error {
 	names := starts
 	if g.host.options.Fresh {
 		names = names[:1]
@@ -108,10 +111,8 @@ func (g *guest) initialize(ctx context.Context) error {
 		if start == nil {
 			continue
 		}
-		stop := g.endWith(ctx)
-		err := start.CallWithStack(withGuest(ctx, g), nil)
-		if !stop() || err != nil {
-			return errors.Join(err, ctx.Err())
+		if err := g.during(in, func() error { return start.CallWithStack(in, nil) }); err != nil {
+			return err
 		}
 		g.free = block{}
 	}
@@ -140,13 +141,22 @@ func (g *guest) wholeMemory() []byte {
 	return memory
 }
 
-// serve runs one request. After an error the instance must not be used again.
-func (g *guest) serve(ctx context.Context, in *request) (*response, error) {
-	stop := g.endWith(ctx)
-	out, err := g.exchange(withGuest(ctx, g), in)
-	if !stop() {
-		return nil, errors.Join(err, ctx.Err())
+// during calls the guest for a request, unless that has ended or ends meanwhile. After an
+// error the instance must not be used again.
+func (g *guest) during(in *request, call func() error) error {
+	if err := in.use(g); err != nil {
+		return err
 	}
+	err := call()
+	return errors.Join(err, in.use(nil))
+}
+
+// serve runs one request. After an error the instance must not be used again.
+func (g *guest) serve(in *request) (out *response, err error) {
+	err = g.during(in, func() (err error) {
+		out, err = g.exchange(in, in)
+		return err
+	})
 	return out, err
 }
 
@@ -161,6 +171,9 @@ func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 		return nil, err
 	}
 	out, err := g.takeResponse(uint32(stack[0]))
+	if err == nil {
+		g.used, err = g.top(ctx)
+	}
 	if g.refused {
 		g.output.discard() // the request will run again
 	}

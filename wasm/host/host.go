@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/sys"
 
 	"kith/edge/abi"
 	"kith/wasm/bodies"
+	"kith/wasm/fuel"
 	"kith/wasm/watchdog"
 )
 
@@ -52,6 +54,9 @@ type Host struct {
 	drained chan struct{}
 	// running has the requests that run in or wait for an instance. It is nil after stop.
 	running map[*request]struct{}
+	// looker calls look, if looks is true.
+	looker *time.Timer
+	looks  bool
 }
 
 // Load reads the Spin manifest at path, compiles the component and makes a first instance
@@ -60,6 +65,8 @@ type Host struct {
 // problems found in one stage.
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h := &Host{options: options.withDefaults(), drained: make(chan struct{}), running: make(map[*request]struct{})}
+	h.looker = time.AfterFunc(time.Hour, h.look)
+	h.looker.Stop()
 	h.reserved = make(chan struct{}, h.options.reserved())
 	h.unreserved = make(chan struct{}, h.options.Instances-h.options.reserved())
 	h.bodies = bodies.NewBudget(h.options.Bodies)
@@ -99,7 +106,12 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 	if h.stores, err = h.openStores(); err != nil {
 		return err
 	}
-	g, err := h.newGuest(ctx)
+	first := &request{client: ctx}
+	if err := h.enter(first); err != nil {
+		return err
+	}
+	defer h.leave(first)
+	g, err := h.newGuest(first)
 	if err != nil {
 		return err
 	}
@@ -109,7 +121,7 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 }
 
 func (h *Host) compile(ctx context.Context, code []byte) (err error) {
-	if code, err = instrument(code); err != nil {
+	if code, err = fuel.Add(code); err != nil {
 		return err
 	}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage))
@@ -177,7 +189,7 @@ func (h *Host) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for in := range h.running {
-		in.cancel()
+		in.end(context.Canceled)
 	}
 	h.running = nil
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/libsql"
+	"kith/wasm/wat"
 )
 
 // cacheDir has the compiled code for all tests of one run.
@@ -174,21 +174,10 @@ func compileWat(t testing.TB, name string) string {
 			rest = append(rest, line)
 		}
 	}
-	return wat2wasm(t, "(module\n"+strings.Join(imports, "")+string(prelude)+strings.Join(rest, "")+")\n")
-}
-
-// wat2wasm compiles the text of a module, and returns the path of the result.
-func wat2wasm(t testing.TB, text string, options ...string) string {
-	t.Helper()
-	if _, err := exec.LookPath("wat2wasm"); err != nil {
-		t.Fatal("wat2wasm is missing: apt-get install wabt")
-	}
-	source := filepath.Join(t.TempDir(), "module.wat")
-	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
-	out := source + ".wasm"
-	message, err := exec.Command("wat2wasm", append(options, source, "-o", out)...).CombinedOutput()
-	require.NoError(t, err, string(message))
-	return out
+	path := filepath.Join(t.TempDir(), "guest.wasm")
+	code := wat.Compile(t, "(module\n"+strings.Join(imports, "")+string(prelude)+strings.Join(rest, "")+")\n")
+	require.NoError(t, os.WriteFile(path, code, 0o600))
+	return path
 }
 
 // lockedBuffer is a log that many goroutines may write.

@@ -24,8 +24,8 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	trapped, faulty, timedOut := Stats{Trapped: 3}, Stats{Faulty: 3}, Stats{TimedOut: 3}
 	for name, want := range map[string]Stats{
-		"trap": trapped, "bomb": trapped,
-		"loop": timedOut, "realloc_growth": timedOut, "recursion": timedOut, "bulk": timedOut,
+		"trap": trapped, "bomb": trapped, "arena_trap": trapped,
+		"loop": timedOut, "realloc_growth": timedOut, "recursion": timedOut, "bulk": timedOut, "arena_loop": timedOut,
 		"response_range": faulty, "response_end": faulty, "response_misaligned": faulty, "response_tag": faulty,
 		"header_count": faulty, "header_overlap": faulty, "header_range": faulty, "header_split": faulty,
 		"body_range": faulty, "status": faulty,
@@ -35,7 +35,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := manualclock.New()
-			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.withTimeout = clk.WithTimeout })
+			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.now = clk.Now })
 			for i := range 3 {
 				require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
 				hostile := b.begin(t, hostilePath)
@@ -64,7 +64,7 @@ func (b *bench) begin(t testing.TB, path string) chan answer {
 func (b *bench) runOut(t testing.TB, clk *manualclock.Clock, nth int) {
 	t.Helper()
 	eventually(t, func() bool { return strings.Count(b.log.String(), `line="for ever"`) == nth })
-	clk.Pass(t, b.host.options.Timeout, 1)
+	clk.Advance(b.host.options.Timeout + 1)
 }
 
 // Every file in testdata is a case in TestHostile or TestLoad_Module.
@@ -74,7 +74,7 @@ func TestHostile_AllGuestsAreTried(t *testing.T) {
 	require.NoError(t, err)
 	tests, err := os.ReadFile("hostile_test.go")
 	require.NoError(t, err)
-	require.Len(t, files, 30)
+	require.Len(t, files, 33)
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".wat")
 		if name != "prelude" {
@@ -89,7 +89,7 @@ func TestHostile_ProbeTrapsAndLoops(t *testing.T) {
 		clk := manualclock.New()
 		b := start(t, probe(t), "1", func(o *Options) {
 			change(o)
-			o.withTimeout, o.MaxMemory = clk.WithTimeout, 32*mib
+			o.now, o.MaxMemory = clk.Now, 32*mib
 		})
 		for _, path := range []string{"/trap", "/loop", "/grow?100000000", "/respond?status=7"} {
 			hostile := b.begin(t, path)
@@ -121,14 +121,34 @@ func TestLoad_Module(t *testing.T) {
 	}
 }
 
+// A component that does not end its start is ended at the deadline, and when the start is
+// given up.
+func TestLoad_EndlessStart(t *testing.T) {
+	t.Parallel()
+	manifest := filepath.Join(t.TempDir(), "spin.toml")
+	text := fmt.Appendf(nil, manifestText, "1", compileWat(t, "initialize_loop.wat"))
+	require.NoError(t, os.WriteFile(manifest, text, 0o600))
+	load := func(ctx context.Context, timeout time.Duration) error {
+		_, err := Load(ctx, manifest, Options{Variables: map[string]string{"master_key": "k"}, CacheDir: cacheDir, Timeout: timeout})
+		return err
+	}
+	require.ErrorIs(t, load(t.Context(), time.Millisecond), context.DeadlineExceeded)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	require.ErrorIs(t, load(ctx, time.Hour), context.Canceled)
+}
+
 // The host writes only into the blocks that it allocated and into the result record: the
 // bytes around them do not change.
 func TestGuardBytes(t *testing.T) {
 	t.Parallel()
 	const notes, result, resultSize, heap, mark = 2048, 1600, 12, 8192, 0xAA
 	b := start(t, compileWat(t, "guard.wat"), "1", nil)
-	ctx := context.Background()
-	g, err := b.host.get(ctx)
+	in := &request{
+		client: t.Context(), uri: "/guarded", body: []byte("body"),
+		headers: []header{{"a", "1"}, {"empty", ""}, {"long", strings.Repeat("z", 1000)}},
+	}
+	g, err := b.host.get(in)
 	require.NoError(t, err)
 	defer g.close()
 	memory, ok := g.memory.Read(0, g.memory.Size())
@@ -138,10 +158,7 @@ func TestGuardBytes(t *testing.T) {
 			memory[i] = mark
 		}
 	}
-	_, err = g.serve(ctx, &request{
-		uri: "/guarded", body: []byte("body"),
-		headers: []header{{"a", "1"}, {"empty", ""}, {"long", strings.Repeat("z", 1000)}},
-	})
+	_, err = g.serve(in)
 	require.NoError(t, err)
 
 	written := make([]bool, len(memory))
@@ -186,9 +203,9 @@ func TestPool_RetiresGrownInstance(t *testing.T) {
 func TestPool_ReuseFreesMemory(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", nil)
-	in := &request{uri: "/respond?status=200&header=Set-Cookie:a&size=100", headers: []header{{"accept", "*/*"}, {"cookie", "a=b"}}}
+	in := &request{client: t.Context(), uri: "/respond?status=200&header=Set-Cookie:a&size=100", headers: []header{{"accept", "*/*"}, {"cookie", "a=b"}}}
 	for range 1000 {
-		_, err := b.host.run(context.Background(), in)
+		_, err := b.host.run(in)
 		require.NoError(t, err)
 	}
 	require.Equal(t, Stats{Made: 1, Reused: 1000}, b.host.Stats())
@@ -278,4 +295,20 @@ func TestPool_RetiredInstancesAreFreed(t *testing.T) {
 	drop()
 	require.EqualValues(t, 2*retired, b.host.Stats().Retired)
 	require.Less(t, heap()-before, int64(retired*size/4))
+}
+
+// A guest that only computes does not delay garbage collection.
+func TestHostile_LoopDoesNotDelayGo(t *testing.T) {
+	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
+	ctx, cancel := context.WithCancel(context.Background())
+	running := make(chan answer, 1)
+	go func() { running <- b.do(t, "GET", "/loop", "") }()
+	eventually(t, func() bool { return strings.Contains(b.log.String(), `line="for ever"`) })
+	for range 10 {
+		runtime.GC()
+	}
+	require.Empty(t, running, "the guest still runs")
+	cancel()
+	require.ErrorIs(t, b.host.Close(ctx), context.Canceled)
+	require.Equal(t, 503, (<-running).status)
 }

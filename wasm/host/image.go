@@ -37,15 +37,16 @@ func takeImage(g *guest) *image {
 // size returns the size of the memory in bytes.
 func (i *image) size() int { return len(i.pages) * pageSize }
 
-// restore gives an instance its memory back. It returns false if the memory has grown,
-// since it cannot shrink. It writes only what differs: writing all of it drives other data
-// out of the processor's caches.
-func (i *image) restore(g *guest) bool {
+// restore gives an instance its memory back, up to an address above which nothing differs.
+// It returns false if the memory has grown, since it cannot shrink. It writes only what
+// differs, and reads no more than it must: either drives other data out of the
+// processor's caches.
+func (i *image) restore(g *guest, end uint32) bool {
 	memory := g.wholeMemory()
 	if len(memory) != i.size() {
 		return false
 	}
-	for n, page := range i.pages {
+	for n, page := range i.pages[:(int(end)+pageSize-1)/pageSize] {
 		if now := memory[n*pageSize:][:pageSize]; !bytes.Equal(now, page) {
 			copy(now, page)
 		}

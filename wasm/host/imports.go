@@ -13,24 +13,6 @@ import (
 	"kith/edge/abi"
 )
 
-// guestContext is the context of every call into a guest. An import finds the instance
-// that called it in this context.
-type guestContext struct {
-	context.Context
-	guest *guest
-}
-
-type guestKey struct{}
-
-func (c guestContext) Value(key any) any {
-	if _, ok := key.(guestKey); ok {
-		return c.guest
-	}
-	return c.Context.Value(key)
-}
-
-func withGuest(ctx context.Context, g *guest) context.Context { return guestContext{ctx, g} }
-
 // imported is one function that the guest can import. It returns an error only if the
 // guest violated the ABI or the request has ended; both end the instance.
 type imported struct {

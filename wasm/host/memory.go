@@ -83,6 +83,14 @@ func (g *guest) alloc(ctx context.Context, size, align uint32) (uint32, error) {
 	return ptr, err
 }
 
+// top returns an address above which the guest has written nothing.
+func (g *guest) top(ctx context.Context) (uint32, error) {
+	if !g.host.arena {
+		return g.memory.Size(), nil
+	}
+	return g.allocBlock(ctx, 1, abi.ByteAlign)
+}
+
 // allocBlock makes the guest allocate a block.
 func (g *guest) allocBlock(ctx context.Context, size, align uint32) (uint32, error) {
 	g.stack = [4]uint64{0, 0, uint64(align), uint64(size)}

@@ -39,7 +39,7 @@ type Options struct {
 	// answered with 408, one that does not fit with 503. Defaults: see bodies.Limits.
 	Bodies bodies.Limits
 	// Timeout bounds a request from the end of its body to its answer, including waiting
-	// and all imports. Default 10 s.
+	// and all imports, and the start of the first instance. Default 10 s.
 	Timeout time.Duration
 	// MaxBody is the maximum size of a request body in bytes; a larger one is answered
 	// with 413 and not read. Default 16 MiB.
@@ -72,7 +72,9 @@ type Options struct {
 	// Default slog.Default().
 	Log *slog.Logger
 
-	// withTimeout measures Timeout and HealthTimeout. Default context.WithTimeout.
+	// now is the clock of Timeout. Default time.Now.
+	now func() time.Time
+	// withTimeout measures HealthTimeout. Default context.WithTimeout.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
@@ -106,6 +108,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	if o.now == nil {
+		o.now = time.Now
 	}
 	if o.withTimeout == nil {
 		o.withTimeout = context.WithTimeout

@@ -134,11 +134,11 @@ func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	clk := manualclock.New()
-	b := start(t, probe(t), port, func(o *Options) { o.withTimeout = clk.WithTimeout })
+	b := start(t, probe(t), port, func(o *Options) { o.now = clk.Now })
 	waiting := b.begin(t, "/send?http://127.0.0.1:"+port)
 	silent, err := listener.Accept() // and never answers
 	require.NoError(t, err)
-	clk.Pass(t, b.host.options.Timeout, 1)
+	clk.Advance(b.host.options.Timeout + 1)
 	require.Equal(t, answerText(503, unavailableBody), text(<-waiting))
 	require.NoError(t, silent.Close())
 	require.NoError(t, listener.Close())

@@ -43,8 +43,8 @@ func (o *Options) reserved() int { return o.Instances / 4 }
 func (o *Options) maxLookUps() int { return o.Instances + o.Queue }
 func (o *Options) maxOthers() int  { return o.Instances - o.reserved() + o.Queue }
 
-// enter admits a request, whose body was read, to the instances and their queue. Every
-// enter without an error is paired with one leave.
+// enter admits a request, whose body was read, to the instances and their queue, and
+// starts its time. Every enter without an error is paired with one leave.
 func (h *Host) enter(in *request) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,12 @@ func (h *Host) enter(in *request) error {
 		h.stats.refused.Add(1)
 		return errBusy
 	}
+	in.deadline = h.options.now().Add(h.options.Timeout)
 	h.running[in] = struct{}{}
+	if !h.looks {
+		h.looks = true
+		h.looker.Reset(lookEvery)
+	}
 	return nil
 }
 
@@ -67,6 +72,7 @@ func (h *Host) leave(in *request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.running, in)
+	in.end(context.Canceled)
 	if in.lookUp {
 		h.lookUps--
 	} else {
@@ -76,13 +82,15 @@ func (h *Host) leave(in *request) {
 
 // demote counts a look-up as one of the other requests.
 func (h *Host) demote(in *request) error {
-	before := *in
-	in.lookUp = false
-	if err := h.enter(in); err != nil {
-		in.lookUp = true
-		return err
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.others >= h.options.maxOthers() {
+		h.stats.refused.Add(1)
+		return errBusy
 	}
-	h.leave(&before)
+	in.lookUp = false
+	h.lookUps--
+	h.others++
 	return nil
 }
 
@@ -90,9 +98,9 @@ func (h *Host) demote(in *request) error {
 // unreserved ones are in use. If it needs more than to read databases, it waits for an
 // unreserved instance. So look-ups that only read never wait behind requests that wait
 // for a backend.
-func (h *Host) run(ctx context.Context, in *request) (*response, error) {
+func (h *Host) run(in *request) (*response, error) {
 	if in.lookUp {
-		out, err := h.runLookUp(ctx, in)
+		out, err := h.runLookUp(in)
 		if !errors.Is(err, errReserved) {
 			return out, err
 		}
@@ -100,58 +108,63 @@ func (h *Host) run(ctx context.Context, in *request) (*response, error) {
 			return nil, err
 		}
 	}
-	if err := acquire(ctx, h.unreserved); err != nil {
+	if err := acquire(in, h.unreserved); err != nil {
 		return nil, err
 	}
 	defer func() { <-h.unreserved }()
-	return h.runIn(ctx, in, false)
+	return h.runIn(in, false)
 }
 
 // runLookUp uses the first free instance, preferably an unreserved one. In a reserved
 // instance, a request that needs more than to read databases gets errReserved.
-func (h *Host) runLookUp(ctx context.Context, in *request) (*response, error) {
+func (h *Host) runLookUp(in *request) (*response, error) {
 	select {
 	case h.unreserved <- struct{}{}:
 		defer func() { <-h.unreserved }()
-		return h.runIn(ctx, in, false)
+		return h.runIn(in, false)
 	default:
 	}
 	select {
 	case h.unreserved <- struct{}{}:
 		defer func() { <-h.unreserved }()
-		return h.runIn(ctx, in, false)
+		return h.runIn(in, false)
 	case h.reserved <- struct{}{}:
 		defer func() { <-h.reserved }()
-		return h.runIn(ctx, in, true)
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		return h.runIn(in, true)
+	case <-in.Done():
+		return nil, in.Err()
 	}
 }
 
-func acquire(ctx context.Context, slots chan struct{}) error {
+func acquire(in *request, slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // only a request that waits needs the channel of Done
+	}
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-in.Done():
+		return in.Err()
 	}
 }
 
 // runIn serves the request with an instance. After any error the instance is dropped,
 // since its state is unknown.
-func (h *Host) runIn(ctx context.Context, in *request, reserved bool) (*response, error) {
-	g, err := h.get(ctx)
+func (h *Host) runIn(in *request, reserved bool) (*response, error) {
+	g, err := h.get(in)
 	if err != nil {
-		h.stats.dropped(ctx, err)
+		h.stats.dropped(in, err)
 		return nil, err
 	}
 	g.reserved, g.refused = reserved, false
 	h.mayWrite()
-	out, err := g.serve(ctx, in)
+	out, err := g.serve(in)
 	h.mayNotWrite()
 	if err != nil {
 		g.close()
-		h.stats.dropped(ctx, err)
+		h.stats.dropped(in, err)
 		return nil, err
 	}
 	refused := g.refused
@@ -164,7 +177,7 @@ func (h *Host) runIn(ctx context.Context, in *request, reserved bool) (*response
 
 // get returns an instance for exclusive use, the most recently used one first, so that
 // instances made for a burst of requests become idle.
-func (h *Host) get(ctx context.Context) (*guest, error) {
+func (h *Host) get(in *request) (*guest, error) {
 	h.mu.Lock()
 	if n := len(h.idle); n > 0 {
 		g := h.idle[n-1]
@@ -174,7 +187,7 @@ func (h *Host) get(ctx context.Context) (*guest, error) {
 		return g, nil
 	}
 	h.mu.Unlock()
-	return h.newGuest(ctx)
+	return h.newGuest(in)
 }
 
 // put keeps a healthy instance for another request, unless its memory has grown.
@@ -182,7 +195,7 @@ func (h *Host) put(g *guest) {
 	switch {
 	case h.options.Fresh:
 		g.close()
-	case !h.image.restore(g):
+	case !h.image.restore(g, g.used):
 		h.stats.retired.Add(1)
 		g.close()
 	default:
@@ -227,14 +240,14 @@ func (h *Host) Stats() Stats {
 	}
 }
 
-// dropped counts one instance by the reason why it was dropped. The context is checked
-// first, since a guest that is ended by its context fails in various ways.
-func (c *counters) dropped(ctx context.Context, err error) {
+// dropped counts one instance by the reason why it was dropped. Whether the request has
+// ended is checked first, since a guest that is ended fails in various ways.
+func (c *counters) dropped(in *request, err error) {
 	var broken fault
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(in.Err(), context.DeadlineExceeded):
 		c.timedOut.Add(1)
-	case ctx.Err() != nil:
+	case in.Err() != nil:
 		c.cancelled.Add(1)
 	case errors.As(err, &broken):
 		c.faulty.Add(1)

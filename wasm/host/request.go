@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"kith/edge/abi"
@@ -32,8 +34,14 @@ type request struct {
 	// lookUp is true for GET and HEAD without a body, for which some instances are
 	// reserved.
 	lookUp bool
-	// cancel ends the request's context.
-	cancel context.CancelFunc
+
+	// client is the context of the client's connection.
+	client   context.Context
+	deadline time.Time
+	mu       sync.Mutex
+	err      error         // why the request has ended, or nil
+	done     chan struct{} // made when it is asked for
+	guest    *guest        // that the request runs in, or nil
 }
 
 // ServeHTTP answers one request with the component's response or, if the component fails,
@@ -52,7 +60,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "HEADERS_TOO_LARGE", "headers: must not be more than 4096; send fewer")
 		return
 	}
-	in := &request{method: method, uri: utf8URI(requestURI(r))}
+	in := &request{method: method, uri: utf8URI(requestURI(r)), client: r.Context()}
 	if !strings.HasPrefix(in.uri, "/") {
 		refuse(w, r, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
 		return
@@ -108,14 +116,11 @@ func countHeaders(all http.Header) (n int) {
 
 // respond returns the component's response to a request.
 func (h *Host) respond(r *http.Request, in *request) (*response, error) {
-	ctx, cancel := h.options.withTimeout(r.Context(), h.options.Timeout)
-	defer cancel()
-	in.cancel = cancel
 	if err := h.enter(in); err != nil {
 		return nil, err
 	}
 	defer h.leave(in)
-	out, err := h.run(ctx, in)
+	out, err := h.run(in)
 	if err != nil && !errors.Is(err, errBusy) && r.Context().Err() == nil {
 		// The log omits the path, which may contain ids of users.
 		h.options.Log.Error("request failed", "id", r.Header.Get("X-Request-Id"), "method", r.Method, "error", err)

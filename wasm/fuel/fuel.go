@@ -1,33 +1,36 @@
-package host
+// Package fuel adds fuel to WebAssembly modules, so that a host can end an instance that
+// would compute for ever.
+//
+// A guest that only computes never returns to its host. The host cannot end it, and Go
+// cannot stop it for garbage collection, for which every other goroutine waits. wazero's
+// own solution, WithCloseOnContextDone, leaves the guest in each iteration of each loop and
+// starts a goroutine for each call, which took two fifths of the time of a share link.
+// With fuel, each iteration of a loop, and each call of a function that calls others,
+// consumes one unit. When the fuel is used up, the guest calls into Go, and ends if the
+// host wants it to.
+//
+// The behavior of the module does not change. It can access neither the fuel nor the end
+// flag: a module that names a global which is not its own is refused.
+package fuel
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 )
 
-// A guest that only computes would never return to the host. The host could not end it,
-// and Go could not stop it for garbage collection, for which every other request would
-// wait. wazero's own solution, WithCloseOnContextDone, leaves the guest in each iteration
-// of each loop and starts a goroutine for each call, which took two fifths of the time of
-// a share link. So instrument adds fuel to a module: each iteration of a loop, and each
-// call of a function that calls others, consumes one unit. When the fuel is used up, the
-// guest calls the host, and ends if the host wants it to.
-//
-// The behavior of the module does not change. It can access neither the fuel nor the end
-// flag: a module that names a global which is not its own is refused.
+// End is the exported global with which the host ends an instance: it sets it to 1. The
+// running call then traps after at most 16,384 units of fuel, and so does every later one.
+const End = "kith:end"
 
 const (
-	// fuelPerSlice is how much fuel a guest consumes before it calls the host: about
-	// ten microseconds' worth.
-	fuelPerSlice = 1 << 14
+	// slice is how much fuel a guest consumes before it calls into Go: about ten
+	// microseconds' worth.
+	slice = 1 << 14
 	// bulkFuel is the fuel of an instruction that may move the whole memory, which takes
 	// milliseconds.
 	bulkFuel = 1 << 8
-	// endName is the exported global with which the host ends a guest.
-	endName = "kith:end"
 )
 
 // Sections of a module, in the order of their numbers, except custom sections.
@@ -44,7 +47,7 @@ const (
 	sectionCode
 )
 
-// Instructions that instrument writes or searches for.
+// Instructions that Add writes or searches for.
 const (
 	opUnreachable  = 0x00
 	opLoop         = 0x03
@@ -65,7 +68,7 @@ const (
 	typeI32, blockVoid, mutable = 0x7f, 0x40, 1
 )
 
-var wasmMagic = []byte("\x00asm\x01\x00\x00\x00")
+var magic = []byte("\x00asm\x01\x00\x00\x00")
 
 type section struct {
 	id   byte
@@ -75,20 +78,22 @@ type section struct {
 // instrumenter rewrites one module.
 type instrumenter struct {
 	sections []section
-	// pause is the index of the function that calls the host; end and left are those of
+	// pause is the index of the function that calls into Go; end and left are those of
 	// the globals for the end flag and for the remaining fuel.
 	pause, end, left uint32
 	// step are the instructions that consume one unit of fuel, bulk those for a bulk instruction.
 	step, bulk []byte
 }
 
-// instrument returns a module whose instances can be ended; see endWith. It returns an
-// invalid module unchanged, so that wazero reports what is wrong with it.
-func instrument(module []byte) ([]byte, error) {
-	if !bytes.HasPrefix(module, wasmMagic) {
+// Add returns a module whose instances consume fuel, and have the global End. It refuses a
+// module that is truncated, has a start section, or an instruction that is not in
+// WebAssembly 2.0. One that is invalid in another way may be returned unchanged, so that
+// wazero reports what is wrong with it.
+func Add(module []byte) ([]byte, error) {
+	if !bytes.HasPrefix(module, magic) {
 		return module, nil
 	}
-	w, err := readSections(module[len(wasmMagic):])
+	w, err := readSections(module[len(magic):])
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +106,7 @@ func instrument(module []byte) ([]byte, error) {
 	if err := w.rewrite(); err != nil {
 		return nil, err
 	}
-	out := slices.Clone(wasmMagic)
+	out := slices.Clone(magic)
 	for _, s := range w.sections {
 		out = append(unsigned(append(out, s.id), uint32(len(s.body))), s.body...)
 	}
@@ -110,7 +115,7 @@ func instrument(module []byte) ([]byte, error) {
 
 func readSections(module []byte) (*instrumenter, error) {
 	w := &instrumenter{}
-	r := wasmReader{in: module}
+	r := reader{in: module}
 	for len(r.in) > 0 && !r.cut {
 		s := section{id: r.byte()}
 		s.body = r.bytes(r.unsigned())
@@ -138,7 +143,7 @@ func (w *instrumenter) count(id byte) uint32 {
 	if s == nil {
 		return 0
 	}
-	return (&wasmReader{in: s.body}).unsigned()
+	return (&reader{in: s.body}).unsigned()
 }
 
 // add adds entries to a section. A missing section is created before that of exports.
@@ -148,7 +153,7 @@ func (w *instrumenter) add(id byte, entries ...[]byte) {
 		w.sections = slices.Insert(w.sections, exports, section{id: id, body: []byte{0}})
 	}
 	s := w.section(id)
-	r := wasmReader{in: s.body}
+	r := reader{in: s.body}
 	body := unsigned(nil, r.unsigned()+uint32(len(entries)))
 	s.body = append(append(body, r.in...), bytes.Join(entries, nil)...)
 }
@@ -171,8 +176,8 @@ func (w *instrumenter) rewrite() error {
 	voidType := w.count(sectionType)
 	w.add(sectionType, []byte{0x60, 0, 0})
 	w.add(sectionFunction, unsigned(nil, voidType))
-	w.add(sectionGlobal, global(0), global(fuelPerSlice))
-	name := append(unsigned(nil, uint32(len(endName))), endName...)
+	w.add(sectionGlobal, global(0), global(slice))
+	name := append(unsigned(nil, uint32(len(End))), End...)
 	w.add(sectionExport, unsigned(append(name, 3), w.end))
 	w.add(sectionCode, w.pauseBody())
 	return nil
@@ -190,11 +195,11 @@ func (w *instrumenter) take(fuel int32) []byte {
 	return unsigned(append(b, opGlobalSet), w.left)
 }
 
-// pauseBody returns the function that calls the host. It grows the memory by zero pages,
+// pauseBody returns the function that calls into Go. It grows the memory by zero pages,
 // which wazero implements by a call into Go.
 func (w *instrumenter) pauseBody() []byte {
 	b := []byte{0, opI32Const, 0, opMemoryGrow, 0, opDrop}
-	b = unsigned(append(signed(append(b, opI32Const), fuelPerSlice), opGlobalSet), w.left)
+	b = unsigned(append(signed(append(b, opI32Const), slice), opGlobalSet), w.left)
 	b = unsigned(append(b, opGlobalGet), w.end)
 	b = append(b, opIf, blockVoid, opUnreachable, opEnd, opEnd)
 	return append(unsigned(nil, uint32(len(b))), b...)
@@ -207,7 +212,7 @@ func (w *instrumenter) imported() (functions, globals uint32, err error) {
 	if s == nil {
 		return 0, 0, nil
 	}
-	r := wasmReader{in: s.body}
+	r := reader{in: s.body}
 	for range r.unsigned() {
 		r.bytes(r.unsigned())
 		r.bytes(r.unsigned())
@@ -235,7 +240,7 @@ func (w *instrumenter) imported() (functions, globals uint32, err error) {
 
 func (w *instrumenter) rewriteCode() error {
 	s := w.section(sectionCode)
-	r := wasmReader{in: s.body}
+	r := reader{in: s.body}
 	n := r.unsigned()
 	out := unsigned(nil, n)
 	for i := range n {
@@ -254,7 +259,7 @@ func (w *instrumenter) rewriteCode() error {
 
 // function rewrites the body of a function.
 func (w *instrumenter) function(body []byte) ([]byte, error) {
-	r := wasmReader{in: body}
+	r := reader{in: body}
 	for range r.unsigned() {
 		r.unsigned()
 		r.byte()
@@ -292,7 +297,7 @@ func (w *instrumenter) function(body []byte) ([]byte, error) {
 
 // instruction reads one instruction of WebAssembly 2.0, and reports whether it is a bulk
 // instruction.
-func (w *instrumenter) instruction(r *wasmReader) (op byte, bulk bool, err error) {
+func (w *instrumenter) instruction(r *reader) (op byte, bulk bool, err error) {
 	switch op = r.byte(); {
 	case op >= 0x02 && op <= 0x04: // block, loop, if
 		r.signed()
@@ -331,11 +336,4 @@ func (w *instrumenter) instruction(r *wasmReader) (op byte, bulk bool, err error
 		err = fmt.Errorf("the instruction %#x is unknown", op)
 	}
 	return op, bulk, err
-}
-
-// endWith ends the running call of an instance when ctx is done, until stop is called. stop
-// reports whether the call was not ended: an instance that was ended must not be used
-// again.
-func (g *guest) endWith(ctx context.Context) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { g.end.Set(1) })
 }

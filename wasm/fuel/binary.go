@@ -1,14 +1,14 @@
-package host
+package fuel
 
 import "fmt"
 
-// wasmReader reads the binary format. Beyond the end it reads zeros, and cut is true.
-type wasmReader struct {
+// reader reads the binary format. Beyond the end it reads zeros, and cut is true.
+type reader struct {
 	in  []byte
 	cut bool
 }
 
-func (r *wasmReader) bytes(n uint32) []byte {
+func (r *reader) bytes(n uint32) []byte {
 	if uint64(n) > uint64(len(r.in)) {
 		r.in, r.cut = nil, true
 		return nil
@@ -18,14 +18,14 @@ func (r *wasmReader) bytes(n uint32) []byte {
 	return b
 }
 
-func (r *wasmReader) byte() byte {
+func (r *reader) byte() byte {
 	if b := r.bytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (r *wasmReader) unsigned() (n uint32) {
+func (r *reader) unsigned() (n uint32) {
 	for shift := 0; ; shift += 7 {
 		b := r.byte()
 		if n |= uint32(b&0x7f) << shift; b < 0x80 {
@@ -39,19 +39,19 @@ func (r *wasmReader) unsigned() (n uint32) {
 }
 
 // signed skips a signed number of up to 64 bits.
-func (r *wasmReader) signed() {
+func (r *reader) signed() {
 	for r.byte() >= 0x80 {
 	}
 }
 
-func (r *wasmReader) limits() {
+func (r *reader) limits() {
 	if bounded := r.byte()&1 == 1; bounded {
 		r.unsigned()
 	}
 	r.unsigned()
 }
 
-func (r *wasmReader) bulk() (bulk bool, err error) {
+func (r *reader) bulk() (bulk bool, err error) {
 	switch op := r.unsigned(); {
 	case op <= 7: // conversions
 	case op == 9, op == 13, op == 15, op == 16: // drops, table.grow and table.size
@@ -69,7 +69,7 @@ func (r *wasmReader) bulk() (bulk bool, err error) {
 	return bulk, err
 }
 
-func (r *wasmReader) vector() error {
+func (r *reader) vector() error {
 	switch op := r.unsigned(); {
 	case op <= 11, op == 92, op == 93: // loads and stores
 		r.unsigned()

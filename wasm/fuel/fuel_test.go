@@ -1,25 +1,14 @@
-package host
+package fuel
 
 import (
 	"bytes"
-	"context"
-	"os"
-	"runtime"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
-)
 
-// wat compiles the text of a module.
-func wat(t testing.TB, text string, options ...string) []byte {
-	t.Helper()
-	code, err := os.ReadFile(wat2wasm(t, text, options...))
-	require.NoError(t, err)
-	return code
-}
+	"kith/wasm/wat"
+)
 
 // everyImmediate has an instruction of every form in the binary format, and returns a
 // result that depends on all of them.
@@ -72,12 +61,12 @@ const everyImmediate = `(module
       (i64.add (i64.extend_i32_u (i32.add (memory.size) (table.size $t)))
         (i64.add (i64.trunc_sat_f64_s (f64.const 12345.678)) (i64.trunc_f32_s (f32.const 9.5)))))))`
 
-func TestInstrument_ChangesNothing(t *testing.T) {
+func TestAdd_ChangesNothing(t *testing.T) {
 	t.Parallel()
-	code := wat(t, everyImmediate)
-	instrumented, err := instrument(code)
+	code := wat.Compile(t, everyImmediate)
+	fueled, err := Add(code)
 	require.NoError(t, err)
-	require.NotEqual(t, code, instrumented)
+	require.NotEqual(t, code, fueled)
 	ctx := t.Context()
 	run := func(code []byte, n uint64) uint64 {
 		r := wazero.NewRuntime(ctx)
@@ -90,61 +79,45 @@ func TestInstrument_ChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		return got[0]
 	}
-	for _, n := range []uint64{1, 2, 3, 1000, 3*fuelPerSlice + 1} {
-		require.Equal(t, run(code, n), run(instrumented, n), n)
+	for _, n := range []uint64{1, 2, 3, 1000, 3*slice + 1} {
+		require.Equal(t, run(code, n), run(fueled, n), n)
 	}
 }
 
-func TestInstrument_Refuses(t *testing.T) {
+func TestAdd_Refuses(t *testing.T) {
 	t.Parallel()
 	const around = `(module (memory (export "memory") 1) (global $own (mut i32) (i32.const 0)) (func (export "f") `
 	for text, want := range map[string]string{
 		"(global.set 1 (i32.const 0)) ": "function 0 of the module: it uses global 1, which does not exist",
 		"(drop (global.get 2))":         "function 0 of the module: it uses global 2, which does not exist",
 	} {
-		_, err := instrument(wat(t, around+text+`))`, "--no-check"))
+		_, err := Add(wat.Compile(t, around+text+`))`, "--no-check"))
 		require.EqualError(t, err, want)
 	}
-	_, err := instrument(wat(t, around+`(drop (i32.atomic.load (i32.const 0)))))`, "--enable-threads", "--no-check"))
+	_, err := Add(wat.Compile(t, around+`(drop (i32.atomic.load (i32.const 0)))))`, "--enable-threads", "--no-check"))
 	require.EqualError(t, err, "function 0 of the module: the instruction 0xfe is unknown")
-	whole := wat(t, around+`))`)
-	_, err = instrument(whole[:len(whole)-3])
+	whole := wat.Compile(t, around+`))`)
+	_, err = Add(whole[:len(whole)-3])
 	require.EqualError(t, err, "the module is truncated")
 }
 
-// A guest that only computes does not delay garbage collection.
-func TestInstrument_LoopDoesNotDelayGo(t *testing.T) {
-	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
-	ctx, cancel := context.WithCancel(context.Background())
-	running := make(chan answer, 1)
-	go func() { running <- b.do(t, "GET", "/loop", "") }()
-	eventually(t, func() bool { return strings.Contains(b.log.String(), `line="for ever"`) })
-	for range 10 {
-		runtime.GC()
-	}
-	require.Empty(t, running, "the guest still runs")
-	cancel()
-	require.ErrorIs(t, b.host.Close(ctx), context.Canceled)
-	require.Equal(t, 503, (<-running).status)
-}
-
-// For any input, instrument refuses it or returns a module that can be parsed. (Compiling
+// For any input, Add refuses it or returns a module that can be parsed. (Compiling
 // the result would test more, but wazero allocates memory for as many functions as the
 // module declares.)
-func FuzzInstrument(f *testing.F) {
-	code := wat(f, everyImmediate)
+func FuzzAdd(f *testing.F) {
+	code := wat.Compile(f, everyImmediate)
 	f.Add(code)
-	f.Add(wat(f, `(module (memory 1) (func (export "f") (loop (br 0))))`))
+	f.Add(wat.Compile(f, `(module (memory 1) (func (export "f") (loop (br 0))))`))
 	for _, n := range []int{9, 20, 60, 200, 400} {
 		f.Add(code[:n])
 	}
-	f.Add(append(bytes.Clone(wasmMagic), sectionCode, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))
+	f.Add(append(bytes.Clone(magic), sectionCode, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))
 	f.Fuzz(func(t *testing.T, code []byte) {
-		instrumented, err := instrument(code)
+		fueled, err := Add(code)
 		if err != nil {
 			return
 		}
-		_, err = instrument(instrumented)
+		_, err = Add(fueled)
 		require.NoError(t, err)
 	})
 }
