@@ -13,9 +13,9 @@ import (
 type Tenant struct {
 	Alias  core.TenantAlias
 	Policy Policy
-	// Cookies signs the tenant's attribution cookies. The zero Signer makes none: links
-	// redirect without a cookie.
-	Cookies auth.Signer
+	// Cookies returns the signer of the tenant's attribution cookies. It is called only for
+	// a visit that gets a cookie. The zero Signer makes none: links redirect without one.
+	Cookies func() auth.Signer
 }
 
 // FollowShareLink returns the response to GET or HEAD /s/{tenant}/{code}. code is the
@@ -38,12 +38,12 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 	}
 	a := Answer{
 		Status: found,
-		Location: location(merge(page, append([]parameter{
+		Location: merge(location(page), append([]parameter{
 			{CodeParameter, string(code)},
 			{ShareMediumParameter, visit.ShareMedium},
 			{EngagementMediumParameter, visit.EngagementMedium},
 			{SquatchCookieName, squatch},
-		}, campaign(page)...))),
+		}, campaign(page)...)),
 		Followed: followed(t.Alias, visit, stance, machine),
 	}
 	if remembered {
@@ -134,7 +134,7 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 	if machine := automated(v); machine || code == "" {
 		return forgetting(v, t, machine, a), true
 	}
-	if t.Policy.stance(v) != permitted || !t.Cookies.CanSign() {
+	if t.Policy.stance(v) != permitted {
 		return Answer{}, false
 	}
 	a.SetCookie = remember(v, t, p, Attribution{
@@ -142,21 +142,17 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 		ShareMedium:      medium(value(v.Query, ShareMediumParameter)),
 		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
 	})
-	return a, true
+	return a, a.SetCookie != ""
 }
 
-// remember returns the Set-Cookie value for a visit that Remembered permits; "" if the
-// tenant has no signer.
+// remember returns the Set-Cookie value for a visit; "" if the tenant has no signer.
 func remember(v Visit, t Tenant, p Program, a Attribution) string {
-	if !t.Cookies.CanSign() {
+	by := t.Cookies()
+	if !by.CanSign() {
 		return ""
 	}
-	return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
+	return setCookie(CookieName(t.Alias), a.Encode(by), p.CookieLife, v.Secure)
 }
-
-// Remembered reports whether a visit with a code gets the attribution cookie.
-// Otherwise Tenant.Cookies is not used.
-func Remembered(v Visit, p Policy) bool { return !automated(v) && p.stance(v) == permitted }
 
 // inPlace returns a relative URL on the visit's host, which is correct behind any
 // proxy. A path without a leading slash gets one, because it could be a whole URL. A

@@ -15,7 +15,9 @@ const now core.Time = 1_700_000_000_000
 // chrome is the User-Agent of a person's browser.
 const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
-func acme() Tenant { return Tenant{Alias: "acme", Cookies: cookies("acme")} }
+func acme() Tenant {
+	return Tenant{Alias: "acme", Cookies: func() auth.Signer { return cookies("acme") }}
+}
 
 // cookies returns the signer of a tenant's cookies.
 func cookies(tenant core.TenantAlias) auth.Signer {
@@ -57,7 +59,7 @@ func TestFollowShareLink(t *testing.T) {
 	if name != "kith_acme" || attributes != "Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure" {
 		t.Errorf("cookie %q with %q", name, attributes)
 	}
-	got, err := ParseAttribution(acme().Cookies, value)
+	got, err := ParseAttribution(cookies("acme"), value)
 	want := Attribution{Program: "classic", Code: "ANN", ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL", Visited: now}
 	if err != nil || got != want {
 		t.Errorf("remembers %+v, %v; want %+v", got, err, want)
@@ -147,7 +149,7 @@ func TestTakeCode(t *testing.T) {
 			t.Errorf("%q leads to the host %q", c.path, host)
 		}
 		_, value, attributes := cookieOf(t, a.SetCookie)
-		got, err := ParseAttribution(acme().Cookies, value)
+		got, err := ParseAttribution(cookies("acme"), value)
 		if err != nil || got.Code != "ANN" || got.Visited != now || !strings.HasSuffix(attributes, "; Secure") {
 			t.Errorf("remembers %+v, %v, with %q", got, err, attributes)
 		}

@@ -61,8 +61,9 @@ func without(query, name string) string {
 // value returns the first value of name in a query, decoded, or "" if it is absent or
 // cannot be decoded.
 func value(query, name string) string {
-	for pair := range strings.SplitSeq(query, "&") {
-		if named(pair, name) {
+	for query != "" {
+		var pair string
+		if pair, query, _ = strings.Cut(query, "&"); named(pair, name) {
 			_, text, _ := strings.Cut(pair, "=")
 			decoded, err := url.QueryUnescape(text)
 			if err != nil {
@@ -79,8 +80,9 @@ func Locale(query string) string { return value(query, LocaleParameter) }
 
 // has reports whether a query has a parameter of that name.
 func has(query, name string) bool {
-	for pair := range strings.SplitSeq(query, "&") {
-		if named(pair, name) {
+	for query != "" {
+		var pair string
+		if pair, query, _ = strings.Cut(query, "&"); named(pair, name) {
 			return true
 		}
 	}

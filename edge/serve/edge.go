@@ -224,8 +224,9 @@ func (r *request) keys() (auth.Keyring, error) {
 // header returns the first value of a header, by its lower-case name.
 func (r *request) header(name string) string {
 	for i := range r.Headers {
-		if r.Headers[i].Name == name {
-			return r.Headers[i].Value
+		// TinyGo calls a function to compare strings. Most names differ in length.
+		if h := &r.Headers[i]; len(h.Name) == len(name) && h.Name == name {
+			return h.Value
 		}
 	}
 	return ""
@@ -235,7 +236,7 @@ func (r *request) header(name string) string {
 func (r *request) headers(name, separator string) string {
 	joined := ""
 	for i := range r.Headers {
-		if r.Headers[i].Name != name {
+		if len(r.Headers[i].Name) != len(name) || r.Headers[i].Name != name {
 			continue
 		}
 		if joined != "" {

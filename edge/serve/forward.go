@@ -20,7 +20,7 @@ func (r *request) forward() (abi.Response, error) {
 		return abi.Response{}, err
 	}
 	from := r.visitor()
-	hop := auth.Hop{Method: r.Method, URI: r.URI, For: from.address, Proto: from.scheme, Host: from.host}
+	hop := auth.Hop{Method: r.Method, URI: r.URI, For: r.clientAddress(), Proto: from.scheme, Host: from.host}
 	headers := make([]abi.Header, 0, len(r.Headers)+5)
 	for _, h := range r.Headers {
 		if endToEnd(h.Name) && !setByEdge(h.Name) {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"kith/core/auth"
 	"kith/core/link"
 	"kith/edge/abi"
 	"kith/edge/route"
@@ -13,7 +14,7 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	visit := r.visit(r.visitor())
-	answer := link.FollowShareLink(visit, r.linkTenant(visit, t), t.program, t.code, r.now)
+	answer := link.FollowShareLink(visit, r.linkTenant(t), t.program, t.code, r.now)
 	response := redirect(answer)
 	if answer.Followed != (link.Followed{}) && r.header(link.FollowedHeader) != "" {
 		// The host counts the visit, because the backend does not see it.
@@ -34,21 +35,16 @@ func (r *request) page() (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	visit := r.visit(from)
-	answer, ok := link.TakeCode(visit, r.linkTenant(visit, t), t.program, t.code, r.now)
+	answer, ok := link.TakeCode(visit, r.linkTenant(t), t.program, t.code, r.now)
 	if !ok {
 		return abi.Response{}, errForward
 	}
 	return redirect(answer), nil
 }
 
-// linkTenant returns the tenant of a link. It reads the master key only if the visit
-// gets a cookie.
-func (r *request) linkTenant(v link.Visit, t target) link.Tenant {
-	tenant := link.Tenant{Alias: t.tenant, Policy: t.policy}
-	if t.code != "" && link.Remembered(v, t.policy) {
-		tenant.Cookies = r.cookieSigner(t)
-	}
-	return tenant
+// linkTenant returns the tenant of a link.
+func (r *request) linkTenant(t target) link.Tenant {
+	return link.Tenant{Alias: t.tenant, Policy: t.policy, Cookies: func() auth.Signer { return r.cookieSigner(t) }}
 }
 
 // redirect returns the response for an answer. The attribution cookie is last,

@@ -60,5 +60,5 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 		return info, false
 	}
 	known.Share = link.Share{Origin: cmp.Or(known.shareOrigin, from.scheme+"://"+from.host), Tenant: to.Tenant}
-	return known.UserInfo, wire.Repeats(update, known.UserInfo, from.address)
+	return known.UserInfo, wire.Repeats(update, known.UserInfo, r.clientAddress())
 }

@@ -8,29 +8,15 @@ import (
 )
 
 // visitor is the origin of a request.
-type visitor struct {
-	// address is the client's IP address; empty if the host gives none.
-	address      string
-	scheme, host string
-}
+type visitor struct{ scheme, host string }
 
 // visitor returns the visitor of a request. X-Forwarded headers are used only if the
 // peer is in one of the operator's trusted networks, because any client can send
 // them.
 func (r *request) visitor() visitor {
-	peer := r.header("spin-client-addr")
 	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
 	v := visitor{scheme: scheme, host: r.header("host")}
-	var trusted auth.Networks
-	if r.isForwarded() {
-		// kith refuses to start with an invalid list; on other hosts, no peer is
-		// trusted then.
-		trusted, _ = auth.ParseNetworks(trustedProxiesVariable, r.variable(trustedProxiesVariable))
-	}
-	if client, ok := auth.Client(peer, r.headers(auth.ForwardedForHeader, ","), trusted); ok {
-		v.address = client.String()
-	}
-	if !trusted.Trusted(peer) {
+	if !r.isForwarded() || !r.trustedProxies().Trusted(r.peer()) {
 		return v
 	}
 	if proto := auth.LastForwarded(r.headers(auth.ForwardedProtoHeader, ",")); proto != "" {
@@ -40,6 +26,29 @@ func (r *request) visitor() visitor {
 		v.host = host
 	}
 	return v
+}
+
+// clientAddress returns the visitor's IP address; empty if the host gives none.
+func (r *request) clientAddress() string {
+	var trusted auth.Networks
+	if r.isForwarded() {
+		trusted = r.trustedProxies()
+	}
+	client, ok := auth.Client(r.peer(), r.headers(auth.ForwardedForHeader, ","), trusted)
+	if !ok {
+		return ""
+	}
+	return client.String()
+}
+
+// peer returns the address of the connection.
+func (r *request) peer() string { return r.header("spin-client-addr") }
+
+// trustedProxies returns the operator's trusted networks. kith refuses to start with an
+// invalid list; on other hosts, no peer is trusted then.
+func (r *request) trustedProxies() auth.Networks {
+	trusted, _ := auth.ParseNetworks(trustedProxiesVariable, r.variable(trustedProxiesVariable))
+	return trusted
 }
 
 // isForwarded reports whether a request has forwarding headers.

@@ -6,6 +6,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store/programdb"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/link"
 )
 
@@ -46,7 +47,7 @@ func linkCode(text string) core.ReferralCode {
 }
 
 func (ls *Links) linkTenant(alias core.TenantAlias, policy link.Policy) link.Tenant {
-	return link.Tenant{Alias: alias, Policy: policy, Cookies: ls.Keys.Cookie(alias)}
+	return link.Tenant{Alias: alias, Policy: policy, Cookies: func() auth.Signer { return ls.Keys.Cookie(alias) }}
 }
 
 // RememberCookieUser returns the Set-Cookie value that stores the user id in the

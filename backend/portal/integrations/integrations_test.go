@@ -337,7 +337,7 @@ func TestStorage_NamesTheCookiesThatAreSet(t *testing.T) {
 	require.NoError(t, err)
 	signer := w.Engine.Keys.Cookie("acme")
 	visit := link.Visit{Method: "GET", Secure: true, Host: "kith.example", UserAgent: "Mozilla/5.0"}
-	answer := link.FollowShareLink(visit, link.Tenant{Alias: "acme", Policy: settings.Tenant.Policy, Cookies: signer}, settings.Programs[0].Program, "ANNA10", w.Engine.Now())
+	answer := link.FollowShareLink(visit, link.Tenant{Alias: "acme", Policy: settings.Tenant.Policy, Cookies: func() auth.Signer { return signer }}, settings.Programs[0].Program, "ANNA10", w.Engine.Now())
 	set := regexp.MustCompile(`^([^=]+)=.*; Max-Age=([0-9]+);`)
 	for _, cookie := range []string{answer.SetCookie, answer.SquatchCookie} {
 		found := set.FindStringSubmatch(cookie)
