@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,13 +80,19 @@ func kithCommand(args ...string) *exec.Cmd {
 	return c
 }
 
+// freeAddr returns a loopback address on which nothing listens. Its port is below those that
+// Linux uses for outgoing connections: one of those could take it before the program does.
 func freeAddr() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
+	for {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return addr
+		}
+		if err == nil {
+			c.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func must[T any](t *testing.T, value T, err error) T {

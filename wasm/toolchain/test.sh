@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs every test of this repository: test.sh PACKAGE…
 #
-# The named packages run with the race detector, the others without it, concurrently.
+# The named packages run with the race detector, the others without it, concurrently. The Go
+# client, a module of its own, is one of the others.
 # A skipped test, a package without a test to run and a run without tests are failures.
 # The output of go test is in bin/test-*.json. If all tests pass, bin/tested.sha256 gets
 # the hash of the component.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+top=$PWD
 
 # SQLite is C translated to Go, and its memory is outside of Go's heap, where the race
 # detector checks no access (racecalladdr in the runtime's race_amd64.s). Instrumenting
@@ -21,7 +23,7 @@ race=(-race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=-dwarf=false -d=
 run() {
 	local name=$1
 	shift
-	bin/tools/gotestsum --jsonfile "bin/test-$name.json" --format pkgname --format-hide-empty-pkg -- \
+	"$top/bin/tools/gotestsum" --jsonfile "$top/bin/test-$name.json" --format pkgname --format-hide-empty-pkg -- \
 		-trimpath -count=1 -p 1 -timeout 30m "$@"
 }
 
@@ -44,7 +46,7 @@ echo "== tests: ${#raced[@]} packages with the race detector, $((${#others[@]} +
 # Bash starts background commands with SIGINT ignored: Ctrl-C must end them all.
 (trap - INT && CGO_ENABLED=1 run race "${race[@]}" "${raced[@]}") &
 runs=($!)
-(trap - INT && plain plain "${others[@]}") &
+(trap - INT && plain plain "${others[@]}" && cd clients/go && plain client ./...) &
 runs+=($!)
 status=0
 plain e2e "${slow[@]}" || status=$?

@@ -1,6 +1,7 @@
 package sqldtest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // freePorts returns n addresses on which nothing listens.
@@ -37,10 +39,16 @@ func FreeAddr() (string, error) {
 		if err = reserve(port); err != nil {
 			continue
 		}
-		var l net.Listener
-		l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		// Not a socket that listens for a moment: a process that is being started has a copy
+		// of it until it runs its own program, and the port is in use for as long.
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		var c net.Conn
+		if c, err = net.DialTimeout("tcp", addr, time.Second); errors.Is(err, syscall.ECONNREFUSED) {
+			return addr, nil
+		}
 		if err == nil {
-			return l.Addr().String(), l.Close()
+			_ = c.Close()
+			err = fmt.Errorf("a process listens on %s", addr)
 		}
 	}
 	return "", fmt.Errorf("sqldtest: no free port: %w", err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,37 @@ func TestReserve(t *testing.T) {
 	unused := 1 + rand.IntN(firstPort-1)
 	require.Contains(t, other(unused), "PASS")
 	require.NoError(t, reserve(unused), "a program that has ended reserves nothing")
+}
+
+// An address can be listened on at once, and a proxy listens again at once, while other
+// tests start processes.
+func TestFreeAddr_WhileProcessesStart(t *testing.T) {
+	ended := make(chan struct{})
+	var starts sync.WaitGroup
+	for range 8 {
+		starts.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					_ = exec.Command("true").Run()
+				}
+			}
+		})
+	}
+	defer starts.Wait()
+	defer close(ended)
+	p, err := newProxy("127.0.0.1:1")
+	require.NoError(t, err)
+	defer p.close()
+	for range 50 {
+		addr, err := FreeAddr()
+		require.NoError(t, err)
+		l, err := net.Listen("tcp", addr)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		p.refuse()
+		require.NoError(t, p.listen())
+	}
 }

@@ -33,13 +33,17 @@ func (p *proxy) listen() error {
 	if p.listener != nil {
 		return nil
 	}
-	listener, err := net.Listen("tcp", p.addr)
-	if err != nil {
-		return err
-	}
-	p.listener = listener
-	go p.serve(listener)
-	return nil
+	// A process that was being started when the last listener was closed has a copy of it
+	// until it runs its own program.
+	return within(Deadline, func() error {
+		listener, err := net.Listen("tcp", p.addr)
+		if err != nil {
+			return err
+		}
+		p.listener = listener
+		go p.serve(listener)
+		return nil
+	})
 }
 
 // refuse refuses connections until listen is called.
