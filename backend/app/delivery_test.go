@@ -408,7 +408,10 @@ func TestSecrets_AreSealed(t *testing.T) {
 	key, known, err := webhookdb.SigningKey(t.Context(), b.DB.Reads)
 	require.NoError(t, err)
 	require.True(t, known)
-	require.NotContains(t, key.Sealed, "MII", "the beginning of PKCS #8 in base64")
+	plain, err := b.Keys.Open(base.SigningKeyPlace(key.ID), key.Sealed)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(plain, "MII"), "the beginning of PKCS #8 in base64")
+	require.NotContains(t, key.Sealed, plain[:20])
 	require.Equal(t, []string{s.Secret}, b.begin(t)[0].Secrets)
 
 	// An attempt whose secrets are sealed under another master key fails alone.

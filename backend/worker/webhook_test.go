@@ -112,7 +112,8 @@ func (h hooks) emit(t testing.TB, url string, n int) {
 	}
 }
 
-// await waits until n deliveries to an endpoint are in a state.
+// await waits until n deliveries to an endpoint are in a state. A delivery may enter the
+// state after the page was read and before it was counted.
 func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []webhook.Delivery {
 	t.Helper()
 	var page []webhook.Delivery
@@ -120,7 +121,7 @@ func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []web
 		var total int
 		var err error
 		page, total, err = h.Deliveries.List(context.Background(), webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, base.Page{Limit: 1000})
-		return err == nil && total == n
+		return err == nil && total == n && len(page) == n
 	}, sqldtest.Deadline, time.Millisecond, "%s: %d %s", url, n, state)
 	return page
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -154,11 +155,15 @@ func TestDev_ShowsThePasswordUntilItIsChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	first := s.dev(t)
-	found := openLine.FindStringSubmatch(first.output.String())
-	require.NotNil(t, found, first.output)
+	var found []string
+	require.Eventually(t, func() bool { found = openLine.FindStringSubmatch(first.output.String()); return found != nil }, deadline, time.Millisecond)
 	first.stop(t)
+	// It answers a moment before it prints.
+	prints := func(p *process, text string) {
+		require.Eventually(t, func() bool { return strings.Contains(p.output.String(), text) }, deadline, time.Millisecond, text)
+	}
 	again := s.dev(t)
-	require.Contains(t, again.output.String(), found[2])
+	prints(again, found[2])
 	out, errOut, status := s.run(t, nil, "person", "reset-password", ownerEmail, "--portal-url", s.edge)
 	require.Zero(t, status, errOut)
 	link := strings.TrimSpace(out)
@@ -167,5 +172,5 @@ func TestDev_ShowsThePasswordUntilItIsChanged(t *testing.T) {
 	changed := mustCall(t, 303, "POST", link, "password=another+horse+battery", "Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: same-origin")
 	require.Equal(t, "/portal/signin?done=password-set", changed.header.Get("Location"))
 	again.stop(t)
-	require.Contains(t, s.dev(t).output.String(), "the one that you chose; kith person reset-password owner@demo.example makes a link for a new one")
+	prints(s.dev(t), "the one that you chose; kith person reset-password owner@demo.example makes a link for a new one")
 }

@@ -30,6 +30,8 @@ export async function answering(world) {
   await page.keyboard.type('ray@friend.example');
   await page.keyboard.press('Enter');
   await page.waitForURL(/person=ray%40friend\.example/);
+  // Enter sends the filter as a change and as a submission: the second answer replaces the list once more.
+  await page.waitForFunction(() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling'));
   await page.keyboard.press('Tab'); // leaves the field
   await page.getByRole('link', { name: 'Anna Ahrens → Anna Ahrens' }).focus();
   await page.keyboard.press('j');
