@@ -37,6 +37,8 @@ var targets = section{
 		{of: `UserList/(\S+)/users=(\d+)`, work: "page of a list of $2 users: $1", unit: perCall, against: "UserList/$1/users=10000", as: "of 10,000", plus: 50e6},
 		{of: `Import_Among/users=(\d+)`, work: "import of users beside $1", unit: "rows/s", against: "Import_Among/users=10000", as: "beside 10,000", times: 0.8},
 		{of: `Target_Events/saturated/kith`, work: "event calls, whole program, 48 connections", unit: perSecond, also: []string{p50, p99}, against: "Target_Events/saturated/insert", as: "bare inserts of as many senders, same flush", times: 0.6},
+		// What HTTP alone takes away from the insert.
+		{of: `Target_Events/saturated/http`, work: "net/http that does the bare insert and nothing else, 48 connections", unit: perSecond, also: []string{p50, p99}, against: "Target_Events/saturated/insert", as: "bare inserts of as many senders, same flush"},
 		{of: `Target_Events/steady/kith`, work: "event calls, whole program, 2,000 per second", unit: p99, also: []string{p50}, plus: 30},
 		{of: `Target_Fleet/events/kith`, work: "event calls to both edges of a fleet, each of five runs", unit: perSecond, plus: 1500, each: true},
 		{of: `Target_Fleet/events/kith`, work: "event calls to both edges of a fleet, each of five runs", unit: p99, plus: 50, each: true},

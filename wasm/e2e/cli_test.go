@@ -253,7 +253,7 @@ func TestCLI_Configuration(t *testing.T) {
 	require.Contains(t, log, "addr="+strings.TrimPrefix(elsewhere.backend, "http://"))
 	require.Contains(t, log, "master_key=set")
 	require.Contains(t, log, "database_token=set")
-	require.Contains(t, log, "database=file:"+filepath.Join(s.data, "kith.db"))
+	require.Contains(t, log, "database=file:"+s.file())
 	require.Contains(t, e.output.String(), "backend_public_url=https://public.example")
 	require.Contains(t, e.output.String(), "database_token=set")
 	require.Contains(t, e.output.String(), "max_body=8388608")

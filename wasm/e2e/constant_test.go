@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -21,18 +22,22 @@ type constantOrders struct {
 	Status int
 	Header http.Header
 	Body   string
+	// Insert is a database file, of which the table baseline gets the body of each request
+	// that has one, before the answer; empty for none.
+	Insert string
 }
 
 // constant starts net/http in a process of its own, which answers each request with the
 // status, the header fields and the body of a: the least that a server written in Go does.
-func constant(b *testing.B, a answer) (p *process, base string) {
+// For insert see constantOrders.
+func constant(b *testing.B, a answer, insert string) (p *process, base string) {
 	b.Helper()
 	header := a.header.Clone()
 	for _, name := range []string{"Date", "Content-Length"} { // net/http writes them
 		header.Del(name)
 	}
 	addr := freeAddr(b)
-	orders, err := json.Marshal(constantOrders{Addr: addr, Status: a.status, Header: header, Body: a.body})
+	orders, err := json.Marshal(constantOrders{Addr: addr, Status: a.status, Header: header, Body: a.body, Insert: insert})
 	require.NoError(b, err)
 	self, err := os.Executable()
 	require.NoError(b, err)
@@ -64,7 +69,22 @@ func serveConstant(text string) error {
 		return err
 	}
 	body := []byte(orders.Body)
-	return http.ListenAndServe(orders.Addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // #nosec G114 -- a baseline without limits
+	insert := func([]byte) error { return nil }
+	if orders.Insert != "" {
+		var err error
+		if insert, err = newInserter(orders.Insert); err != nil {
+			return err
+		}
+	}
+	return http.ListenAndServe(orders.Addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // #nosec G114 -- a baseline without limits
+		given, err := io.ReadAll(r.Body)
+		if err == nil && len(given) > 0 {
+			err = insert(given)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		header := w.Header()
 		for name, values := range orders.Header {
 			header[name] = values

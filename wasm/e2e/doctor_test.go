@@ -36,10 +36,10 @@ func TestDoctor_FindsProblems(t *testing.T) {
 		doctor, serve string
 	}{
 		"not a database": {func(t *testing.T, s *site) {
-			require.NoError(t, os.WriteFile(filepath.Join(s.data, "kith.db"), []byte(strings.Repeat("text ", 5000)), 0o600))
+			require.NoError(t, os.WriteFile(s.file(), []byte(strings.Repeat("text ", 5000)), 0o600))
 		}, "FAIL  database", "kith.db: store: "},
 		"damaged pages": {func(t *testing.T, s *site) {
-			file, err := os.OpenFile(filepath.Join(s.data, "kith.db"), os.O_RDWR, 0)
+			file, err := os.OpenFile(s.file(), os.O_RDWR, 0)
 			require.NoError(t, err)
 			// Behind the first pages, which have the list of tables.
 			info, err := file.Stat()

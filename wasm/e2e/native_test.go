@@ -30,7 +30,7 @@ func (s *site) native(b testing.TB) *httptest.Server {
 	b.Helper()
 	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
 	require.NoError(b, err)
-	url := "file:" + filepath.Join(s.data, "kith.db")
+	url := "file:" + s.file()
 	log, err := libsql.NewLog(url)
 	require.NoError(b, err)
 	f := &nativeFile{write: nativePool(b, url, 1), read: nativePool(b, url+"&_pragma=query_only(1)", 4), log: log}

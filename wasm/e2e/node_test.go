@@ -255,7 +255,7 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 		change(&options)
 	}
 	if options.Databases == nil {
-		options.Databases = databases(t, libsql.Config{URL: "file:" + filepath.Join(s.data, "kith.db"), PerRequest: options.StrictSpin})
+		options.Databases = databases(t, libsql.Config{URL: "file:" + s.file(), PerRequest: options.StrictSpin})
 	}
 	h, err := host.Load(context.Background(), filepath.Join(root, "spin.toml"), options)
 	require.NoError(t, err)
@@ -272,12 +272,15 @@ func databases(t testing.TB, config libsql.Config) map[string]host.Database {
 	return map[string]host.Database{"default": database}
 }
 
+// file is the path of the database of kith dev.
+func (s *site) file() string { return filepath.Join(s.data, "kith.db") }
+
 // open opens the backend's database, to read the stored rows.
 func (s *site) open(t testing.TB) *sql.DB {
 	t.Helper()
 	url := s.backendDatabase
 	if url == "" {
-		url = "file:" + filepath.Join(s.data, "kith.db") + "?_pragma=busy_timeout(120000)"
+		url = "file:" + s.file() + "?_pragma=busy_timeout(120000)"
 	}
 	var options []turso.Option
 	if s.databaseToken != "" {

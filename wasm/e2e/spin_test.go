@@ -189,7 +189,7 @@ func TestCLI_Spin(t *testing.T) {
 
 	configured, err := host.ReadRuntimeConfig(filepath.Join(dir, "runtime-config.toml"))
 	require.NoError(t, err)
-	require.Equal(t, map[string]host.RuntimeDatabase{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}}, configured)
+	require.Equal(t, map[string]host.RuntimeDatabase{"default": {URL: "file:" + s.file()}}, configured)
 	written, err := os.ReadFile(filepath.Join(dir, "bin", "edge.wasm"))
 	require.NoError(t, err)
 	built, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))

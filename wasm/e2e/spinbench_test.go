@@ -29,7 +29,7 @@ func BenchmarkSpin(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
 	empty := measureSpin(b, "empty", s.idleComponent(b), "/readyz", http.StatusServiceUnavailable, cost{})
-	file := filepath.Join(s.data, "kith.db")
+	file := s.file()
 	s.benchmarkSpin(b, "file", "file:"+file, empty)
 	p.stop(b) // after this the database file is complete
 	server := sqldtest.StartWith(b, sqldtest.Options{Alone: true, File: file})

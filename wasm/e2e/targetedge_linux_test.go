@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"database/sql"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -66,8 +68,8 @@ func (t *throughput) load(bases []string, clients int, tenant, auth string) load
 
 // BenchmarkTarget_Events sends event calls to kith dev on a file, which answers when they
 // are on the disk. It is compared with as many callers that insert rows of the same size,
-// each in a transaction of its own, and wait for the same shared flush. "steady" sends
-// 2,000 per second.
+// each in a transaction of its own, and wait for the same shared flush, and with a server
+// that does nothing but answer after such an insert. "steady" sends 2,000 per second.
 func BenchmarkTarget_Events(b *testing.B) {
 	t := newThroughput()
 	s := newSite(b)
@@ -75,31 +77,49 @@ func BenchmarkTarget_Events(b *testing.B) {
 	load := t.load([]string{s.edge}, writers, "demo", s.auth("demo"))
 	load.saturate(b, time.Second)
 	insert := s.inserter(b)
+	_, bare := constant(b, mustCall(b, http.StatusOK, "POST", s.edge+"/api/v1/demo/open/account/anna/user/anna/events",
+		fmt.Sprintf(eventBody, 0), s.auth("demo")), s.file())
+	served := t.load([]string{bare}, writers, "demo", s.auth("demo"))
+	served.saturate(b, time.Second)
 	alternate(b, "saturated",
 		side{"kith", func(b *testing.B) { load.saturate(b, saturatedFor).report(b) }},
+		side{"http", func(b *testing.B) { served.saturate(b, saturatedFor).report(b) }},
 		side{"insert", func(b *testing.B) { insertFor(b, saturatedFor, insert).report(b) }})
 	alternate(b, "steady", side{"kith", func(b *testing.B) { load.steady(b, frequent, steadyFor).report(b) }})
 }
 
-// inserter returns a function that inserts a row and returns when it is on the disk. Only
-// one transaction runs at a time, as SQLite requires; flushes are shared.
+// inserter makes the table baseline, and returns a function that inserts a row there.
 func (s *site) inserter(b *testing.B) func() error {
-	db := s.open(b)
+	_, err := s.open(b).Exec("CREATE TABLE baseline (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
+	require.NoError(b, err)
+	insert, err := newInserter(s.file())
+	require.NoError(b, err)
+	return func() error { return insert([]byte(eventBody)) }
+}
+
+// newInserter returns a function that inserts a row into the table baseline of a database
+// file, and returns when it is on the disk. Only one transaction runs at a time, as SQLite
+// requires; flushes are shared.
+func newInserter(file string) (func(body []byte) error, error) {
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(120000)&_pragma=synchronous(NORMAL)")
+	if err != nil {
+		return nil, err
+	}
 	db.SetMaxOpenConns(1)
-	_, err := db.Exec("PRAGMA synchronous = NORMAL")
-	require.NoError(b, err)
-	_, err = db.Exec("CREATE TABLE baseline (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
-	require.NoError(b, err)
 	statement, err := db.Prepare("INSERT INTO baseline (body) VALUES (?)")
-	require.NoError(b, err)
-	log, err := libsql.NewLog("file:" + s.data + "/kith.db")
-	require.NoError(b, err)
-	return func() error {
-		if _, err := statement.Exec(eventBody); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	log, err := libsql.NewLog("file:" + file)
+	if err != nil {
+		return nil, err
+	}
+	return func(body []byte) error {
+		if _, err := statement.Exec(string(body)); err != nil {
 			return err
 		}
 		return log.Wait()
-	}
+	}, nil
 }
 
 // insertFor calls insert from as many goroutines as there are senders of event calls.

@@ -60,7 +60,7 @@ func links(base string, connections int) loadgen {
 func BenchmarkTarget_Link(b *testing.B) {
 	s := newSite(b)
 	node := s.dev(b)
-	baseline, base := constant(b, mustCall(b, http.StatusFound, "GET", s.edge+linkPath, "", visitor...))
+	baseline, base := constant(b, mustCall(b, http.StatusFound, "GET", s.edge+linkPath, "", visitor...), "")
 	servers := []struct {
 		name, base string
 		process    *process

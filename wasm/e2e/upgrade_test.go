@@ -40,7 +40,7 @@ func previousSite(t testing.TB) *site {
 	t.Helper()
 	s := newSite(t)
 	s.keys["shop"] = previousKey
-	unpack(t, "kith.db.gz", filepath.Join(s.data, "kith.db"))
+	unpack(t, "kith.db.gz", s.file())
 	unpack(t, "master.key", filepath.Join(s.data, "master.key"))
 	return s
 }
