@@ -183,7 +183,7 @@ BENCH ?=
 # The packages that have such benchmarks; compiling the tests of the others takes minutes.
 BENCH_PACKAGES = $(shell grep -rlE --include='*_test.go' --exclude-dir=node_modules '^func Benchmark$(firstword $(subst /, ,$(BENCH)))' backend core edge wasm | xargs -rn 1 dirname | sort -u | sed 's|^|./|')
 
-bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks, and docs/performance.md from their output; fails if a target is missed by more than a quarter. With BENCH=Target_Link: only benchmarks with names that begin so, and the tables are printed. Imports are of KITH_BENCH_ROWS rows (100000); memory is measured after KITH_BENCH_MINUTES (1); large tenants have KITH_BENCH_USERS users (200000)
+bench: bin/.test $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks, and docs/performance.md from their output; fails if a target is missed by more than a quarter. With BENCH=Target_Link: only benchmarks with names that begin so, and the tables are printed. Imports are of KITH_BENCH_ROWS rows (100000); memory is measured after KITH_BENCH_MINUTES (1); large tenants have KITH_BENCH_USERS users (200000)
 	@[ -n "$(BENCH_PACKAGES)" ] || { echo "BENCH: no benchmark begins with $(BENCH); give the beginning of a name, such as Target_Link"; exit 1; }
 	@go test -v -timeout 0 -run '^$$' -bench '^Benchmark$(BENCH)' -benchmem $(BENCH_PACKAGES) | tee bin/bench.txt || echo "FAIL	go test" >>bin/bench.txt
 	@go run ./wasm/bench -commit $(VERSION) $(if $(BENCH),-o '') <bin/bench.txt
@@ -243,10 +243,6 @@ bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
 
 bin/.release: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base release
-	@touch $@
-
-bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
-	@$(TOOLCHAIN)/setup.sh base test bench
 	@touch $@
 
 # @kith/client: its generated sources, and dist. Links the API, which embeds the component.

@@ -8,10 +8,13 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	turso "github.com/tursodatabase/libsql-client-go/libsql"
+	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // turso opens file: URLs with it
 )
 
@@ -79,18 +82,14 @@ func WithPragmas(databaseURL string, pragmas ...string) string {
 
 // makePrivate creates the file of a database if needed, and removes the permissions
 // of group and others from it and from its log. SQLite copies the permissions of the
-// database to the log files that it creates later.
+// database to the log files that it creates later. It opens no file that exists: this
+// process may have a connection to it (see hold).
 func makePrivate(databaseURL string) error {
-	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
-	path, err := url.PathUnescape(path)
+	path, err := filePath(databaseURL)
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
+	if err := createPrivate(path); err != nil {
 		return err
 	}
 	for _, ending := range []string{"", "-wal", "-shm", "-journal"} {
@@ -105,6 +104,40 @@ func makePrivate(databaseURL string) error {
 		}
 	}
 	return nil
+}
+
+// creating makes a second connection wait until the new file of the first is closed.
+var creating sync.Mutex
+
+// createPrivate creates a file that does not exist. It returns an error if the file exists
+// and cannot be read.
+func createPrivate(path string) error {
+	creating.Lock()
+	defer creating.Unlock()
+	for {
+		file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			return file.Close()
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) { // a link to a file that does not exist yet
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(path), target)
+			}
+			path = target
+			continue
+		}
+		if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
+			return &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		return nil
+	}
 }
 
 // connResult is a connection or the reason why it was not made.

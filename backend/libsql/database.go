@@ -103,6 +103,16 @@ func (shared) Close() error { return nil }
 // them at the moment. Always false with PerRequest.
 func (d *Database) RefusesWrites() bool { return d.write != nil && d.write.breaker.IsOpen() }
 
+// CheckFile returns an error if the database is a file, and that file, its log or the locks
+// of this process on them were lost; see Log. Always nil with PerRequest, when a process
+// has the file open for the time of a request.
+func (d *Database) CheckFile() error {
+	if f, ok := d.source.(*file); ok {
+		return f.log.Check()
+	}
+	return nil
+}
+
 // Close waits for the running statements, and closes all connections.
 func (d *Database) Close() error {
 	if d.source == nil {

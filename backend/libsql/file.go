@@ -25,7 +25,7 @@ func openFile(ctx context.Context, config Config) (*file, error) {
 	if strings.Contains(config.URL, ":memory:") || strings.Contains(config.URL, "mode=memory") {
 		return nil, errors.New("database: cannot be in memory, since each connection would have its own; give the path of a file")
 	}
-	w, err := openFileWriter(ctx, config.URL, config.limits(), config.Timeout)
+	w, err := openFileWriter(ctx, config.URL, config.limits(), config.Timeout, config.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -124,21 +124,20 @@ func appendArgs(b []byte, args []any) []byte {
 // has none.
 func (c *fileConn) openCache() {
 	c.cache.results = make(map[cacheKey]*result)
-	at := c.tls.Alloc(wordSize)
+	file := c.file(sqlite3.SQLITE_FCNTL_FILE_POINTER)
+	if file == 0 {
+		return
+	}
+	methods := at[sqlite3.Tsqlite3_io_methods](pointerAt(file)) // a sqlite3_file begins with their address
+	if methods == nil || methods.FiVersion < 2 || methods.FxShmMap == 0 {
+		return
+	}
+	region := c.tls.Alloc(wordSize)
 	defer c.tls.Free(wordSize)
-	if sqlite3.Xsqlite3_file_control(c.tls, c.db, 0, sqlite3.SQLITE_FCNTL_FILE_POINTER, at) != sqlite3.SQLITE_OK {
-		return
-	}
-	file := pointerAt(at) // a sqlite3_file, which begins with a pointer to its methods
-	methods := (*sqlite3.Tsqlite3_io_methods)(unsafe.Pointer(unsafe.SliceData(
-		libc.GoBytes(pointerAt(file), int(unsafe.Sizeof(sqlite3.Tsqlite3_io_methods{})))))) // #nosec G103 -- memory of SQLite
-	if methods.FiVersion < 2 || methods.FxShmMap == 0 {
-		return
-	}
 	const size = 32 << 10 // of each part of the index
 	function := &struct{ at uintptr }{methods.FxShmMap}
 	shmMap := *(*func(tls *libc.TLS, file uintptr, page, size, extend int32, into uintptr) int32)(unsafe.Pointer(function)) // #nosec G103 -- the form of modernc.org/libc for a pointer to a function
-	if shmMap(c.tls, file, 0, size, 0, at) == sqlite3.SQLITE_OK && pointerAt(at) != 0 {
-		c.cache.index = libc.GoBytes(pointerAt(at), int(unsafe.Sizeof([2]walHeader{})))
+	if shmMap(c.tls, file, 0, size, 0, region) == sqlite3.SQLITE_OK && pointerAt(region) != 0 {
+		c.cache.index = libc.GoBytes(pointerAt(region), int(unsafe.Sizeof([2]walHeader{})))
 	}
 }

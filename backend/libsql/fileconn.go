@@ -336,6 +336,26 @@ func (c *fileConn) fail(code int32) error {
 	return &fileError{code, fmt.Sprintf("%s (%d)", text, code)}
 }
 
+// file returns the address of a file of the connection, a sqlite3_file, by the operation that
+// asks for it; 0 if there is none.
+func (c *fileConn) file(operation int32) uintptr {
+	to := c.tls.Alloc(wordSize)
+	defer c.tls.Free(wordSize)
+	if sqlite3.Xsqlite3_file_control(c.tls, c.db, 0, operation, to) != sqlite3.SQLITE_OK {
+		return 0
+	}
+	return pointerAt(to)
+}
+
+// at returns the value of SQLite at an address; nil for the address 0.
+func at[T any](p uintptr) *T {
+	if p == 0 {
+		return nil
+	}
+	var size T
+	return (*T)(unsafe.Pointer(unsafe.SliceData(libc.GoBytes(p, int(unsafe.Sizeof(size)))))) // #nosec G103 -- memory of SQLite
+}
+
 // pointerAt returns the pointer that SQLite has written to an address.
 func pointerAt(at uintptr) uintptr {
 	b := libc.GoBytes(at, wordSize)

@@ -3,6 +3,7 @@ package libsql
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ type fileWriter struct {
 	maxTime time.Duration // of a transaction
 }
 
-func openFileWriter(ctx context.Context, file string, l limits, timeout time.Duration) (*fileWriter, error) {
+func openFileWriter(ctx context.Context, file string, l limits, timeout time.Duration, report *slog.Logger) (*fileWriter, error) {
 	if err := makePrivate(file); err != nil {
 		return nil, err
 	}
@@ -33,6 +34,9 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 	if err != nil {
 		return nil, err
 	}
+	if err := log.Watch(report); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
 	return w, nil
 }
 
@@ -47,6 +51,9 @@ func (w *fileWriter) interval() time.Duration { return 2 * time.Millisecond }
 
 // probe takes the lock of the file and releases it.
 func (w *fileWriter) probe(ctx context.Context) error {
+	if err := w.log.Err(); err != nil {
+		return err
+	}
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -66,6 +73,9 @@ func (w *fileWriter) close() error {
 // transact does not end with ctx: a caller who gives up ends the wait for the lock, and
 // a statement that has the lock is not interrupted.
 func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	if err := w.log.Err(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.maxTime)
 	defer cancel()
 	results := make([]outcome, len(calls))

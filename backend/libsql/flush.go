@@ -3,25 +3,35 @@ package libsql
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Log flushes the write-ahead log of one SQLite file, so that committed transactions
-// survive a power cut; callers that wait at the same time share one flush. It is safe
-// for concurrent use.
+// survive a power cut; callers that wait at the same time share one flush. It also checks
+// that the file, its log and the locks of this process are still there: if not, what is
+// written is lost, and every call returns ErrFileLost. It is safe for concurrent use.
 //
 // SQLite can flush at every commit (synchronous=FULL), but it does so while it has
 // the write lock, so that commits wait for each other's flushes. With
 // synchronous=NORMAL in WAL mode it flushes only before and after a checkpoint. Until
 // then a commit is in the write-ahead log, and is durable once that file is flushed.
 type Log struct {
-	path string
-	sync func(*os.File) error
+	url  string
+	sync func(fd int) error
+	// lost is why a file was lost, or nil.
+	lost   atomic.Pointer[error]
+	saving sync.WaitGroup
+	report *slog.Logger
+	// ended is closed by Close, if the files are watched.
+	ended    chan struct{}
+	watching sync.WaitGroup
 
 	mu sync.Mutex
 	// next is the flush that callers wait for and that has not begun; nil when no
@@ -30,8 +40,9 @@ type Log struct {
 	// running is true while a goroutine flushes.
 	running bool
 
-	// file is the log as it was opened last, or nil. Only the running goroutine uses it.
-	file *os.File
+	// hold is nil until it is needed.
+	hold    *hold
+	holding sync.Mutex
 }
 
 // flushRound is one flush, for which several callers may wait.
@@ -40,14 +51,13 @@ type flushRound struct {
 	err  error
 }
 
-// NewLog returns the log of the database at a URL of the form "file:PATH"; its
-// parameters are ignored. Files are opened when they are needed.
+// NewLog returns the log of the database at a URL of the form "file:PATH". The file is
+// opened when it is needed.
 func NewLog(databaseURL string) (*Log, error) {
-	path, err := filePath(databaseURL)
-	if err != nil {
+	if _, err := filePath(databaseURL); err != nil {
 		return nil, fmt.Errorf("flush: %w", err)
 	}
-	return &Log{path: path + "-wal", sync: syncFile}, nil
+	return &Log{url: databaseURL, sync: flush}, nil
 }
 
 // filePath returns the path in a URL of the form "file:PATH"; parameters are ignored.
@@ -89,51 +99,127 @@ func (l *Log) run() {
 	}
 }
 
-// flush writes the log to the disk. SQLite deletes the log when the last connection
-// is closed, after a checkpoint that was flushed: then flush does nothing, and a log
-// that is created later is another file.
+// flush writes the log to the disk. Its name is checked after that: a transaction in a log
+// that another process had deleted before must not count as stored.
 func (l *Log) flush() error {
-	now, err := os.Stat(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	h, err := l.held()
+	if err != nil {
+		return err
+	}
+	if err := l.sync(h.log.fd); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return l.lose(h, h.log.checkName())
+}
+
+// held returns the hold, and opens it first if needed.
+func (l *Log) held() (*hold, error) {
+	l.holding.Lock()
+	defer l.holding.Unlock()
+	if err := l.Err(); err != nil || l.hold != nil {
+		return l.hold, err
+	}
+	h, err := openHold(l.url)
+	if err == nil {
+		// The name of a new log must survive, too.
+		if err = syncFolder(h.log.path, l.sync); err != nil {
+			h.close()
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("flush: %w", err)
+		return nil, fmt.Errorf("flush: %w", err)
 	}
-	if l.file != nil {
-		if was, err := l.file.Stat(); err != nil || !os.SameFile(was, now) {
-			_ = l.file.Close()
-			l.file = nil
+	l.hold = h
+	return h, nil
+}
+
+func syncFolder(path string, sync func(fd int) error) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return sync(int(folder.Fd()))
+}
+
+// watchEvery is the interval at which Watch checks.
+const watchEvery = time.Second
+
+// Watch checks now and then each second until Close that the file, its log and the locks
+// of this process are there. It returns the error of the first check, and logs when they
+// are lost later. It must be called at most once, and before any other method.
+func (l *Log) Watch(log *slog.Logger) error {
+	l.report = log
+	if err := l.Check(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	l.ended = ended
+	l.watching.Go(func() {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for l.Err() == nil {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				_ = l.Check() // Err has it, or the next check may succeed
+			}
 		}
+	})
+	return nil
+}
+
+// Check returns why the files cannot be used: ErrFileLost, or an error of this check only.
+func (l *Log) Check() error {
+	h, err := l.held()
+	if err != nil {
+		return err
 	}
-	if l.file == nil {
-		if l.file, err = l.open(); err != nil {
-			return fmt.Errorf("flush: %w", err)
-		}
-	}
-	if err := l.sync(l.file); err != nil {
-		return fmt.Errorf("flush: %w", err)
+	return l.lose(h, h.check())
+}
+
+// Err returns ErrFileLost with the reason if a file was lost before; then nothing may be
+// written. It costs nothing.
+func (l *Log) Err() error {
+	if lost := l.lost.Load(); lost != nil {
+		return *lost
 	}
 	return nil
 }
 
-// open opens the log, and flushes its folder, so that the name of a new file survives.
-func (l *Log) open() (*os.File, error) {
-	dir, err := os.Open(filepath.Dir(l.path))
-	if err != nil {
-		return nil, err
+// lose records an error of a check if that is ErrFileLost. The first time, it also saves
+// what this process has stored, in the background.
+func (l *Log) lose(h *hold, err error) error {
+	if !errors.Is(err, ErrFileLost) || !l.lost.CompareAndSwap(nil, &err) {
+		return err
 	}
-	defer dir.Close()
-	if err := l.sync(dir); err != nil {
-		return nil, err
-	}
-	return os.Open(l.path)
+	l.saving.Go(func() {
+		what, saveErr := h.save(time.Now())
+		if saveErr != nil {
+			what = "it could not be saved: " + saveErr.Error()
+		}
+		known := fmt.Errorf("%w. Nothing more is written. Of what this process had stored before, %s. Find out what changed the files, and restart kith", err, what)
+		l.lost.Store(&known)
+		if l.report != nil {
+			l.report.Error("the file of the database was lost; writes are refused", "error", known)
+		}
+	})
+	return err
 }
 
-// Close closes the log. No call of Wait may be running.
+// Close closes the file; a second call does nothing. No call of Wait may be running.
 func (l *Log) Close() error {
-	if l.file == nil {
-		return nil
+	if l.ended != nil {
+		close(l.ended)
+		l.ended = nil
+		l.watching.Wait()
 	}
-	return l.file.Close()
+	l.saving.Wait()
+	// The connection to a lost file stays open: the last one that is closed would copy its
+	// log into a database that others may have changed since.
+	if l.hold != nil && l.Err() == nil {
+		l.hold.close()
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package libsql
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,7 +21,7 @@ import (
 func logOf(t *testing.T, name string) (*Log, *sql.DB) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=busy_timeout(60000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	_, err = db.Exec(`CREATE TABLE n (n INTEGER)`)
@@ -39,7 +40,7 @@ func TestLog_WaitsForAFlushThatBeganLater(t *testing.T) {
 	require.NoError(t, l.Wait(), "the folder is flushed once")
 	began, proceed := make(chan int), make(chan struct{})
 	flushes := 0
-	l.sync = func(*os.File) error {
+	l.sync = func(int) error {
 		flushes++
 		began <- flushes
 		<-proceed
@@ -75,46 +76,34 @@ func TestLog_ReturnsTheErrorOfAFlush(t *testing.T) {
 	t.Parallel()
 	l, _ := logOf(t, "kith.db")
 	broken := errors.New("the disk is gone")
-	l.sync = func(*os.File) error { return broken }
+	l.sync = func(int) error { return broken }
 	require.ErrorIs(t, l.Wait(), broken)
-	l.sync = (*os.File).Sync
+	l.sync = flush
 	require.NoError(t, l.Wait())
 }
 
-// Wait flushes the current log, not one that SQLite has deleted.
-func TestLog_NewLogAfterDeletion(t *testing.T) {
+// Wait flushes the log of the database and, once, its folder. The log stays when all other
+// connections are closed.
+func TestLog_FlushesTheLog(t *testing.T) {
 	t.Parallel()
-	const name = "a b%25.db" // as in a URL
-	l, db := logOf(t, name)
-	path := filepath.Join(filepath.Dir(l.path), "a b%.db-wal")
-	require.Equal(t, path, l.path)
+	l, db := logOf(t, "a b%25.db") // as in a URL
 	var flushed []os.FileInfo
-	l.sync = func(f *os.File) error {
-		info, err := f.Stat()
+	l.sync = func(fd int) error {
+		info, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
 		flushed = append(flushed, info)
-		return errors.Join(err, f.Sync())
+		return errors.Join(err, flush(fd))
 	}
-	last := func() os.FileInfo { return flushed[len(flushed)-1] }
 	require.NoError(t, l.Wait())
-	first, err := os.Stat(path)
-	require.NoError(t, err)
-	require.True(t, os.SameFile(first, last()))
-	require.True(t, flushed[0].IsDir(), "the name of the log is flushed, too")
-
+	require.Equal(t, "a b%.db-wal", filepath.Base(l.hold.log.path))
 	require.NoError(t, db.Close())
-	require.NoFileExists(t, path)
-	n := len(flushed)
-	require.NoError(t, l.Wait(), "the checkpoint has moved all commits into the database")
-	require.Len(t, flushed, n)
-
-	again, err := sql.Open("sqlite", "file:"+filepath.Join(filepath.Dir(path), name))
-	require.NoError(t, err)
-	defer again.Close()
-	_, err = again.Exec(`INSERT INTO n VALUES (1)`)
-	require.NoError(t, err)
 	require.NoError(t, l.Wait())
-	second, err := os.Stat(path)
+	log, err := os.Stat(l.hold.log.path)
 	require.NoError(t, err)
-	require.True(t, os.SameFile(second, last()))
-	require.False(t, os.SameFile(first, second))
+	require.Len(t, flushed, 3)
+	require.True(t, flushed[0].IsDir(), "the name of the log is flushed, too")
+	for _, f := range flushed[1:] {
+		require.True(t, os.SameFile(log, f))
+	}
+	require.NoError(t, l.Close())
+	require.NoFileExists(t, l.hold.log.path)
 }

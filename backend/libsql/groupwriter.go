@@ -317,9 +317,9 @@ func (g *groupWriter) runGroup(calls []*call) ranGroup {
 }
 
 // disconnected reports whether an error means that a server cannot be reached, or has
-// stopped answering.
+// stopped answering, or that a file was lost.
 func disconnected(err error) bool {
-	return errors.Is(err, errUnavailable) || errors.Is(err, errNotSent) || errors.Is(err, errLost) || unreachable(err)
+	return errors.Is(err, ErrFileLost) || errors.Is(err, errUnavailable) || errors.Is(err, errNotSent) || errors.Is(err, errLost) || unreachable(err)
 }
 
 // errNotRun reports that no statement of a group has run.

@@ -3,6 +3,7 @@ package libsql
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func TestGroup_DiskIsFull(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
 	server(t, file).mustQuery(t, "CREATE TABLE t (v)")
-	w, err := openFileWriter(t.Context(), WithPragmas(file, "max_page_count(20)"), limits{10, mib}, 2*deadline)
+	w, err := openFileWriter(t.Context(), WithPragmas(file, "max_page_count(20)"), limits{10, mib}, 2*deadline, slog.Default())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
 	insert := func(bytes int64) *call {

@@ -48,8 +48,12 @@ const fullTime = 5 * time.Second
 // CheckWritable returns an error if the database does not accept a write. It writes a row
 // of its own, and waits for the disk, unless another write of this process succeeded
 // within the last second: a busy database is not loaded further. It also returns one if a
-// write of this process failed within the last 5 seconds because the disk is full.
+// write of this process failed within the last 5 seconds because the disk is full, or if
+// the file was lost.
 func (p *Primary) CheckWritable(ctx context.Context, now core.Time) error {
+	if err := p.fileLost(); err != nil {
+		return err
+	}
 	if time.Since(time.Unix(0, p.full.Load())) < fullTime {
 		return unavailable{errors.New(full)}
 	}

@@ -46,8 +46,12 @@ func (l *fileLock) close() {
 }
 
 // writeConn returns a connection for a write, on which first has run; see liveConn. While
-// another process holds the lock of the file for too long, it fails at once.
+// another process holds the lock of the file for too long, and when the file was lost, it
+// fails at once.
 func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error) {
+	if err := p.fileLost(); err != nil {
+		return nil, err
+	}
 	if p.lock == nil {
 		return p.liveConn(ctx, p.write, maxWriters, first)
 	}
@@ -61,6 +65,14 @@ func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error
 		err = unavailable{err}
 	}
 	return conn, err
+}
+
+// fileLost returns libsql.ErrFileLost if the file was lost.
+func (p *Primary) fileLost() error {
+	if p.log == nil || p.log.Err() == nil {
+		return nil
+	}
+	return unavailable{p.log.Err()}
 }
 
 // lockHeld reports whether a statement that began at that time failed because another

@@ -12,6 +12,9 @@ func (p *Primary) Checkpoint(ctx context.Context) error {
 	if !p.embedded {
 		return nil
 	}
+	if err := p.fileLost(); err != nil {
+		return fmt.Errorf("store: checkpoint: %w", err)
+	}
 	if _, err := p.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 		return fmt.Errorf("store: checkpoint: %w", err)
 	}

@@ -182,12 +182,13 @@ func (p *Primary) SetTimeout(d time.Duration) {
 
 // Watch makes all calls fail with libsql.ErrAway while the database server hangs; see
 // libsql.Pipeline.Watch. On a file it makes writes fail with libsql.ErrRefused while
-// another process holds the lock for too long, as one does that is paused. No other method
-// may run meanwhile.
+// another process holds the lock for too long, as one does that is paused, and with
+// libsql.ErrFileLost from when the file, its log or the locks of this process are lost;
+// it returns that error if they are lost already. No other method may run meanwhile.
 func (p *Primary) Watch(timeout time.Duration, log *slog.Logger) error {
 	if p.embedded {
 		p.lock = newFileLock(log)
-		return nil
+		return p.log.Watch(log)
 	}
 	return p.server.Watch(timeout, log)
 }
@@ -223,7 +224,7 @@ func (p *Primary) Durable() error {
 		return nil
 	}
 	if err := p.log.Wait(); err != nil {
-		// The disk failed, or is full.
+		// The disk failed, or is full, or the file was lost.
 		return fmt.Errorf("store: %w", unavailable{err})
 	}
 	return nil

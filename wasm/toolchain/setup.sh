@@ -5,7 +5,6 @@
 #   base     what every target needs
 #   tinygo   what building TinyGo, and compiling with it, needs
 #   test     what `make test` needs in addition
-#   bench    what `make bench` needs in addition
 #   release  what `make release-test` needs in addition
 #
 # This is the only list of the Debian packages that Kith uses. The script first checks
@@ -40,6 +39,9 @@ test   | libc6-dev                | /usr/include/stdio.h           | cgo: header
 test   | chromium                 | chromium                       | the browser that pages are tried in
 test   | curl                     | curl                           | runs the commands of the documents
 test   | bsdutils                 | script                         | a terminal, for what shows more on one
+test   | sqlite3                  | sqlite3                        | opens the database file beside Kith; make bench compares imports with its .import
+test   | python3                  | python3                        | opens the database file beside Kith, with another build of SQLite
+test   | util-linux               | unshare                        | opens it from another mount namespace
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
 release | debootstrap             | debootstrap                    | the Debian in which packages are installed
@@ -49,7 +51,6 @@ release | qemu-user-static        | qemu-aarch64-static            | runs the pr
 release | iptables                | iptables                       | the network of containers
 release | iproute2                | ip                             | the network of containers
 release | curl                    | curl                           | an image for the engine, which reaches no registry
-bench  | sqlite3                  | sqlite3                        | its .import is the baseline for imports
 '
 
 # group | Debian package | a command in it | why
@@ -88,7 +89,7 @@ if [ "${1-}" = check ]; then
 	shift
 fi
 groups=("$@")
-[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh [check] base|tinygo|test|bench|release …"; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh [check] base|tinygo|test|release …"; exit 2; }
 
 trim() { local s=$1; s=${s#"${s%%[![:space:]]*}"}; printf %s "${s%"${s##*[![:space:]]}"}"; }
 

@@ -15,6 +15,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/libsql"
 	"kith/backend/store"
 	"kith/backend/store/secretdb"
 	"kith/backend/worker"
@@ -107,6 +108,8 @@ func (f *databaseFlags) explain(err error) error {
 	}
 	remedy := "give the file and its folder to the user that runs kith, or choose others by KITH_DATA or KITH_DATABASE_URL"
 	switch text := err.Error(); {
+	case errors.Is(err, libsql.ErrFileLost):
+		remedy = "find out what changed the files, and start kith again"
 	case strings.Contains(text, "not a database"), strings.Contains(text, "malformed"):
 		remedy = damagedRemedy
 	case strings.Contains(text, "locked"):

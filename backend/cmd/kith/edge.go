@@ -96,15 +96,16 @@ func (c *edgeCommand) Run(e *env) error {
 	return serveEdge(e, loaded, tracer, counter, listener, c.connectionFlags, trusted)
 }
 
-// edgeProbes returns the probes of an edge: it is ready if it can read, and if its master
-// key and clock are those of the backend. Without its backend, or if it cannot write, it
-// is degraded.
+// edgeProbes returns the probes of an edge: it is ready if it can read, if its database file
+// is still there, and if its master key and clock are those of the backend. Without its
+// backend, or if it cannot write, it is degraded.
 func edgeProbes(replicas *replicas, database *libsql.Database, backendURL string, tolerance core.Time) map[string]probe {
 	backend := upstream.Backend{URL: backendURL, Keys: replicas.keys, Tolerance: tolerance, Now: now}
 	asked := &ready.Check{Do: backend.Check, Hangs: upstream.ErrAway}
 	written := &ready.Check{Do: func(ctx context.Context) error { return tryWrite(ctx, database) }, Hangs: errors.New("it does not answer in time")}
 	return map[string]probe{
 		"replica": replicas.ready,
+		"file":    func(context.Context) error { return database.CheckFile() },
 		"backend": func(ctx context.Context) error {
 			err := asked.Err(ctx)
 			if errors.Is(err, upstream.ErrAway) {

@@ -71,7 +71,7 @@ func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
 		engine.DB.Observe = tracer.Statement
 	}
 	if err := engine.DB.Watch(f.HealthTimeout, e.log); err != nil {
-		return nil, errors.Join(err, engine.DB.Close())
+		return nil, errors.Join(f.explain(err), engine.DB.Close())
 	}
 	if err = f.quickCheck(e, engine.DB); err == nil {
 		engine.TempDomains, err = readDomains(f.TempDomains)

@@ -1,0 +1,235 @@
+package libsql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// hold is a connection that stays open for as long as a process uses a database file. While
+// its locks are there, no other process deletes the log.
+//
+// Its three files are SQLite's own: a process must never open and close one of them beside
+// SQLite. On POSIX, closing any descriptor of a file ends all locks that the process has on
+// it (fcntl). Then every other program that opens the database takes itself for the only
+// one, and deletes the log when it closes the database, while this process still writes
+// into the deleted file (https://sqlite.org/howtocorrupt.html, 2.2).
+type hold struct {
+	conn *fileConn
+	// database is the file of the database, log its write-ahead log, and index the index of
+	// the log, which all processes map into their memory.
+	database, log, index heldFile
+}
+
+// heldFile is a file that SQLite has open.
+type heldFile struct {
+	path string
+	// fd is SQLite's descriptor.
+	fd int
+	// lock are the bytes on which SQLite has a shared lock while the connection is open;
+	// empty for the log, which has no locks.
+	lock byteRange
+}
+
+type byteRange struct{ start, length int64 }
+
+// The locks of an open connection in WAL mode (os_unix.c of SQLite: SHARED_FIRST and
+// UNIX_SHM_DMS), and the lock without which no process can begin to use the file.
+var (
+	sharedLock  = byteRange{0x40000002, 510}
+	indexLock   = byteRange{128, 1}
+	pendingLock = byteRange{0x40000000, 1}
+)
+
+// holdLimits bound the results of a hold's statements, which have one row.
+var holdLimits = limits{maxRows: 1, maxBytes: mib}
+
+func openHold(databaseURL string) (*hold, error) {
+	conn, err := connectFile(databaseURL, holdLimits, "busy_timeout(10000)", "journal_mode(WAL)")
+	if err != nil {
+		return nil, err
+	}
+	h := &hold{conn: conn}
+	// A read opens the log and its index.
+	if _, err = conn.run(context.Background(), "SELECT count(*) FROM sqlite_schema", nil); err == nil {
+		err = h.find()
+	}
+	if err != nil {
+		conn.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// find finds the files of the connection.
+func (h *hold) find() error {
+	c := h.conn
+	database := at[sqlite3.TunixFile](c.file(sqlite3.SQLITE_FCNTL_FILE_POINTER))
+	log := at[sqlite3.TunixFile](c.file(sqlite3.SQLITE_FCNTL_JOURNAL_POINTER))
+	if database == nil || log == nil || log.FpMethod == 0 || database.FpShm == 0 {
+		return errors.New("the file cannot have a write-ahead log; put it on a local disk")
+	}
+	index := at[sqlite3.TunixShmNode](at[sqlite3.TunixShm](database.FpShm).FpShmNode)
+	main := c.tls.Alloc(len("main") + 1)
+	defer c.tls.Free(len("main") + 1)
+	copy(libc.GoBytes(main, len("main")+1), "main\x00")
+	path := libc.GoString(sqlite3.Xsqlite3_db_filename(c.tls, c.db, main))
+	h.database = heldFile{path, int(database.Fh), sharedLock}
+	h.log = heldFile{path: path + "-wal", fd: int(log.Fh)}
+	h.index = heldFile{path + "-shm", int(index.FhShm), indexLock}
+	return nil
+}
+
+// ErrFileLost reports that a file of a database is not the one that this process has open,
+// or that the locks of this process on it are gone: what it writes may be lost.
+var ErrFileLost = errors.New("the file of the database was lost")
+
+// check returns an error if a file is not the one at its path, or not locked. It is
+// ErrFileLost, or says that the file could not be examined.
+func (h *hold) check() error {
+	return errors.Join(h.log.check(), h.index.check(), h.database.check())
+}
+
+func (f heldFile) check() error {
+	if err := f.checkName(); err != nil {
+		return err
+	}
+	if f.lock.length > 0 && !f.isLocked() {
+		return f.lost("is open in this process and not locked: this process, or its file system, has dropped SQLite's locks")
+	}
+	return nil
+}
+
+func (f heldFile) checkName() error {
+	var open, named unix.Stat_t
+	if err := unix.Fstat(f.fd, &open); err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	switch err := unix.Stat(f.path, &named); {
+	case errors.Is(err, unix.ENOENT):
+		return f.lost("was deleted or moved while this process had it open")
+	case err != nil:
+		return fmt.Errorf("%s: %w", f.path, err)
+	case named.Dev != open.Dev || named.Ino != open.Ino:
+		return f.lost("was replaced while this process had it open")
+	}
+	return nil
+}
+
+func (f heldFile) lost(how string) error {
+	return fmt.Errorf("%w: %s %s", ErrFileLost, f.path, how)
+}
+
+// isLocked reports whether this process has its lock, or whether that cannot be known.
+func (f heldFile) isLocked() bool {
+	owner, known := lockOwner(f.fd, f.lock)
+	if !known || owner == os.Getpid() {
+		return true
+	}
+	if owner == 0 {
+		return false
+	}
+	// The kernel names one of several owners; its list has all.
+	list, err := os.ReadFile("/proc/locks")
+	return err != nil || ownsLock(string(list), f.inode(), f.lock.start, os.Getpid())
+}
+
+func (f heldFile) inode() uint64 {
+	var open unix.Stat_t
+	_ = unix.Fstat(f.fd, &open)
+	return open.Ino
+}
+
+// ownsLock reports whether a process has a lock on a byte of a file, by the kernel's list of
+// locks (proc_locks(5)). It is also true if the list has no lock on that byte: then the list
+// numbers files in another way, as some file systems do.
+func ownsLock(list string, inode uint64, start int64, pid int) bool {
+	any := false
+	for line := range strings.Lines(list) {
+		// "5: POSIX  ADVISORY  READ 7878 fe:00:9986082 128 128"
+		f := strings.Fields(line)
+		if len(f) != 8 || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(inode, 10)) {
+			continue
+		}
+		first, err := strconv.ParseInt(f[6], 10, 64)
+		if err != nil || first != start {
+			continue
+		}
+		if f[4] == strconv.Itoa(pid) {
+			return true
+		}
+		any = true
+	}
+	return !any
+}
+
+// save brings what the process has stored to where it can be read: into the database if no
+// other process uses that and no other log belongs to it, else into a new file beside it.
+// It returns what an operator must know.
+func (h *hold) save(now time.Time) (string, error) {
+	if h.checkpoint() {
+		return "all of it is in " + h.database.path, nil
+	}
+	path := h.database.path + "-saved-" + now.UTC().Format("20060102T150405Z")
+	if err := makePrivate("file:" + path); err != nil { // SQLite accepts an empty file
+		return "", err
+	}
+	if _, err := h.conn.run(context.Background(), "VACUUM INTO ?", []any{path}); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return "a copy of it is in " + path, nil
+}
+
+// checkpoint copies the log into the database, and reports whether that was safe and whole.
+// It is not safe while another process uses the file with another log.
+func (h *hold) checkpoint() bool {
+	if h.database.checkName() != nil {
+		return false
+	}
+	if info, err := os.Stat(h.log.path); err == nil && info.Size() > 0 && h.log.checkName() != nil {
+		return false
+	}
+	alone, release := h.database.exclude()
+	if !alone {
+		return false
+	}
+	defer release()
+	r, err := h.conn.run(context.Background(), "PRAGMA wal_checkpoint(FULL)", nil)
+	// One row: whether it was blocked, the pages of the log, and those that were copied.
+	return err == nil && len(r.values) == 3 && r.values[0] == int64(0) && r.values[1] == r.values[2]
+}
+
+// exclude keeps other processes from beginning to use the file until release is called. It
+// fails if one uses it already.
+func (f heldFile) exclude() (ok bool, release func()) {
+	set := func(kind int16) error {
+		lock := pendingLock.flock(kind)
+		return unix.FcntlFlock(uintptr(f.fd), unix.F_SETLK, &lock)
+	}
+	if set(unix.F_WRLCK) != nil {
+		return false, nil
+	}
+	release = func() { _ = set(unix.F_UNLCK) }
+	used := sharedLock.flock(unix.F_WRLCK)
+	if err := unix.FcntlFlock(uintptr(f.fd), unix.F_GETLK, &used); err != nil || used.Type != unix.F_UNLCK {
+		release()
+		return false, nil
+	}
+	return true, release
+}
+
+func (r byteRange) flock(kind int16) unix.Flock_t {
+	return unix.Flock_t{Type: kind, Start: r.start, Len: r.length}
+}
+
+// close ends the connection. Its files may not be lost: SQLite would copy the log into a
+// database that others have changed since.
+func (h *hold) close() { h.conn.close() }
