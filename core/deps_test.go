@@ -416,6 +416,7 @@ var importRules = []importRule{
 		why: "it converts the values of any statement"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, tests: []string{"kith/backend/testenv", "kith/backend/store/sqldtest"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/bench", kith: []string{"kith/wasm/bench"}, why: "it parses the output of benchmarks"},
+	{pkg: "kith/wasm/size", kith: []string{"kith/wasm/size"}, tests: []string{"kith/backend/testenv"}, why: "it reads any program"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it runs transcripts against any server"},
 	{pkg: "kith/wasm/e2e/lan", kith: []string{"kith/wasm/e2e/lan"}, modules: []string{"golang.org/x/sys/unix"}, why: "it forwards the packets of any processes"},
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and responses"},
