@@ -26,9 +26,11 @@ NPM_CLIENT := clients/npm
 NPM := $(SQLD) backend/braintreelab/testdata/sdk backend/stripelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT)
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# Limits in bytes: of edge.wasm, and of the compressed browser script in it.
+# Limits in bytes: of edge.wasm, of the compressed browser script in it, and of bin/kith.
+# wasm/size/main.go has those of the modules in bin/kith.
 EDGE_LIMIT := 450000
 SCRIPT_LIMIT := 8192
+KITH_LIMIT := 40000000
 # The same flags for all programs and for the tests without the race detector, so that
 # shared packages are compiled once. No cgo: a binary runs on any Linux, and a build does
 # not depend on a C compiler. No debugger data, which would take a seventh of the
@@ -124,13 +126,14 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are no
 scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
 	@$(TOOLCHAIN)/scan.sh
 
-size: bin/edge.wasm ## fail if the component or the browser script is too large
+size: bin/edge.wasm bin/kith ## fail if the component, the browser script, bin/kith or a module in it is too large
 	@size=$$(wc -c <bin/edge.wasm); \
 	echo "edge.wasm: $$size bytes, $$(gzip -9c bin/edge.wasm | wc -c) gzipped, limit $(EDGE_LIMIT)"; \
 	[ "$$size" -lt $(EDGE_LIMIT) ] || { echo "FAIL: edge.wasm is too large"; exit 1; }
 	@size=$$(wc -c <$(SCRIPT).gz); \
 	echo "kith.js: $$(wc -c <$(SCRIPT)) bytes, $$size gzipped, limit $(SCRIPT_LIMIT)"; \
 	[ "$$size" -lt $(SCRIPT_LIMIT) ] || { echo "FAIL: kith.js is too large"; exit 1; }
+	@go run ./wasm/size -limit $(KITH_LIMIT) bin/kith
 
 # The packages whose tests run transcripts, but not the runner's own. One at a
 # time, since they write the same files.

@@ -76,7 +76,7 @@ func documented(w http.ResponseWriter, r *http.Request, render func() (documenta
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", documentationCache)
 	h.Set("Vary", "Accept-Encoding")
-	zipped := link.AcceptsGzip(strings.Join(r.Header.Values("Accept-Encoding"), ","))
+	zipped := acceptsGzip(r)
 	tag := `"` + page.tag + `"`
 	if zipped {
 		tag = `"` + page.tag + `-gzip"`
@@ -86,11 +86,20 @@ func documented(w http.ResponseWriter, r *http.Request, render func() (documenta
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	text := page.packed
-	if zipped {
-		h.Set("Content-Encoding", "gzip")
+	return writePacked(w, page.packed, zipped)
+}
+
+func acceptsGzip(r *http.Request) bool {
+	return link.AcceptsGzip(strings.Join(r.Header.Values("Accept-Encoding"), ","))
+}
+
+// writePacked writes what is in gzip: as it is to a client that accepts that.
+func writePacked(w http.ResponseWriter, packed []byte, accepted bool) error {
+	text := packed
+	if accepted {
+		w.Header().Set("Content-Encoding", "gzip")
 	} else {
-		zip, err := gzip.NewReader(bytes.NewReader(page.packed))
+		zip, err := gzip.NewReader(bytes.NewReader(packed))
 		if err != nil {
 			return err
 		}
@@ -98,7 +107,7 @@ func documented(w http.ResponseWriter, r *http.Request, render func() (documenta
 			return err
 		}
 	}
-	h.Set("Content-Length", strconv.Itoa(len(text)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	_, _ = w.Write(text)
 	return nil
 }

@@ -25,17 +25,17 @@ var graphiQLPage string
 //go:embed graphiql.js
 var graphiQLScript []byte
 
-// thirdParty has the third-party files that the page loads, and their licences.
+// thirdParty has the third-party files that the page loads, in gzip, and their licences.
 //
 //go:embed graphiql/third_party
 var thirdParty embed.FS
 
 // graphiQLFiles maps the names of the files in URLs to their paths in thirdParty.
 var graphiQLFiles = map[string]string{
-	"graphiql.css": "graphiql/graphiql.min.css",
-	"graphiql.js":  "graphiql/graphiql.min.js",
-	"react.js":     "react/react.production.min.js",
-	"react-dom.js": "react-dom/react-dom.production.min.js",
+	"graphiql.css": "graphiql/graphiql.min.css.gz",
+	"graphiql.js":  "graphiql/graphiql.min.js.gz",
+	"react.js":     "react/react.production.min.js.gz",
+	"react-dom.js": "react-dom/react-dom.production.min.js.gz",
 }
 
 var graphiQLTemplate = template.Must(template.New("graphiql").Parse(graphiQLPage))
@@ -79,24 +79,25 @@ func (a *API) graphiQL(w http.ResponseWriter, r *http.Request) error {
 
 // graphiQLFile handles GET of a file that the page loads.
 func (a *API) graphiQLFile(w http.ResponseWriter, r *http.Request) error {
-	name := r.PathValue("file")
-	body := graphiQLScript
-	if name != "page.js" {
-		path, ok := graphiQLFiles[name]
-		if !ok {
-			return wire.NoSuchPath()
-		}
-		var err error
-		if body, err = thirdParty.ReadFile("graphiql/third_party/" + path); err != nil {
-			return err
-		}
-	}
-	kind := "text/javascript; charset=utf-8"
+	name, kind := r.PathValue("file"), "text/javascript; charset=utf-8"
 	if name == "graphiql.css" {
 		kind = "text/css; charset=utf-8"
 	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Cache-Control", wire.CacheControl)
-	_, _ = w.Write(body)
-	return nil
+	path, packed := graphiQLFiles[name]
+	if !packed && name != "page.js" {
+		return wire.NoSuchPath()
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", wire.CacheControl)
+	if !packed {
+		_, _ = w.Write(graphiQLScript)
+		return nil
+	}
+	body, err := thirdParty.ReadFile("graphiql/third_party/" + path)
+	if err != nil {
+		return err
+	}
+	h.Set("Vary", "Accept-Encoding")
+	return writePacked(w, body, acceptsGzip(r))
 }

@@ -2,10 +2,9 @@ package metrics
 
 import (
 	"context"
-	"log/slog"
+	"maps"
+	"slices"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // readTimeout bounds the database queries of a scrape.
@@ -24,42 +23,26 @@ type Gauge struct {
 
 // Gauges adds families of values.
 func (o *Observer) Gauges(all ...Gauge) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, g := range all {
-		var labels []string
-		if g.Label != "" {
-			labels = []string{g.Label}
+		kind := gauge
+		if g.Counts {
+			kind = counter
 		}
-		o.registry.MustRegister(gauges{g, prometheus.NewDesc(g.Name, g.Help, labels, nil), o.log})
-	}
-}
-
-type gauges struct {
-	Gauge
-	desc *prometheus.Desc
-	log  *slog.Logger
-}
-
-// Describe implements prometheus.Collector.
-func (g gauges) Describe(out chan<- *prometheus.Desc) { out <- g.desc }
-
-// Collect implements prometheus.Collector.
-func (g gauges) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	values, err := g.Read(ctx)
-	if err != nil {
-		g.log.Warn("read metric", "name", g.Name, "error", err)
-		return
-	}
-	kind := prometheus.GaugeValue
-	if g.Counts {
-		kind = prometheus.CounterValue
-	}
-	for label, value := range values {
-		var labels []string
-		if g.Label != "" {
-			labels = []string{label}
-		}
-		out <- prometheus.MustNewConstMetric(g.desc, kind, value, labels...)
+		o.families = append(o.families, family{g.Name, g.Help, kind, func(ctx context.Context, out *text) {
+			values, err := g.Read(ctx)
+			if err != nil {
+				o.log.Warn("read metric", "name", g.Name, "error", err)
+				return
+			}
+			for _, label := range slices.Sorted(maps.Keys(values)) {
+				if g.Label == "" {
+					out.sample("", values[label])
+				} else {
+					out.sample("", values[label], g.Label, label)
+				}
+			}
+		}})
 	}
 }

@@ -1,67 +1,52 @@
 // Package metrics has the Prometheus metrics of the service, and gives each request an
 // id. The id is in the answer, in the log, and in the request from edge to backend. This
-// package has no rules of the program.
+// package has no rules of the program. It writes the text format by itself: Prometheus' own
+// client, with which the tests compare it, links protobuf.
 package metrics
 
 import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"kith/core"
 )
 
 // Observer counts and times requests. It is safe for concurrent use.
 type Observer struct {
-	registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
-	work     *prometheus.CounterVec
+	mu sync.Mutex
+	// families are all metrics, those of Gauges included.
+	families []family
+	requests *series[atomic.Int64]
+	seconds  *series[times]
+	work     *series[atomic.Int64]
 	log      *slog.Logger
 	newID    func() string
 }
-
-// buckets are the upper bounds of request times in seconds: the edge answers in less
-// than a millisecond, and an upload may take a minute.
-var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}
 
 // New returns an observer. newID makes request ids. Each request is logged to log at
 // level debug.
 func New(newID func() string, log *slog.Logger) *Observer {
 	o := &Observer{
-		registry: prometheus.NewRegistry(), log: log, newID: newID,
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_requests_total", Help: "Requests by part (edge, backend), route, method and status.",
-		}, []string{"part", "route", "method", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kith_request_seconds", Help: "Duration of requests in seconds, by part and route.", Buckets: buckets,
-		}, []string{"part", "route"}),
+		log: log, newID: newID,
+		requests: newSeries[atomic.Int64]("method", "part", "route", "status"),
+		seconds:  newSeries[times]("part", "route"),
+		work:     newSeries[atomic.Int64]("kind", "outcome", "work"),
 	}
-	o.work = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_work_total", Help: "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, by work, kind and outcome.",
-	}, []string{"work", "kind", "outcome"})
-	o.registry.MustRegister(o.requests, o.seconds, o.work, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	o.families = append(process(),
+		counts("kith_requests_total", "Requests by part (edge, backend), route, method and status.", o.requests),
+		durations("kith_request_seconds", "Duration of requests in seconds, by part and route.", o.seconds),
+		counts("kith_work_total", "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, by work, kind and outcome.", o.work))
 	return o
 }
-
-// Register adds further metrics. It panics if one is registered already.
-func (o *Observer) Register(c ...prometheus.Collector) { o.registry.MustRegister(c...) }
 
 // Did counts n units of work of a kind with an outcome. With n = 0 it creates the
 // series before the first unit, as Prometheus recommends.
 func (o *Observer) Did(work, kind, outcome string, n int64) {
-	o.work.WithLabelValues(work, kind, outcome).Add(float64(n))
-}
-
-// Handler serves the metrics.
-func (o *Observer) Handler() http.Handler {
-	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelError)})
+	o.work.of(key{kind, outcome, work}).Add(n)
 }
 
 // Requests counts and times the requests of a part, the edge or the backend. A request
@@ -80,8 +65,8 @@ func (o *Observer) Requests(part string, route func(*http.Request) string, next 
 		answer := &recorder{ResponseWriter: w, id: id[:1:1], status: http.StatusOK}
 		next.ServeHTTP(answer, r)
 		took, to := time.Since(began), route(r)
-		o.seconds.WithLabelValues(part, to).Observe(took.Seconds())
-		o.requests.WithLabelValues(part, to, method(r.Method), strconv.Itoa(answer.status)).Inc()
+		o.seconds.of(key{part, to}).observe(took.Seconds())
+		o.requests.of(key{method(r.Method), part, to, strconv.Itoa(answer.status)}).Add(1)
 		if o.log.Enabled(r.Context(), slog.LevelDebug) {
 			o.log.DebugContext(r.Context(), "request", "part", part, "id", id[0],
 				"method", r.Method, "route", to, "status", answer.status, "took", took)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 
 	"kith/backend/file"
 	"kith/core"
@@ -91,7 +91,7 @@ type place struct {
 	plain          bool   // http
 	region         string
 	bucket, prefix string
-	lookup         minio.BucketLookupType
+	lookup         lookup
 	profile        string
 }
 
@@ -117,7 +117,7 @@ func parse(u *url.URL) (p place, err error) {
 	if p.plain, err = flag(query, "disable_https"); err != nil {
 		return p, err
 	}
-	if p.lookup, err = lookup(query); err != nil {
+	if p.lookup, err = parseLookup(query); err != nil {
 		return p, err
 	}
 	if err := p.setEndpoint(query.Get("endpoint")); err != nil {
@@ -139,20 +139,29 @@ func flag(query url.Values, name string) (bool, error) {
 	return b, nil
 }
 
-// lookup returns whether the name of the bucket is in the path of requests or in their
-// host. If no parameter says so, it is in the host for the clouds that the client
-// knows, and in the path for all others.
-func lookup(query url.Values) (minio.BucketLookupType, error) {
+// lookup says whether the name of the bucket is in the path of requests or in their host.
+type lookup int
+
+const (
+	// byServer: in the host for the clouds that the client knows, and in the path for all
+	// others.
+	byServer lookup = iota
+	inHost
+	inPath
+)
+
+// parseLookup returns the lookup that a parameter asks for.
+func parseLookup(query url.Values) (lookup, error) {
 	for _, name := range []string{"use_path_style", "s3ForcePathStyle"} {
 		if !query.Has(name) {
 			continue
 		}
 		if path, err := flag(query, name); path || err != nil {
-			return minio.BucketLookupPath, err
+			return inPath, err
 		}
-		return minio.BucketLookupDNS, nil
+		return inHost, nil
 	}
-	return minio.BucketLookupAuto, nil
+	return byServer, nil
 }
 
 // setEndpoint parses [http[s]://]HOST[:PORT].
@@ -197,11 +206,10 @@ func openBucket(ctx context.Context, u *url.URL) (file.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s3, err := minio.NewCore(p.endpoint, &minio.Options{Creds: keys, Secure: !p.plain, Region: p.region, BucketLookup: p.lookup})
-	if err != nil {
+	if err := s3utils.CheckValidBucketName(p.bucket); err != nil {
 		return nil, invalid("%s: %v", u, err)
 	}
-	s := Store{s3: s3, bucket: p.bucket, prefix: p.prefix}
+	s := Store{s3: newClient(p, keys), prefix: p.prefix}
 	if err := s.check(ctx); err != nil {
 		return nil, fmt.Errorf("bucket: open %s://%s at %s: %w", u.Scheme, p.bucket, p.endpoint, err)
 	}
@@ -239,7 +247,7 @@ func (p place) credentials(scheme string) (*credentials.Credentials, error) {
 // itself, this needs only the right to read objects, and the error of the answer says
 // what is wrong.
 func (s Store) check(ctx context.Context) error {
-	body, _, _, err := s.s3.GetObject(ctx, s.bucket, s.prefix+"kith-start", minio.GetObjectOptions{})
+	body, err := s.s3.get(ctx, s.prefix+"kith-start", 0)
 	switch code := code(err); code {
 	case "":
 		if err == nil {

@@ -3,8 +3,6 @@ package stripe
 import (
 	"strings"
 
-	sdk "github.com/stripe/stripe-go/v86"
-
 	"kith/core/reward"
 )
 
@@ -21,7 +19,7 @@ func digitsOf(currency string) int {
 	return 2
 }
 
-func currencyOf(c sdk.Currency) string { return strings.ToUpper(string(c)) }
+func currencyOf(c string) string { return strings.ToUpper(c) }
 
 // fromStripe returns an amount of Stripe in minor units of the currency.
 func fromStripe(amount int64, currency string) int64 {

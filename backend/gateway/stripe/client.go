@@ -2,194 +2,204 @@ package stripe
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
-	"regexp"
+	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	sdk "github.com/stripe/stripe-go/v86"
-
 	"kith/backend/gateway"
-	"kith/core"
-	"kith/core/billing"
 )
 
-// Adapter is the implementation of the port.
-var Adapter = gateway.Adapter{Dial: dial, Parse: parse}
+// APIVersion is the version of Stripe's API that calls and webhooks have (gateway 4.1.2).
+const APIVersion = "2026-06-24.dahlia"
 
-// APIVersion is the version of Stripe's API that calls and webhooks have.
-const APIVersion = sdk.APIVersion
+// host is Stripe's own host.
+const host = "https://api.stripe.com"
 
-// timeout bounds one attempt of a call. retries is small: a failed task is tried again
-// later, and other tasks can run until then.
 const (
+	// timeout bounds one attempt of a call.
 	timeout = 30 * time.Second
-	retries = 1
+	// retryPause is the time before the second attempt of a call. There is no third one:
+	// a failed task is tried again later, and other tasks can run until then.
+	retryPause = 500 * time.Millisecond
+	// maxAnswer bounds an answer: a page of 100 invoices has about 2 MB.
+	maxAnswer = 16 << 20
 )
 
-// adapter is an account at Stripe behind the port.
-type adapter struct {
-	api    *sdk.Client
-	tenant core.TenantAlias
-	c      billing.Connection
-	// coupons are the ids of coupons that exist.
-	coupons sync.Map
+// client calls Stripe with one key. All errors of its calls are *gateway.Error. It is safe
+// for concurrent use.
+type client struct {
+	base, key string
+	http      *http.Client
 }
 
-// dial returns the gateway of a tenant. A live connection calls only Stripe's host.
-func dial(s gateway.Settings) (gateway.Gateway, error) {
-	c := s.Connection
-	if len(c.Keys) == 0 {
-		return nil, errors.New("job: the gateway's connection has no key")
-	}
-	if _, err := billing.CheckStripeKey("apiKey", c.Keys[0].Private, !s.Test); err != nil {
-		return nil, err
-	}
-	url := sdk.APIURL
-	if c.BaseURL != "" {
-		if !s.Test {
-			return nil, errors.New("gateway: a live connection cannot have a base URL of its own")
-		}
-		url = strings.TrimSuffix(c.BaseURL, "/")
-	}
-	backend := sdk.GetBackendWithConfig(sdk.APIBackend, &sdk.BackendConfig{
-		URL: sdk.String(url), MaxNetworkRetries: sdk.Int64(retries), EnableTelemetry: sdk.Bool(false),
-		LeveledLogger: &sdk.LeveledLogger{Level: sdk.LevelNull},
-		HTTPClient:    &http.Client{Timeout: timeout, Transport: &gate{}, CheckRedirect: noRedirect},
-	})
-	return &adapter{
-		api:    sdk.NewClient(c.Keys[0].Private, sdk.WithBackends(&sdk.Backends{API: backend, Connect: backend, Uploads: backend, MeterEvents: backend})),
-		tenant: s.Tenant, c: c,
-	}, nil
+func newClient(base, key string) *client {
+	return &client{base: base, key: key, http: &http.Client{
+		Timeout: timeout, Transport: &gate{},
+		// Stripe does not redirect; another server's redirect would get the key.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
-// noRedirect follows no redirect: Stripe sends none, and another server's would get the
-// key.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// params are the parameters of a call, with the names of Stripe's form encoding:
+// metadata[order], expand[0].
+type params = url.Values
 
-// gate sends requests, and holds all of them back for a time when Stripe answers that
-// there were too many.
-type gate struct {
-	mu    sync.Mutex
-	until time.Time
+// each adds the values of a list to parameters, and returns them.
+func each(p params, name string, values ...string) params {
+	for i, value := range values {
+		p.Set(name+"["+strconv.Itoa(i)+"]", value)
+	}
+	return p
 }
 
+// expand asks for the objects of fields, of which an answer has only the ids otherwise.
+func expand(p params, fields ...string) params { return each(p, "expand", fields...) }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// call is one call.
+type call struct {
+	method string
+	// path is that below /v1, in parts that are not escaped.
+	path   []string
+	params params
+	// key is the idempotency key of a write; if it is empty, the call gets one. Both
+	// attempts of a call have the same.
+	key string
+}
+
+// get reads an object.
+func get[T any](ctx context.Context, c *client, p params, path ...string) (T, error) {
+	return do[T](ctx, c, call{method: http.MethodGet, path: path, params: p})
+}
+
+// post creates or changes an object.
+func post[T any](ctx context.Context, c *client, p params, path ...string) (T, error) {
+	return postOnce[T](ctx, c, "", p, path...)
+}
+
+// postOnce creates or changes an object at most once for each idempotency key.
+func postOnce[T any](ctx context.Context, c *client, key string, p params, path ...string) (T, error) {
+	return do[T](ctx, c, call{method: http.MethodPost, path: path, params: p, key: key})
+}
+
+// remove deletes an object.
+func remove(ctx context.Context, c *client, path ...string) error {
+	_, err := do[identified](ctx, c, call{method: http.MethodDelete, path: path})
+	return err
+}
+
+// maxList bounds the objects of a list that are read, and pageSize is the most that an
+// answer has.
 const (
-	// pause is that after an answer 429 without Retry-After, and maxPause the longest one
-	// that a call waits for.
-	pause    = time.Second
-	maxPause = 20 * time.Second
+	maxList  = 10_000
+	pageSize = "100"
 )
 
-var errPaused = errors.New("the pause that the gateway asked for is not over")
-
-// RoundTrip waits for the end of a pause, and sends a request.
-func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
-	g.mu.Lock()
-	left := time.Until(g.until)
-	g.mu.Unlock()
-	if left > maxPause {
-		return nil, errPaused
-	}
-	if left > 0 {
-		timer := time.NewTimer(left)
-		defer timer.Stop()
-		select {
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		case <-timer.C:
-		}
-	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil && answer.StatusCode == http.StatusTooManyRequests {
-		wait := pause
-		if seconds, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 16); err == nil && seconds > 0 {
-			wait = time.Duration(seconds) * time.Second
-		}
-		g.mu.Lock()
-		g.until = time.Now().Add(wait)
-		g.mu.Unlock()
-	}
-	return answer, err
-}
-
-// maxText bounds the text of an error of Stripe.
-const maxText = 300
-
-// keys are API keys in the text of an error, which Stripe masks in part.
-var keys = regexp.MustCompile(`\b[rs]k_(test|live)_[\w*]+`)
-
-// problem is an error of Stripe, as a text without keys.
-type problem struct {
-	err  error
-	text string
-}
-
-func (p *problem) Error() string { return p.text }
-func (p *problem) Unwrap() error { return p.err }
-
-// portError returns an error of the client as one of the port.
-func portError(err error) error {
-	if err == nil {
-		return nil
-	}
-	e := &gateway.Error{Action: gateway.Retry}
-	var refused *sdk.Error
-	if !errors.As(err, &refused) {
-		e.Err = &problem{err, "gateway: no answer: " + keys.ReplaceAllString(err.Error(), "key")}
-		return e
-	}
-	text := "gateway: status " + strconv.Itoa(refused.HTTPStatusCode)
-	if refused.Code != "" {
-		text += ", " + string(refused.Code)
-	}
-	if refused.Param != "" {
-		text += " on " + refused.Param
-	}
-	text += ": " + keys.ReplaceAllString(refused.Msg, "key")
-	e.Err = &problem{err, text[:min(len(text), maxText)]}
-	switch status := refused.HTTPStatusCode; {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e.Action = gateway.SetUp
-	case status == http.StatusNotFound, refused.Code == sdk.ErrorCodeResourceMissing:
-		e.Action = gateway.Missing
-	case status == http.StatusTooManyRequests, status == http.StatusConflict, status == http.StatusRequestTimeout, status >= 500:
-		e.Action = gateway.Retry
-	default:
-		e.Action = gateway.Alert
-	}
-	return e
-}
-
-// hasCode reports whether an error of Stripe has a code.
-func hasCode(err error, code sdk.ErrorCode) bool {
-	var refused *sdk.Error
-	return errors.As(err, &refused) && refused.Code == code
-}
-
-// maxList bounds the objects of a list that are read.
-const maxList = 10_000
-
-// all reads a list, at most maxList objects of it.
-func all[T any](ctx context.Context, list *sdk.V1List[T]) (found []T, err error) {
-	for one, err := range list.All(ctx) {
+// list reads a list, newest first, at most maxList objects of it.
+func list[T interface{ key() string }](ctx context.Context, c *client, p params, path ...string) (found []T, err error) {
+	p = maps.Clone(p)
+	for {
+		page, err := get[listOf[T]](ctx, c, p, path...)
 		if err != nil {
-			return nil, portError(err)
+			return nil, err
 		}
-		if found = append(found, one); len(found) >= maxList {
-			break
+		found = append(found, page.Data...)
+		if !page.HasMore || len(page.Data) == 0 || len(found) >= maxList {
+			return found[:min(len(found), maxList)], nil
 		}
+		p.Set("starting_after", page.Data[len(page.Data)-1].key())
 	}
-	return found, nil
 }
 
-// firstPage returns the parameters of a list of which one page of 100 objects is read.
-func firstPage() sdk.ListParams { return sdk.ListParams{Limit: sdk.Int64(100), Single: true} }
+// page returns the parameters of a list that is read in pages, and pageOf those of one that
+// is selected by a parameter.
+func page() params                     { return params{"limit": {pageSize}} }
+func pageOf(name, value string) params { return params{"limit": {pageSize}, name: {value}} }
 
-// page returns the parameters of a list that is read in pages of 100 objects.
-func page() sdk.ListParams { return sdk.ListParams{Limit: sdk.Int64(100)} }
+// latest reads the first page of a list.
+func latest[T any](ctx context.Context, c *client, p params, path ...string) ([]T, error) {
+	page, err := get[listOf[T]](ctx, c, p, path...)
+	return page.Data, err
+}
 
-func timeOf(seconds int64) core.Time { return core.Time(seconds) * core.Second }
+// do makes a call, and a second time if it may have another result then.
+func do[T any](ctx context.Context, c *client, out call) (answer T, err error) {
+	address := c.base + "/v1"
+	for _, part := range out.path {
+		// Such an id would change the target of the call.
+		if part == "" || part == "." || part == ".." {
+			return answer, &gateway.Error{Action: gateway.Missing, Err: fmt.Errorf("gateway: %q is not an id", part)}
+		}
+		address += "/" + url.PathEscape(part)
+	}
+	if out.key == "" && out.method != http.MethodGet {
+		out.key = rand.Text()
+	}
+	body, repeat, err := c.attempt(ctx, out, address)
+	if repeat && wait(ctx, retryPause) == nil {
+		body, _, err = c.attempt(ctx, out, address)
+	}
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return answer, lost(fmt.Errorf("the answer to %s /v1/%s cannot be read: %w", out.method, out.path[0], err))
+	}
+	return answer, nil
+}
+
+// attempt makes a call once, and reports whether it may be repeated at once.
+func (c *client) attempt(ctx context.Context, out call, address string) (body []byte, repeat bool, err error) {
+	form := out.params.Encode()
+	if out.method == http.MethodGet && form != "" {
+		address, form = address+"?"+form, ""
+	}
+	r, err := http.NewRequestWithContext(ctx, out.method, address, strings.NewReader(form))
+	if err != nil {
+		return nil, false, lost(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.key)
+	r.Header.Set("Stripe-Version", APIVersion)
+	r.Header.Set("User-Agent", "Kith")
+	if out.method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if out.key != "" {
+		r.Header.Set("Idempotency-Key", out.key)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, ctx.Err() == nil && !final(err), lost(err)
+	}
+	defer answer.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, ctx.Err() == nil, lost(err)
+	case len(body) > maxAnswer:
+		return nil, false, lost(fmt.Errorf("the answer has more than %d bytes", maxAnswer))
+	case answer.StatusCode < 300:
+		return body, false, nil
+	}
+	e := refusal{status: answer.StatusCode, request: answer.Header.Get("Request-Id")}
+	if err := json.Unmarshal(body, &struct{ Error *refusal }{&e}); err != nil || e.Message == "" {
+		return nil, true, lost(fmt.Errorf("status %d, and no error of Stripe", answer.StatusCode))
+	}
+	return nil, e.repeat(answer.Header), e.port()
+}
+
+// final reports whether a request that got no answer would get none again.
+func final(err error) bool {
+	var authority x509.UnknownAuthorityError
+	return errors.Is(err, errPaused) || errors.As(err, &authority)
+}

@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"regexp"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/gateway"
 	"kith/core/billing"
@@ -22,72 +21,38 @@ const absent = "kithabsent"
 
 // attempts are calls that need the permissions of billing.StripePermissions and have no
 // effect: they read a list, or change an object that does not exist (gateway 4.6.2).
-var attempts = map[string]func(context.Context, *sdk.Client) error{
-	"charge_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1Refunds.Update(ctx, "re_"+absent, &sdk.RefundUpdateParams{Metadata: probe})
-		return err
-	},
+var attempts = map[string]call{
+	"charge_write": change("refunds", "re_"+absent),
 	// The code that referred a customer is written into the customer's metadata, and
 	// credit may be a balance of the customer.
-	"customer_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1Customers.Update(ctx, "cus_"+absent, &sdk.CustomerUpdateParams{Metadata: probe})
-		return err
-	},
-	"dispute_read": func(ctx context.Context, api *sdk.Client) error {
-		return first(ctx, api.V1Disputes.List(ctx, &sdk.DisputeListParams{ListParams: one()}))
-	},
-	"event_read": func(ctx context.Context, api *sdk.Client) error {
-		return first(ctx, api.V1Events.List(ctx, &sdk.EventListParams{ListParams: one()}))
-	},
-	"payment_intent_read": func(ctx context.Context, api *sdk.Client) error {
-		return first(ctx, api.V1PaymentIntents.List(ctx, &sdk.PaymentIntentListParams{ListParams: one()}))
-	},
-	"checkout_session_read": func(ctx context.Context, api *sdk.Client) error {
-		return first(ctx, api.V1CheckoutSessions.List(ctx, &sdk.CheckoutSessionListParams{ListParams: one()}))
-	},
-	"coupon_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1Coupons.Update(ctx, absent, &sdk.CouponUpdateParams{Metadata: probe})
-		return err
-	},
-	"promotion_code_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1PromotionCodes.Update(ctx, "promo_"+absent, &sdk.PromotionCodeUpdateParams{Metadata: probe})
-		return err
-	},
-	"invoice_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1Invoices.CreatePreview(ctx, &sdk.InvoiceCreatePreviewParams{Subscription: sdk.String("sub_" + absent)})
-		return err
-	},
-	"subscription_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1Subscriptions.Update(ctx, "sub_"+absent, &sdk.SubscriptionUpdateParams{Metadata: probe})
-		return err
-	},
-	"webhook_write": func(ctx context.Context, api *sdk.Client) error {
-		_, err := api.V1WebhookEndpoints.Update(ctx, "we_"+absent, &sdk.WebhookEndpointUpdateParams{Metadata: probe})
-		return err
-	},
+	"customer_write":        change("customers", "cus_"+absent),
+	"dispute_read":          look("disputes"),
+	"event_read":            look("events"),
+	"payment_intent_read":   look("payment_intents"),
+	"checkout_session_read": look("checkout", "sessions"),
+	"coupon_write":          change("coupons", absent),
+	"promotion_code_write":  change("promotion_codes", "promo_"+absent),
+	"invoice_write":         {method: http.MethodPost, path: []string{"invoices", "create_preview"}, params: params{"subscription": {"sub_" + absent}}},
+	"subscription_write":    change("subscriptions", "sub_"+absent),
+	"webhook_write":         change("webhook_endpoints", "we_"+absent),
 }
 
-// probe is what a call would change in an object that does not exist.
-var probe = map[string]string{"kith": "check"}
+func look(path ...string) call {
+	return call{method: http.MethodGet, path: path, params: params{"limit": {"1"}}}
+}
 
-// one returns the parameters of a list of which one object is read.
-func one() sdk.ListParams { return sdk.ListParams{Limit: sdk.Int64(1), Single: true} }
-
-func first[T any](ctx context.Context, list *sdk.V1List[T]) error {
-	for _, err := range list.All(ctx) {
-		return err
-	}
-	return list.Err()
+func change(path ...string) call {
+	return call{method: http.MethodPost, path: path, params: params{"metadata[kith]": {"check"}}}
 }
 
 // Check tests the key and each permission, and looks for the webhook endpoint.
 func (g *adapter) Check(ctx context.Context) ([]billing.Check, error) {
 	keys := billing.Check{Name: billing.CheckKeys, Label: "Stripe accepts the key", Help: "Stripe rejects the key: create another restricted key, and connect with it"}
 	_, err := g.account(ctx)
-	if gateway.Is(portError(err), gateway.Retry) {
-		return nil, portError(err)
+	if gateway.Is(err, gateway.Retry) {
+		return nil, err
 	}
-	if status(err) == http.StatusUnauthorized {
+	if refused(err).status == http.StatusUnauthorized {
 		return []billing.Check{keys}, nil
 	}
 	keys.OK = true
@@ -106,12 +71,12 @@ func (g *adapter) checkPermissions(ctx context.Context) ([]billing.Check, error)
 	var running sync.WaitGroup
 	for i, p := range needed {
 		running.Go(func() {
-			err := attempts[p.Name](ctx, g.api)
-			if gateway.Is(portError(err), gateway.Retry) {
-				failures[i] = portError(err)
+			_, err := do[json.RawMessage](ctx, g.api, attempts[p.Name])
+			if gateway.Is(err, gateway.Retry) {
+				failures[i] = err
 			}
 			checks[i] = billing.Check{
-				Name: p.Name, Label: "Permission " + p.Label(), OK: status(err) != http.StatusForbidden,
+				Name: p.Name, Label: "Permission " + p.Label(), OK: refused(err).status != http.StatusForbidden,
 				Help: "open the key in the Dashboard under Developers, API keys, and set " + p.Resource + " to " + p.Level + ". Kith " + p.Reason,
 			}
 		})
@@ -132,8 +97,8 @@ func (g *adapter) checkWebhook(ctx context.Context, permissions []billing.Check)
 		c.Help = "the endpoint cannot be read without the permission Webhook Endpoints: Write"
 		return c, nil
 	}
-	e, err := g.api.V1WebhookEndpoints.Retrieve(ctx, g.c.Endpoint, nil)
-	if err = portError(err); gateway.Is(err, gateway.Retry) {
+	e, err := get[endpoint](ctx, g.api, nil, "webhook_endpoints", g.c.Endpoint)
+	if gateway.Is(err, gateway.Retry) {
 		return c, err
 	}
 	if err != nil {
@@ -153,36 +118,18 @@ func (g *adapter) checkWebhook(ctx context.Context, permissions []billing.Check)
 	return c, nil
 }
 
-func status(err error) int {
-	var refused *sdk.Error
-	if err == nil || !errors.As(err, &refused) {
-		return 0
-	}
-	return refused.HTTPStatusCode
-}
-
-func errorText(err error) string {
-	var refused *sdk.Error
-	if err == nil || !errors.As(err, &refused) {
-		return ""
-	}
-	return refused.Msg
-}
-
 // accountText is the id of an account in the text of a refusal.
 var accountText = regexp.MustCompile(`\bacct_[A-Za-z0-9]+\b`)
 
 // account returns the id of the account that the key belongs to. A key without the
 // permission to read the account learns the id from the refusal.
 func (g *adapter) account(ctx context.Context) (string, error) {
-	a, err := g.api.V1Accounts.Retrieve(ctx, nil)
-	if id := accountText.FindString(errorText(err)); id != "" && status(err) == http.StatusForbidden {
+	a, err := get[identified](ctx, g.api, nil, "account")
+	e := refused(err)
+	if id := accountText.FindString(e.Message); id != "" && e.status == http.StatusForbidden {
 		return id, nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return a.ID, nil
+	return a.ID, err
 }
 
 // tenantKey is the metadata of a webhook endpoint that Kith made: the tenant.
@@ -197,7 +144,7 @@ func (g *adapter) Connect(ctx context.Context, url string) (billing.Connection, 
 	c := g.c
 	id, err := g.account(ctx)
 	if err != nil {
-		return c, portError(err)
+		return c, err
 	}
 	c.MerchantID = id
 	if url == "" {
@@ -208,15 +155,16 @@ func (g *adapter) Connect(ctx context.Context, url string) (billing.Connection, 
 	} else if err != nil {
 		return c, err
 	}
-	made, err := g.api.V1WebhookEndpoints.Create(ctx, &sdk.WebhookEndpointCreateParams{
-		URL: sdk.String(url), EnabledEvents: sdk.StringSlice(Events()), APIVersion: sdk.String(APIVersion),
-		Description: sdk.String("Kith"), Metadata: map[string]string{tenantKey: string(g.tenant)},
-	})
-	if err = portError(err); gateway.Is(err, gateway.SetUp) {
+	made, err := post[endpoint](ctx, g.api, each(params{
+		"url": {url}, "api_version": {APIVersion}, "description": {"Kith"}, "metadata[" + tenantKey + "]": {string(g.tenant)},
+	}, "enabled_events", Events()...), "webhook_endpoints")
+	switch {
+	case gateway.Is(err, gateway.SetUp):
 		return c, nil
-	}
-	if err != nil {
+	case err != nil:
 		return c, err
+	case made.Secret == "":
+		return c, lost(errors.New("the new webhook endpoint has no secret"))
 	}
 	c.Endpoint, c.Keys = made.ID, slices.Insert(slices.Clone(c.Keys), 1, billing.StripeSecret(made.Secret))
 	return c, nil
@@ -228,15 +176,15 @@ func (g *adapter) keepEndpoint(ctx context.Context, url string) (kept bool, err 
 	if g.c.Endpoint == "" || len(g.c.Keys) < 2 {
 		return false, nil
 	}
-	e, err := g.api.V1WebhookEndpoints.Retrieve(ctx, g.c.Endpoint, nil)
-	if err = portError(err); gateway.Is(err, gateway.Missing) {
+	e, err := get[endpoint](ctx, g.api, nil, "webhook_endpoints", g.c.Endpoint)
+	if gateway.Is(err, gateway.Missing) {
 		return false, nil
 	}
 	if err != nil || e.URL != url || e.APIVersion != APIVersion {
 		return false, err
 	}
-	_, err = g.api.V1WebhookEndpoints.Update(ctx, e.ID, &sdk.WebhookEndpointUpdateParams{EnabledEvents: sdk.StringSlice(Events()), Disabled: sdk.Bool(false)})
-	return err == nil, portError(err)
+	_, err = post[endpoint](ctx, g.api, each(params{"disabled": {"false"}}, "enabled_events", Events()...), "webhook_endpoints", e.ID)
+	return err == nil, err
 }
 
 // Tidy deletes the webhook endpoints that Kith made for the tenant at the URL, or with the
@@ -244,7 +192,7 @@ func (g *adapter) keepEndpoint(ctx context.Context, url string) (kept bool, err 
 // known because a call was interrupted. Endpoints of others, also of another service of
 // Kith at another URL, stay.
 func (g *adapter) Tidy(ctx context.Context, url, former string) error {
-	endpoints, err := all(ctx, g.api.V1WebhookEndpoints.List(ctx, &sdk.WebhookEndpointListParams{ListParams: page()}))
+	endpoints, err := list[endpoint](ctx, g.api, page(), "webhook_endpoints")
 	if gateway.Is(err, gateway.SetUp) {
 		return nil
 	}
@@ -252,8 +200,8 @@ func (g *adapter) Tidy(ctx context.Context, url, former string) error {
 		if e.ID == g.c.Endpoint || e.Metadata[tenantKey] != string(g.tenant) || e.URL != url && e.ID != former {
 			continue
 		}
-		if _, err := g.api.V1WebhookEndpoints.Delete(ctx, e.ID, nil); err != nil && !gateway.Is(portError(err), gateway.Missing) {
-			return portError(err)
+		if err := remove(ctx, g.api, "webhook_endpoints", e.ID); err != nil && !gateway.Is(err, gateway.Missing) {
+			return err
 		}
 	}
 	return err
@@ -264,8 +212,8 @@ func (g *adapter) Disconnect(ctx context.Context) error {
 	if g.c.Endpoint == "" {
 		return nil
 	}
-	_, err := g.api.V1WebhookEndpoints.Delete(ctx, g.c.Endpoint, nil)
-	if err = portError(err); gateway.Is(err, gateway.Missing) {
+	err := remove(ctx, g.api, "webhook_endpoints", g.c.Endpoint)
+	if gateway.Is(err, gateway.Missing) {
 		return nil
 	}
 	return err
@@ -275,11 +223,11 @@ func (g *adapter) Disconnect(ctx context.Context) error {
 // customers: it makes a coupon that no code names, and deletes it.
 func (g *adapter) SendTest(ctx context.Context) error {
 	id := checkCoupon + strconv.FormatInt(time.Now().UnixNano(), 36)
-	_, err := g.api.V1Coupons.Create(ctx, &sdk.CouponCreateParams{
-		ID: sdk.String(id), PercentOff: sdk.Float64(1), Duration: sdk.String(string(sdk.CouponDurationOnce)), MaxRedemptions: sdk.Int64(1), Name: sdk.String("Kith: test of the webhook"),
-	})
+	_, err := post[identified](ctx, g.api, params{
+		"id": {id}, "percent_off": {"1"}, "duration": {"once"}, "max_redemptions": {"1"}, "name": {"Kith: test of the webhook"},
+	}, "coupons")
 	if err == nil {
-		_, err = g.api.V1Coupons.Delete(ctx, id, nil)
+		err = remove(ctx, g.api, "coupons", id)
 	}
-	return portError(err)
+	return err
 }

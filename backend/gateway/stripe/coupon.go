@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	sdk "github.com/stripe/stripe-go/v86"
-
 	"kith/core/reward"
 )
 
@@ -38,11 +36,8 @@ func (c coupon) id(tenant string) string {
 
 // termsOf returns the terms in the id of a coupon of the tenant: they begin with p for a
 // percentage, with c for an amount. Other coupons have none.
-func (g *adapter) termsOf(c *sdk.Coupon) string {
-	if c == nil {
-		return ""
-	}
-	parts := strings.SplitN(c.ID, "-", 3)
+func (g *adapter) termsOf(coupon named) string {
+	parts := strings.SplitN(string(coupon), "-", 3)
 	if len(parts) != 3 || parts[0] != prefix || parts[2] != string(g.tenant) {
 		return ""
 	}
@@ -76,23 +71,25 @@ func (g *adapter) makeCoupon(ctx context.Context, c coupon) (string, error) {
 	if _, known := g.coupons.Load(id); known {
 		return id, nil
 	}
-	params := &sdk.CouponCreateParams{ID: sdk.String(id), Metadata: map[string]string{"kith_tenant": string(g.tenant)}}
+	p := params{"id": {id}, "metadata[" + tenantKey + "]": {string(g.tenant)}}
 	switch {
 	case c.percent > 0:
-		params.PercentOff = sdk.Float64(float64(c.percent) / 100)
-		params.Duration = sdk.String(string(sdk.CouponDurationForever))
-		params.Name = sdk.String("Referral " + c.percent.String() + " %")
+		p.Set("percent_off", c.percent.String())
+		p.Set("duration", "forever")
+		p.Set("name", "Referral "+c.percent.String()+" %")
 		if c.months > 0 {
-			params.Duration, params.DurationInMonths = sdk.String(string(sdk.CouponDurationRepeating)), sdk.Int64(int64(c.months))
+			p.Set("duration", "repeating")
+			p.Set("duration_in_months", strconv.Itoa(c.months))
 		}
 	default:
-		params.AmountOff, params.Currency = sdk.Int64(c.amount), sdk.String(strings.ToLower(c.currency))
-		params.Duration = sdk.String(string(sdk.CouponDurationOnce))
-		params.Name = sdk.String("Referral credit")
+		p.Set("amount_off", decimal(c.amount))
+		p.Set("currency", strings.ToLower(c.currency))
+		p.Set("duration", "once")
+		p.Set("name", "Referral credit")
 	}
-	_, err := g.api.V1Coupons.Create(ctx, params)
-	if err != nil && !hasCode(err, sdk.ErrorCodeResourceAlreadyExists) {
-		return "", portError(err)
+	_, err := post[identified](ctx, g.api, p, "coupons")
+	if err != nil && refused(err).Code != resourceAlreadyExists {
+		return "", err
 	}
 	g.coupons.Store(id, true)
 	return id, nil

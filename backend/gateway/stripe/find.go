@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	sdk "github.com/stripe/stripe-go/v86"
-
 	"kith/backend/gateway"
 	"kith/core"
 )
@@ -34,7 +32,7 @@ func (g *adapter) Find(ctx context.Context, s gateway.Search) (found gateway.Fou
 	if err != nil || !s.All {
 		return found, err
 	}
-	live, err := all(ctx, g.api.V1Subscriptions.List(ctx, &sdk.SubscriptionListParams{ListParams: page()}))
+	live, err := list[identified](ctx, g.api, page(), "subscriptions")
 	for _, one := range live {
 		// The list has no subscription that has ended.
 		found.Subscriptions = append(found.Subscriptions, one.ID)
@@ -42,22 +40,23 @@ func (g *adapter) Find(ctx context.Context, s gateway.Search) (found gateway.Fou
 	return found, err
 }
 
-// rangeFrom selects what was made since a time.
-func rangeFrom(from core.Time) *sdk.RangeQueryParams {
-	return &sdk.RangeQueryParams{GreaterThanOrEqual: int64(max(1, from) / core.Second)}
+// since returns the parameters of a list of what was made since a time.
+func since(from core.Time) params {
+	p := page()
+	p.Set("created[gte]", decimal(int64(max(0, from)/core.Second)))
+	return p
 }
 
 // events returns the events since a time, oldest first.
 func (g *adapter) events(ctx context.Context, from core.Time) (found []gateway.Sent, err error) {
-	params := &sdk.EventListParams{ListParams: page(), CreatedRange: rangeFrom(from), Types: sdk.StringSlice(Events())}
-	events, err := all(ctx, g.api.V1Events.List(ctx, params))
+	events, err := list[event](ctx, g.api, each(since(from), "types", Events()...), "events")
 	if err != nil {
 		return nil, err
 	}
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
 		payload, err := json.Marshal(map[string]any{
-			"id": e.ID, "type": e.Type, "livemode": e.Livemode, "data": map[string]any{"object": e.Data.Raw},
+			"id": e.ID, "type": e.Type, "livemode": e.Livemode, "data": map[string]any{"object": e.Data.Object},
 		})
 		if err != nil {
 			return nil, err
@@ -69,36 +68,30 @@ func (g *adapter) events(ctx context.Context, from core.Time) (found []gateway.S
 
 // findOld lists what events that are not listed any more would have named.
 func (g *adapter) findOld(ctx context.Context, from core.Time, found *gateway.Found) error {
-	sessions, err := all(ctx, g.api.V1CheckoutSessions.List(ctx, &sdk.CheckoutSessionListParams{ListParams: page(), CreatedRange: rangeFrom(from - sessionLife), Status: sdk.String("complete")}))
-	if err != nil {
-		return err
-	}
-	for _, one := range sessions {
-		if one.PaymentIntent != nil {
-			found.Payments = append(found.Payments, one.PaymentIntent.ID)
-		}
-	}
-	subscriptions, err := all(ctx, g.api.V1Subscriptions.List(ctx, &sdk.SubscriptionListParams{ListParams: page(), CreatedRange: rangeFrom(from), Status: sdk.String("all")}))
+	complete := since(from - sessionLife)
+	complete.Set("status", "complete")
+	ended := since(from)
+	ended.Set("status", "all")
+	subscriptions, err := list[identified](ctx, g.api, ended, "subscriptions")
 	if err != nil {
 		return err
 	}
 	for _, one := range subscriptions {
 		found.Subscriptions = append(found.Subscriptions, one.ID)
 	}
-	refunds, err := all(ctx, g.api.V1Refunds.List(ctx, &sdk.RefundListParams{ListParams: page(), CreatedRange: rangeFrom(from)}))
-	if err != nil {
-		return err
-	}
-	for _, one := range refunds {
-		if one.PaymentIntent != nil {
-			found.Payments = append(found.Payments, one.PaymentIntent.ID)
+	for _, of := range []struct {
+		params params
+		path   []string
+	}{{complete, []string{"checkout", "sessions"}}, {since(from), []string{"refunds"}}, {since(from), []string{"disputes"}}} {
+		payments, err := list[paid](ctx, g.api, of.params, of.path...)
+		if err != nil {
+			return err
+		}
+		for _, one := range payments {
+			if one.PaymentIntent != "" {
+				found.Payments = append(found.Payments, string(one.PaymentIntent))
+			}
 		}
 	}
-	disputes, err := all(ctx, g.api.V1Disputes.List(ctx, &sdk.DisputeListParams{ListParams: page(), CreatedRange: rangeFrom(from)}))
-	for _, one := range disputes {
-		if one.PaymentIntent != nil {
-			found.Payments = append(found.Payments, one.PaymentIntent.ID)
-		}
-	}
-	return err
+	return nil
 }

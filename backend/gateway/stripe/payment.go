@@ -1,10 +1,11 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"strconv"
 	"strings"
-
-	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/gateway"
 	"kith/core"
@@ -12,14 +13,11 @@ import (
 )
 
 // invoice returns a paid bill as a payment, without its refunds.
-func (g *adapter) invoice(i *sdk.Invoice) billing.Payment {
+func (g *adapter) invoice(i invoice) billing.Payment {
 	currency := currencyOf(i.Currency)
-	p := billing.Payment{ID: i.ID, Currency: currency, Amount: fromStripe(i.AmountPaid, currency)}
-	if i.Parent != nil && i.Parent.SubscriptionDetails != nil && i.Parent.SubscriptionDetails.Subscription != nil {
-		p.Subscription = i.Parent.SubscriptionDetails.Subscription.ID
-	}
-	if t := i.StatusTransitions; t != nil {
-		p.At = timeOf(t.PaidAt)
+	p := billing.Payment{
+		ID: i.ID, Currency: currency, Amount: fromStripe(i.AmountPaid, currency), At: timeOf(i.Transitions.PaidAt),
+		Subscription: string(i.Parent.SubscriptionDetails.Subscription),
 	}
 	excluded := int64(0)
 	if !g.c.CountTax {
@@ -28,7 +26,7 @@ func (g *adapter) invoice(i *sdk.Invoice) billing.Payment {
 		}
 	}
 	if c := i.ShippingCost; c != nil && !g.c.CountShipping {
-		excluded += c.AmountSubtotal
+		excluded += c.Amount
 	}
 	p.Revenue = billing.Revenue(p.Amount, fromStripe(i.Total, currency), fromStripe(excluded, currency))
 	return p
@@ -40,24 +38,20 @@ func (g *adapter) invoice(i *sdk.Invoice) billing.Payment {
 func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, err error) {
 	var intents []string
 	if !strings.HasPrefix(id, "in_") {
-		paid, err := all(ctx, g.api.V1InvoicePayments.List(ctx, &sdk.InvoicePaymentListParams{
-			ListParams: firstPage(), Payment: &sdk.InvoicePaymentListPaymentParams{Type: sdk.String("payment_intent"), PaymentIntent: sdk.String(id)},
-		}))
+		paid, err := latest[invoicePayment](ctx, g.api, params{"limit": {pageSize}, "payment[type]": {"payment_intent"}, "payment[payment_intent]": {id}}, "invoice_payments")
 		if err != nil {
 			return p, err
 		}
 		if len(paid) == 0 {
 			return g.order(ctx, id)
 		}
-		id = paid[0].Invoice.ID
+		id = string(paid[0].Invoice)
 	}
-	params := &sdk.InvoiceRetrieveParams{}
-	params.AddExpand("customer")
-	i, err := g.api.V1Invoices.Retrieve(ctx, id, params)
+	i, err := get[invoice](ctx, g.api, expand(params{}, "customer", "total_discount_amounts.discount"), "invoices", id)
 	if err != nil {
-		return p, portError(err)
+		return p, err
 	}
-	if i.Status == sdk.InvoiceStatusPaid {
+	if i.Status == invoicePaidUp {
 		p = g.invoice(i)
 	} else {
 		p = billing.Payment{ID: id, Currency: currencyOf(i.Currency)}
@@ -68,7 +62,7 @@ func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, er
 	f := facts{customer: i.Customer, metadata: []map[string]string{i.Metadata}, email: i.CustomerEmail, name: i.CustomerName}
 	for _, intent := range intents {
 		if p.Subscription == "" {
-			sessions, err := g.sessions(ctx, &sdk.CheckoutSessionListParams{PaymentIntent: sdk.String(intent)})
+			sessions, err := g.sessions(ctx, "payment_intent", intent)
 			if err != nil {
 				return p, err
 			}
@@ -85,12 +79,10 @@ func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, er
 
 // intentsOf returns the payment intents that paid an invoice.
 func (g *adapter) intentsOf(ctx context.Context, invoice string) (ids []string, err error) {
-	paid, err := all(ctx, g.api.V1InvoicePayments.List(ctx, &sdk.InvoicePaymentListParams{
-		ListParams: firstPage(), Invoice: sdk.String(invoice), Status: sdk.String("paid"),
-	}))
+	paid, err := latest[invoicePayment](ctx, g.api, params{"limit": {pageSize}, "invoice": {invoice}, "status": {"paid"}}, "invoice_payments")
 	for _, one := range paid {
-		if one.Payment != nil && one.Payment.PaymentIntent != nil {
-			ids = append(ids, one.Payment.PaymentIntent.ID)
+		if intent := one.Payment.PaymentIntent; intent != "" {
+			ids = append(ids, string(intent))
 		}
 	}
 	return ids, err
@@ -98,16 +90,13 @@ func (g *adapter) intentsOf(ctx context.Context, invoice string) (ids []string, 
 
 // order reads an order that a checkout session paid at once.
 func (g *adapter) order(ctx context.Context, id string) (p billing.Payment, err error) {
-	params := &sdk.PaymentIntentRetrieveParams{}
-	params.AddExpand("customer")
-	params.AddExpand("latest_charge")
-	intent, err := g.api.V1PaymentIntents.Retrieve(ctx, id, params)
+	intent, err := get[paymentIntent](ctx, g.api, expand(params{}, "customer", "latest_charge"), "payment_intents", id)
 	if err != nil {
-		return p, portError(err)
+		return p, err
 	}
-	sessions, err := g.sessions(ctx, &sdk.CheckoutSessionListParams{PaymentIntent: sdk.String(id)})
+	sessions, err := g.sessions(ctx, "payment_intent", id)
 	p.ID, p.Currency = id, currencyOf(intent.Currency)
-	if err != nil || len(sessions) == 0 || intent.Status != sdk.PaymentIntentStatusSucceeded {
+	if err != nil || len(sessions) == 0 || intent.Status != succeeded {
 		return p, err
 	}
 	f := facts{customer: intent.Customer, metadata: []map[string]string{intent.Metadata}}
@@ -117,20 +106,18 @@ func (g *adapter) order(ctx context.Context, id string) (p billing.Payment, err 
 		p.Payer.Customer = guest(id)
 	}
 	p.Amount = fromStripe(intent.AmountReceived, p.Currency)
-	p.At = timeOf(intent.Created)
-	if charge := intent.LatestCharge; charge != nil && charge.Created != 0 {
-		p.At = timeOf(charge.Created)
+	p.At = timeOf(cmp.Or(intent.LatestCharge.Created, intent.Created))
+	total, details, excluded := sessions[0].AmountTotal, sessions[0].TotalDetails, int64(0)
+	if total == nil {
+		return p, lost(errors.New("the checkout session has no amount_total"))
 	}
-	total, excluded := sessions[0].AmountTotal, int64(0)
-	if d := sessions[0].TotalDetails; d != nil {
-		if !g.c.CountTax {
-			excluded += d.AmountTax
-		}
-		if !g.c.CountShipping {
-			excluded += d.AmountShipping
-		}
+	if !g.c.CountTax {
+		excluded += details.AmountTax
 	}
-	p.Revenue = billing.Revenue(p.Amount, fromStripe(total, p.Currency), fromStripe(excluded, p.Currency))
+	if !g.c.CountShipping {
+		excluded += details.AmountShipping
+	}
+	p.Revenue = billing.Revenue(p.Amount, fromStripe(*total, p.Currency), fromStripe(excluded, p.Currency))
 	if err := g.addRefunds(ctx, &p, id); err != nil {
 		return p, err
 	}
@@ -146,15 +133,15 @@ func guest(intent string) core.PaymentProviderID {
 // addRefunds adds what was given back of a payment intent: refunds that have succeeded,
 // and disputes that were lost.
 func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent string) error {
-	refunds, err := all(ctx, g.api.V1Refunds.List(ctx, &sdk.RefundListParams{ListParams: page(), PaymentIntent: sdk.String(intent)}))
+	refunds, err := list[refund](ctx, g.api, pageOf("payment_intent", intent), "refunds")
 	if err != nil {
 		return err
 	}
 	for _, r := range refunds {
 		switch r.Status {
-		case sdk.RefundStatusSucceeded:
+		case succeeded:
 			p.Refunded += fromStripe(r.Amount, p.Currency)
-		case sdk.RefundStatusPending, sdk.RefundStatusRequiresAction:
+		case "pending", "requires_action":
 			p.Open = true
 		}
 	}
@@ -162,9 +149,9 @@ func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent str
 	for _, d := range disputes {
 		p.Disputed = true
 		switch d.Status {
-		case sdk.DisputeStatusLost:
+		case disputeLost:
 			p.Refunded += fromStripe(d.Amount, p.Currency)
-		case sdk.DisputeStatusWon, sdk.DisputeStatusWarningClosed, sdk.DisputeStatusPrevented:
+		case "won", "warning_closed", "prevented":
 		default:
 			p.Open = true
 		}
@@ -172,8 +159,8 @@ func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent str
 	return err
 }
 
-func (g *adapter) disputes(ctx context.Context, intent string) ([]*sdk.Dispute, error) {
-	return all(ctx, g.api.V1Disputes.List(ctx, &sdk.DisputeListParams{ListParams: page(), PaymentIntent: sdk.String(intent)}))
+func (g *adapter) disputes(ctx context.Context, intent string) ([]dispute, error) {
+	return list[dispute](ctx, g.api, pageOf("payment_intent", intent), "disputes")
 }
 
 // The metadata by which what Kith made is found again.
@@ -193,12 +180,12 @@ func (g *adapter) Refund(ctx context.Context, r gateway.RefundOrder) (gateway.Re
 		return gateway.RefundResult{State: gateway.Failed, Problem: "the invoice was not paid by a payment at the gateway"}, nil
 	}
 	intent, order := intents[0], "kith-refund-"+r.Transaction
-	made, err := all(ctx, g.api.V1Refunds.List(ctx, &sdk.RefundListParams{ListParams: page(), PaymentIntent: sdk.String(intent)}))
+	made, err := list[refund](ctx, g.api, pageOf("payment_intent", intent), "refunds")
 	if err != nil {
 		return gateway.RefundResult{}, err
 	}
 	for _, one := range made {
-		if one.Metadata[metaRefund] == order && one.Status != sdk.RefundStatusFailed && one.Status != sdk.RefundStatusCanceled {
+		if one.Metadata[metaRefund] == order && one.Status != "failed" && one.Status != "canceled" {
 			return gateway.RefundResult{ID: one.ID}, nil
 		}
 	}
@@ -208,9 +195,9 @@ func (g *adapter) Refund(ctx context.Context, r gateway.RefundOrder) (gateway.Re
 	}
 	for _, d := range disputes {
 		switch d.Status {
-		case sdk.DisputeStatusLost:
+		case disputeLost:
 			return gateway.RefundResult{State: gateway.Failed, Problem: "the charge was charged back"}, nil
-		case sdk.DisputeStatusWon, sdk.DisputeStatusWarningClosed, sdk.DisputeStatusPrevented:
+		case "won", "warning_closed", "prevented":
 		default:
 			// While a dispute is open, the bank may give the same money back.
 			return gateway.RefundResult{State: gateway.Waits}, nil
@@ -224,12 +211,9 @@ func (g *adapter) refund(ctx context.Context, intent, order string, r gateway.Re
 	if amount == 0 {
 		return gateway.RefundResult{State: gateway.Failed, Problem: "the amount is less than the gateway can refund"}, nil
 	}
-	params := &sdk.RefundCreateParams{
-		PaymentIntent: sdk.String(intent), Amount: sdk.Int64(amount), Metadata: map[string]string{metaRefund: order},
-	}
-	params.SetIdempotencyKey(order + "-" + string(g.tenant) + "-" + itoa(r.KeyNumber))
-	made, err := g.api.V1Refunds.Create(ctx, params)
-	if err = portError(err); err == nil {
+	key := order + "-" + string(g.tenant) + "-" + strconv.Itoa(r.KeyNumber)
+	made, err := postOnce[refund](ctx, g.api, key, params{"payment_intent": {intent}, "amount": {decimal(amount)}, "metadata[" + metaRefund + "]": {order}}, "refunds")
+	if err == nil {
 		return gateway.RefundResult{ID: made.ID}, nil
 	}
 	switch gateway.ActionOf(err) {
@@ -242,8 +226,8 @@ func (g *adapter) refund(ctx context.Context, intent, order string, r gateway.Re
 // GiveCredit adds credit to the balance of a customer, at most once, and returns the id of
 // the balance transaction. It first looks for the transaction among the customer's.
 func (g *adapter) GiveCredit(ctx context.Context, o gateway.CreditOrder) (string, error) {
-	list := g.api.V1CustomerBalanceTransactions.List(ctx, &sdk.CustomerBalanceTransactionListParams{ListParams: page(), Customer: sdk.String(string(o.Customer))})
-	made, err := all(ctx, list)
+	path := []string{"customers", string(o.Customer), "balance_transactions"}
+	made, err := list[balanceTransaction](ctx, g.api, page(), path...)
 	if err != nil {
 		return "", err
 	}
@@ -252,14 +236,9 @@ func (g *adapter) GiveCredit(ctx context.Context, o gateway.CreditOrder) (string
 			return one.ID, nil
 		}
 	}
-	params := &sdk.CustomerBalanceTransactionCreateParams{
-		Customer: sdk.String(string(o.Customer)), Amount: sdk.Int64(-toStripe(o.Amount, o.Currency)), Currency: sdk.String(strings.ToLower(o.Currency)),
-		Description: sdk.String("Referral credit"), Metadata: map[string]string{metaCredit: o.ID},
-	}
-	params.SetIdempotencyKey("kith-credit-" + o.ID)
-	done, err := g.api.V1CustomerBalanceTransactions.Create(ctx, params)
-	if err != nil {
-		return "", portError(err)
-	}
-	return done.ID, nil
+	done, err := postOnce[balanceTransaction](ctx, g.api, "kith-credit-"+o.ID, params{
+		"amount": {decimal(-toStripe(o.Amount, o.Currency))}, "currency": {strings.ToLower(o.Currency)},
+		"description": {"Referral credit"}, "metadata[" + metaCredit + "]": {o.ID},
+	}, path...)
+	return done.ID, err
 }

@@ -2,17 +2,11 @@ package stripe
 
 import (
 	"context"
-	"strconv"
 	"strings"
-
-	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/gateway"
 	"kith/core"
 )
-
-// itoa writes a number.
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // SetPromotion makes the promotion code of a referral code with some terms, unless it
 // exists, and returns its id and that of its coupon. Codes with other terms are made
@@ -26,21 +20,18 @@ func (g *adapter) SetPromotion(ctx context.Context, o gateway.PromotionOrder) (p
 		}
 	}
 	// Stripe compares codes without case, and so does Kith.
-	active, err := all(ctx, g.api.V1PromotionCodes.List(ctx, &sdk.PromotionCodeListParams{ListParams: page(), Code: sdk.String(string(o.Code)), Active: sdk.Bool(true)}))
+	active, err := list[promotionCode](ctx, g.api, params{"limit": {pageSize}, "code": {string(o.Code)}, "active": {"true"}}, "promotion_codes")
 	if err != nil {
 		return p, err
 	}
 	for _, one := range active {
-		var have *sdk.Coupon
-		if one.Promotion != nil {
-			have = one.Promotion.Coupon
-		}
+		have := one.Promotion.Coupon
 		switch {
-		case have != nil && have.ID == p.Coupon && p.ID == "":
+		case have != "" && string(have) == p.Coupon && p.ID == "":
 			p.ID = one.ID
 		case g.termsOf(have) != "":
-			if _, err := g.api.V1PromotionCodes.Update(ctx, one.ID, &sdk.PromotionCodeUpdateParams{Active: sdk.Bool(false)}); err != nil {
-				return p, portError(err)
+			if _, err := post[identified](ctx, g.api, params{"active": {"false"}}, "promotion_codes", one.ID); err != nil {
+				return p, err
 			}
 		default:
 			return p, &gateway.Error{Action: gateway.Alert, Err: errTaken}
@@ -49,20 +40,16 @@ func (g *adapter) SetPromotion(ctx context.Context, o gateway.PromotionOrder) (p
 	if none || p.ID != "" {
 		return p, nil
 	}
-	params := &sdk.PromotionCodeCreateParams{
-		Code: sdk.String(string(o.Code)), Promotion: &sdk.PromotionCodeCreatePromotionParams{Type: sdk.String("coupon"), Coupon: sdk.String(p.Coupon)},
-		Metadata: map[string]string{"kith_tenant": string(g.tenant), metaCode: string(o.Code)},
-	}
-	made, err := g.api.V1PromotionCodes.Create(ctx, params)
-	if hasCode(err, sdk.ErrorCodeResourceMissing) {
+	made, err := post[identified](ctx, g.api, params{
+		"code": {string(o.Code)}, "promotion[type]": {"coupon"}, "promotion[coupon]": {p.Coupon},
+		"metadata[" + tenantKey + "]": {string(g.tenant)}, "metadata[" + metaCode + "]": {string(o.Code)},
+	}, "promotion_codes")
+	if refused(err).Code == resourceMissing {
 		// The merchant has deleted the coupon.
 		g.coupons.Delete(p.Coupon)
 	}
-	if err != nil {
-		return p, portError(err)
-	}
 	p.ID = made.ID
-	return p, nil
+	return p, err
 }
 
 func couponOf(o gateway.PromotionOrder) coupon {

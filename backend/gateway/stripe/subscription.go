@@ -3,10 +3,10 @@ package stripe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"time"
-
-	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/gateway"
 	"kith/core"
@@ -16,13 +16,9 @@ import (
 // Subscription reads a subscription with its latest 100 bills, the next bill, and the
 // checkout session that began it.
 func (g *adapter) Subscription(ctx context.Context, id, first string) (out billing.Subscription, err error) {
-	params := &sdk.SubscriptionRetrieveParams{}
-	for _, field := range []string{"customer", "discounts.promotion_code", "discounts.source.coupon"} {
-		params.AddExpand(field)
-	}
-	s, err := g.api.V1Subscriptions.Retrieve(ctx, id, params)
+	s, err := get[subscription](ctx, g.api, expand(params{}, "customer", "discounts.promotion_code", "discounts.source.coupon"), "subscriptions", id)
 	if err != nil {
-		return out, portError(err)
+		return out, err
 	}
 	r := reading{adapter: g, subscription: s, currency: currencyOf(s.Currency)}
 	out = billing.Subscription{
@@ -39,7 +35,7 @@ func (g *adapter) Subscription(ctx context.Context, id, first string) (out billi
 			return out, err
 		}
 	}
-	sessions, err := g.sessions(ctx, &sdk.CheckoutSessionListParams{Subscription: sdk.String(id)})
+	sessions, err := g.sessions(ctx, "subscription", id)
 	if err != nil {
 		return out, err
 	}
@@ -51,7 +47,7 @@ func (g *adapter) Subscription(ctx context.Context, id, first string) (out billi
 // reading is a subscription that is read.
 type reading struct {
 	adapter      *adapter
-	subscription *sdk.Subscription
+	subscription subscription
 	currency     string
 	// promotions are promotion codes that bills had.
 	promotions []string
@@ -60,23 +56,30 @@ type reading struct {
 func (r *reading) amount(n int64) int64 { return fromStripe(n, r.currency) }
 
 // statusOf returns the status of a subscription (gateway 4.3.1).
-func statusOf(s sdk.SubscriptionStatus) billing.Status {
+func statusOf(s string) billing.Status {
 	switch s {
-	case sdk.SubscriptionStatusIncomplete:
+	case "incomplete":
 		return billing.Pending
-	case sdk.SubscriptionStatusPastDue, sdk.SubscriptionStatusUnpaid:
+	case "past_due", "unpaid":
 		return billing.PastDue
-	case sdk.SubscriptionStatusCanceled:
+	case canceled:
 		return billing.Canceled
-	case sdk.SubscriptionStatusIncompleteExpired:
+	case incompleteExpired:
 		return billing.Expired
 	}
 	return billing.Active
 }
 
-func ended(s sdk.SubscriptionStatus) bool {
-	return s == sdk.SubscriptionStatusCanceled || s == sdk.SubscriptionStatusIncompleteExpired
-}
+// Statuses of Stripe's objects.
+const (
+	canceled          = "canceled"
+	incompleteExpired = "incomplete_expired"
+	invoicePaidUp     = "paid"
+	succeeded         = "succeeded"
+	disputeLost       = "lost"
+)
+
+func ended(status string) bool { return status == canceled || status == incompleteExpired }
 
 // setDiscount sets which discounts of the tenant the subscription has.
 func (r *reading) setDiscount(out *billing.Subscription) {
@@ -89,16 +92,11 @@ func (r *reading) setDiscount(out *billing.Subscription) {
 }
 
 // terms returns the terms of a discount of the tenant; see termsOf.
-func (r *reading) terms(d *sdk.Discount) string {
-	if d == nil || d.Source == nil {
-		return ""
-	}
-	return r.adapter.termsOf(d.Source.Coupon)
-}
+func (r *reading) terms(d discount) string { return r.adapter.termsOf(d.Source.Coupon) }
 
 // setCycle sets the first day of the current cycle and that of the next one.
 func (r *reading) setCycle(out *billing.Subscription) {
-	if r.subscription.Items == nil || len(r.subscription.Items.Data) == 0 {
+	if len(r.subscription.Items.Data) == 0 {
 		return
 	}
 	item := r.subscription.Items.Data[0]
@@ -114,17 +112,13 @@ func dayOf(seconds int64) string {
 
 // setBills reads the bills. Unpaid ones may have credit, which is not to be given again.
 func (r *reading) setBills(ctx context.Context, out *billing.Subscription, first string) error {
-	params := &sdk.InvoiceListParams{ListParams: firstPage(), Subscription: sdk.String(r.subscription.ID)}
-	params.AddExpand("data.total_discount_amounts.discount.promotion_code")
-	bills, err := all(ctx, r.adapter.api.V1Invoices.List(ctx, params))
+	bills, err := latest[invoice](ctx, r.adapter.api, expand(pageOf("subscription", r.subscription.ID), "data.total_discount_amounts.discount.promotion_code"), "invoices")
 	if err != nil {
 		return err
 	}
-	if first != "" && !slices.ContainsFunc(bills, func(i *sdk.Invoice) bool { return i.ID == first }) {
-		params := &sdk.InvoiceRetrieveParams{}
-		params.AddExpand("total_discount_amounts.discount.promotion_code")
-		old, err := r.adapter.api.V1Invoices.Retrieve(ctx, first, params)
-		if err = portError(err); err != nil && !gateway.Is(err, gateway.Missing) {
+	if first != "" && !slices.ContainsFunc(bills, func(i invoice) bool { return i.ID == first }) {
+		old, err := get[invoice](ctx, r.adapter.api, expand(params{}, "total_discount_amounts.discount.promotion_code"), "invoices", first)
+		if err != nil && !gateway.Is(err, gateway.Missing) {
 			return err
 		} else if err == nil {
 			bills = append(bills, old)
@@ -143,9 +137,9 @@ func (r *reading) setBills(ctx context.Context, out *billing.Subscription, first
 }
 
 // addBill adds a bill, if it is paid, and else the credit in it.
-func (r *reading) addBill(out *billing.Subscription, i *sdk.Invoice) {
+func (r *reading) addBill(out *billing.Subscription, i invoice) {
 	discount, credit := int64(0), int64(0)
-	for _, d := range i.TotalDiscountAmounts {
+	for _, d := range i.Discounted {
 		terms := r.terms(d.Discount)
 		if terms != "" {
 			discount += d.Amount
@@ -153,14 +147,14 @@ func (r *reading) addBill(out *billing.Subscription, i *sdk.Invoice) {
 		if amountOf(terms) > 0 {
 			credit += d.Amount
 		}
-		if d.Discount != nil && d.Discount.PromotionCode != nil {
+		if d.Discount.PromotionCode != nil {
 			r.promotions = append(r.promotions, d.Discount.PromotionCode.Code)
 		}
 	}
 	switch i.Status {
-	case sdk.InvoiceStatusDraft, sdk.InvoiceStatusOpen:
+	case "draft", "open":
 		out.Billed += r.amount(credit)
-	case sdk.InvoiceStatusPaid:
+	case invoicePaidUp:
 		p := r.adapter.invoice(i)
 		p.Credit = r.amount(credit)
 		out.Payments = append(out.Payments, p)
@@ -178,12 +172,12 @@ func (r *reading) setDisputed(ctx context.Context, out *billing.Subscription, fi
 	at := max(0, slices.IndexFunc(out.Charges, func(c billing.Charge) bool { return c.Transaction == first }))
 	intents, err := r.adapter.intentsOf(ctx, out.Charges[at].Transaction)
 	for _, intent := range intents {
-		var disputes []*sdk.Dispute
+		var disputes []dispute
 		if disputes, err = r.adapter.disputes(ctx, intent); err != nil {
 			break
 		}
 		for _, d := range disputes {
-			out.Charges[at].ChargedBack = out.Charges[at].ChargedBack || d.Status == sdk.DisputeStatusLost
+			out.Charges[at].ChargedBack = out.Charges[at].ChargedBack || d.Status == disputeLost
 		}
 	}
 	return err
@@ -192,13 +186,8 @@ func (r *reading) setDisputed(ctx context.Context, out *billing.Subscription, fi
 // setNext sets the price of the next bill without the tenant's discounts, and the balance
 // that it would use.
 func (r *reading) setNext(ctx context.Context, out *billing.Subscription) error {
-	params := &sdk.InvoiceCreatePreviewParams{Subscription: sdk.String(r.subscription.ID)}
-	params.AddExpand("total_discount_amounts.discount")
-	next, err := r.adapter.api.V1Invoices.CreatePreview(ctx, params)
-	if hasCode(err, sdk.ErrorCodeInvoiceUpcomingNone) {
-		return nil
-	}
-	if err = portError(err); gateway.Is(err, gateway.Missing) {
+	next, err := post[preview](ctx, r.adapter.api, expand(params{"subscription": {r.subscription.ID}}, "total_discount_amounts.discount"), "invoices", "create_preview")
+	if refused(err).Code == invoiceUpcomingNone || gateway.Is(err, gateway.Missing) {
 		// It has no further bill.
 		return nil
 	}
@@ -206,14 +195,18 @@ func (r *reading) setNext(ctx context.Context, out *billing.Subscription) error 
 		return err
 	}
 	price := next.Subtotal
-	for _, d := range next.TotalDiscountAmounts {
+	for _, d := range next.Discounted {
 		if r.terms(d.Discount) == "" {
 			price -= d.Amount
 		}
 	}
 	out.Price = max(0, r.amount(price))
-	if c := r.subscription.Customer; c != nil && c.Balance < 0 && (c.Currency == "" || c.Currency == r.subscription.Currency) {
-		out.Balance = r.amount(-c.Balance)
+	switch c := r.subscription.Customer; {
+	case c.Deleted:
+	case c.Balance == nil:
+		return lost(errors.New("the customer has no balance"))
+	case *c.Balance < 0 && (c.Currency == "" || c.Currency == r.subscription.Currency):
+		out.Balance = r.amount(-*c.Balance)
 	}
 	return nil
 }
@@ -221,11 +214,11 @@ func (r *reading) setNext(ctx context.Context, out *billing.Subscription) error 
 // payer returns the customer, with what the shop said of the account, and the codes, in
 // this order: the metadata, the promotion codes that the customer entered, and the
 // client_reference_id (gateway 4.4).
-func (r *reading) payer(sessions []*sdk.CheckoutSession) billing.Payer {
+func (r *reading) payer(sessions []session) billing.Payer {
 	s := r.subscription
 	f := facts{customer: s.Customer, metadata: []map[string]string{s.Metadata}, promotions: r.promotions}
 	for _, d := range s.Discounts {
-		if d != nil && d.PromotionCode != nil {
+		if d.PromotionCode != nil {
 			f.promotions = append(f.promotions, d.PromotionCode.Code)
 		}
 	}
@@ -235,7 +228,7 @@ func (r *reading) payer(sessions []*sdk.CheckoutSession) billing.Payer {
 
 // facts are what is known about a payer.
 type facts struct {
-	customer   *sdk.Customer
+	customer   *customer
 	metadata   []map[string]string
 	promotions []string
 	references []string
@@ -243,7 +236,7 @@ type facts struct {
 	email, name string
 }
 
-func (f *facts) addSessions(sessions []*sdk.CheckoutSession) {
+func (f *facts) addSessions(sessions []session) {
 	for _, s := range sessions {
 		f.metadata = append(f.metadata, s.Metadata)
 		for _, d := range s.Discounts {
@@ -252,9 +245,7 @@ func (f *facts) addSessions(sessions []*sdk.CheckoutSession) {
 			}
 		}
 		f.references = append(f.references, s.ClientReferenceID)
-		if d := s.CustomerDetails; d != nil {
-			f.email, f.name = cmp.Or(f.email, d.Email), cmp.Or(f.name, d.Name)
-		}
+		f.email, f.name = cmp.Or(f.email, s.CustomerDetails.Email), cmp.Or(f.name, s.CustomerDetails.Name)
 		if f.customer == nil {
 			f.customer = s.Customer
 		}
@@ -295,13 +286,10 @@ func (f *facts) payer() billing.Payer {
 	return p
 }
 
-// sessions returns the checkout sessions that a list selects, with their discounts and
+// sessions returns the checkout sessions that a parameter selects, with their discounts and
 // customers.
-func (g *adapter) sessions(ctx context.Context, params *sdk.CheckoutSessionListParams) ([]*sdk.CheckoutSession, error) {
-	params.ListParams = firstPage()
-	params.AddExpand("data.discounts.promotion_code")
-	params.AddExpand("data.customer")
-	return all(ctx, g.api.V1CheckoutSessions.List(ctx, params))
+func (g *adapter) sessions(ctx context.Context, name, id string) ([]session, error) {
+	return latest[session](ctx, g.api, expand(pageOf(name, id), "data.discounts.promotion_code", "data.customer"), "checkout", "sessions")
 }
 
 // Code returns the first code of the payer. The caller reads all of them from the payer.
@@ -314,9 +302,7 @@ func (g *adapter) Code(_ context.Context, s billing.Subscription) (core.Referral
 
 // SubscriptionsOf returns the subscriptions of a customer.
 func (g *adapter) SubscriptionsOf(ctx context.Context, customer core.PaymentProviderID) (ids []string, err error) {
-	found, err := all(ctx, g.api.V1Subscriptions.List(ctx, &sdk.SubscriptionListParams{
-		ListParams: page(), Customer: sdk.String(string(customer)), Status: sdk.String("all"),
-	}))
+	found, err := list[identified](ctx, g.api, params{"limit": {pageSize}, "customer": {string(customer)}, "status": {"all"}}, "subscriptions")
 	for _, s := range found {
 		ids = append(ids, s.ID)
 	}
@@ -324,9 +310,9 @@ func (g *adapter) SubscriptionsOf(ctx context.Context, customer core.PaymentProv
 }
 
 // HasCustomer reports whether the account has a customer.
-func (g *adapter) HasCustomer(ctx context.Context, customer core.PaymentProviderID) (bool, error) {
-	c, err := g.api.V1Customers.Retrieve(ctx, string(customer), nil)
-	if err = portError(err); gateway.Is(err, gateway.Missing) {
+func (g *adapter) HasCustomer(ctx context.Context, id core.PaymentProviderID) (bool, error) {
+	c, err := get[customer](ctx, g.api, nil, "customers", string(id))
+	if gateway.Is(err, gateway.Missing) {
 		return false, nil
 	}
 	return err == nil && !c.Deleted, err
@@ -335,8 +321,8 @@ func (g *adapter) HasCustomer(ctx context.Context, customer core.PaymentProvider
 // WriteCode writes the code that referred a customer into the customer's metadata, where
 // the merchant sees it.
 func (g *adapter) WriteCode(ctx context.Context, customer core.PaymentProviderID, code core.ReferralCode) error {
-	_, err := g.api.V1Customers.Update(ctx, string(customer), &sdk.CustomerUpdateParams{Metadata: map[string]string{metaCode: string(code)}})
-	return portError(err)
+	_, err := post[identified](ctx, g.api, params{"metadata[" + metaCode + "]": {string(code)}}, "customers", string(customer))
+	return err
 }
 
 // SetDiscount makes the tenant's discounts of a subscription equal to want: a percentage
@@ -345,30 +331,28 @@ func (g *adapter) SetDiscount(ctx context.Context, s billing.Subscription, want 
 	if s.Change(want) == billing.NoChange {
 		return nil
 	}
-	params := &sdk.SubscriptionRetrieveParams{}
-	params.AddExpand("discounts.source.coupon")
-	now, err := g.api.V1Subscriptions.Retrieve(ctx, s.ID, params)
+	now, err := get[subscription](ctx, g.api, expand(params{}, "discounts.source.coupon"), "subscriptions", s.ID)
 	if err != nil {
-		return portError(err)
+		return err
 	}
-	update := &sdk.SubscriptionUpdateParams{ProrationBehavior: sdk.String("none")}
-	kept := billing.Discount{}
+	update, n, kept := params{"proration_behavior": {"none"}}, 0, billing.Discount{}
+	set := func(kind, id string) {
+		update.Set("discounts["+strconv.Itoa(n)+"]["+kind+"]", id)
+		n++
+	}
 	for _, d := range now.Discounts {
-		terms := ""
-		if d.Source != nil {
-			terms = g.termsOf(d.Source.Coupon)
-		}
+		terms := g.termsOf(d.Source.Coupon)
 		percent, amount := percentOf(terms), fromStripe(amountOf(terms), s.Currency)
 		switch {
 		case percent > 0 && (percent != want.Percent || kept.Percent > 0), amount > 0 && (amount != want.Credit || kept.Credit > 0):
 			continue
 		}
 		kept.Percent, kept.Credit = max(kept.Percent, percent), max(kept.Credit, amount)
-		update.Discounts = append(update.Discounts, &sdk.SubscriptionUpdateDiscountParams{Discount: sdk.String(d.ID)})
+		set("discount", d.ID)
 	}
 	add := func(c coupon) error {
 		id, err := g.makeCoupon(ctx, c)
-		update.Discounts = append(update.Discounts, &sdk.SubscriptionUpdateDiscountParams{Coupon: sdk.String(id)})
+		set("coupon", id)
 		return err
 	}
 	if want.Percent > 0 && kept.Percent == 0 {
@@ -380,13 +364,13 @@ func (g *adapter) SetDiscount(ctx context.Context, s billing.Subscription, want 
 	if err != nil {
 		return err
 	}
-	if len(update.Discounts) == 0 {
-		update.AddUnsetField(sdk.SubscriptionUpdateParamsUnsetFieldDiscounts)
+	if n == 0 {
+		update.Set("discounts", "")
 	}
-	_, err = g.api.V1Subscriptions.Update(ctx, s.ID, update)
-	if hasCode(err, sdk.ErrorCodeResourceMissing) {
+	_, err = post[identified](ctx, g.api, update, "subscriptions", s.ID)
+	if refused(err).Code == resourceMissing {
 		// The merchant has deleted a coupon, or the subscription is gone.
 		g.coupons.Clear()
 	}
-	return portError(err)
+	return err
 }

@@ -1,13 +1,15 @@
 package stripe
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/gateway"
 	"kith/core/billing"
@@ -36,25 +38,46 @@ func Verify(secrets []string, header string, payload []byte, now time.Time) erro
 	if len(header) > maxSignature || len(payload) > MaxPayload {
 		return ErrSignature
 	}
-	for _, secret := range secrets {
-		if secret != "" && sdk.ValidatePayload(payload, header, secret, sdk.WithIgnoreTolerance()) == nil {
-			// The signature covers the first time in the header, which the client has read.
-			return checkTime(header, now)
-		}
+	at, signatures, ok := readSignature(header)
+	if !ok || !slices.ContainsFunc(secrets, func(secret string) bool { return secret != "" && signed(secret, at, payload, signatures) }) {
+		return ErrSignature
 	}
-	return ErrSignature
+	if age := now.Sub(time.Unix(at, 0)); age > Tolerance || age < -Tolerance {
+		return ErrTime
+	}
+	return nil
 }
 
-func checkTime(header string, now time.Time) error {
-	for _, pair := range strings.Split(header, ",") {
-		if text, found := strings.CutPrefix(pair, "t="); found {
-			seconds, err := strconv.ParseInt(text, 10, 64)
-			if age := now.Sub(time.Unix(seconds, 0)); err != nil || age > Tolerance || age < -Tolerance {
-				return ErrTime
+// readSignature reads the time, in seconds, and the signatures of a header. It ignores
+// signatures of other schemes than v1, and those that are not hex.
+func readSignature(header string) (at int64, signatures [][]byte, ok bool) {
+	for pair := range strings.SplitSeq(header, ",") {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || strings.Contains(value, "=") {
+			return 0, nil, false
+		}
+		switch name {
+		case "t":
+			var err error
+			if at, err = strconv.ParseInt(value, 10, 64); err != nil {
+				return 0, nil, false
+			}
+		case "v1":
+			if signature, err := hex.DecodeString(value); err == nil {
+				signatures = append(signatures, signature)
 			}
 		}
 	}
-	return nil
+	return at, signatures, true
+}
+
+// signed reports whether one of the signatures is that of a secret.
+func signed(secret string, at int64, payload []byte, signatures [][]byte) bool {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(append(strconv.AppendInt(nil, at, 10), '.'))
+	mac.Write(payload)
+	want := mac.Sum(nil)
+	return slices.ContainsFunc(signatures, func(signature []byte) bool { return hmac.Equal(signature, want) })
 }
 
 // Event is what a receiver reads of a webhook.
@@ -73,29 +96,7 @@ type object struct {
 	ID            string `json:"id"`
 	Subscription  named  `json:"subscription"`
 	PaymentIntent named  `json:"payment_intent"`
-	Parent        struct {
-		SubscriptionDetails struct {
-			Subscription named `json:"subscription"`
-		} `json:"subscription_details"`
-	} `json:"parent"`
-}
-
-// named is the id of an object.
-type named string
-
-// UnmarshalJSON reads an id, an object with an id, or null.
-func (n *named) UnmarshalJSON(data []byte) error {
-	var id string
-	if json.Unmarshal(data, &id) == nil {
-		*n = named(id)
-		return nil
-	}
-	var o struct {
-		ID string `json:"id"`
-	}
-	err := json.Unmarshal(data, &o)
-	*n = named(o.ID)
-	return err
+	Parent        parent `json:"parent"`
 }
 
 // ParseEvent parses the body of a webhook. It does not verify the signature.

@@ -51,6 +51,30 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// Whatever the header is, Verify says what Stripe's own client says.
+func FuzzVerify(f *testing.F) {
+	const payload, secret = `{"id":"evt_1"}`, "whsec_b"
+	good := header(payload, secret)
+	signature := good[strings.Index(good, ",v1="):]
+	for _, h := range []string{
+		good, signature[1:] + "," + good[:len(good)-len(signature)], good + ",v0=abc,v2", good + ",v1=zz", good + "=", good + ",", "t=1" + signature, good + ",t=1", "t=1," + good,
+		"t=" + signature, "t=x" + signature, "t=+1780000000" + signature, "t=01780000000" + signature, " " + good, signature[1:], "t=1780000000", "v1=", "", "=", "t=99999999999999999999" + signature,
+		strings.ToUpper(good), "t=1780000000" + strings.ToUpper(signature), "t=1780000000" + strings.Replace(signature, "v1", "v0", 1), good[:len(good)-1],
+	} {
+		f.Add(h)
+	}
+	f.Fuzz(func(t *testing.T, h string) {
+		if len(h) > 4096 {
+			return
+		}
+		want := sdk.ValidatePayload([]byte(payload), h, secret, sdk.WithIgnoreTolerance()) == nil
+		got := stripe.Verify([]string{secret}, h, []byte(payload), at)
+		if (got != stripe.ErrSignature) != want {
+			t.Errorf("%q: %v, and the official client says %v", h, got, want)
+		}
+	})
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	event := func(kind, object string) string {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches the files of this folder again from the npm registry, and prints which
-# of them changed. To take a newer release, edit its version here and in README.md.
+# Fetches the files of this folder again from the npm registry, prints which of them
+# changed, and compresses them. To take a newer release, edit its version here and in README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 temp=$(mktemp -d)
@@ -24,6 +24,7 @@ fetch react-dom 18.3.1 LICENSE umd/react-dom.production.min.js
 if sha256sum --quiet --check sha256sums; then
 	echo "graphiql: no file changed"
 else
-	sha256sum graphiql/* react/* react-dom/* >sha256sums
+	sha256sum */LICENSE */*.js */*.css >sha256sums
 	echo "graphiql: the files above changed; sha256sums has their new hashes"
 fi
+gzip -9nf */*.js */*.css
