@@ -60,7 +60,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs race guest short lint scan size golden clients packages release release-test compat bench bench-targets soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs race ci guest short lint scan size golden clients packages release release-test compat bench bench-targets soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -94,6 +94,9 @@ test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotests
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
 	@$(MAKE) --no-print-directory guest GUEST_PACKAGES="$$(go list ./core/... | tr '\n' ' ')"
+
+ci: ## .ci/run on a clone of HEAD in an empty folder, as the public CI does; bin/ci-green gets the commit if it passes
+	@.ci/clone
 
 # The core packages that the component's handlers call directly. The rest of core runs as
 # a guest only with make race: TinyGo takes 25 s of one core for each package.

@@ -4,7 +4,7 @@
 # The named packages run with the race detector, the others without it, concurrently. The Go
 # client, a module of its own, is one of the others.
 # A skipped test, a package without a test to run and a run without tests are failures.
-# The output of go test is in bin/test-*.json. If all tests pass, bin/tested.sha256 gets
+# The output of go test is in bin/test-*.json; the 20 slowest tests are printed at the end. If all tests pass, bin/tested.sha256 gets
 # the hash of the component.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -51,6 +51,8 @@ runs+=($!)
 status=0
 plain e2e "${slow[@]}" || status=$?
 for r in "${runs[@]}"; do wait "$r" || status=$?; done
+echo "== seconds of the slowest tests, which run beside others"
+cat bin/test-*.json | bin/tools/gotestsum tool slowest --threshold 1s --num 20 || true
 [ "$status" = 0 ] || exit "$status"
 
 fail() { echo "FAIL: $*"; exit 1; }
