@@ -37,7 +37,7 @@ test   | nodejs                   | node                           | runs the of
 test   | npm                      | npm                            | downloads the official clients
 test   | gcc                      | gcc                            | cgo: the race detector; records the writes of a database server
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
-test   | chromium                 | chromium                       | the browser that pages are tried in
+test   | chromium-headless-shell  | chromium-headless-shell        | the browser that pages are tried in
 test   | curl                     | curl                           | runs the commands of the documents
 test   | bsdutils                 | script                         | a terminal, for what shows more on one
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
