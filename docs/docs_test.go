@@ -164,6 +164,32 @@ func ours(text string) bool {
 	return false
 }
 
+// goSteps matches the steps of CONTRIBUTING.md that begin with a Go file.
+var (
+	goSteps      = regexp.MustCompile("(?m)^[0-9]+\\. (`[a-z/]+\\.go`.*)$")
+	goFile       = regexp.MustCompile("`([a-z_/]+\\.go)`")
+	goIdentifier = regexp.MustCompile("`([A-Z][A-Za-z]+)`")
+)
+
+// The exported names in a step of CONTRIBUTING.md are in the files that the step names.
+func TestContributing_NamesExist(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, step := range goSteps.FindAllStringSubmatch(markdown(t)["CONTRIBUTING.md"], -1) {
+		var source strings.Builder
+		for _, m := range goFile.FindAllStringSubmatch(step[1], -1) {
+			text, err := os.ReadFile(filepath.Join(root, m[1]))
+			require.NoError(t, err)
+			source.Write(text)
+		}
+		for _, m := range goIdentifier.FindAllStringSubmatch(step[1], -1) {
+			assert.Contains(t, source.String(), m[1], step[1])
+			checked++
+		}
+	}
+	require.Positive(t, checked)
+}
+
 var testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*(?:/[^`]+)?\\*?)`")
 
 // Every test that a document names exists; * at the end of a name stands for any

@@ -124,8 +124,19 @@ func newSite(t testing.TB) *site {
 	}
 	if _, measures := t.(*testing.B); !measures {
 		s.env = longTimeouts
+		require.NoError(t, os.Symlink(compiledComponents(t), filepath.Join(s.data, "wasm-cache")))
 	}
 	return s
+}
+
+// compiledComponents returns the folder with the compiled component, which all processes of
+// tests share: to compile it takes a second of a processor.
+func compiledComponents(t testing.TB) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, "bin", "wasm-cache"))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(path, 0o700))
+	return path
 }
 
 // process is a running kith.
@@ -250,6 +261,7 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 	require.NoError(t, err)
 	options := host.Options{
 		Variables: map[string]string{"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend},
+		CacheDir:  filepath.Join(s.data, "wasm-cache"),
 	}
 	if change != nil {
 		change(&options)

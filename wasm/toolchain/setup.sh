@@ -36,7 +36,7 @@ test   | nodejs                   | node                           | runs the of
 test   | npm                      | npm                            | downloads the official clients
 test   | gcc                      | gcc                            | cgo: the race detector; records the writes of a database server
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
-test   | chromium                 | chromium                       | the browser that pages are tried in
+test   | chromium-headless-shell  | chromium-headless-shell        | the browser that pages are tried in
 test   | curl                     | curl                           | runs the commands of the documents
 test   | bsdutils                 | script                         | a terminal, for what shows more on one
 test   | sqlite3                  | sqlite3                        | opens the database file beside Kith; make bench compares imports with its .import

@@ -2,10 +2,12 @@
 # Runs every test of this repository: test.sh PACKAGE…
 #
 # The named packages run with the race detector, the others without it, concurrently. The Go
-# client, a module of its own, is one of the others.
+# client, a module of its own, is one of the others. TEST_SKIP is a regular expression: the
+# tests of wasm/e2e that it matches do not run. RACE_TESTS is one of the other packages and a
+# regular expression: the tests of it that match also run with the race detector.
 # A skipped test, a package without a test to run and a run without tests are failures.
-# The output of go test is in bin/test-*.json. If all tests pass, bin/tested.sha256 gets
-# the hash of the component.
+# The output of go test is in bin/test-*.json; the 20 slowest tests are printed at the end.
+# If all tests pass, bin/tested.sha256 gets the hash of the component.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 top=$PWD
@@ -27,9 +29,9 @@ run() {
 		-trimpath -count=1 -p 1 -timeout 30m "$@"
 }
 
-# plain NAME PACKAGE…: without the race detector.
+# plain NAME PACKAGE… [FLAG…]: without the race detector.
 plain() {
-	[ $# -gt 1 ] || return 0
+	[[ ${2--} != -* ]] || return 0
 	CGO_ENABLED=0 run "$1" -gcflags=all=-dwarf=false "${@:2}"
 }
 
@@ -42,15 +44,29 @@ mapfile -t others < <(unraced | grep -vxF "$longest")
 mapfile -t slow < <(unraced | grep -xF "$longest")
 rm -f bin/test-*.json bin/tested.sha256
 component=$(sha256sum bin/edge.wasm)
-echo "== tests: ${#raced[@]} packages with the race detector, $((${#others[@]} + ${#slow[@]})) without (about 7 minutes)"
+echo "== tests: ${#raced[@]} packages with the race detector, $((${#others[@]} + ${#slow[@]})) without${KITH_SAMPLE:+, KITH_SAMPLE=$KITH_SAMPLE}"
+# The tests with promtool and helm run last: to build these takes minutes on a machine that
+# never did, and other tests run meanwhile. With the race detector in all packages, make has
+# built them before.
 # Bash starts background commands with SIGINT ignored: Ctrl-C must end them all.
-(trap - INT && CGO_ENABLED=1 run race "${race[@]}" "${raced[@]}") &
+built='^Test(Chart|Prometheus)_'
+(trap - INT && if [ ${#slow[@]} -gt 0 ]; then MAKEFLAGS= make -s --no-print-directory deploy-tools; fi) &
+tools=$!
+(
+	trap - INT
+	export CGO_ENABLED=1
+	run race "${race[@]}" "${raced[@]}"
+	[ -z "${RACE_TESTS-}" ] || run race-some "${race[@]}" "${RACE_TESTS% *}" -run "${RACE_TESTS#* }"
+) &
 runs=($!)
 (trap - INT && plain plain "${others[@]}" && cd clients/go && plain client ./...) &
 runs+=($!)
 status=0
-plain e2e "${slow[@]}" || status=$?
+plain e2e "${slow[@]}" -skip "${TEST_SKIP:+$TEST_SKIP|}$built" || status=$?
+wait "$tools" && plain deploy "${slow[@]}" -run "$built" || status=$?
 for r in "${runs[@]}"; do wait "$r" || status=$?; done
+echo "== seconds of the slowest tests, which run beside others"
+cat bin/test-*.json | bin/tools/gotestsum tool slowest --threshold 1s --num 20 || true
 [ "$status" = 0 ] || exit "$status"
 
 fail() { echo "FAIL: $*"; exit 1; }

@@ -105,11 +105,20 @@ type Target struct {
 // does not depend on others. It fails if the folder has no stories.
 func Run(t *testing.T, dir string, target func(*testing.T) Target) {
 	t.Helper()
+	RunSome(t, dir, func(int) bool { return true }, target)
+}
+
+// RunSome is Run for the stories whose place in the order of their names is chosen.
+func RunSome(t *testing.T, dir string, chosen func(i int) bool, target func(*testing.T) Target) {
+	t.Helper()
 	paths, err := stories(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range paths {
+	for i, path := range paths {
+		if !chosen(i) {
+			continue
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), suffix), func(t *testing.T) {
 			if err := playFile(path, target(t), *update); err != nil {
 				t.Fatal(err)

@@ -65,6 +65,19 @@ func TestRun_SameStoryOnTwoTargets(t *testing.T) {
 	}
 }
 
+func TestRunSome_PlaysTheChosenStories(t *testing.T) {
+	paths, err := stories("testdata")
+	require.NoError(t, err)
+	var asked []int
+	played := 0
+	RunSome(t, "testdata", func(i int) bool { asked = append(asked, i); return i == 0 }, func(t *testing.T) Target {
+		played++
+		return serve(t, "backend")
+	})
+	require.Len(t, asked, len(paths))
+	require.Equal(t, 1, played)
+}
+
 func TestStories_EmptyFolderIsAnError(t *testing.T) {
 	_, err := stories(t.TempDir())
 	require.ErrorContains(t, err, "no *.http.txt in")

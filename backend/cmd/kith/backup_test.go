@@ -25,7 +25,7 @@ import (
 )
 
 // storyDatabases returns databases with the rows of stories. Each has rows in a table
-// that is empty in those before it, and together they have rows in every table: fillRest
+// that is empty in the others, and together they have rows in every table: fillRest
 // fills the tables that no story does.
 func storyDatabases(t *testing.T) (databases []string) {
 	t.Helper()
@@ -56,6 +56,7 @@ type leftovers struct {
 type leftDatabase struct {
 	story   string
 	content []byte
+	filled  []string // the tables that have rows
 }
 
 // playOnBackend plays every story on the backend, and keeps its database.
@@ -72,8 +73,28 @@ func playOnBackend(t *testing.T, g *fixture) {
 		return s.backendTarget("backend")
 	})
 	if !t.Failed() {
+		all.dropCovered()
 		storyLeftovers = all
 	}
+}
+
+// dropCovered drops the databases whose tables all have rows in others.
+func (l *leftovers) dropCovered() {
+	inDatabases := map[string]int{}
+	for _, d := range l.databases {
+		for _, table := range d.filled {
+			inDatabases[table]++
+		}
+	}
+	l.databases = slices.DeleteFunc(l.databases, func(d leftDatabase) bool {
+		if slices.ContainsFunc(d.filled, func(table string) bool { return inDatabases[table] == 1 }) {
+			return false
+		}
+		for _, table := range d.filled {
+			inDatabases[table]--
+		}
+		return true
+	})
 }
 
 // keep adds a database if it has rows in a table that is empty in those before it.
@@ -91,7 +112,8 @@ func (l *leftovers) keep(t *testing.T, story, url string) {
 	l.empty = slices.DeleteFunc(l.empty, func(table string) bool { return len(rows[table]) > 0 })
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	l.databases = append(l.databases, leftDatabase{story, content})
+	maps.DeleteFunc(rows, func(_ string, rows []string) bool { return len(rows) == 0 })
+	l.databases = append(l.databases, leftDatabase{story, content, slices.Collect(maps.Keys(rows))})
 }
 
 // hasRows reports whether any of the tables has a row.

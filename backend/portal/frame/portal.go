@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"kith/backend/app"
 	"kith/core"
@@ -47,7 +48,7 @@ type Portal struct {
 	sections  []*Section
 	mux       *http.ServeMux
 	patterns  []string
-	templates map[string]*template.Template
+	templates func() map[string]*template.Template
 	assets    map[string]asset
 	texts     map[string]string // what a change did, by the name in the parameter done
 }
@@ -80,7 +81,9 @@ func New(o Options) *Portal {
 	p.addStyle(style)
 	own := &Pages{Files: files}
 	for _, pages := range append(all, own) {
-		pages.templates = p.parse(pages)
+		// Parsed with the first page, since most starts of a process show none: it takes as long
+		// as all else in a start.
+		pages.templates = sync.OnceValue(func() map[string]*template.Template { return p.parse(pages) })
 	}
 	p.templates = own.templates
 	p.handle("GET "+Root, own, false, start)

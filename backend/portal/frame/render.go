@@ -117,9 +117,9 @@ func (v *Visit) view(title string, data any) view {
 // template returns a template of the visit's pages.
 func (v *Visit) template(name string) *template.Template {
 	if v.pages == nil {
-		return v.templates[name]
+		return v.templates()[name]
 	}
-	return v.pages.templates[name]
+	return v.pages.templates()[name]
 }
 
 // Page writes a page with a status.

@@ -28,7 +28,7 @@ type Pages struct {
 	// script of these pages. Both may be empty.
 	Style, Script string
 
-	templates map[string]*template.Template
+	templates func() map[string]*template.Template
 	script    string // the path of Script
 }
 

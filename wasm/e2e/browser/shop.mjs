@@ -1,7 +1,7 @@
 // The demo shop of kith dev, by referrers and friends with a browser profile each.
 import { readFileSync } from 'node:fs';
 
-import { watchLayout } from './portalpage.mjs';
+import { views, watchLayout } from './portalpage.mjs';
 import { faint, picture } from './widget.mjs';
 
 const axe = readFileSync(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
@@ -243,50 +243,49 @@ export async function story(t) {
 /** Each page fits a phone and a desktop in both themes, with enough contrast, and moves nothing by itself; axe finds nothing; forms are sent by keyboard. */
 export async function pages(t) {
   const { assert, shop } = t;
-  for (const colorScheme of ['light', 'dark']) {
-    for (const width of [360, 1280]) {
-      const { link } = await referrer(t, 'Jana');
-      const page = await profile(t, { colorScheme, viewport: { width, height: 800 } });
-      await page.addInitScript(watchLayout);
-      const check = async (name) => {
-        await page.waitForLoadState(); // before that, a page may have no style
-        // Shifts are reported with the next frame.
-        const shift = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(window.shift)))));
-        assert.ok(shift < 0.01, `${name}: the layout shifts by ${shift} at ${width}`);
-        await page.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${name} is too wide for ${width}`);
-        assert.deepEqual(await faint(page), [], `${name}, ${colorScheme}`);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        assert.deepEqual(violations.map((v) => `${v.impact} ${v.id}: ${v.nodes[0].html}`), [], name);
-        assert.deepEqual(await page.evaluate(() => Array.from(document.querySelectorAll('input:not([type=hidden]), button, iframe'), (e) =>
-          (e.labels && e.labels.length) || e.textContent.trim() || e.title || e.getAttribute('aria-label') ? '' : e.outerHTML).filter(Boolean)), [], name);
-        assert.equal(await page.locator('h1').count(), 1, name);
-        await picture(page, `shop-${name}-${colorScheme}-${width}`);
-      };
-      await page.goto(link);
-      await page.waitForSelector('#invite:not([hidden])');
-      await check('home');
-      await page.goto(shop + '/shop/join');
-      await page.click('main form button');
-      await check('join');
-      await signUp(page, 'Kurt');
-      await page.waitForURL('**/shop/account*');
-      await check('account');
-      for (const product of ['grinder', 'coffee']) {
-        await page.goto(`${shop}/shop/buy/${product}`);
-        await check('checkout-' + product);
-        await page.focus('main form button');
-        await page.keyboard.press('Enter');
-        await page.waitForURL('**/orders/*');
-        await check('order-' + product);
-      }
-      await page.goto(shop + '/shop/story');
-      await check('story');
-      await page.goto(shop + '/shop/orders/1');
-      await check('problem');
-      await page.close();
+  for (const { options } of views) {
+    const { colorScheme, viewport: { width } } = options;
+    const { link } = await referrer(t, 'Jana');
+    const page = await profile(t, options);
+    await page.addInitScript(watchLayout);
+    const check = async (name) => {
+      await page.waitForLoadState(); // before that, a page may have no style
+      // Shifts are reported with the next frame.
+      const shift = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(window.shift)))));
+      assert.ok(shift < 0.01, `${name}: the layout shifts by ${shift} at ${width}`);
+      await page.evaluate(() => document.querySelectorAll('details').forEach((d) => { d.open = true; }));
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${name} is too wide for ${width}`);
+      assert.deepEqual(await faint(page), [], `${name}, ${colorScheme}`);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+      assert.deepEqual(violations.map((v) => `${v.impact} ${v.id}: ${v.nodes[0].html}`), [], name);
+      assert.deepEqual(await page.evaluate(() => Array.from(document.querySelectorAll('input:not([type=hidden]), button, iframe'), (e) =>
+        (e.labels && e.labels.length) || e.textContent.trim() || e.title || e.getAttribute('aria-label') ? '' : e.outerHTML).filter(Boolean)), [], name);
+      assert.equal(await page.locator('h1').count(), 1, name);
+      await picture(page, `shop-${name}-${colorScheme}-${width}`);
+    };
+    await page.goto(link);
+    await page.waitForSelector('#invite:not([hidden])');
+    await check('home');
+    await page.goto(shop + '/shop/join');
+    await page.click('main form button');
+    await check('join');
+    await signUp(page, 'Kurt');
+    await page.waitForURL('**/shop/account*');
+    await check('account');
+    for (const product of ['grinder', 'coffee']) {
+      await page.goto(`${shop}/shop/buy/${product}`);
+      await check('checkout-' + product);
+      await page.focus('main form button');
+      await page.keyboard.press('Enter');
+      await page.waitForURL('**/orders/*');
+      await check('order-' + product);
     }
+    await page.goto(shop + '/shop/story');
+    await check('story');
+    await page.goto(shop + '/shop/orders/1');
+    await check('problem');
+    await page.close();
   }
 }
 
