@@ -395,10 +395,12 @@ func TestKeys_Expire(t *testing.T) {
 	s.serve(t)
 	s.serveEdge(t)
 	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
-	header := s.createKey(t, "demo", "brief", auth.RoleRead, "--expires", "3s")
+	header := s.createKey(t, "demo", "brief", auth.RoleRead, "--expires", "1h")
 	for _, base := range []string{s.edge, s.backend} {
 		mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", header)
 	}
+	_, err := s.open(t).Exec(`UPDATE api_key SET expires_at = ? WHERE name = 'brief'`, time.Now().UnixMilli())
+	require.NoError(t, err)
 	for _, base := range []string{s.edge, s.backend} {
 		eventually(t, http.StatusUnauthorized, "GET", base+"/api/v1/demo/code/ANNA10", "", header)
 	}
