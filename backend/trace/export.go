@@ -45,7 +45,7 @@ func newExporter(c Config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Timeout: exportTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone(),
+	client := &http.Client{Timeout: c.ExportTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone(),
 		// Another server would get the headers.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &exporter{url: to.String(), headers: headers, client: client, queue: &boundedQueue{}, log: c.Log}, nil

@@ -49,7 +49,9 @@ type Config struct {
 	Ratio   float64
 	// Service and Version are the name and version of the service in each span.
 	Service, Version string
-	Log              *slog.Logger
+	// ExportTimeout limits each call of the collector. Default 5 s.
+	ExportTimeout time.Duration
+	Log           *slog.Logger
 }
 
 // Tracer makes spans, and sends the sampled ones. All methods of a nil Tracer do nothing:
@@ -69,6 +71,9 @@ func New(c Config) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.ExportTimeout == 0 {
+		c.ExportTimeout = exportTimeout
+	}
 	to, err := newExporter(c)
 	if err != nil {
 		return nil, err
@@ -80,7 +85,7 @@ func New(c Config) (*Tracer, error) {
 		return nil, fmt.Errorf("trace: OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	to.queue.SpanProcessor = sdk.NewBatchSpanProcessor(to, sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch),
-		sdk.WithBatchTimeout(batchDelay), sdk.WithExportTimeout(exportTimeout))
+		sdk.WithBatchTimeout(batchDelay), sdk.WithExportTimeout(c.ExportTimeout))
 	provider := sdk.NewTracerProvider(sdk.WithSampler(sampler), sdk.WithResource(service), sdk.WithSpanProcessor(to.queue))
 	return &Tracer{provider: provider, tracer: provider.Tracer("kith", otel.WithInstrumentationVersion(c.Version)), queue: to.queue}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,6 +47,12 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// await waits for a text in the log.
+func (b *buffer) await(t *testing.T, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(b.String(), text) }, sqldtest.Deadline, time.Millisecond, text)
 }
 
 // bundle is a running worker.
@@ -158,8 +165,7 @@ func TestIntake_SurvivesADatabaseOutage(t *testing.T) {
 	b.append(t, 1)
 	b.processed(t)
 	c.KillPrimary(t)
-	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, sqldtest.Deadline, time.Millisecond, "the failure is logged")
-	require.Contains(t, b.log.String(), "worker stopped; trying again")
+	b.log.await(t, "worker stopped; trying again")
 	c.StartPrimary(t)
 	b.append(t, 1)
 	b.processed(t)

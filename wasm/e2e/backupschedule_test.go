@@ -32,7 +32,7 @@ func TestBackupSchedule_RetentionAndDrill(t *testing.T) {
 	other.backend = "http://" + freeAddr(t)
 	second := other.serve(t, env...)
 	made := func() int {
-		return strings.Count(first.output.String(), "backup made") + strings.Count(second.output.String(), "backup made")
+		return strings.Count(fmt.Sprint(first.output, second.output), "backup made")
 	}
 	await(t, func() error {
 		if n := made(); n < 4 {
@@ -46,7 +46,7 @@ func TestBackupSchedule_RetentionAndDrill(t *testing.T) {
 	// No two processes made the same backup: they are at least a second apart.
 	var at []string
 	for _, p := range []*process{first, second} {
-		for line := range strings.Lines(p.output.String()) {
+		for line := range strings.Lines(p.log(t)) {
 			if _, file, ok := strings.Cut(line, "file="); ok && strings.Contains(line, "backup made") {
 				name, _, _ := strings.Cut(file, " ")
 				require.NotContains(t, at, name)
@@ -123,7 +123,7 @@ func TestBackupSchedule_KillInTheMiddle(t *testing.T) {
 		}
 		return nil
 	})
-	require.NotContains(t, first.output.String(), "backup made")
+	require.NotContains(t, first.log(t), "backup made")
 	left, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Empty(t, left, "nothing is left of it")

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -249,15 +250,15 @@ func TestCLI_Configuration(t *testing.T) {
 	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/x", "")
 	p.stop(t)
 	e.stop(t)
-	log := p.output.String()
+	log := p.log(t)
 	require.Contains(t, log, "addr="+strings.TrimPrefix(elsewhere.backend, "http://"))
 	require.Contains(t, log, "master_key=set")
 	require.Contains(t, log, "database_token=set")
 	require.Contains(t, log, "database=file:"+s.file())
-	require.Contains(t, e.output.String(), "backend_public_url=https://public.example")
-	require.Contains(t, e.output.String(), "database_token=set")
-	require.Contains(t, e.output.String(), "max_body=8388608")
-	for _, output := range []string{log, e.output.String()} {
+	require.Contains(t, e.log(t), "backend_public_url=https://public.example")
+	require.Contains(t, e.log(t), "database_token=set")
+	require.Contains(t, e.log(t), "max_body=8388608")
+	for _, output := range []string{log, e.log(t)} {
 		require.NotContains(t, output, secret)
 		require.NotContains(t, output, "token-of-the-database")
 		require.NotContains(t, output, s.keys["demo"])
@@ -278,7 +279,7 @@ func TestCLI_MasterKeyIsMadeOnce(t *testing.T) {
 		await(t, func() error {
 			a, err := call("GET", url+"/healthz", "")
 			if err == nil && a.status != http.StatusOK {
-				err = errors.New(a.body + programs[0].output.String() + programs[1].output.String())
+				err = fmt.Errorf("%s\n%s\n%s", a.body, programs[0].output, programs[1].output)
 			}
 			return err
 		})

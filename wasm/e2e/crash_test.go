@@ -226,7 +226,7 @@ func TestStopBackend_LeavesNothingHalfDone(t *testing.T) {
 	db := s.open(t)
 	require.Zero(t, number(t, db, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
 	sending.requireProcessedOnce(t, db)
-	require.Contains(t, backend.output.String(), "backend stopped")
+	require.Contains(t, backend.log(t), "backend stopped")
 }
 
 // The same for edge and backend in one process: the edge stops first, so that the backend

@@ -18,16 +18,7 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.dev(t)
-	for _, word := range []string{"Open       " + s.edge + "\n", "Password   "} {
-		// The output of the program may arrive after its first answer.
-		await(t, func() error {
-			if !strings.Contains(node.output.String(), word) {
-				return fmt.Errorf("%q is not printed:\n%s", word, node.output)
-			}
-			return nil
-		})
-	}
-	require.NotContains(t, node.output.String(), s.keys["demo"], "one address and one password are printed; a page has the rest")
+	require.Equal(t, s.edge, node.waitOutput(t, openLine)[1])
 	developers := mustCall(t, http.StatusOK, "GET", s.edge+"/developers", "").body
 	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/s/demo/ANNA-COFFEE"} {
 		require.Contains(t, developers, word)
@@ -51,6 +42,7 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, a.status, a.body)
 	node.stop(t)
+	require.NotContains(t, node.log(t), s.keys["demo"], "one address and one password are printed; a page has the rest")
 
 	s.dev(t)
 	a, err = s.sendEvents(s.edge, "demo", "ben", purchase)
@@ -97,8 +89,8 @@ func TestDev_BinaryAlone(t *testing.T) {
 		}
 		return nil
 	})
-	require.Contains(t, p.output.String(), " manifest=embedded ")
 	p.stop(t)
+	require.Contains(t, p.log(t), " manifest=embedded ")
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	var names []string
@@ -127,5 +119,5 @@ func TestEdge_ManifestOnDisk(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "bin", "edge.wasm"), module, 0o600))
 	s.serve(t)
 	edge := s.serveEdge(t, "KITH_MANIFEST="+manifest)
-	require.Contains(t, edge.output.String(), " manifest="+manifest+" ")
+	edge.waitLog(t, " manifest="+manifest+" ")
 }

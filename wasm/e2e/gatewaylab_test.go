@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,14 +20,9 @@ func TestGatewaylab_RestoresItsState(t *testing.T) {
 	const form = "Content-Type: application/x-www-form-urlencoded"
 
 	p := s.start(t, lab+"/", env, "gatewaylab")
-	await(t, func() error {
-		for _, word := range []string{lab, "lab_merchant", "lab_public_key", "lab_private_key"} {
-			if !strings.Contains(p.output.String(), word) {
-				return fmt.Errorf("%q is not printed:\n%s", word, p.output)
-			}
-		}
-		return nil
-	})
+	for _, word := range []string{lab, "lab_merchant", "lab_public_key", "lab_private_key"} {
+		p.waitLog(t, word)
+	}
 	mustCall(t, http.StatusOK, "POST", lab+"/lab/customers", "id=anna", form)
 	mustCall(t, http.StatusOK, "POST", lab+"/lab/subscriptions", "id=s1&customer=anna&plan=pro", form)
 	p.stop(t)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -142,13 +141,15 @@ func TestMasterKey_IsReplacedUnderTraffic(t *testing.T) {
 	require.Contains(t, s.refused(t, "master-key", "new"), "already")
 	x.restart(t)
 
-	// The rotation is interrupted, and run again.
-	c := s.command(t, "master-key", "rotate")
-	c.Env = append(c.Env, "KITH_DATABASE_URL="+s.backendDatabase)
-	require.NoError(t, c.Start())
-	time.Sleep(30 * time.Millisecond)
-	_ = c.Process.Kill()
-	_ = c.Wait()
+	// The rotation is killed when it has encrypted the API keys, and run again.
+	line := newTap(t, strings.TrimPrefix(s.backendDatabase, "ws://"))
+	middle, killed := make(chan struct{}), make(chan struct{})
+	line.wait(`"name":"name"`, 2, func() { close(middle); until(t, killed) })
+	rotation := s.launch(t, []string{"KITH_DATABASE_URL=ws://" + line.listener.Addr().String()}, "master-key", "rotate")
+	reached(t, middle)
+	rotation.kill()
+	close(killed)
+	require.Equal(t, 1, number(t, s.open(t), `SELECT count(*) FROM master_key WHERE next <> ''`), "the rotation was interrupted")
 	s.ok(t, "master-key", "rotate")
 	require.Len(t, keys(), 2)
 	require.Equal(t, old, keys()[1])

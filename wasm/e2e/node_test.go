@@ -139,7 +139,8 @@ func compiledComponents(t testing.TB) string {
 	return path
 }
 
-// process is a running kith.
+// process is a running kith. It answers before what it prints has arrived here: waitLog and
+// waitOutput wait for a text, and log has all of it when the process has ended.
 type process struct {
 	command *exec.Cmd
 	output  *lockedBuffer

@@ -446,7 +446,7 @@ func TestSoak_OrdersAreDecidedOnce(t *testing.T) {
 			t.Cleanup(func() {
 				if t.Failed() {
 					for _, p := range append(s.edges, s.backends...) {
-						text := p.output.String()
+						text := fmt.Sprint(p.output)
 						t.Log(p.command.Args[1:], text[max(0, len(text)-2000):])
 					}
 				}

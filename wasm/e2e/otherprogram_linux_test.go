@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -311,12 +310,7 @@ func TestOtherPrograms_CopyAndDelete(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, a.status, a.body)
 	}
 	mustCall(t, http.StatusFound, "GET", s.edge+linkPath, "", visitor...)
-	await(t, func() error {
-		if out := p.output.String(); !strings.Contains(out, "all of it is in") {
-			return errors.New(out)
-		}
-		return nil
-	})
+	p.waitLog(t, "all of it is in")
 	p.stop(t)
 	p = s.dev(t)
 	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/open/account/anna/user/anna", "", s.auth("demo"))

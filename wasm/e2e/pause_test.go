@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,15 +108,30 @@ func until(t testing.TB, point <-chan struct{}) {
 	}
 }
 
-// waitLog waits until a process has logged a text.
+// waitLog waits until a process has printed a text.
 func (p *process) waitLog(t testing.TB, text string) {
 	t.Helper()
+	p.waitOutput(t, regexp.MustCompile(regexp.QuoteMeta(text)))
+}
+
+// waitOutput waits until a process has printed a text that matches, and returns the match
+// and its groups.
+func (p *process) waitOutput(t testing.TB, pattern *regexp.Regexp) (found []string) {
+	t.Helper()
 	await(t, func() error {
-		if !strings.Contains(p.output.String(), text) {
-			return fmt.Errorf("the process has not logged %q:\n%s", text, p.output)
+		if found = pattern.FindStringSubmatch(fmt.Sprint(p.output)); found == nil {
+			return fmt.Errorf("the process has not printed %s:\n%s", pattern, p.output)
 		}
 		return nil
 	})
+	return found
+}
+
+// log returns all that a process has printed, which must have ended.
+func (p *process) log(t testing.TB) string {
+	t.Helper()
+	require.NotNil(t, p.command.ProcessState, "the process may print more: stop it, or wait for the text")
+	return fmt.Sprint(p.output)
 }
 
 // tap is a proxy to the database server that can pause at a chosen answer.
@@ -220,16 +236,14 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	result, left := second.download(t, id, job.ResultFile), state(t, db)
 	require.Equal(t, rows-int(done.Stats.Errors), number(t, db, `SELECT count(*) FROM user WHERE tenant = 'demo'`))
 
-	a.resume(t)
-	a.waitLog(t, "job left: another worker has it")
-	require.Equal(t, result, second.download(t, id, job.ResultFile))
-	require.Equal(t, left, state(t, db))
-	require.Equal(t, []string{"COMPLETED 2"}, texts(t, db, `SELECT status || ' ' || attempt FROM job`))
-
-	// The first backend works again.
+	// The first backend works again. It has one worker, which must have left the first job.
 	b.stop(t)
-	id = first.beginJob(t, "MUTATION/USER_EVENT", "events.jsonl", `{"accountId":"a00000","userId":"u00000","event":{"key":"later"}}`+"\n")
-	require.EqualValues(t, 1, first.ended(t, id).Stats.RecordsProcessed)
+	a.resume(t)
+	next := first.beginJob(t, "MUTATION/USER_EVENT", "events.jsonl", `{"accountId":"a00000","userId":"u00000","event":{"key":"later"}}`+"\n")
+	require.EqualValues(t, 1, first.ended(t, next).Stats.RecordsProcessed)
+	require.Equal(t, result, first.download(t, id, job.ResultFile))
+	require.Equal(t, left, state(t, db)[:len(left)], "the event is at the end")
+	require.Equal(t, []string{"COMPLETED 2"}, texts(t, db, `SELECT status || ' ' || attempt FROM job WHERE type = 'MUTATION/USER'`))
 }
 
 // The result of a webhook attempt is ignored if another backend has repeated it.
@@ -375,7 +389,7 @@ func TestPause_GatewayIsSetByAnother(t *testing.T) {
 }
 
 // A single backend is killed while it calls the payment gateway. The next one continues
-// after the time of a lease, and not after minutes.
+// after the time of a lease, and not after the 5 minutes of a process that runs on.
 func TestKillBackend_GatewayWorkContinues(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -410,15 +424,12 @@ func TestKillBackend_GatewayWorkContinues(t *testing.T) {
 	backend.kill()
 	require.Equal(t, 1, number(t, s.open(t), `SELECT count(*) FROM gateway_subscription WHERE leased_by IS NOT NULL`))
 	s.serve(t, "KITH_JOB_LEASE=1s")
-	again := time.Now()
 	await(t, func() error {
 		if got := discountAt(t, lab, "a1"); got != "3.00" {
 			return fmt.Errorf("the discount is %s", got)
 		}
 		return nil
 	})
-	t.Logf("the work continued after %v", time.Since(again).Round(time.Millisecond))
-	require.Less(t, time.Since(again), time.Minute)
 }
 
 // lab starts a gateway lab and returns its address.

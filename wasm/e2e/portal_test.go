@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -136,13 +134,7 @@ func newPortal(t testing.TB) (*site, map[string]any) {
 	s := newSite(t)
 	stripeLab := freeAddr(t)
 	node := s.dev(t, "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+stripeLab)
-	var printed []string
-	await(t, func() error {
-		if printed = openLine.FindStringSubmatch(node.output.String()); printed == nil {
-			return fmt.Errorf("no password is printed:\n%s", node.output)
-		}
-		return nil
-	})
+	printed := node.waitOutput(t, openLine)
 	require.Equal(t, s.edge, printed[1])
 	return s, map[string]any{
 		"portal": s.edge, "backend": s.backend, "key": s.keys["demo"], "email": ownerEmail, "password": printed[2], "shots": os.Getenv("KITH_SHOTS"), "loads": 1,
@@ -155,15 +147,10 @@ func TestDev_ShowsThePasswordUntilItIsChanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	first := s.dev(t)
-	var found []string
-	require.Eventually(t, func() bool { found = openLine.FindStringSubmatch(first.output.String()); return found != nil }, deadline, time.Millisecond)
+	found := first.waitOutput(t, openLine)
 	first.stop(t)
-	// It answers a moment before it prints.
-	prints := func(p *process, text string) {
-		require.Eventually(t, func() bool { return strings.Contains(p.output.String(), text) }, deadline, time.Millisecond, text)
-	}
 	again := s.dev(t)
-	prints(again, found[2])
+	again.waitLog(t, found[2])
 	out, errOut, status := s.run(t, nil, "person", "reset-password", ownerEmail, "--portal-url", s.edge)
 	require.Zero(t, status, errOut)
 	link := strings.TrimSpace(out)
@@ -172,5 +159,5 @@ func TestDev_ShowsThePasswordUntilItIsChanged(t *testing.T) {
 	changed := mustCall(t, 303, "POST", link, "password=another+horse+battery", "Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: same-origin")
 	require.Equal(t, "/portal/signin?done=password-set", changed.header.Get("Location"))
 	again.stop(t)
-	prints(s.dev(t), "the one that you chose; kith person reset-password owner@demo.example makes a link for a new one")
+	s.dev(t).waitLog(t, "the one that you chose; kith person reset-password owner@demo.example makes a link for a new one")
 }

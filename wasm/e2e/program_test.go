@@ -97,5 +97,5 @@ func TestCLI_TempDomains(t *testing.T) {
 		require.Contains(t, a.body, want, user)
 	}
 	p.stop(t)
-	require.Contains(t, p.output.String(), "temp_domains="+list)
+	require.Contains(t, p.log(t), "temp_domains="+list)
 }

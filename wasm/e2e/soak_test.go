@@ -248,7 +248,7 @@ func (p *watchedProcess) grown() (warm, end int64, ok bool) {
 // errors prints the first errors in the log of a process.
 func (s *soak) errors(t *testing.T, p *process) {
 	reported := 0
-	for line := range strings.Lines(p.output.String()) {
+	for line := range strings.Lines(fmt.Sprint(p.output)) {
 		if strings.Contains(line, "level=ERROR") && reported < soakReported {
 			reported++
 			t.Log(strings.TrimSpace(line))

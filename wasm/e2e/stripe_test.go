@@ -326,7 +326,7 @@ func (s *stripeStory) logOutput() {
 		return
 	}
 	for _, p := range append(slices.Clone(s.edges), s.backends...) {
-		text := p.output.String()
+		text := fmt.Sprint(p.output)
 		s.t.Log(p.command.Args[1:], text[max(0, len(text)-3000):])
 	}
 }
@@ -340,7 +340,8 @@ func (s *stripeStory) requireNoLoss() {
 	s.t.Helper()
 	lost, errs := 0, map[string]int{}
 	for _, p := range s.all {
-		for line := range strings.Lines(p.output.String()) {
+		p.kill()
+		for line := range strings.Lines(p.log(s.t)) {
 			if n := found.FindStringSubmatch(line); n != nil {
 				more, err := strconv.Atoi(n[1])
 				require.NoError(s.t, err)

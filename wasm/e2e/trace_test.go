@@ -156,5 +156,5 @@ func TestTraces_CollectorHangs(t *testing.T) {
 	t.Logf("dropped after %s", time.Since(began))
 	edge.waitLog(t, "spans are dropped: the collector does not accept them")
 	edge.stop(t)
-	require.Equal(t, 1, strings.Count(edge.output.String(), "spans are dropped"))
+	require.Equal(t, 1, strings.Count(edge.log(t), "spans are dropped"))
 }

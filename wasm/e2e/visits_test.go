@@ -243,5 +243,5 @@ func TestVisits_AnswerIsLost(t *testing.T) {
 	follow(t, "demo", 20, s.edge)
 	edge.stop(t)
 	require.Equal(t, total+20, s.counted(t, "demo"))
-	require.GreaterOrEqual(t, strings.Count(edge.output.String(), "counts of share links could not be stored"), lost)
+	require.GreaterOrEqual(t, strings.Count(edge.log(t), "counts of share links could not be stored"), lost)
 }

@@ -127,10 +127,17 @@ func TestOutbound_ResponseLimit(t *testing.T) {
 	require.Equal(t, answerText(502, "abi: http request failed"), text(got))
 }
 
-func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
+func TestOutbound_RefusedConnection(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	require.Equal(t, answerText(502, "abi: http request failed"), text(b.do(t, "GET", "/send?http://127.0.0.1:1", "")))
+}
+
+func TestOutbound_Deadline(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	defer listener.Close()
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	clk := manualclock.New()
@@ -141,8 +148,6 @@ func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
 	clk.Advance(b.host.options.Timeout + 1)
 	require.Equal(t, answerText(503, unavailableBody), text(<-waiting))
 	require.NoError(t, silent.Close())
-	require.NoError(t, listener.Close())
-	require.Equal(t, answerText(502, "abi: http request failed"), text(b.do(t, "GET", "/send?http://127.0.0.1:"+port, "")))
 	require.Equal(t, uint64(1), b.host.Stats().TimedOut)
 }
 
