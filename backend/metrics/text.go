@@ -43,7 +43,7 @@ var (
 // value.
 func (t *text) sample(suffix string, value float64, labels ...string) {
 	t.buf = append(append(t.buf, t.name...), suffix...)
-	for i := 0; i < len(labels); i += 2 {
+	for i := 0; i+1 < len(labels); i += 2 {
 		sign := byte(',')
 		if i == 0 {
 			sign = '{'
