@@ -51,7 +51,7 @@ func NewConnector(databaseURL, token string) (*Connector, error) {
 	if token != "" {
 		options = append(options, turso.WithAuthToken(token))
 	}
-	inner, err := turso.NewConnector(databaseURL, options...)
+	inner, err := turso.NewConnector(existing(databaseURL), options...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,18 @@ func NewConnector(databaseURL, token string) (*Connector, error) {
 		c.Timeout = defaultTimeout
 	}
 	return c, nil
+}
+
+// existing returns the URL of a database by which a file is not created again: a new one in
+// place of a file that was deleted would be empty.
+func existing(databaseURL string) string {
+	if !strings.HasPrefix(databaseURL, "file:") || strings.Contains(databaseURL, "mode=") {
+		return databaseURL
+	}
+	if strings.Contains(databaseURL, "?") {
+		return databaseURL + "&mode=rw"
+	}
+	return databaseURL + "?mode=rw"
 }
 
 // WithPragmas adds pragmas to the URL of a file; every connection to that URL sets
@@ -110,11 +122,16 @@ func makePrivate(databaseURL string) error {
 var creating sync.Mutex
 
 // createPrivate creates a file that does not exist. It returns an error if the file exists
-// and cannot be read.
+// and cannot be read, or if it does not exist and has a log: SQLite would delete that.
 func createPrivate(path string) error {
 	creating.Lock()
 	defer creating.Unlock()
 	for {
+		if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s-wal: is the log of a database that is not there; put %s back, or move the log away", path, path)
+			}
+		}
 		file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
 			return file.Close()

@@ -31,7 +31,19 @@ func openFile(ctx context.Context, config Config) (*file, error) {
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", lockWait(config.Timeout).Milliseconds())
 	connect := func() (*fileConn, error) { return connectFile(config.URL, config.limits(), busy, "query_only(1)") }
-	return &file{w, fileReaders{connect: connect, inUse: make(chan struct{}, maxReaders())}}, nil
+	f := &file{w, fileReaders{connect: connect, inUse: make(chan struct{}, maxReaders())}}
+	// All readers are connected at once: when the file was deleted, they still read it.
+	for range cap(f.inUse) {
+		c, err := connect()
+		if err == nil {
+			_, err = c.run(ctx, "SELECT count(*) FROM sqlite_schema", nil) // opens the log
+			f.idle = append(f.idle, c)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+	}
+	return f, nil
 }
 
 func (f *file) close() error {

@@ -75,7 +75,7 @@ func connectFile(databaseURL string, l limits, pragmas ...string) (*fileConn, er
 const wordSize = int(unsafe.Sizeof(uintptr(0)))
 
 func (c *fileConn) open(databaseURL string) error {
-	name, err := libc.CString(databaseURL)
+	name, err := libc.CString(existing(databaseURL))
 	if err != nil {
 		return err
 	}

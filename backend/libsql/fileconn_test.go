@@ -110,6 +110,7 @@ func TestFile_Arguments(t *testing.T) {
 func TestFile_Damaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
+	require.NoError(t, createPrivate(path))
 	c, err := connectFile("file:"+path, limits{10, mib}, filePragmas...)
 	require.NoError(t, err)
 	for _, text := range []string{
@@ -216,7 +217,8 @@ func TestFile_Cache(t *testing.T) {
 		require.Equal(t, []any{"ab", "c"}, d.mustQuery(t, `SELECT ?1, ?2`, "ab", "c").values)
 		require.Equal(t, []any{"a", "bc"}, d.mustQuery(t, `SELECT ?1, ?2`, "a", "bc").values)
 	}
-	c := d.source.(*file).idle[0]
+	idle := d.source.(*file).idle
+	c := idle[len(idle)-1] // which was used
 	long := strings.Repeat("x", maxCacheResult/4)
 	for i := range 4 * maxCache / maxCacheResult {
 		d.mustQuery(t, `SELECT ?1, ?2`, int64(i), long)

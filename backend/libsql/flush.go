@@ -25,12 +25,13 @@ import (
 type Log struct {
 	url  string
 	sync func(fd int) error
-	// lost is why a file was lost, or nil.
+	// lost is why a file was lost, or nil: a short text, since it is in the error of each write.
 	lost   atomic.Pointer[error]
 	saving sync.WaitGroup
 	report *slog.Logger
 	// ended is closed by Close, if the files are watched.
 	ended    chan struct{}
+	closing  sync.Once
 	watching sync.WaitGroup
 
 	mu sync.Mutex
@@ -149,18 +150,16 @@ const watchEvery = time.Second
 // of this process are there. It returns the error of the first check, and logs when they
 // are lost later. It must be called at most once, and before any other method.
 func (l *Log) Watch(log *slog.Logger) error {
-	l.report = log
+	l.report, l.ended = log, make(chan struct{})
 	if err := l.Check(); err != nil {
 		return err
 	}
-	ended := make(chan struct{})
-	l.ended = ended
 	l.watching.Go(func() {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for l.Err() == nil {
 			select {
-			case <-ended:
+			case <-l.ended:
 				return
 			case <-tick.C:
 				_ = l.Check() // Err has it, or the next check may succeed
@@ -191,28 +190,57 @@ func (l *Log) Err() error {
 // lose records an error of a check if that is ErrFileLost. The first time, it also saves
 // what this process has stored, in the background.
 func (l *Log) lose(h *hold, err error) error {
-	if !errors.Is(err, ErrFileLost) || !l.lost.CompareAndSwap(nil, &err) {
-		return err
+	if errors.Is(err, ErrFileLost) && l.lost.CompareAndSwap(nil, &err) {
+		l.saving.Go(func() { l.save(h, err) })
 	}
-	l.saving.Go(func() {
-		what, saveErr := h.save(time.Now())
-		if saveErr != nil {
-			what = "it could not be saved: " + saveErr.Error()
-		}
-		known := fmt.Errorf("%w. Nothing more is written. Of what this process had stored before, %s. Find out what changed the files, and restart kith", err, what)
-		l.lost.Store(&known)
-		if l.report != nil {
-			l.report.Error("the file of the database was lost; writes are refused", "error", known)
-		}
-	})
 	return err
+}
+
+// saveEvery is the time between two tries to save: the disk may be full.
+const saveEvery = 5 * time.Second
+
+// save saves what this process has stored, and logs where it is. If the files are watched,
+// it tries until Close.
+func (l *Log) save(h *hold, lost error) {
+	report := l.report
+	if report == nil {
+		report = slog.New(slog.DiscardHandler)
+	}
+	report.Error("writes are refused, because a file of the database was lost", "error", lost)
+	for ended, reported := l.report == nil, false; ; {
+		path, err := h.save(time.Now())
+		switch {
+		case err == nil && path == "":
+			report.Error("what was stored before a file was lost is in the database", "database", h.database.path, "remedy", "stop each kith on it, and start them again")
+			return
+		case err == nil:
+			report.Error("what was stored before a file was lost is saved", "file", path, "remedy", UseSaved(h.database.path))
+			return
+		case ended || !reported:
+			report.Error("what was stored before a file was lost is only in this process", "process", os.Getpid(), "error", err,
+				"remedy", "do not end the process; free space on the disk or put the folder back, or copy its open files as docs/operate.md says (The database file)")
+			reported = true
+		}
+		if ended {
+			return
+		}
+		select {
+		case <-time.After(saveEvery):
+		case <-l.ended:
+			ended = true
+		}
+	}
+}
+
+// UseSaved says how an operator continues with a saved copy of the database at a path.
+func UseSaved(path string) string {
+	return fmt.Sprintf("stop each kith on %s, move %s* away to another folder, put the newest %s%s* of them back as %s, and start", path, filepath.Base(path), filepath.Base(path), savedEnding, filepath.Base(path))
 }
 
 // Close closes the file; a second call does nothing. No call of Wait may be running.
 func (l *Log) Close() error {
 	if l.ended != nil {
-		close(l.ended)
-		l.ended = nil
+		l.closing.Do(func() { close(l.ended) })
 		l.watching.Wait()
 	}
 	l.saving.Wait()

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -53,6 +53,10 @@ var (
 var holdLimits = limits{maxRows: 1, maxBytes: mib}
 
 func openHold(databaseURL string) (*hold, error) {
+	path, err := filePath(databaseURL)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := connectFile(databaseURL, holdLimits, "busy_timeout(10000)", "journal_mode(WAL)")
 	if err != nil {
 		return nil, err
@@ -60,7 +64,7 @@ func openHold(databaseURL string) (*hold, error) {
 	h := &hold{conn: conn}
 	// A read opens the log and its index.
 	if _, err = conn.run(context.Background(), "SELECT count(*) FROM sqlite_schema", nil); err == nil {
-		err = h.find()
+		err = h.find(path)
 	}
 	if err != nil {
 		conn.close()
@@ -69,8 +73,8 @@ func openHold(databaseURL string) (*hold, error) {
 	return h, nil
 }
 
-// find finds the files of the connection.
-func (h *hold) find() error {
+// find finds the files of the connection to the database with the given path.
+func (h *hold) find(named string) error {
 	c := h.conn
 	database := at[sqlite3.TunixFile](c.file(sqlite3.SQLITE_FCNTL_FILE_POINTER))
 	log := at[sqlite3.TunixFile](c.file(sqlite3.SQLITE_FCNTL_JOURNAL_POINTER))
@@ -82,7 +86,7 @@ func (h *hold) find() error {
 	defer c.tls.Free(len("main") + 1)
 	copy(libc.GoBytes(main, len("main")+1), "main\x00")
 	path := libc.GoString(sqlite3.Xsqlite3_db_filename(c.tls, c.db, main))
-	h.database = heldFile{path, int(database.Fh), sharedLock}
+	h.database = heldFile{named, int(database.Fh), sharedLock} // SQLite has resolved links
 	h.log = heldFile{path: path + "-wal", fd: int(log.Fh)}
 	h.index = heldFile{path + "-shm", int(index.FhShm), indexLock}
 	return nil
@@ -113,13 +117,12 @@ func (f heldFile) checkName() error {
 	if err := unix.Fstat(f.fd, &open); err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	switch err := unix.Stat(f.path, &named); {
-	case errors.Is(err, unix.ENOENT):
-		return f.lost("was deleted or moved while this process had it open")
+	err := unix.Stat(f.path, &named)
+	switch {
+	case errors.Is(err, unix.ENOENT), err == nil && (named.Dev != open.Dev || named.Ino != open.Ino):
+		return f.lost("was deleted, moved or replaced while this process had it open")
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.path, err)
-	case named.Dev != open.Dev || named.Ino != open.Ino:
-		return f.lost("was replaced while this process had it open")
 	}
 	return nil
 }
@@ -128,64 +131,49 @@ func (f heldFile) lost(how string) error {
 	return fmt.Errorf("%w: %s %s", ErrFileLost, f.path, how)
 }
 
-// isLocked reports whether this process has its lock, or whether that cannot be known.
-func (f heldFile) isLocked() bool {
-	owner, known := lockOwner(f.fd, f.lock)
-	if !known || owner == os.Getpid() {
-		return true
-	}
-	if owner == 0 {
-		return false
-	}
-	// The kernel names one of several owners; its list has all.
-	list, err := os.ReadFile("/proc/locks")
-	return err != nil || ownsLock(string(list), f.inode(), f.lock.start, os.Getpid())
-}
+// savedEnding separates the path of a database from the rest of the path of a saved copy.
+const savedEnding = "-saved-"
 
-func (f heldFile) inode() uint64 {
-	var open unix.Stat_t
-	_ = unix.Fstat(f.fd, &open)
-	return open.Ino
-}
-
-// ownsLock reports whether a process has a lock on a byte of a file, by the kernel's list of
-// locks (proc_locks(5)). It is also true if the list has no lock on that byte: then the list
-// numbers files in another way, as some file systems do.
-func ownsLock(list string, inode uint64, start int64, pid int) bool {
-	any := false
-	for line := range strings.Lines(list) {
-		// "5: POSIX  ADVISORY  READ 7878 fe:00:9986082 128 128"
-		f := strings.Fields(line)
-		if len(f) != 8 || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(inode, 10)) {
-			continue
-		}
-		first, err := strconv.ParseInt(f[6], 10, 64)
-		if err != nil || first != start {
-			continue
-		}
-		if f[4] == strconv.Itoa(pid) {
-			return true
-		}
-		any = true
-	}
-	return !any
-}
-
-// save brings what the process has stored to where it can be read: into the database if no
-// other process uses that and no other log belongs to it, else into a new file beside it.
-// It returns what an operator must know.
-func (h *hold) save(now time.Time) (string, error) {
-	if h.checkpoint() {
-		return "all of it is in " + h.database.path, nil
-	}
-	path := h.database.path + "-saved-" + now.UTC().Format("20060102T150405Z")
-	if err := makePrivate("file:" + path); err != nil { // SQLite accepts an empty file
+// save brings what the process has stored to where it can be read: into a new file beside
+// the database, whose path it returns; or into the database, if no other process uses that
+// and no other log belongs to it, and returns "". The database is only written while the
+// copy is there: a full disk, or the end of the process, leaves it unreadable.
+func (h *hold) save(now time.Time) (path string, err error) {
+	// Two processes may save at the same time.
+	path = fmt.Sprintf("%s%s%s-%d", h.database.path, savedEnding, now.UTC().Format("20060102T150405.000Z"), os.Getpid())
+	if err := createPrivate(path); err != nil { // SQLite accepts an empty file
 		return "", err
 	}
 	if _, err := h.conn.run(context.Background(), "VACUUM INTO ?", []any{path}); err != nil {
+		_ = os.Remove(path)
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return "a copy of it is in " + path, nil
+	if h.checkpoint() {
+		return "", os.Remove(path)
+	}
+	return path, nil
+}
+
+// Saved returns the newest of the copies that processes have saved beside the database at a
+// URL of the form "file:PATH" when they had lost its files; "" if there is none. The newest
+// has everything that any of them had acknowledged.
+func Saved(databaseURL string) (string, error) {
+	path, err := filePath(databaseURL)
+	if err != nil {
+		return "", err
+	}
+	beside, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return "", nil // the folder does not exist, or opening the database says why
+	}
+	newest := ""
+	for _, entry := range beside { // sorted by name
+		name := entry.Name()
+		if strings.HasPrefix(name, filepath.Base(path)+savedEnding) && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
+			newest = filepath.Join(filepath.Dir(path), name)
+		}
+	}
+	return newest, nil
 }
 
 // checkpoint copies the log into the database, and reports whether that was safe and whole.

@@ -1,6 +1,79 @@
 package libsql
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// isLocked reports whether this process has the lock of a file, or whether that cannot be
+// known.
+func (f heldFile) isLocked() bool {
+	owner, known := lockOwner(f.fd, f.lock)
+	if !known || owner == os.Getpid() {
+		return true
+	}
+	if owner == 0 {
+		return false
+	}
+	// The kernel names one of several owners. Its list has all of them, but not always: lines
+	// are missing while other programs take and release locks.
+	list, err := os.ReadFile("/proc/locks")
+	return err == nil && listsLock(string(list), f.inode(), f.lock.start, os.Getpid()) || f.isLockedByAny()
+}
+
+func (f heldFile) inode() uint64 {
+	var open unix.Stat_t
+	_ = unix.Fstat(f.fd, &open)
+	return open.Ino
+}
+
+// listsLock reports whether the kernel's list of locks (proc_locks(5)) has one of a process
+// that begins at a byte of a file.
+func listsLock(list string, inode uint64, start int64, pid int) bool {
+	for line := range strings.Lines(list) {
+		// "5: POSIX  ADVISORY  READ 7878 fe:00:9986082 128 128"
+		l := strings.Fields(line)
+		if len(l) == 8 && l[4] == strconv.Itoa(pid) && strings.HasSuffix(l[5], ":"+strconv.FormatUint(inode, 10)) && l[6] == strconv.FormatInt(start, 10) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLockedByAny reports whether this process took the lock by any of its descriptors of the
+// file. The kernel shows that for each descriptor alone (proc_pid_fdinfo(5)); SQLite takes
+// the lock by the descriptor of the connection that was first.
+func (f heldFile) isLockedByAny() bool {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return true
+	}
+	var own, other unix.Stat_t
+	if unix.Fstat(f.fd, &own) != nil {
+		return true
+	}
+	begin := strconv.FormatInt(f.lock.start, 10)
+	for _, entry := range fds {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || unix.Fstat(fd, &other) != nil || other.Dev != own.Dev || other.Ino != own.Ino {
+			continue
+		}
+		info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
+		if err != nil {
+			return true
+		}
+		for line := range strings.Lines(string(info)) {
+			if l := strings.Fields(line); len(l) == 9 && l[0] == "lock:" && l[7] == begin {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // lockOwner returns a process that has a lock on bytes of an open file, or 0 if none has;
 // a process of another PID namespace is -1. known is false if the kernel does not say.

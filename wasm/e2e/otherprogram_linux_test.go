@@ -243,9 +243,65 @@ func (a *acknowledged) add(answer answer, kept func()) {
 	a.other[answer.status] = answer.body
 }
 
+func (a *acknowledged) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.users)
+}
+
 func (a *acknowledged) end() {
 	a.ended.Store(true)
 	a.done.Wait()
+}
+
+// A file of two processes is deleted under load. Neither starts again beside the copies
+// that both have saved; with the newest one in place of the database, everything is there
+// that either had acknowledged.
+func TestOtherPrograms_DeleteUnderTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for _, deleted := range []string{"", "-wal", "-shm"} {
+		t.Run("kith.db"+deleted, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+			running := []*process{s.serve(t), s.serveEdge(t)}
+			s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+			load := s.acknowledged(4)
+			await(t, func() error {
+				if n := load.count(); n < 50 {
+					return fmt.Errorf("%d users", n)
+				}
+				return nil
+			})
+			require.NoError(t, os.Remove(s.file()+deleted))
+			for _, p := range running {
+				p.waitLog(t, "what was stored before a file was lost is saved")
+			}
+			load.end()
+			for range 20 {
+				mustCall(t, http.StatusFound, "GET", s.edge+linkPath, "", visitor...)
+			}
+			for _, command := range []string{"serve", "edge", "doctor"} {
+				out, errOut, status := s.run(t, []string{"KITH_BACKEND_URL=" + s.backend, "KITH_DATABASE_URL="}, command)
+				require.NotZero(t, status)
+				require.Contains(t, out+errOut, "put the newest kith.db-saved-* of them back as kith.db, and start")
+			}
+			for _, p := range running {
+				p.kill()
+			}
+			away := t.TempDir()
+			files, err := filepath.Glob(s.file() + "*")
+			require.NoError(t, err)
+			for _, file := range files {
+				require.NoError(t, os.Rename(file, filepath.Join(away, filepath.Base(file))))
+			}
+			copies, err := filepath.Glob(filepath.Join(away, "kith.db-saved-*"))
+			require.NoError(t, err)
+			require.Len(t, copies, 2)
+			require.NoError(t, os.Rename(copies[1], s.file()))
+			load.requireStored(t)
+		})
+	}
 }
 
 // requireStored starts the backend once more, and checks what is stored.
@@ -302,7 +358,7 @@ func TestOtherPrograms_CopyAndDelete(t *testing.T) {
 	eventually(t, http.StatusOK, "GET", ops+"/readyz", "")
 	require.NoError(t, os.Remove(s.file()+"-wal"))
 	a := eventually(t, http.StatusServiceUnavailable, "GET", ops+"/readyz", "")
-	require.Contains(t, a.body, "kith.db-wal was deleted")
+	require.Contains(t, a.body, "kith.db-wal was deleted, moved or replaced")
 	for _, base := range []string{s.edge, s.backend} {
 		mustCall(t, http.StatusServiceUnavailable, "PUT", base+"/api/v1/demo/open/account/ben/user/ben", `{}`, s.auth("demo"))
 		a, err := s.sendEvents(base, "demo", "anna", `{"events":[{"key":"visit"}]}`)
@@ -310,7 +366,7 @@ func TestOtherPrograms_CopyAndDelete(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, a.status, a.body)
 	}
 	mustCall(t, http.StatusFound, "GET", s.edge+linkPath, "", visitor...)
-	p.waitLog(t, "all of it is in")
+	p.waitLog(t, "what was stored before a file was lost is in the database")
 	p.stop(t)
 	p = s.dev(t)
 	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/open/account/anna/user/anna", "", s.auth("demo"))

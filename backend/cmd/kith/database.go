@@ -41,7 +41,21 @@ func (f *databaseFlags) url() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("data folder: %w; create it for the user that runs kith, or choose another one by KITH_DATA", err)
 	}
-	return f.DatabaseURL, nil
+	return f.DatabaseURL, f.checkSaved()
+}
+
+// checkSaved returns an error beside a copy of a file that a process has saved when it had
+// lost the file: the copy has what was acknowledged, and the file may not.
+func (f *databaseFlags) checkSaved() error {
+	path, isFile := f.file()
+	if !isFile {
+		return nil
+	}
+	saved, err := libsql.Saved(f.DatabaseURL)
+	if err == nil && saved != "" {
+		err = fmt.Errorf("database %s: a kith that had lost this file has saved what was stored in %s; %s", path, saved, libsql.UseSaved(path))
+	}
+	return err
 }
 
 // file returns the path of the database if it is a file.
@@ -110,6 +124,10 @@ func (f *databaseFlags) explain(err error) error {
 	switch text := err.Error(); {
 	case errors.Is(err, libsql.ErrFileLost):
 		remedy = "find out what changed the files, and start kith again"
+	case strings.Contains(text, "is the log of a database"):
+		return fmt.Errorf("database: %w", err)
+	case strings.Contains(text, "disk I/O error"):
+		remedy = "look at its disk, and at the log of each kith that uses it: if one has lost the file, stop all of them"
 	case strings.Contains(text, "not a database"), strings.Contains(text, "malformed"):
 		remedy = damagedRemedy
 	case strings.Contains(text, "locked"):
@@ -164,11 +182,15 @@ func (f *databaseFlags) check(e *env, db *store.Primary) error {
 	return f.checkKey(has)
 }
 
-// exists returns an error if the database is a file that does not exist.
+// exists returns an error if the database is a file that does not exist, or that a process
+// has lost; see checkSaved.
 func (f *databaseFlags) exists() error {
 	path, isFile := f.file()
 	if !isFile {
 		return nil
+	}
+	if err := f.checkSaved(); err != nil {
+		return err
 	}
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database: --data (KITH_DATA) or --database-url (KITH_DATABASE_URL) says where it is; kith serve and kith tenant create make a new one: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -140,7 +141,7 @@ func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
 	end := time.Now().Add(databaseWait)
 	for {
 		err := c.exists()
-		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+		if !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
