@@ -296,12 +296,12 @@ const observed = (visitor) => async () => {
   return page;
 };
 
-/** An input that the page shows 1 s after the answer is filled, and the observer ends. */
+/** An input that the page shows after the answer is filled, and the observer ends. */
 export async function lateInput({ visitor, eventually, assert, shop }) {
   const page = await reactPage({ visitor: observed(visitor), shop });
   assert.equal(await page.evaluate(() => window.observing), 1);
   assert.equal(await page.locator('#code').count(), 0);
-  await page.evaluate(() => { setTimeout(() => window.show(true), 1000); });
+  await page.evaluate(() => window.show(true));
   await page.waitForSelector('#code');
   await eventually(async () => assert.equal(await page.textContent('#state'), 'state: ANNA10'));
   assert.equal(await page.inputValue('#code'), 'ANNA10');

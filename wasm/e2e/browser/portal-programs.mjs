@@ -9,13 +9,13 @@ const side = (page, title) => page.locator('section.side', { has: page.getByRole
 
 /** From nothing to 15 % of the order, with errors on the way. */
 export async function fromNothing(world) {
-  const { assert } = world;
+  const { assert, eventually } = world;
   const page = await asOwner(world, section);
   await page.getByRole('link', { name: 'New program' }).click();
   await page.getByRole('button', { name: 'Create the program' }).click();
   const problems = page.getByRole('alert');
   await problems.getByRole('link', { name: /^Name must not be empty/ }).click();
-  assert.equal(await page.evaluate(() => document.activeElement.name), 'name', 'an error leads to its field');
+  await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.name), 'name', 'an error leads to its field'));
   await page.getByLabel('Name', { exact: true }).fill('Summer sale');
   await page.getByRole('button', { name: 'Create the program' }).click();
   await page.getByText('The program is created.').waitFor();
@@ -37,7 +37,7 @@ export async function fromNothing(world) {
 
   // Only the fields of the chosen reward are shown.
   await side(page, 'What the friend gets').getByLabel('A coupon code').check();
-  assert.equal(await side(page, 'What the friend gets').getByLabel('Discount in percent').isVisible(), false);
+  await side(page, 'What the friend gets').getByLabel('Discount in percent').waitFor({ state: 'hidden' });
   await side(page, 'What the friend gets').getByLabel('A code is worth').selectOption('an amount');
   await side(page, 'What the friend gets').getByLabel('Worth of a code').fill('10.00');
   await does.getByText('The friend gets a coupon code worth $10.00.').waitFor();

@@ -43,6 +43,7 @@ export async function answering(world) {
   await page.getByText('Referrer: $10.00 is released').waitFor();
   await page.getByRole('button', { name: 'Approve the referral' }).press('Enter');
   await page.getByRole('link', { name: 'The reason is required; write in a few words why you do this.' }).press('Enter');
+  await page.waitForFunction(() => document.activeElement.matches('textarea, input'));
   await page.keyboard.type('Father and daughter');
   await page.keyboard.press('Enter');
   await page.getByText('Rewards that were held are given at once').waitFor();

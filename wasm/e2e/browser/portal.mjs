@@ -39,18 +39,19 @@ function oneTimeCode(secret, at = Date.now()) {
 
 /** A wrong password is explained, and the right one leads to the page that was asked for. */
 export async function signingIn(world) {
-  const { assert, email, password: right } = world;
+  const { assert, eventually, email, password: right } = world;
   const page = await open(world, '/portal/t/demo/audit?action=member.joined');
   await page.waitForURL(/\/portal\/signin\?next=/);
   await signIn(page, email, 'wrong password');
   const summary = page.getByRole('alert');
   await summary.waitFor();
-  assert.ok(await summary.evaluate((element) => element === document.activeElement), 'the errors are read first');
+  const focused = (locator, why) => eventually(async () => assert.ok(await locator.evaluate((element) => element === document.activeElement), why));
+  await focused(summary, 'the errors are read first');
   assert.match(await page.title(), /^Error: /);
   assert.equal(await page.getByLabel('Mail address').inputValue(), email, 'the address stays');
   assert.equal(await page.getByLabel('Password').inputValue(), '');
   await summary.getByRole('link').click();
-  assert.ok(await page.getByLabel('Password').evaluate((element) => element === document.activeElement), 'an error leads to its field');
+  await focused(page.getByLabel('Password'), 'an error leads to its field');
   await signIn(page, email, right);
   await page.waitForURL('**/portal/t/demo/audit?action=member.joined');
   assert.equal(await page.getByLabel('Action').inputValue(), 'member.joined');
@@ -281,7 +282,7 @@ export async function keyboard(world) {
   const { assert, eventually } = world;
   const page = await asOwner(world);
   await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+  await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content'));
   await page.keyboard.press('Enter');
   await eventually(async () => assert.equal(await page.evaluate(() => document.activeElement.id), 'main'));
   await page.keyboard.press('?');

@@ -28,6 +28,15 @@ async function visitor(options) {
   context.setDefaultTimeout(deadline);
   visitors.push(context);
   const page = await context.newPage();
+  // An action ends when the page to which it leads is complete, not only begun.
+  const frame = page.mainFrame();
+  for (const action of ['click', 'dblclick', 'press']) {
+    const act = frame[action].bind(frame);
+    frame[action] = async (...args) => {
+      await act(...args);
+      await frame.waitForLoadState('domcontentloaded');
+    };
+  }
   page.on('pageerror', (error) => errors.push(String(error.stack || error)));
   return page;
 }

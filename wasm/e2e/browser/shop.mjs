@@ -35,6 +35,7 @@ async function referrer(t, name) {
 /** Opens the panel of a page; its decisions. */
 async function decisions(page) {
   await page.click('#behind > summary');
+  await page.waitForLoadState();
   return (await page.locator('.decisions li').allTextContents()).map((text) => text.replace(/^[\s✓·]+/, '').trim());
 }
 
@@ -342,7 +343,7 @@ export async function switched(t) {
   await noa.click('text=Skip to the end of the trial');
   assert.match(await noa.textContent('.bill'), /Charged by the gateway, in_\w+\$16.20/);
   await noa.click('text=Let a month pass');
-  assert.equal(await noa.locator('.bill tr.total').count(), 2);
+  await eventually(async () => assert.equal(await noa.locator('.bill tr.total').count(), 2));
   await eventually(async () => {
     await noa.reload();
     assert.match((await decisions(noa)).join(' '), /Converted: purchase of 16.20 USD .*Lea earns \$1.62 of credit/);
