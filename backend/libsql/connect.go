@@ -65,13 +65,15 @@ func NewConnector(databaseURL, token string) (*Connector, error) {
 // existing returns the URL of a database by which a file is not created again: a new one in
 // place of a file that was deleted would be empty.
 func existing(databaseURL string) string {
-	if !strings.HasPrefix(databaseURL, "file:") || strings.Contains(databaseURL, "mode=") {
+	_, query, _ := strings.Cut(databaseURL, "?")
+	if given, err := url.ParseQuery(query); !strings.HasPrefix(databaseURL, "file:") || err != nil || given.Has("mode") {
 		return databaseURL
 	}
-	if strings.Contains(databaseURL, "?") {
-		return databaseURL + "&mode=rw"
+	separator := "?"
+	if query != "" {
+		separator = "&"
 	}
-	return databaseURL + "?mode=rw"
+	return databaseURL + separator + "mode=rw"
 }
 
 // WithPragmas adds pragmas to the URL of a file; every connection to that URL sets

@@ -118,6 +118,19 @@ func TestNewConnector_FilesArePrivate(t *testing.T) {
 	}
 }
 
+// A connection to a file does not create it, whatever its URL looks like.
+func TestExisting(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"file:a.db": "file:a.db?mode=rw",
+		"file:mode=/a.db?_pragma=journal_mode=WAL": "file:mode=/a.db?_pragma=journal_mode=WAL&mode=rw",
+		"file:a.db?mode=ro":                        "file:a.db?mode=ro",
+		"ws://a.example":                           "ws://a.example",
+	} {
+		require.Equal(t, want, existing(given))
+	}
+}
+
 // WithPragmas keeps the parameters of a file's URL and leaves a server's URL unchanged.
 func TestWithPragmas(t *testing.T) {
 	t.Parallel()

@@ -122,8 +122,6 @@ func TestRun_CtrlC(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
-			// The component is compiled, as at a first start.
-			require.NoError(t, os.Remove(filepath.Join(s.data, "wasm-cache")))
 			p, keyboard := s.makeRun(t)
 			await(t, func() error {
 				if when != "serving" {
