@@ -22,7 +22,7 @@ func (f heldFile) isLocked() bool {
 	// The kernel names one of several owners. Its list has all of them, but not always: lines
 	// are missing while other programs take and release locks.
 	list, err := os.ReadFile("/proc/locks")
-	return err == nil && listsLock(string(list), f.inode(), f.lock.start, os.Getpid()) || f.isLockedByAny()
+	return err == nil && listsLock(string(list), f.inode(), f.lock, os.Getpid()) || f.isLockedByAny()
 }
 
 func (f heldFile) inode() uint64 {
@@ -32,16 +32,27 @@ func (f heldFile) inode() uint64 {
 }
 
 // listsLock reports whether the kernel's list of locks (proc_locks(5)) has one of a process
-// that begins at a byte of a file.
-func listsLock(list string, inode uint64, start int64, pid int) bool {
+// on some bytes of a file.
+func listsLock(list string, inode uint64, r byteRange, pid int) bool {
 	for line := range strings.Lines(list) {
 		// "5: POSIX  ADVISORY  READ 7878 fe:00:9986082 128 128"
 		l := strings.Fields(line)
-		if len(l) == 8 && l[4] == strconv.Itoa(pid) && strings.HasSuffix(l[5], ":"+strconv.FormatUint(inode, 10)) && l[6] == strconv.FormatInt(start, 10) {
+		if len(l) == 8 && l[4] == strconv.Itoa(pid) && strings.HasSuffix(l[5], ":"+strconv.FormatUint(inode, 10)) && r.within(l[6], l[7]) {
 			return true
 		}
 	}
 	return false
+}
+
+// within reports whether the bytes are among those from first to last. The kernel joins
+// locks of a process that are adjacent, such as that of the index and one of a reader.
+func (r byteRange) within(first, last string) bool {
+	from, err := strconv.ParseInt(first, 10, 64)
+	if err != nil || from > r.start {
+		return false
+	}
+	to, err := strconv.ParseInt(last, 10, 64)
+	return last == "EOF" || err == nil && to >= r.start+r.length-1
 }
 
 // isLockedByAny reports whether this process took the lock by any of its descriptors of the
@@ -56,7 +67,6 @@ func (f heldFile) isLockedByAny() bool {
 	if unix.Fstat(f.fd, &own) != nil {
 		return true
 	}
-	begin := strconv.FormatInt(f.lock.start, 10)
 	for _, entry := range fds {
 		fd, err := strconv.Atoi(entry.Name())
 		if err != nil || unix.Fstat(fd, &other) != nil || other.Dev != own.Dev || other.Ino != own.Ino {
@@ -67,7 +77,7 @@ func (f heldFile) isLockedByAny() bool {
 			return true
 		}
 		for line := range strings.Lines(string(info)) {
-			if l := strings.Fields(line); len(l) == 9 && l[0] == "lock:" && l[7] == begin {
+			if l := strings.Fields(line); len(l) == 9 && l[0] == "lock:" && f.lock.within(l[7], l[8]) {
 				return true
 			}
 		}

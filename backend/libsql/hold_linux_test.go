@@ -228,22 +228,25 @@ func TestListsLock(t *testing.T) {
 	t.Parallel()
 	const list = `1: POSIX  ADVISORY  READ 10 fe:00:77 1073741826 1073742335
 1: -> POSIX  ADVISORY  WRITE 12 fe:00:77 1073741826 1073742335
-2: POSIX  ADVISORY  READ 11 fe:00:77 128 128
+2: POSIX  ADVISORY  READ 11 fe:00:77 125 128
+2: POSIX  ADVISORY  READ 10 fe:00:77 127 127
 3: FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF
 `
 	for _, c := range []struct {
 		inode uint64
-		start int64
+		lock  byteRange
 		pid   int
 		want  bool
 	}{
-		{77, sharedLock.start, 10, true},
-		{77, sharedLock.start, 11, false},
-		{77, sharedLock.start, 12, false}, // it waits
-		{77, indexLock.start, 11, true},
-		{7, sharedLock.start, 10, false},
+		{77, sharedLock, 10, true},
+		{77, sharedLock, 11, false},
+		{77, sharedLock, 12, false}, // it waits
+		{77, indexLock, 11, true},   // joined with that of a reader
+		{77, indexLock, 10, false},
+		{7, sharedLock, 10, false},
+		{77, byteRange{5, 1}, 13, true},
 	} {
-		require.Equal(t, c.want, listsLock(list, c.inode, c.start, c.pid), c)
+		require.Equal(t, c.want, listsLock(list, c.inode, c.lock, c.pid), c)
 	}
 }
 
