@@ -106,7 +106,7 @@ func makePrivate(databaseURL string) error {
 	if err := createPrivate(path); err != nil {
 		return err
 	}
-	for _, ending := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, ending := range append([]string{""}, besides...) {
 		info, err := os.Stat(path + ending)
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			err = os.Chmod(path+ending, 0o600)

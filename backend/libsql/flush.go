@@ -123,7 +123,7 @@ func (l *Log) held() (*hold, error) {
 	h, err := openHold(l.url)
 	if err == nil {
 		// The name of a new log must survive, too.
-		if err = syncFolder(h.log.path, l.sync); err != nil {
+		if err = syncPath(filepath.Dir(h.log.path), l.sync); err != nil {
 			h.close()
 		}
 	}
@@ -134,13 +134,14 @@ func (l *Log) held() (*hold, error) {
 	return h, nil
 }
 
-func syncFolder(path string, sync func(fd int) error) error {
-	folder, err := os.Open(filepath.Dir(path))
+// syncPath flushes a file or folder, which no connection may have open.
+func syncPath(path string, sync func(fd int) error) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
-	return sync(int(folder.Fd()))
+	defer f.Close()
+	return sync(int(f.Fd()))
 }
 
 // watchEvery is the interval at which Watch checks.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -134,19 +137,33 @@ func (f heldFile) lost(how string) error {
 // savedEnding separates the path of a database from the rest of the path of a saved copy.
 const savedEnding = "-saved-"
 
+// besides are the endings of the files that SQLite makes beside a database.
+var besides = []string{"-wal", "-shm", "-journal"}
+
+// saving makes an edge and a backend in one process save one after the other: SQLite does not
+// wait for another checkpoint.
+var saving sync.Mutex
+
 // save brings what the process has stored to where it can be read: into a new file beside
 // the database, whose path it returns; or into the database, if no other process uses that
 // and no other log belongs to it, and returns "". The database is only written while the
 // copy is there: a full disk, or the end of the process, leaves it unreadable.
 func (h *hold) save(now time.Time) (path string, err error) {
-	// Two processes may save at the same time.
-	path = fmt.Sprintf("%s%s%s-%d", h.database.path, savedEnding, now.UTC().Format("20060102T150405.000Z"), os.Getpid())
-	if err := createPrivate(path); err != nil { // SQLite accepts an empty file
+	saving.Lock()
+	defer saving.Unlock()
+	// Two processes may save at the same time. A copy has its name when it is whole.
+	name := now.UTC().Format("20060102T150405.000Z") + "-" + strconv.Itoa(os.Getpid())
+	part := h.database.path + "-saving-" + name
+	path = h.database.path + savedEnding + name
+	if err := createPrivate(part); err != nil { // SQLite accepts an empty file
 		return "", err
 	}
-	if _, err := h.conn.run(context.Background(), "VACUUM INTO ?", []any{path}); err != nil {
-		_ = os.Remove(path)
+	defer os.Remove(part)
+	if _, err := h.conn.run(context.Background(), "VACUUM INTO ?", []any{part}); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	if err := errors.Join(syncPath(part, flush), os.Rename(part, path), syncPath(filepath.Dir(path), flush)); err != nil {
+		return "", err
 	}
 	if h.checkpoint() {
 		return "", os.Remove(path)
@@ -169,7 +186,7 @@ func Saved(databaseURL string) (string, error) {
 	newest := ""
 	for _, entry := range beside { // sorted by name
 		name := entry.Name()
-		if strings.HasPrefix(name, filepath.Base(path)+savedEnding) && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
+		if strings.HasPrefix(name, filepath.Base(path)+savedEnding) && !slices.ContainsFunc(besides, func(ending string) bool { return strings.HasSuffix(name, ending) }) {
 			newest = filepath.Join(filepath.Dir(path), name)
 		}
 	}
@@ -190,10 +207,24 @@ func (h *hold) checkpoint() bool {
 		return false
 	}
 	defer release()
-	r, err := h.conn.run(context.Background(), "PRAGMA wal_checkpoint(FULL)", nil)
-	// One row: whether it was blocked, the pages of the log, and those that were copied.
-	return err == nil && len(r.values) == 3 && r.values[0] == int64(0) && r.values[1] == r.values[2]
+	for range checkpointTries {
+		r, err := h.conn.run(context.Background(), "PRAGMA wal_checkpoint(FULL)", nil)
+		if err != nil || len(r.values) != 3 {
+			return false
+		}
+		// One row: whether it was blocked, the pages of the log, and those that were copied.
+		if r.values[0] == int64(0) {
+			return r.values[1] == r.values[2]
+		}
+		time.Sleep(checkpointPause) // a writer that was not yet refused copies the log, too
+	}
+	return false
 }
+
+const (
+	checkpointTries = 50
+	checkpointPause = 20 * time.Millisecond
+)
 
 // exclude keeps other processes from beginning to use the file until release is called. It
 // fails if one uses it already.

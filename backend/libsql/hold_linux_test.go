@@ -103,6 +103,26 @@ func TestLog_Lost(t *testing.T) {
 	}
 }
 
+// An edge and a backend in one process both save: no copy stays beside the database, which
+// has everything.
+func TestLog_LostByTwoOfAProcess(t *testing.T) {
+	t.Parallel()
+	l, db, out := watched(t)
+	path := l.hold.database.path
+	other, err := NewLog("file:" + path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	otherOut := &lockedBuffer{}
+	require.NoError(t, other.Watch(slog.New(slog.NewTextHandler(otherOut, nil))))
+	require.NoError(t, store(t, l, db))
+	require.NoError(t, os.Remove(path+"-wal"))
+	for _, logged := range []*lockedBuffer{out, otherOut} {
+		require.Eventually(t, func() bool { return strings.Contains(logged.String(), "is in the database") }, sqldtest.Deadline, time.Millisecond, logged)
+	}
+	require.Equal(t, path, awaitSaved(t, l, out))
+	require.Equal(t, 1, rows(t, path))
+}
+
 // While nothing can be saved, the log says so. It is saved as soon as that can be done.
 func TestLog_LostWithItsFolder(t *testing.T) {
 	t.Parallel()
