@@ -170,14 +170,14 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 	if err := r.load(ctx, open); err != nil {
 		return err
 	}
-	return r.DB.WriteWithoutForeignKeys(ctx, r.Now(), func(tx *store.Tx) error {
+	n, err := store.WriteValue(ctx, r.DB.WriteWithoutForeignKeys, r.Now(), func(tx *store.Tx) (int, error) {
 		if err := tabledb.Requeue(ctx, tx, r.Tenant, r.header.Intake, r.how.Shift); err != nil {
-			return err
+			return 0, err
 		}
-		n, err := tabledb.LoadRows(ctx, tx, r.tables[tenantTable], r.tenant, r.how)
-		r.rows[tenantTable] = int64(n)
-		return err
+		return tabledb.LoadRows(ctx, tx, r.tables[tenantTable], r.tenant, r.how)
 	})
+	r.rows[tenantTable] = int64(n)
+	return err
 }
 
 func newest(schema []int) int {
@@ -244,10 +244,8 @@ func (r *restoring) loadEntry(ctx context.Context, entry Entry) error {
 		r.tenant = append(r.tenant, entry.Rows...)
 		return nil
 	}
-	n := 0
-	err := r.DB.WriteWithoutForeignKeys(ctx, r.Now(), func(tx *store.Tx) (err error) {
-		n, err = tabledb.LoadRows(ctx, tx, t, entry.Rows, r.how)
-		return err
+	n, err := store.WriteValue(ctx, r.DB.WriteWithoutForeignKeys, r.Now(), func(tx *store.Tx) (int, error) {
+		return tabledb.LoadRows(ctx, tx, t, entry.Rows, r.how)
 	})
 	r.rows[t.Name] += int64(n)
 	return err

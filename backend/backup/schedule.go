@@ -59,18 +59,21 @@ func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 	if err != nil || !due {
 		return made, err
 	}
-	l := lease{Schedule: s}
-	err = s.DB.Write(ctx, s.Now(), func(tx *store.Tx) error {
+	token, err := store.WriteValue(ctx, s.DB.Write, s.Now(), func(tx *store.Tx) (string, error) {
 		token, err := s.Lease(ctx, tx)
-		if err == nil {
-			l.token = token
-			due, err = tabledb.LeaseBackup(ctx, tx, every, token)
+		if err != nil {
+			return "", err
 		}
-		return err
+		due, err := tabledb.LeaseBackup(ctx, tx, every, token)
+		if !due {
+			token = ""
+		}
+		return token, err
 	})
-	if err != nil || !due {
+	if err != nil || token == "" {
 		return made, err
 	}
+	l := lease{Schedule: s, token: token}
 	made, err = l.hold(ctx, s.make)
 	retry := s.Now() + min(retryAfter, every)
 	if ctx.Err() != nil {
@@ -121,10 +124,9 @@ func (l *lease) hold(ctx context.Context, do func(context.Context) (Made, error)
 }
 
 func (l *lease) renew(ctx context.Context) error {
-	next, has := l.RenewedToken(), false
-	err := l.DB.Write(ctx, l.Now(), func(tx *store.Tx) (err error) {
-		has, err = tabledb.RenewBackup(ctx, tx, l.token, next)
-		return err
+	next := l.RenewedToken()
+	has, err := store.WriteValue(ctx, l.DB.Write, l.Now(), func(tx *store.Tx) (bool, error) {
+		return tabledb.RenewBackup(ctx, tx, l.token, next)
 	})
 	switch {
 	case err != nil:

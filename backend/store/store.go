@@ -292,14 +292,29 @@ type Tx struct {
 // breaks during the commit, or the disk fails, the outcome is unknown.
 //
 // If the database aborts the transaction because of contention, Write retries it a
-// few times. So do must have no effects outside its transaction, and must set all
-// its results each time it runs.
+// few times. So do must have no effects outside its transaction; a result of it is
+// returned by WriteValue.
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	if err := p.WriteUnsynced(ctx, now, do); err != nil {
 		return err
 	}
 	// The connection is free by now: the next writer need not wait for the disk.
 	return p.written(p.flush(ctx))
+}
+
+// WriteValue runs do by write, which is Write, WriteUnsynced or WriteWithoutForeignKeys of a
+// Primary, and returns what do returned when its transaction was committed. If the error is
+// not nil, the value is zero.
+func WriteValue[T any](ctx context.Context, write func(context.Context, core.Time, func(*Tx) error) error, now core.Time, do func(*Tx) (T, error)) (T, error) {
+	var value, none T
+	err := write(ctx, now, func(tx *Tx) (err error) {
+		value, err = do(tx)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return value, nil
 }
 
 // WriteUnsynced is like Write but does not wait for the disk: until Durable has

@@ -47,10 +47,8 @@ func (in intake) drain(ctx context.Context) error {
 		if err != nil || batch.Calls == 0 {
 			return err
 		}
-		var done eventdb.Processed
-		err = in.db.Write(ctx, in.now(), func(tx *store.Tx) (err error) {
-			done, err = eventdb.ProcessBatch(ctx, tx, batch)
-			return err
+		done, err := store.WriteValue(ctx, in.db.Write, in.now(), func(tx *store.Tx) (eventdb.Processed, error) {
+			return eventdb.ProcessBatch(ctx, tx, batch)
 		})
 		if err != nil {
 			return err

@@ -53,10 +53,8 @@ const ForgetBatch = 500
 // rows. It returns the number of rows that were removed in all.
 func (b *Base) Forget(ctx context.Context, removeBatch func(*store.Tx) (int, error)) (removed int, err error) {
 	for {
-		n := 0
-		err := b.DB.Write(ctx, b.Now(), func(tx *store.Tx) (err error) {
-			n, err = removeBatch(tx)
-			return err
+		n, err := store.WriteValue(ctx, b.DB.Write, b.Now(), func(tx *store.Tx) (int, error) {
+			return removeBatch(tx)
 		})
 		removed += n
 		if err != nil || n == 0 {

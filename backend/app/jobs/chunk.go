@@ -78,9 +78,9 @@ func (js *Jobs) dropChunks(ctx context.Context, l jobdb.Lease, dropped int) erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	for dropped == chunkBatch {
-		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-			dropped, err = jobdb.DeleteChunks(ctx, tx, l.Tenant, l.ID, chunkBatch)
-			return err
+		var err error
+		dropped, err = store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (int, error) {
+			return jobdb.DeleteChunks(ctx, tx, l.Tenant, l.ID, chunkBatch)
 		})
 		if err != nil {
 			return err

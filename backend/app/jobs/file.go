@@ -48,9 +48,10 @@ func (fs *Files) createFile(ctx context.Context, tenant core.TenantAlias, folder
 // createFileFor is createFile for a file that is kept for life.
 func (fs *Files) createFileFor(ctx context.Context, tenant core.TenantAlias, folder, name, ext string, life core.Time) (*newFile, error) {
 	f := &newFile{files: fs, ctx: ctx, tenant: tenant, hash: sha256.New()}
-	err := fs.DB.Write(ctx, fs.Now(), func(tx *store.Tx) error {
-		f.ref = core.NewFileRef(folder, tenant, name, ext, fs.IDAt(tx.Now))
-		return jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + life})
+	var err error
+	f.ref, err = store.WriteValue(ctx, fs.DB.Write, fs.Now(), func(tx *store.Tx) (core.FileRef, error) {
+		ref := core.NewFileRef(folder, tenant, name, ext, fs.IDAt(tx.Now))
+		return ref, jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: tenant, Ref: ref, Created: tx.Now, Expires: tx.Now + life})
 	})
 	if err != nil {
 		return nil, err

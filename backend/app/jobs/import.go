@@ -242,15 +242,17 @@ func (d disk) last() error { return <-d.written }
 // batch applies rows and records the progress of the import in one transaction: if the
 // process ends at any time, no row is lost and no row is applied twice.
 func (r *run) batch(ctx context.Context, rows []batchRow) error {
-	var after jobdb.Lease
-	begun := time.Now()
-	err := r.jobs.DB.WriteUnsynced(ctx, r.jobs.Now(), func(tx *store.Tx) error {
+	type committed struct {
+		jobdb.Lease
+		begun time.Time
+	}
+	after, err := store.WriteValue(ctx, r.jobs.DB.WriteUnsynced, r.jobs.Now(), func(tx *store.Tx) (after committed, err error) {
 		tx.Silent = r.params.Silent
-		begun, after = time.Now(), *r.lease
+		after = committed{Lease: *r.lease, begun: time.Now()}
 		var out chunkRows
 		done, save, err := r.apply(ctx, tx, rows, &out)
 		if err != nil {
-			return err
+			return after, err
 		}
 		after.Stats.Processed += int64(done)
 		after.Stats.Errors += int64(len(out.errors))
@@ -259,18 +261,18 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		err = save(ctx)
 		chunk := <-compressed
 		if err = errors.Join(err, chunk.err); err != nil {
-			return err
+			return after, err
 		}
-		ok, err := jobdb.SaveProgress(ctx, tx, after, chunk.Chunk, r.jobs.RenewedToken())
+		ok, err := jobdb.SaveProgress(ctx, tx, after.Lease, chunk.Chunk, r.jobs.RenewedToken())
 		if err == nil && !ok {
 			err = ErrLeaseLost
 		}
-		return err
+		return after, err
 	})
 	if err != nil {
 		return err
 	}
-	r.applied(after, time.Since(begun))
+	r.applied(after.Lease, time.Since(after.begun))
 	time.Sleep(r.sizer.pause)
 	return nil
 }

@@ -87,35 +87,37 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 	if err != nil {
 		return job.Job{}, err
 	}
-	var made job.Job
-	var l jobdb.Lease
-	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		made = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
-		if err := jobdb.InsertJob(ctx, tx, tenant, made); err != nil {
-			return err
+	type created struct {
+		job.Job
+		lease jobdb.Lease
+	}
+	made, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (made created, err error) {
+		made.Job = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
+		if err := jobdb.InsertJob(ctx, tx, tenant, made.Job); err != nil {
+			return made, err
 		}
 		if small {
 			token, err := js.Lease(ctx, tx)
 			if err != nil {
-				return err
+				return made, err
 			}
-			if l, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, token); err != nil {
-				return err
+			if made.lease, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, token); err != nil {
+				return made, err
 			}
 		}
 		if in.Type.Import() {
-			return nil
+			return made, nil
 		}
-		return js.Emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made))
+		return made, js.Emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made.Job))
 	})
 	if err != nil {
 		return job.Job{}, err
 	}
-	if small && js.workNow(ctx, l) {
+	if small && js.workNow(ctx, made.lease) {
 		return js.ByID(ctx, tenant, made.ID)
 	}
 	js.Wake()
-	return made, nil
+	return made.Job, nil
 }
 
 // workNow runs a job within a call, and reports whether it ended. If it did not, the
@@ -174,23 +176,21 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 // Delete removes a job, and lets its files expire now. If the job is running, it stops
 // at its next renewal of the lease. Delete returns the number of removed jobs, 0 or 1.
 func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
-	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (deleted int, err error) {
 		j, ok, err := jobdb.Job(ctx, tx.Reads, tenant, id)
 		if err != nil || !ok {
-			return err
+			return deleted, err
 		}
 		for _, ref := range []core.FileRef{j.Result, j.Errors} {
 			if err := jobdb.ExpireFile(ctx, tx, tenant, ref); err != nil {
-				return err
+				return deleted, err
 			}
 		}
 		if _, err := jobdb.DeleteJob(ctx, tx, tenant, id); err != nil {
-			return err
+			return deleted, err
 		}
-		deleted = 1
-		return nil
+		return 1, nil
 	})
-	return deleted, err
 }
 
 // Work runs the job of any tenant that has waited longest. It returns false if no job
@@ -202,16 +202,14 @@ func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	if waits, err := js.Waiting(ctx); err != nil || !waits {
 		return false, err
 	}
-	var l jobdb.Lease
-	var ok bool
-	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+	l, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (l jobdb.Lease, err error) {
 		token, err := js.Lease(ctx, tx)
 		if err == nil {
-			l, ok, err = jobdb.LeaseNext(ctx, tx, token)
+			l, _, err = jobdb.LeaseNext(ctx, tx, token)
 		}
-		return err
+		return l, err
 	})
-	if err != nil || !ok {
+	if err != nil || l.ID == "" {
 		return false, err
 	}
 	err = js.work(ctx, l)
@@ -364,29 +362,29 @@ func (js *Jobs) abort(ctx context.Context, l jobdb.Lease, reason string) error {
 
 // finish ends a job and emits its webhook event.
 func (js *Jobs) finish(ctx context.Context, l jobdb.Lease) error {
-	dropped := 0
-	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+	dropped, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (dropped int, err error) {
+		l := l
 		l.Completed, l.Expires = tx.Now, tx.Now+job.Life
 		ok, err := jobdb.FinishJob(ctx, tx, l)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !ok {
-			return ErrLeaseLost
+			return 0, ErrLeaseLost
 		}
 		for _, ref := range []core.FileRef{l.File, l.Result, l.Job.Errors} {
 			if err := jobdb.ExtendFile(ctx, tx, l.Tenant, ref, l.Expires); err != nil {
-				return err
+				return 0, err
 			}
 		}
 		event := webhook.ExportCompleted
 		if l.Type.Import() {
 			event = webhook.JobCompleted
 			if dropped, err = jobdb.DeleteChunks(ctx, tx, l.Tenant, l.ID, chunkBatch); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return js.Emit(ctx, tx, l.Tenant, event, wire.JobEvent(l.Job))
+		return dropped, js.Emit(ctx, tx, l.Tenant, event, wire.JobEvent(l.Job))
 	})
 	if err != nil {
 		return err

@@ -63,31 +63,35 @@ func (ls *Leases) Beat(ctx context.Context) (released int, err error) {
 	if err != nil || now.idle() {
 		return 0, err
 	}
-	var next watch
-	err = ls.DB.Write(ctx, ls.Now(), func(tx *store.Tx) error {
+	type beaten struct {
+		next     watch
+		released int
+	}
+	b, err := store.WriteValue(ctx, ls.DB.Write, ls.Now(), func(tx *store.Tx) (b beaten, err error) {
 		if err := leasedb.Beat(ctx, tx, ls.Process); err != nil {
-			return err
+			return b, err
 		}
-		if now, err = read(ctx, tx.Reads); err != nil {
-			return err
+		now, err := read(ctx, tx.Reads)
+		if err != nil {
+			return b, err
 		}
 		var end ending
-		next, end = ls.seen.beat(ls.Process, now, int(staleTime/ls.Every()))
-		if released, err = leasedb.Release(ctx, tx, end.tokens); err != nil {
-			return err
+		b.next, end = ls.seen.beat(ls.Process, now, int(staleTime/ls.Every()))
+		if b.released, err = leasedb.Release(ctx, tx, end.tokens); err != nil {
+			return b, err
 		}
 		for _, process := range end.processes {
 			if err := leasedb.Leave(ctx, tx, process); err != nil {
-				return err
+				return b, err
 			}
 		}
-		return nil
+		return b, nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	ls.seen = next
-	return released, nil
+	ls.seen = b.next
+	return b.released, nil
 }
 
 // Leave releases all leases of this process. It must be called when its workers have

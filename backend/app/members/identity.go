@@ -34,7 +34,7 @@ func (ms *Members) SignInAs(ctx context.Context, v Visitor, i Identity) (token s
 	if i.Subject == "" || len(i.Subject) > maxSubject {
 		return "", "", &core.Error{Code: core.CodeForbidden, Message: "the identity provider sent no usable account; ask its operator"}
 	}
-	p, ok, err := peopledb.FindByIdentity(ctx, ms.DB.Reads, i.Issuer, i.Subject)
+	_, ok, err := peopledb.FindByIdentity(ctx, ms.DB.Reads, i.Issuer, i.Subject)
 	if err != nil {
 		return "", "", err
 	}
@@ -45,22 +45,26 @@ func (ms *Members) SignInAs(ctx context.Context, v Visitor, i Identity) (token s
 			return "", "", err
 		}
 	}
-	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) (err error) {
-		p, ok, err = peopledb.FindByIdentity(ctx, tx.Reads, i.Issuer, i.Subject)
+	type begun struct {
+		token string
+		stage people.Stage
+	}
+	session, err := store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (s begun, err error) {
+		p, ok, err := peopledb.FindByIdentity(ctx, tx.Reads, i.Issuer, i.Subject)
 		if err == nil && !ok {
 			p, err = ms.adopt(ctx, tx, v, i, unused)
 		}
 		if err != nil {
-			return err
+			return s, err
 		}
-		stage = people.SignedIn
+		s.stage = people.SignedIn
 		if p.TOTPOn {
-			stage = people.SecondFactor
+			s.stage = people.SecondFactor
 		}
-		token, err = ms.SignIns.begin(ctx, tx, v, p, stage)
-		return err
+		s.token, err = ms.SignIns.begin(ctx, tx, v, p, s.stage)
+		return s, err
 	})
-	return token, stage, err
+	return session.token, session.stage, err
 }
 
 // adopt finds or creates the person of an account that signs in for the first time.

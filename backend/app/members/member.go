@@ -57,37 +57,37 @@ func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role stri
 		return i, "", err
 	}
 	token = makeToken(ms.Base)
-	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+	i, err = store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (i people.Invitation, err error) {
 		if _, err := tenantdb.Find(ctx, tx.Reads, c.Tenant); err != nil {
-			return err
+			return i, err
 		}
 		if p, ok, err := peopledb.FindByEmail(ctx, tx.Reads, email); err != nil {
-			return err
+			return i, err
 		} else if ok {
 			if _, ok, err := peopledb.FindMember(ctx, tx.Reads, c.Tenant, p.ID); err != nil || ok {
-				return or(err, &core.Error{Code: core.CodeConflict, Field: "email", Message: "is a member already; change the role of " + email + " instead"})
+				return i, or(err, &core.Error{Code: core.CodeConflict, Field: "email", Message: "is a member already; change the role of " + email + " instead"})
 			}
 		}
 		open, err := peopledb.Invitations(ctx, tx.Reads, c.Tenant, tx.Now)
 		if err != nil {
-			return err
+			return i, err
 		}
 		for _, replaced := range open {
 			if replaced.Email != email {
 				continue
 			}
 			if err := c.CheckRole("email", replaced.Role); err != nil {
-				return err
+				return i, err
 			}
 		}
 		if len(open) >= people.MaxInvitations {
-			return core.Invalid("email", "cannot be invited: a tenant has at most "+strconv.Itoa(people.MaxInvitations)+" open invitations; revoke one first")
+			return i, core.Invalid("email", "cannot be invited: a tenant has at most "+strconv.Itoa(people.MaxInvitations)+" open invitations; revoke one first")
 		}
 		i = people.Invitation{Tenant: c.Tenant, ID: ms.IDAt(tx.Now), Email: email, Role: as, By: c.Email, Created: tx.Now, Expires: tx.Now + people.InvitationLife}
 		if err := peopledb.PutInvitation(ctx, tx, tokenHash(token), i); err != nil {
-			return err
+			return i, err
 		}
-		return base.Audit(ctx, tx, c, base.Change{Action: people.MemberInvited, Subject: email, After: map[string]any{"role": as}})
+		return i, base.Audit(ctx, tx, c, base.Change{Action: people.MemberInvited, Subject: email, After: map[string]any{"role": as}})
 	})
 	return i, token, err
 }
@@ -147,19 +147,17 @@ func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password 
 	if err != nil {
 		return "", err
 	}
-	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (session string, err error) {
 		p := peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: i.Email, Name: name, Password: hash}
 		added, err := peopledb.Insert(ctx, tx, p)
 		if err != nil || !added {
-			return or(err, &core.Error{Code: core.CodeConflict, Field: "password", Message: "cannot be set: you have one already; sign in with it, then open the invitation again"})
+			return session, or(err, &core.Error{Code: core.CodeConflict, Field: "password", Message: "cannot be set: you have one already; sign in with it, then open the invitation again"})
 		}
 		if err := ms.join(ctx, tx, v, p, token); err != nil {
-			return err
+			return session, err
 		}
-		session, err = ms.SignIns.begin(ctx, tx, v, p, people.SignedIn)
-		return err
+		return ms.SignIns.begin(ctx, tx, v, p, people.SignedIn)
 	})
-	return session, err
 }
 
 // AcceptAs makes the person of a session a member of the tenant of a link.
@@ -241,17 +239,16 @@ func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, pas
 	if err != nil {
 		return false, err
 	}
-	err = ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (created bool, err error) {
 		p := peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: email, Name: name, Password: hash}
 		if created, err = peopledb.Insert(ctx, tx, p); err != nil || !created {
-			return err
+			return created, err
 		}
 		if err := peopledb.PutMember(ctx, tx, c.Tenant, p.ID, role); err != nil {
-			return err
+			return created, err
 		}
-		return base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: email, After: map[string]any{"role": role}})
+		return created, base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: email, After: map[string]any{"role": role}})
 	})
-	return created, err
 }
 
 // HasPassword reports whether a person with this address exists and has a password.

@@ -144,34 +144,33 @@ func (ps *Profiles) ConfirmTOTP(ctx context.Context, v Visitor, s Seat, code str
 	if err := ps.mustConfirm(s); err != nil {
 		return nil, err
 	}
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (codes []string, err error) {
 		p, ok, err := peopledb.Find(ctx, tx.Reads, s.Person.ID)
 		if err != nil || !ok {
-			return or(err, expired())
+			return codes, or(err, expired())
 		}
 		if p.TOTP == "" || p.TOTPOn {
-			return &core.Error{Code: core.CodeConflict, Message: "there is no authenticator app to confirm; set one up first"}
+			return codes, &core.Error{Code: core.CodeConflict, Message: "there is no authenticator app to confirm; set one up first"}
 		}
 		secret, err := openTOTP(ps.Base, p)
 		if err != nil {
-			return err
+			return codes, err
 		}
 		step, ok := secret.Verify(code, tx.Now, p.TOTPStep)
 		if ok {
 			ok, err = peopledb.UseTOTP(ctx, tx, p.ID, step)
 		}
 		if err != nil || !ok {
-			return or(err, core.Invalid("code", "is wrong or expired; enter the one that the app shows now, and check that the phone's clock is right"))
+			return codes, or(err, core.Invalid("code", "is wrong or expired; enter the one that the app shows now, and check that the phone's clock is right"))
 		}
 		if codes, err = ps.renew(ctx, tx, p.ID); err != nil {
-			return err
+			return codes, err
 		}
 		if _, err := peopledb.DeleteSessions(ctx, tx, p.ID, s.hash); err != nil {
-			return err
+			return codes, err
 		}
-		return auditPerson(ctx, tx, v, p, base.Change{Action: people.TOTPEnabled, Subject: p.Email})
+		return codes, auditPerson(ctx, tx, v, p, base.Change{Action: people.TOTPEnabled, Subject: p.Email})
 	})
-	return codes, err
 }
 
 // renew replaces a person's recovery codes.
@@ -192,20 +191,19 @@ func (ps *Profiles) RenewRecovery(ctx context.Context, v Visitor, s Seat) (codes
 	if err := ps.mustConfirm(s); err != nil {
 		return nil, err
 	}
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (codes []string, err error) {
 		p, ok, err := peopledb.Find(ctx, tx.Reads, s.Person.ID)
 		if err != nil || !ok {
-			return or(err, expired())
+			return codes, or(err, expired())
 		}
 		if !p.TOTPOn {
-			return &core.Error{Code: core.CodeConflict, Message: "two-step sign-in is off; turn it on to get recovery codes"}
+			return codes, &core.Error{Code: core.CodeConflict, Message: "two-step sign-in is off; turn it on to get recovery codes"}
 		}
 		if codes, err = ps.renew(ctx, tx, p.ID); err != nil {
-			return err
+			return codes, err
 		}
-		return auditPerson(ctx, tx, v, p, base.Change{Action: people.RecoveryRenewed, Subject: p.Email})
+		return codes, auditPerson(ctx, tx, v, p, base.Change{Action: people.RecoveryRenewed, Subject: p.Email})
 	})
-	return codes, err
 }
 
 // CountRecovery returns how many unused recovery codes the person of a session has.

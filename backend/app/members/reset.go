@@ -27,10 +27,10 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, withoutTOTP bool) 
 		return "", 0, err
 	}
 	token = makeToken(rs.Base)
-	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
+	expires, err = store.WriteValue(ctx, rs.DB.Write, rs.Now(), func(tx *store.Tx) (expires core.Time, err error) {
 		p, ok, err := peopledb.FindByEmail(ctx, tx.Reads, email)
 		if err != nil || !ok {
-			return or(err, core.NotFound("no person has the address "+email))
+			return expires, or(err, core.NotFound("no person has the address "+email))
 		}
 		audit := func(c base.Change) error {
 			e, err := c.Entry("", people.Operator, "")
@@ -41,14 +41,14 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, withoutTOTP bool) 
 		}
 		if withoutTOTP {
 			if err := disableTOTP(ctx, tx, p, audit); err != nil {
-				return err
+				return expires, err
 			}
 		}
 		expires = tx.Now + people.ResetLife
 		if err := peopledb.PutReset(ctx, tx, p.ID, tokenHash(token), expires); err != nil {
-			return err
+			return expires, err
 		}
-		return audit(base.Change{Action: people.ResetLinkMade, Subject: email})
+		return expires, audit(base.Change{Action: people.ResetLinkMade, Subject: email})
 	})
 	return token, expires, err
 }

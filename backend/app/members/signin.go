@@ -60,16 +60,15 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 	if p.TOTPOn {
 		stage = people.SecondFactor
 	}
-	err = si.DB.Write(ctx, si.Now(), func(tx *store.Tx) (err error) {
+	token, err = store.WriteValue(ctx, si.DB.Write, si.Now(), func(tx *store.Tx) (token string, err error) {
 		// The password may have changed meanwhile.
 		if now, ok, err := peopledb.Find(ctx, tx.Reads, p.ID); err != nil || !ok || now.Password != p.Password || now.TOTPOn != p.TOTPOn {
 			if err == nil {
 				err = wrongCredentials()
 			}
-			return err
+			return token, err
 		}
-		token, err = si.begin(ctx, tx, v, p, stage)
-		return err
+		return si.begin(ctx, tx, v, p, stage)
 	})
 	if err == nil && stage == people.SignedIn {
 		si.Limits.succeed(v, email)
@@ -114,19 +113,18 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 	if err := si.Limits.admit(v, email); err != nil {
 		return "", err
 	}
-	err = si.DB.Write(ctx, si.Now(), func(tx *store.Tx) error {
+	token, err = store.WriteValue(ctx, si.DB.Write, si.Now(), func(tx *store.Tx) (token string, err error) {
 		seat, ok, err := si.find(ctx, tx.Reads, waiting.hash, tx.Now)
 		if err != nil || !ok {
-			return or(err, expired())
+			return token, or(err, expired())
 		}
 		if err := useCode(ctx, tx, si.Base, v, seat.Person, code); err != nil {
-			return err
+			return token, err
 		}
 		if err := peopledb.DeleteSession(ctx, tx, seat.hash); err != nil {
-			return err
+			return token, err
 		}
-		token, err = si.begin(ctx, tx, v, seat.Person, people.SignedIn)
-		return err
+		return si.begin(ctx, tx, v, seat.Person, people.SignedIn)
 	})
 	switch {
 	case err == nil:

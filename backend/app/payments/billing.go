@@ -90,6 +90,8 @@ type BillingEffects struct {
 	// it, once all subscriptions of the customer were read: one of them may have an
 	// older first charge.
 	Owed *billingdb.Refund
+	// logged is true if an event was logged.
+	logged bool
 }
 
 // Apply stores a subscription as the worker read it at the gateway, with its effects: the
@@ -97,29 +99,26 @@ type BillingEffects struct {
 // the code in the customer's custom field, or empty. Apply returns what the worker must
 // do at the gateway.
 func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
-	logged := false
-	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
-		effects = BillingEffects{}
+	effects, err = store.WriteValue(ctx, bl.DB.Write, bl.Now(), func(tx *store.Tx) (effects BillingEffects, err error) {
 		before, _, err := billingdb.FindSubscription(ctx, tx.Reads, task.Tenant, task.Subscription)
 		if err != nil || before.Attempt != task.Attempt {
 			effects.Late = err == nil
-			return err
+			return effects, err
 		}
 		b := billed{billing: bl, tx: tx, tenant: task.Tenant, connection: task.Connection, read: s, before: before, after: before}
 		if err := b.apply(ctx, code); err != nil {
-			return err
+			return effects, err
 		}
-		logged = b.logged
 		if err := billingdb.PutSubscription(ctx, tx, task.Tenant, b.after); err != nil {
-			return err
+			return effects, err
 		}
-		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
+		effects.Want, effects.Known, effects.Owed, effects.logged = b.after.Want, b.after.Account != "", b.owed, b.logged
 		if effects.Refunds, err = billingdb.RefundsWaiting(ctx, tx.Reads, task.Tenant, s.ID); err == nil {
 			effects.Credits, err = billingdb.CreditsWaiting(ctx, tx.Reads, task.Tenant, s.ID)
 		}
-		return err
+		return effects, err
 	})
-	if err == nil && logged {
+	if err == nil && effects.logged {
 		bl.Gateways.logged()
 	}
 	return effects, err
@@ -361,27 +360,24 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 // AllRead reports whether all of a customer's subscriptions were read. It stores the
 // unknown ones, so that a worker reads them.
 func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
-	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, bl.DB.Write, bl.Now(), func(tx *store.Tx) (all bool, err error) {
 		if _, err := billingdb.AddSubscriptions(ctx, tx, tenant, subscriptions); err != nil {
-			return err
+			return all, err
 		}
-		all, err = billingdb.AllRead(ctx, tx.Reads, tenant, subscriptions)
-		return err
+		return billingdb.AllRead(ctx, tx.Reads, tenant, subscriptions)
 	})
-	return all, err
 }
 
 // OweRefund stores a refund to be made. It returns false, and stores nothing, if another
 // charge turned out to be the account's first, or if the account had its refund.
 func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f billingdb.Refund) (owed bool, err error) {
-	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, bl.DB.Write, bl.Now(), func(tx *store.Tx) (owed bool, err error) {
 		first, ok, err := billingdb.FirstBill(ctx, tx.Reads, tenant, f.Account)
 		if err == nil && ok && first.Transaction == f.Transaction {
 			owed, err = billingdb.InsertRefund(ctx, tx, tenant, f)
 		}
-		return err
+		return owed, err
 	})
-	return owed, err
 }
 
 // want sets the discount that the subscription must have. Credit is used only by the
@@ -417,8 +413,7 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // calls of this worker may have reached the gateway after those of the worker that
 // leased it next, and so have undone them.
 func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
-	outcome := outcomeOf(problem)
-	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
+	owned, err := store.WriteValue(ctx, bl.DB.Write, bl.Now(), func(tx *store.Tx) (owned bool, err error) {
 		next, tries := tx.Now+BillingEvery, 0
 		if after != 0 {
 			next = tx.Now + after
@@ -429,14 +424,17 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		owned, err := billingdb.EndLease(ctx, tx, task.Lease, problem, tries, next)
+		owned, err = billingdb.EndLease(ctx, tx, task.Lease, problem, tries, next)
 		if err == nil && !owned {
-			outcome = base.OutcomeLate
 			err = billingdb.ReadAgain(ctx, tx, task.Tenant, task.Subscription)
 		}
-		return err
+		return owned, err
 	})
 	if err == nil {
+		outcome := outcomeOf(problem)
+		if !owned {
+			outcome = base.OutcomeLate
+		}
 		bl.ReportWork(base.WorkGateway, base.GatewayRead, outcome, 1)
 	}
 	return err

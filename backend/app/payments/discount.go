@@ -42,16 +42,15 @@ func (ds *Discounts) Register(ctx context.Context, tenant core.TenantAlias, in w
 	if err := ds.checkCustomer(ctx, tenant, in); err != nil {
 		return d, err
 	}
-	err = ds.DB.Write(ctx, ds.Now(), func(tx *store.Tx) error {
+	d, err = store.WriteValue(ctx, ds.DB.Write, ds.Now(), func(tx *store.Tx) (d reward.Discount, err error) {
 		account, err := ds.registerDiscount(ctx, tx, tenant, in)
 		if err == nil {
 			err = putCoupon(ctx, tx, tenant, account)
 		}
 		if err != nil {
-			return err
+			return d, err
 		}
-		d, err = ds.of(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
-		return err
+		return ds.of(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
 	})
 	if err == nil {
 		ds.Gateways.wake()

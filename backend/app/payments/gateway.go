@@ -81,31 +81,31 @@ func (g *Gateways) Change(ctx context.Context, tenant core.TenantAlias, c billin
 }
 
 func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(stored billing.Connection) billing.Connection) (stored billing.Connection, err error) {
-	err = g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
+	stored, err = store.WriteValue(ctx, g.DB.Write, g.Now(), func(tx *store.Tx) (stored billing.Connection, err error) {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
-			return err
+			return stored, err
 		}
 		before, _, err := g.connection(ctx, tx.Reads, tenant)
 		if err != nil {
-			return err
+			return stored, err
 		}
 		c := keepPrivate(change(before), before)
 		if err := c.Check(base.Live(tenant)); err != nil {
-			return err
+			return stored, err
 		}
 		if err := checkKind(ctx, tx, tenant, c.Kind); err != nil {
-			return err
+			return stored, err
 		}
 		for i, k := range c.Keys {
 			if c.Keys[i].Private, err = g.Seal(base.GatewayPlace(tenant, k.Public), k.Private); err != nil {
-				return err
+				return stored, err
 			}
 		}
 		if err := billingdb.PutConnection(ctx, tx, tenant, c); err != nil {
-			return err
+			return stored, err
 		}
 		stored, _, err = billingdb.Connection(ctx, tx.Reads, tenant)
-		return err
+		return stored, err
 	})
 	return withoutPrivate(stored), err
 }
@@ -185,13 +185,12 @@ func begin[Item, Task any](ctx context.Context, b *base.Base, limit int,
 	if err != nil || !is {
 		return nil, err
 	}
-	var taken []Item
-	err = b.DB.Write(ctx, b.Now(), func(tx *store.Tx) error {
+	taken, err := store.WriteValue(ctx, b.DB.Write, b.Now(), func(tx *store.Tx) (taken []Item, err error) {
 		token, err := b.Lease(ctx, tx)
 		if err == nil {
 			taken, err = take(ctx, tx, limit, token)
 		}
-		return err
+		return taken, err
 	})
 	if err != nil {
 		return nil, err

@@ -23,10 +23,8 @@ type Notifications struct {
 // ignored: its id at the gateway, or if it has none, the payload. The caller must have
 // verified it. A worker parses and applies it later; see Read.
 func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, kind billing.Kind, identity, payload string) error {
-	added := false
-	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		added, err = addNotification(ctx, tx, tenant, kind, SentNotification{Identity: identity, Payload: payload})
-		return err
+	added, err := store.WriteValue(ctx, ns.DB.Write, ns.Now(), func(tx *store.Tx) (bool, error) {
+		return addNotification(ctx, tx, tenant, kind, SentNotification{Identity: identity, Payload: payload})
 	})
 	if err == nil && added {
 		ns.Gateways.wake()
@@ -49,9 +47,7 @@ func (ns *Notifications) Read(ctx context.Context, limit int, parse func(kind bi
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
-	var applied []ParsedNotification
-	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) error {
-		applied = nil
+	applied, err := store.WriteValue(ctx, ns.DB.Write, ns.Now(), func(tx *store.Tx) (applied []ParsedNotification, err error) {
 		for _, n := range waiting {
 			parsed := parse(n.Gateway, n.Payload)
 			first, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, parsed.Kind, parsed.Problem)
@@ -60,10 +56,10 @@ func (ns *Notifications) Read(ctx context.Context, limit int, parse func(kind bi
 				err = applyNotification(ctx, tx, n.Tenant, parsed)
 			}
 			if err != nil {
-				return err
+				return applied, err
 			}
 		}
-		return nil
+		return applied, nil
 	})
 	if err == nil {
 		for _, n := range applied {
@@ -190,9 +186,7 @@ func (ns *Notifications) ForgetPayloads(ctx context.Context) (n int, err error) 
 	if err != nil || !old {
 		return 0, err
 	}
-	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		n, err = billingdb.ClearPayloads(ctx, tx, tx.Now-PayloadLife, payloadBatch)
-		return err
+	return store.WriteValue(ctx, ns.DB.Write, ns.Now(), func(tx *store.Tx) (int, error) {
+		return billingdb.ClearPayloads(ctx, tx, tx.Now-PayloadLife, payloadBatch)
 	})
-	return n, err
 }

@@ -38,19 +38,18 @@ func (os *Operations) Retry(ctx context.Context, tenant core.TenantAlias, kind b
 	} else if id == "" {
 		return 0, core.Invalid("id", "is required with kind; give the id of an operation that has failed")
 	}
-	err = os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
-		n = 0
+	n, err = store.WriteValue(ctx, os.DB.Write, os.Now(), func(tx *store.Tx) (n int, err error) {
 		for _, kind := range kinds {
 			retried, err := billingdb.Retry(ctx, tx, tenant, kind, id)
 			if err != nil {
-				return err
+				return n, err
 			}
 			n += retried
 		}
 		if n == 0 && id != "" {
-			return core.NotFound("this operation has not failed; list the operations again")
+			return n, core.NotFound("this operation has not failed; list the operations again")
 		}
-		return nil
+		return n, nil
 	})
 	if err == nil && n > 0 {
 		os.Gateways.wake()

@@ -39,32 +39,31 @@ func (ps *Payments) Begin(ctx context.Context, limit int) ([]PaymentTask, error)
 // and of what was given back. wait is true if it is of a subscription that was not read
 // yet: apply it again then.
 func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payment) (wait bool, err error) {
-	logged := false
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		wait = false
+	type applied struct{ wait, logged bool }
+	a, err := store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (a applied, err error) {
 		stored, _, err := billingdb.FindPayment(ctx, tx.Reads, task.Tenant, p.ID)
 		if err != nil {
-			return err
+			return a, err
 		}
 		who, known, err := ps.whose(ctx, tx, task.Tenant, p, stored.Account == "")
 		if err != nil || !known {
-			wait = !known
-			return err
+			a.wait = !known
+			return a, err
 		}
 		if p.Disputed && p.Subscription != "" {
 			// Whether the first bill was charged back is read with the subscription.
 			if err := billingdb.TouchSubscription(ctx, tx, task.Tenant, p.Subscription); err != nil {
-				return err
+				return a, err
 			}
 		}
 		r := report{billing: ps.Billing, tx: tx, tenant: task.Tenant, connection: task.Connection, who: who}
-		logged, err = r.payment(ctx, p, stored)
-		return err
+		a.logged, err = r.payment(ctx, p, stored)
+		return a, err
 	})
-	if err == nil && logged {
+	if err == nil && a.logged {
 		ps.Gateways.logged()
 	}
-	return wait, err
+	return a.wait, err
 }
 
 // whose returns whose a payment is; known is false if it is of a subscription that was not

@@ -66,11 +66,9 @@ func (ps *Promotions) AddFollowed(ctx context.Context) (n int, err error) {
 	if err != nil || !more {
 		return 0, err
 	}
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) (err error) {
-		n, err = billingdb.AskForFollowed(ctx, tx, since)
-		return err
+	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (int, error) {
+		return billingdb.AskForFollowed(ctx, tx, since)
 	})
-	return n, err
 }
 
 // Ask makes a worker make a code at the gateway, and returns what is there of it: the ID
@@ -83,7 +81,7 @@ func (ps *Promotions) Ask(ctx context.Context, tenant core.TenantAlias, text cor
 	if err != nil {
 		return p, err
 	}
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+	p, err = store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (p billingdb.Promotion, err error) {
 		connected, err := billingdb.OfStripe(ctx, tx.Reads, tenant)
 		if err == nil && !connected {
 			err = core.NotFound("this tenant is not connected to Stripe; connect it first")
@@ -92,10 +90,10 @@ func (ps *Promotions) Ask(ctx context.Context, tenant core.TenantAlias, text cor
 			err = billingdb.AskForPromotion(ctx, tx, tenant, code.Code)
 		}
 		if err != nil {
-			return err
+			return p, err
 		}
 		p, _, err = billingdb.FindPromotion(ctx, tx.Reads, tenant, code.Code)
-		return err
+		return p, err
 	})
 	if err == nil {
 		ps.Gateways.wake()

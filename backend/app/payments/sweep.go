@@ -70,20 +70,19 @@ func (ss *Sweeps) End(ctx context.Context, task SweepTask, result SweepResult) (
 	if err != nil {
 		return 0, err
 	}
-	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
+	task.Swept = task.began
+	if task.All {
+		task.SweptAll = task.began
+	}
+	found, err = store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (found int, err error) {
 		if found, err = billingdb.AddSubscriptions(ctx, tx, task.Tenant, result.Subscriptions); err != nil {
-			return err
+			return found, err
 		}
 		payments, err := billingdb.AddPayments(ctx, tx, task.Tenant, result.Payments)
 		if err != nil {
-			return err
+			return found, err
 		}
-		found += payments + lost
-		task.Swept = task.began
-		if task.All {
-			task.SweptAll = task.began
-		}
-		return billingdb.EndSweep(ctx, tx, task.Sweep, tx.Now+SweepEvery)
+		return found + payments + lost, billingdb.EndSweep(ctx, tx, task.Sweep, tx.Now+SweepEvery)
 	})
 	if err == nil {
 		ss.ReportWork(base.WorkGateway, base.GatewaySweep, base.OutcomeDone, 1)
@@ -98,19 +97,17 @@ const sweepBatch = 200
 // addNotifications stores notifications that have not arrived, and returns their number.
 func (ss *Sweeps) addNotifications(ctx context.Context, task SweepTask, all []SentNotification) (lost int, err error) {
 	for batch := range slices.Chunk(all, sweepBatch) {
-		added := 0
-		err := ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-			added = 0
+		added, err := store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (added int, err error) {
 			for _, n := range batch {
 				is, err := addNotification(ctx, tx, task.Tenant, task.Connection.Kind, n)
 				if err != nil {
-					return err
+					return added, err
 				}
 				if is {
 					added++
 				}
 			}
-			return nil
+			return added, nil
 		})
 		if err != nil {
 			return lost, err

@@ -65,15 +65,14 @@ func (ps *Pipelines) Receive(ctx context.Context, tenant core.TenantAlias, body 
 
 // process processes messages in one transaction.
 func (ps *Pipelines) process(ctx context.Context, tenant core.TenantAlias, settings pipeline.Settings, messages []pipeline.Message, share link.Share) (results []pipeline.Result, err error) {
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		results = nil
+	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (results []pipeline.Result, err error) {
 		u, r := ps.Unit(tx, tenant), ps.Rules()
 		for _, want := range []func(*state.State, pipeline.Message){r.WantMessage, r.WantMessageMore} {
 			for _, m := range messages {
 				want(u.State, m)
 			}
 			if err := u.Load(ctx); err != nil {
-				return err
+				return results, err
 			}
 		}
 		for _, m := range messages {
@@ -84,15 +83,14 @@ func (ps *Pipelines) process(ctx context.Context, tenant core.TenantAlias, setti
 			})
 			if err != nil {
 				if _, _, _, refused := wire.RowFailure(err); !refused {
-					return err
+					return results, err
 				}
 				result.State, result.Err = pipeline.Failed, err
 			}
 			results = append(results, result)
 		}
-		return u.Save(ctx)
+		return results, u.Save(ctx)
 	})
-	return results, err
 }
 
 // report counts a message for the metrics.
@@ -162,16 +160,16 @@ func (ps *Pipelines) RotateSecret(ctx context.Context, tenant core.TenantAlias, 
 	if err != nil {
 		return "", 0, err
 	}
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+	until, err = store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (until core.Time, err error) {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
-			return err
+			return until, err
 		}
 		if err := tenantdb.PutPipelineSecret(ctx, tx, tenant, sealed, tx.Now+overlap); err != nil {
-			return err
+			return until, err
 		}
 		stored, err := tenantdb.FindPipeline(ctx, tx.Reads, tenant)
 		until = stored.OldUntil
-		return err
+		return until, err
 	})
 	return secret, until, err
 }

@@ -36,18 +36,16 @@ func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core
 // more than referral.MaxPrograms programs are invalid. Existing users get a code in the
 // new program at their next identification.
 func (ps *Programs) Create(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (stored referral.Program, err error) {
 		keys, err := programdb.Keys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) >= referral.MaxPrograms {
 			err = core.Invalid("", "a tenant has at most 50 programs")
 		}
 		if err != nil {
-			return err
+			return stored, err
 		}
-		stored, err = InsertWithin(ctx, tx, tenant, p)
-		return err
+		return InsertWithin(ctx, tx, tenant, p)
 	})
-	return stored, err
 }
 
 // InsertWithin adds a program within the transaction tx; see Create. The host of its
@@ -73,32 +71,30 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 // may change every field; changes to Key and Created are ignored. If change returns an
 // error, nothing is stored, and Update returns that error.
 func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
-	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (stored referral.Program, err error) {
 		p, err := programdb.ByKey(ctx, tx.Reads, tenant, key)
 		if err != nil {
-			return err
+			return stored, err
 		}
 		before := p
 		if err := change(&p); err != nil {
-			return err
+			return stored, err
 		}
 		p.Key, p.Created = key, before.Created
 		if err := p.Check(); err != nil {
-			return err
+			return stored, err
 		}
 		if err := programdb.Update(ctx, tx, tenant, p, before); err != nil {
-			return err
+			return stored, err
 		}
 		if err := ps.FuelTanks.GiveReplacement(ctx, tx, tenant, p); err != nil {
-			return err
+			return stored, err
 		}
 		if err := addShop(ctx, tx, tenant, p.LandingURL); err != nil {
-			return err
+			return stored, err
 		}
-		stored, err = programdb.ByKey(ctx, tx.Reads, tenant, key)
-		return err
+		return programdb.ByKey(ctx, tx.Reads, tenant, key)
 	})
-	return stored, err
 }
 
 // Delete removes a program without codes and referrals, with its widgets. A program

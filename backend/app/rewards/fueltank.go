@@ -35,30 +35,28 @@ func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core
 	if len(codes) == 0 || len(codes) > reward.MaxTankCodes {
 		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
 	}
-	err = ft.DB.Write(ctx, ft.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ft.DB.Write, ft.Now(), func(tx *store.Tx) (tank reward.Tank, err error) {
 		program, err := programdb.ByKey(ctx, tx.Reads, tenant, key)
 		if err != nil {
-			return err
+			return tank, err
 		}
 		if program.Offer(side).Kind != reward.FuelTank {
-			return &core.Error{Code: core.CodeConflict, Message: "the " + string(side) + " does not earn a FUELTANK reward in this program"}
+			return tank, &core.Error{Code: core.CodeConflict, Message: "the " + string(side) + " does not earn a FUELTANK reward in this program"}
 		}
 		if err := rewarddb.AddFuelCodes(ctx, tx, tenant, key, side, codes); err != nil {
-			return err
+			return tank, err
 		}
 		if tank, err = rewarddb.FuelTank(ctx, tx.Reads, tenant, key, side); err != nil {
-			return err
+			return tank, err
 		}
 		if tank.Available > reward.MaxTank {
-			return core.Invalid("codes", "the tank would have more than "+strconv.Itoa(reward.MaxTank)+" codes")
+			return tank, core.Invalid("codes", "the tank would have more than "+strconv.Itoa(reward.MaxTank)+" codes")
 		}
 		if err := ft.giveDue(ctx, tx, tenant, program, side, tank.Available); err != nil {
-			return err
+			return tank, err
 		}
-		tank, err = rewarddb.FuelTank(ctx, tx.Reads, tenant, key, side)
-		return err
+		return rewarddb.FuelTank(ctx, tx.Reads, tenant, key, side)
 	})
-	return tank, err
 }
 
 // GiveReplacement gives the rewards that wait for a code of a fuel tank, if the program

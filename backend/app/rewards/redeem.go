@@ -34,15 +34,14 @@ func (rd *Redemptions) OfCredit(ctx context.Context, tenant core.TenantAlias, ac
 // Draw redeems credit as d says, at most once for each key: a key that was used within
 // the last 24 hours is a conflict, and nothing is redeemed.
 func (rd *Redemptions) Draw(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
-	err = rd.DB.Write(ctx, rd.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, rd.DB.Write, rd.Now(), func(tx *store.Tx) (done reward.Redemption, err error) {
 		drawn, err := rd.DrawWithin(ctx, tx, tenant, []reward.Draw{d})
 		if err != nil {
-			return err
+			return done, err
 		}
 		done = drawn[0].Redemption
-		return drawn[0].Refused
+		return done, drawn[0].Refused
 	})
-	return done, err
 }
 
 // DrawResult is the result of one draw.

@@ -139,8 +139,8 @@ func (rs *Rewards) SetStatus(ctx context.Context, tenant core.TenantAlias, id st
 }
 
 func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id string, change func(reward.Reward, core.Time) (reward.Reward, reward.Entry, error)) (r reward.Reward, err error) {
-	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
-		err := rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
+	return store.WriteValue(ctx, rs.DB.Write, rs.Now(), func(tx *store.Tx) (r reward.Reward, err error) {
+		err = rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 			before, known := s.Rewards.Get(id)
 			if !known {
 				return rewarddb.UnknownReward()
@@ -157,12 +157,10 @@ func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id strin
 			return err
 		})
 		if err != nil {
-			return err
+			return r, err
 		}
-		r, err = rewarddb.ByID(ctx, tx.Reads, tenant, id)
-		return err
+		return rewarddb.ByID(ctx, tx.Reads, tenant, id)
 	})
-	return r, err
 }
 
 // settleBatch is the number of rewards that one transaction of Settle takes at most. A
@@ -178,10 +176,10 @@ func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 	if err != nil || !due {
 		return 0, err
 	}
-	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, rs.DB.Write, rs.Now(), func(tx *store.Tx) (settled int, err error) {
 		due, err := rewarddb.ListDue(ctx, tx, settleBatch)
 		if err != nil {
-			return err
+			return settled, err
 		}
 		steps := map[core.TenantAlias][]rules.Step{}
 		for _, d := range due {
@@ -191,13 +189,12 @@ func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 		}
 		for tenant, steps := range steps {
 			if err := rs.record(ctx, tx, tenant, steps); err != nil {
-				return err
+				return settled, err
 			}
 		}
 		settled = len(due)
-		return nil
+		return settled, nil
 	})
-	return settled, err
 }
 
 // record records steps of a tenant's rewards within the transaction tx.

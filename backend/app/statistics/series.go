@@ -53,10 +53,8 @@ const forgetBatch = 1000
 // returns how many it removed.
 func (a *Analytics) ForgetBatches(ctx context.Context) (all int, err error) {
 	for {
-		n := 0
-		err := a.DB.Write(ctx, a.Now(), func(tx *store.Tx) (err error) {
-			n, err = eventdb.ForgetVisitBatches(ctx, tx, a.Now()-analytics.BatchMemory, forgetBatch)
-			return err
+		n, err := store.WriteValue(ctx, a.DB.Write, a.Now(), func(tx *store.Tx) (int, error) {
+			return eventdb.ForgetVisitBatches(ctx, tx, a.Now()-analytics.BatchMemory, forgetBatch)
 		})
 		all += n
 		if err != nil || n < forgetBatch {

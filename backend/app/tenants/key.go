@@ -40,39 +40,40 @@ func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name stri
 		return k, "", err
 	}
 	secret = ks.makeSecret(alias, role)
-	err = ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
+	k, err = store.WriteValue(ctx, ks.DB.Write, ks.Now(), func(tx *store.Tx) (k auth.APIKey, err error) {
 		tenant, err := tenantdb.Find(ctx, tx.Reads, alias)
 		if err != nil {
-			return err
+			return k, err
 		}
 		if expires != 0 && expires <= tx.Now {
-			return core.Invalid("dateExpires", "must be in the future")
+			return k, core.Invalid("dateExpires", "must be in the future")
 		}
 		if countKeys(tenant.Keys) >= auth.MaxKeys {
-			return core.Invalid("name", "a tenant has at most "+strconv.Itoa(auth.MaxKeys)+" keys; revoke one first")
+			return k, core.Invalid("name", "a tenant has at most "+strconv.Itoa(auth.MaxKeys)+" keys; revoke one first")
 		}
 		if err := tenantdb.DeleteExpiredSecrets(ctx, tx, alias); err != nil {
-			return err
+			return k, err
 		}
 		k = auth.APIKey{Name: name, Role: role, Created: tx.Now, Expires: expires}
-		return ks.add(ctx, tx, alias, &k, secret)
+		return ks.add(ctx, tx, alias, k, secret)
 	})
 	return k, secret, err
 }
 
-// add stores a key with a secret.
-func (ks *APIKeys) add(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
+// add stores a key with a secret, and returns it as stored.
+func (ks *APIKeys) add(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k auth.APIKey, secret string) (auth.APIKey, error) {
+	var err error
 	k.Hash = auth.KeyHash(secret)
 	if k.Role.Signs() {
 		if k.Sealed, err = ks.Seal(auth.KeyPlace(alias), secret); err != nil {
-			return err
+			return k, err
 		}
 	}
-	added, err := tenantdb.InsertKey(ctx, tx, alias, *k)
+	added, err := tenantdb.InsertKey(ctx, tx, alias, k)
 	if err == nil && !added {
 		err = &core.Error{Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate that key"}
 	}
-	return err
+	return k, err
 }
 
 // Rotate gives a key a new secret and returns both. The old secret stays valid for the
@@ -82,25 +83,29 @@ func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name stri
 	if overlap < 0 || overlap > auth.MaxOverlap {
 		return k, "", core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
 	}
-	err = ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
+	type rotated struct {
+		auth.APIKey
+		secret string
+	}
+	r, err := store.WriteValue(ctx, ks.DB.Write, ks.Now(), func(tx *store.Tx) (r rotated, err error) {
 		old, err := currentKey(ctx, tx, alias, name)
 		if err != nil {
-			return err
+			return r, err
 		}
-		secret = ks.makeSecret(alias, old.Role)
 		if !old.Valid(tx.Now) {
-			return core.Invalid("name", "the key "+name+" has expired; revoke it and create another one")
+			return r, core.Invalid("name", "the key "+name+" has expired; revoke it and create another one")
 		}
 		if err := tenantdb.ReplaceKey(ctx, tx, alias, name, tx.Now+overlap); err != nil {
-			return err
+			return r, err
 		}
 		if err := tenantdb.DeleteExpiredSecrets(ctx, tx, alias); err != nil {
-			return err
+			return r, err
 		}
-		k = auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}
-		return ks.add(ctx, tx, alias, &k, secret)
+		r.secret = ks.makeSecret(alias, old.Role)
+		r.APIKey, err = ks.add(ctx, tx, alias, auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}, r.secret)
+		return r, err
 	})
-	return k, secret, err
+	return r.APIKey, r.secret, err
 }
 
 // Revoke removes a key with all its secrets at once. Removing the tenant's last valid key

@@ -52,14 +52,11 @@ func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 		return 0, err
 	}
 	for _, kind := range secretKinds {
-		last := secretdb.Secret{}
-		for more := true; more; {
-			var n int
-			n, last, more, err = mk.reseal(ctx, kind.Kind, kind.place, last)
-			resealed += n
-			if err != nil {
+		for batch := (resealing{more: true}); batch.more; {
+			if batch, err = mk.reseal(ctx, kind.Kind, kind.place, batch.last); err != nil {
 				return resealed, err
 			}
+			resealed += batch.n
 		}
 	}
 	return resealed, mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error { return secretdb.EndKeyRotation(ctx, tx) })
@@ -83,18 +80,23 @@ func (mk *MasterKey) beginRotation(ctx context.Context) error {
 	})
 }
 
-// reseal reseals one batch of secrets of a kind, those that follow after. It returns the
-// number of resealed secrets, the last secret of the batch, and whether there may be
-// more.
-func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(secretdb.Secret) string, after secretdb.Secret) (n int, last secretdb.Secret, more bool, err error) {
+// resealing is the result of one batch: the number of resealed secrets, the last secret of
+// the batch, and whether there may be more.
+type resealing struct {
+	n    int
+	last secretdb.Secret
+	more bool
+}
+
+// reseal reseals one batch of secrets of a kind, those that follow after.
+func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(secretdb.Secret) string, after secretdb.Secret) (resealing, error) {
 	first := mk.Keys.First()
-	err = mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
-		n = 0
+	return store.WriteValue(ctx, mk.DB.Write, mk.Now(), func(tx *store.Tx) (batch resealing, err error) {
 		secrets, err := secretdb.List(ctx, tx.Reads, kind, after, resealBatch)
 		if err != nil || len(secrets) == 0 {
-			return err
+			return batch, err
 		}
-		last, more = secrets[len(secrets)-1], len(secrets) == resealBatch
+		batch.last, batch.more = secrets[len(secrets)-1], len(secrets) == resealBatch
 		for _, s := range secrets {
 			if s.Sealed == "" {
 				continue
@@ -104,18 +106,17 @@ func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(
 			}
 			plain, err := mk.Keys.Open(place(s), s.Sealed)
 			if err != nil {
-				return fmt.Errorf("app: one of the %s of tenant %q cannot be decrypted; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
+				return batch, fmt.Errorf("app: one of the %s of tenant %q cannot be decrypted; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
 			}
 			sealed, err := mk.Seal(place(s), plain)
 			if err != nil {
-				return err
+				return batch, err
 			}
 			if err := secretdb.Reseal(ctx, tx, kind, s, sealed); err != nil {
-				return err
+				return batch, err
 			}
-			n++
+			batch.n++
 		}
-		return nil
+		return batch, nil
 	})
-	return n, last, more, err
 }

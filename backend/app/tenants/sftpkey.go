@@ -38,20 +38,19 @@ func (sk *SFTPKeys) List(ctx context.Context, tenant core.TenantAlias) ([]tenant
 // Add allows a key to upload files of a tenant. added is false if it was allowed before.
 // A tenant has at most 20 keys.
 func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k tenantdb.SFTPKey) (added bool, err error) {
-	err = sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, sk.DB.Write, sk.Now(), func(tx *store.Tx) (added bool, err error) {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
-			return err
+			return added, err
 		}
 		if added, err = tenantdb.InsertSFTPKey(ctx, tx, tenant, k); err != nil {
-			return err
+			return added, err
 		}
 		keys, err := tenantdb.SFTPKeys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) > maxSFTPKeys {
 			err = core.Invalid("key", "a tenant has at most "+strconv.Itoa(maxSFTPKeys)+" SFTP keys; remove one first")
 		}
-		return err
+		return added, err
 	})
-	return added && err == nil, err
 }
 
 // Remove removes a key by its fingerprint, or returns a not-found error. A client that is

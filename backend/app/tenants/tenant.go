@@ -93,11 +93,12 @@ func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error 
 
 // addFirstKeys stores the first keys of a tenant.
 func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
-	err := ts.APIKeys.add(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
+	_, err := ts.APIKeys.add(ctx, tx, n.Alias, auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
 	if err != nil || n.TokenKey == "" {
 		return err
 	}
-	return ts.APIKeys.add(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
+	_, err = ts.APIKeys.add(ctx, tx, n.Alias, auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
+	return err
 }
 
 // aliasTaken returns the conflict with the tenant that has the alias, or one that
@@ -135,16 +136,15 @@ type TenantChange struct {
 // new settings once its replica has them. The Field of an error is the name of a flag of
 // kith tenant set, such as "share-origin".
 func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant tenantdb.Tenant, err error) {
-	err = ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ts.DB.Write, ts.Now(), func(tx *store.Tx) (tenant tenantdb.Tenant, err error) {
 		if tenant, err = tenantdb.Find(ctx, tx.Reads, alias); err != nil {
-			return err
+			return tenant, err
 		}
 		if tenant, err = c.Apply(tenant); err != nil {
-			return err
+			return tenant, err
 		}
-		return tenantdb.Update(ctx, tx, tenant)
+		return tenant, tenantdb.Update(ctx, tx, tenant)
 	})
-	return tenant, err
 }
 
 // Apply returns a tenant with the changed settings. The Field of an error is the name of the

@@ -68,29 +68,27 @@ func inWebsite(err error) error {
 // ChangeWebsite changes the settings of a tenant's website and returns them as stored. The
 // Field of an error is the name of the field in the API.
 func (ts *Tenants) ChangeWebsite(ctx context.Context, alias core.TenantAlias, c WebsiteChange) (w Website, err error) {
-	err = ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ts.DB.Write, ts.Now(), func(tx *store.Tx) (w Website, err error) {
 		if w, err = website(ctx, tx.Reads, alias); err != nil {
-			return err
+			return w, err
 		}
 		after, err := c.Apply(w.Tenant)
 		if err != nil {
-			return err
+			return w, err
 		}
 		if err := tenantdb.Update(ctx, tx, after); err != nil {
-			return err
+			return w, err
 		}
 		if c.Origins != nil {
 			for _, o := range w.Origins {
 				if _, err := tenantdb.DeleteOrigin(ctx, tx, alias, o); err != nil {
-					return err
+					return w, err
 				}
 			}
 			if err := addOrigins(ctx, tx, alias, *c.Origins); err != nil {
-				return inWebsite(err)
+				return w, inWebsite(err)
 			}
 		}
-		w, err = website(ctx, tx.Reads, alias)
-		return err
+		return website(ctx, tx.Reads, alias)
 	})
-	return w, err
 }

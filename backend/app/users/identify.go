@@ -18,24 +18,23 @@ type Identification struct{ *base.Base }
 
 // Identify creates or updates a user and the user's account; see rules.Rules.Identify.
 func (i *Identification) Identify(ctx context.Context, tenant core.TenantAlias, in rules.Identification) (out rules.Identified, err error) {
-	err = i.DB.Write(ctx, i.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, i.DB.Write, i.Now(), func(tx *store.Tx) (out rules.Identified, err error) {
 		u, r := i.Unit(tx, tenant), i.Rules()
 		for _, want := range []func(*state.State, rules.Identification){r.WantIdentify, r.WantMore} {
 			want(u.State, in)
 			if err := u.Load(ctx); err != nil {
-				return err
+				return out, err
 			}
 		}
-		err := u.Decide(ctx, func(s *state.State) (err error) {
+		err = u.Decide(ctx, func(s *state.State) (err error) {
 			out, err = r.Identify(s, in)
 			return err
 		})
 		if err != nil {
-			return err
+			return out, err
 		}
-		return u.Save(ctx)
+		return out, u.Save(ctx)
 	})
-	return out, err
 }
 
 // cookieUserID returns the user id that the cookie of a Cookie header has, or a new id

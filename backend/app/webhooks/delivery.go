@@ -59,12 +59,10 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 	if err != nil || len(queues) == 0 {
 		return nil, err
 	}
-	var begun []Sending
-	err = d.DB.Write(ctx, now, func(tx *store.Tx) error {
-		begun = nil
+	return store.WriteValue(ctx, d.DB.Write, now, func(tx *store.Tx) (begun []Sending, err error) {
 		token, err := d.Lease(ctx, tx)
 		if err != nil {
-			return err
+			return begun, err
 		}
 		for i, n := range slots.Share(queues, busy) {
 			if n == 0 {
@@ -72,18 +70,14 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 			}
 			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, n, token)
 			if err != nil {
-				return err
+				return begun, err
 			}
 			for _, l := range leased {
 				begun = append(begun, d.sending(l, queues[i].Failing, now))
 			}
 		}
-		return allow(ctx, tx.Reads, begun)
+		return begun, allow(ctx, tx.Reads, begun)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return begun, nil
 }
 
 // sending returns a leased attempt with its secrets decrypted.
@@ -144,33 +138,32 @@ func allow(ctx context.Context, r store.Reads, begun []Sending) error {
 func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error) {
 	jitter := make([]byte, len(made))
 	d.Entropy(jitter)
-	var delivered, gone int
-	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
-		late, delivered, gone = 0, 0, 0
+	type results struct{ late, gone, delivered int }
+	n, err := store.WriteValue(ctx, d.DB.Write, d.Now(), func(tx *store.Tx) (n results, err error) {
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, jitter[i])
 			recorded, err := webhookdb.EndAttempt(ctx, tx, s.DeliveryKey, s.Attempt, next)
 			if err != nil {
-				return fmt.Errorf("app: end delivery of event %s: %w", s.Event, err)
+				return n, fmt.Errorf("app: end delivery of event %s: %w", s.Event, err)
 			}
 			switch {
 			case recorded == webhookdb.Late:
-				late++
+				n.late++
 			case recorded == webhookdb.Gone:
-				gone++
+				n.gone++
 			case recorded == webhookdb.Counted && next.State == webhook.Delivered:
-				delivered++
+				n.delivered++
 			}
 		}
-		return nil
+		return n, nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(delivered))
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-delivered))
-	return late, nil
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeLate, int64(n.late))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(n.delivered))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-n.late-n.gone-n.delivered))
+	return n.late, nil
 }
 
 // Forget removes the deliveries that ended longer than webhook.Kept ago, and returns the
@@ -284,13 +277,11 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 // were created at the time since or later. It returns their number. An unknown endpoint
 // is a not-found error.
 func (d *Deliveries) ReplayFailed(ctx context.Context, queue webhook.Queue, since core.Time) (n int, err error) {
-	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, d.DB.Write, d.Now(), func(tx *store.Tx) (n int, err error) {
 		_, known, err := webhookdb.Subscription(ctx, tx.Reads, queue)
 		if err := mustBeKnown(known, err); err != nil {
-			return err
+			return n, err
 		}
-		n, err = webhookdb.ReplayFailed(ctx, tx, queue, since)
-		return err
+		return webhookdb.ReplayFailed(ctx, tx, queue, since)
 	})
-	return n, err
 }

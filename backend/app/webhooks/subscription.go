@@ -30,11 +30,9 @@ func (ss *Subscriptions) Subscribe(ctx context.Context, tenant core.TenantAlias,
 	if err := webhook.CheckName("name", in.Name); err != nil {
 		return s, err
 	}
-	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		s, err = ss.subscribe(ctx, tx, webhook.Queue{Tenant: tenant, Endpoint: to}, in)
-		return err
+	return store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (webhook.Subscription, error) {
+		return ss.subscribe(ctx, tx, webhook.Queue{Tenant: tenant, Endpoint: to}, in)
 	})
-	return s, err
 }
 
 func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, queue webhook.Queue, in webhook.Request) (webhook.Subscription, error) {
@@ -109,16 +107,15 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 // An unknown endpoint is a not-found error.
 func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) (event string, err error) {
 	queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
-	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (event string, err error) {
 		s, known, err := webhookdb.Subscription(ctx, tx.Reads, queue)
 		if err := mustBeKnown(known, err); err != nil {
-			return err
+			return event, err
 		}
 		event = ss.IDAt(tx.Now)
 		place := webhook.DeliveryKey{Tenant: tenant, Endpoint: s.Endpoint, Event: event}
-		return webhookdb.EmitTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
+		return event, webhookdb.EmitTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
 	})
-	return event, err
 }
 
 // RotateSecret gives an endpoint a new secret and returns the subscription with it. For
@@ -130,16 +127,15 @@ func (ss *Subscriptions) RotateSecret(ctx context.Context, tenant core.TenantAli
 	if err != nil {
 		return s, err
 	}
-	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (s webhook.Subscription, err error) {
 		known, err := webhookdb.RotateSecret(ctx, tx, queue, sealed, tx.Now+webhook.SecretOverlap)
 		if err := mustBeKnown(known, err); err != nil {
-			return err
+			return s, err
 		}
 		s, _, err = webhookdb.Subscription(ctx, tx.Reads, queue)
 		s.Secret = secret
-		return err
+		return s, err
 	})
-	return s, err
 }
 
 func mustBeKnown(known bool, err error) error {

@@ -269,30 +269,29 @@ func (ws *Widgets) Stored(ctx context.Context, tenant core.TenantAlias, t widget
 // Put changes what a tenant stored for a widget, and returns it as stored. A tenant
 // stores at most widget.MaxPerTenant widgets.
 func (ws *Widgets) Put(ctx context.Context, tenant core.TenantAlias, t widget.Type, u wire.WidgetUpdate) (stored widget.Stored, err error) {
-	err = ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
+	return store.WriteValue(ctx, ws.DB.Write, ws.Now(), func(tx *store.Tx) (stored widget.Stored, err error) {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
 		if err != nil {
-			return err
+			return stored, err
 		}
 		before, _, err := programdb.Widget(ctx, tx.Reads, tenant, t)
 		if err != nil {
-			return err
+			return stored, err
 		}
 		stored = u.Apply(before)
 		stored.Modified = tx.Now
 		if err := stored.Check(); err != nil {
-			return err
+			return stored, err
 		}
 		if err := programdb.PutWidget(ctx, tx, tenant, stored); err != nil {
-			return err
+			return stored, err
 		}
 		_, total, err := programdb.Widgets(ctx, tx.Reads, tenant, 0, 0)
 		if err == nil && total > widget.MaxPerTenant {
 			err = core.Invalid("widgetType", "a tenant stores at most "+strconv.Itoa(widget.MaxPerTenant)+" widgets")
 		}
-		return err
+		return stored, err
 	})
-	return stored, err
 }
 
 // Delete removes what a tenant stored for a widget, so that the default is used again.
