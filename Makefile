@@ -151,7 +151,7 @@ size: bin/edge.wasm bin/kith ## fail if the component, the browser script, bin/k
 	@size=$$(wc -c <$(SCRIPT).gz); \
 	echo "kith.js: $$(wc -c <$(SCRIPT)) bytes, $$size gzipped, limit $(SCRIPT_LIMIT)"; \
 	[ "$$size" -lt $(SCRIPT_LIMIT) ] || { echo "FAIL: kith.js is too large"; exit 1; }
-	@go run ./wasm/size -limit $(KITH_LIMIT) bin/kith
+	@$(GO_RUN) ./wasm/size -limit $(KITH_LIMIT) bin/kith
 
 # The packages whose tests run transcripts, but not the runner's own. One at a
 # time, since they write the same files.

@@ -34,7 +34,7 @@ func main() {
 	run := func(args ...string) string {
 		c := exec.Command("go", args...)
 		c.Dir = program
-		c.Env = append(c.Environ(), "GOPROXY=file://"+absolute, "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOWORK=off", "GOMODCACHE="+filepath.Join(program, "cache"))
+		c.Env = append(c.Environ(), "GOPROXY=file://"+absolute, "GOSUMDB=off", "CGO_ENABLED=0", "GOFLAGS=-modcacherw -trimpath -gcflags=all=-dwarf=false", "GOWORK=off", "GOMODCACHE="+filepath.Join(program, "cache"))
 		output, err := c.CombinedOutput()
 		require.NoError(t, err, "%s", output)
 		return string(output)

@@ -12,16 +12,6 @@ import (
 // npmClient is the folder of @kith/client.
 var npmClient = filepath.Join(root, "clients", "npm")
 
-// The tests of the Go client, a module of its own, run against the built program.
-func TestPackages_Go(t *testing.T) {
-	t.Parallel()
-	command := exec.Command("go", "test", "-count=1", "./...")
-	command.Dir = filepath.Join(root, "clients", "go")
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	require.NotContains(t, string(output), "no test")
-}
-
 // The types of @kith/client permit and refuse what test/types.ts says.
 func TestPackages_Types(t *testing.T) {
 	t.Parallel()
@@ -102,7 +92,8 @@ func TestPackages_GoProgramOfTheGuide(t *testing.T) {
 	run := func(args ...string) string {
 		command := exec.Command("go", args...)
 		command.Dir = folder
-		command.Env = append(command.Environ(), "KITH="+s.edge, "TENANT=demo", "API_KEY="+s.keys["demo"])
+		// The flags of the tests: the standard library is compiled once.
+		command.Env = append(command.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -gcflags=all=-dwarf=false", "KITH="+s.edge, "TENANT=demo", "API_KEY="+s.keys["demo"])
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", output)
 		return string(output)
