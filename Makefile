@@ -37,7 +37,7 @@ KITH_LIMIT := 40000000
 # compiler's time; stack traces of panics do not need it.
 GO_BUILD := env CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 GO_RUN := env CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false
-# vet and staticcheck read packages as the build and the tests have compiled them, in any
+# vet, staticcheck and gosec read packages as the build and the tests have compiled them, in any
 # folder: with other flags they would be compiled again in each checkout.
 AS_BUILT := env CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false"
 # The packages whose goroutines share memory. make test runs them with the race
@@ -142,7 +142,7 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are no
 	@$(AS_BUILT) env -C $(GO_CLIENT) $(CURDIR)/bin/tools/staticcheck ./...
 
 scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
-	@$(TOOLCHAIN)/scan.sh
+	@$(AS_BUILT) $(TOOLCHAIN)/scan.sh
 
 size: bin/edge.wasm bin/kith ## fail if the component, the browser script, bin/kith or a module in it is too large
 	@size=$$(wc -c <bin/edge.wasm); \
