@@ -190,6 +190,26 @@ func TestContributing_NamesExist(t *testing.T) {
 	require.Positive(t, checked)
 }
 
+var (
+	ciTargets  = regexp.MustCompile(`for target in ([a-z ]+); do step make`)
+	documented = regexp.MustCompile("(?m)^\\| `make ([a-z]+)` \\| [0-9]+ \\| [0-9]+ \\|")
+)
+
+// CONTRIBUTING.md has the seconds of each step of .ci/run, in order. The run prints its own
+// beside them.
+func TestContributing_HasTheStepsOfCI(t *testing.T) {
+	t.Parallel()
+	run, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
+	require.NoError(t, err)
+	targets := ciTargets.FindStringSubmatch(string(run))
+	require.NotNil(t, targets)
+	var steps []string
+	for _, m := range documented.FindAllStringSubmatch(markdown(t)["CONTRIBUTING.md"], -1) {
+		steps = append(steps, m[1])
+	}
+	require.Equal(t, strings.Fields(targets[1]), steps)
+}
+
 var testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*(?:/[^`]+)?\\*?)`")
 
 // Every test that a document names exists; * at the end of a name stands for any
