@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -119,10 +118,14 @@ func (p *userParser) result(err error) (referral.UserUpdate, error) {
 	if err != nil {
 		return referral.UserUpdate{}, err
 	}
-	// The order of the keys in the body has no effect.
-	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
-		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
-	})
+	// The order of the keys in the body has no effect. The claims are few, and the sort of
+	// package slices would be 3 kB of the component.
+	claims := p.u.Claims
+	for i := range claims {
+		for ; i > 0 && claims[i].Source.Rank() < claims[i-1].Source.Rank(); i-- {
+			claims[i], claims[i-1] = claims[i-1], claims[i]
+		}
+	}
 	return p.u, nil
 }
 

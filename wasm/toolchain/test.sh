@@ -21,12 +21,12 @@ top=$PWD
 # its atomic operations and reports races that do not exist.
 race=(-race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=-dwarf=false -d=checkptr=0' '-gcflags=modernc.org/sqlite/lib=-dwarf=false -race=false -d=checkptr=0')
 
-# run NAME ARG…: go test with ARGs, one package at a time.
+# run NAME ARG…: go test with ARGs, one package at a time. make lint runs vet.
 run() {
 	local name=$1
 	shift
 	"$top/bin/tools/gotestsum" --jsonfile "$top/bin/test-$name.json" --format pkgname --format-hide-empty-pkg -- \
-		-trimpath -count=1 -p 1 -timeout 30m "$@"
+		-trimpath -count=1 -p 1 -vet=off -ldflags='-s -w' -timeout 30m "$@"
 }
 
 # plain NAME PACKAGE… [FLAG…]: without the race detector.
@@ -59,10 +59,11 @@ tools=$!
 	[ -z "${RACE_TESTS-}" ] || run race-some "${race[@]}" "${RACE_TESTS% *}" -run "${RACE_TESTS#* }"
 ) &
 runs=($!)
-(trap - INT && plain plain "${others[@]}" && cd clients/go && plain client ./...) &
+# Much of what they and wasm/e2e do is to wait.
+(trap - INT && plain plain "${others[@]}" -p 2 && cd clients/go && plain client ./...) &
 runs+=($!)
 status=0
-plain e2e "${slow[@]}" -skip "${TEST_SKIP:+$TEST_SKIP|}$built" || status=$?
+plain e2e "${slow[@]}" -parallel 3 -skip "${TEST_SKIP:+$TEST_SKIP|}$built" || status=$?
 wait "$tools" && plain deploy "${slow[@]}" -run "$built" || status=$?
 for r in "${runs[@]}"; do wait "$r" || status=$?; done
 echo "== seconds of the slowest tests, which run beside others"
