@@ -393,6 +393,40 @@ func TestOrders_Moderation(t *testing.T) {
 	require.Equal(t, []string{"o-1: 1, 100, 1000", "o-2: 2, 200, all-orders-rewarded", "o-3: 3, 300, all-orders-rewarded"}, b.orders(t, "friend"))
 }
 
+// A denied referral uses no limit up and raises no count that tiers read, also if it is
+// approved later: the orders are then decided in their order.
+func TestOrders_DeniedCountForNoLimit(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t, func(p *referral.Program) {
+		p.Limits = referral.Limits{Total: 1}
+		p.ReferredTerms.Tiers = []conversion.Tier{{From: 2, Value: 1500}}
+	})
+	for _, friend := range []string{"a", "b", "c"} {
+		b.identify(t, friend, claim(referral.SourceInit, "ANNA10"))
+	}
+	b.moderate(t, "a", referral.Deny)
+	b.purchase(t, "a", "o-1", "80")
+	b.pass(1)
+	b.purchase(t, "b", "o-2", "80")
+	b.process(t)
+	require.Equal(t, []string{"o-1: 1, referral-denied, referral-denied"}, b.orders(t, "a"))
+	require.Equal(t, []string{"o-2: 1, 800, 1000"}, b.orders(t, "b"))
+
+	// Convert, deny, convert another, approve the first: one reward.
+	b.moderate(t, "b", referral.Deny)
+	b.process(t)
+	b.pass(1)
+	b.purchase(t, "c", "o-3", "80")
+	b.process(t)
+	require.Equal(t, []string{"o-3: 1, 800, 1000"}, b.orders(t, "c"))
+	b.moderate(t, "b", referral.Approve)
+	b.process(t)
+	require.Equal(t, []string{"o-2: 1, 800, 1000"}, b.orders(t, "b"))
+	require.Equal(t, []string{"o-3: 1, limit-of-rewards, 1500"}, b.orders(t, "c"))
+	require.EqualValues(t, 800, b.balance(t, "anna"))
+}
+
 // Orders that find the tank empty get their codes when it is filled.
 func TestOrders_FuelTank(t *testing.T) {
 	t.Parallel()

@@ -91,7 +91,7 @@ func newOrders(c *call, all []wire.Order) []*orderNode {
 		orders[i] = &orderNode{
 			OrderID: o.Order.Key, EventID: textOrNull(id(o.Event)), DateOrdered: dateOrNull(o.At), Currency: textOrNull(word(o.Currency)),
 			RefundedInCents: long(refunded), Refunded: whole, Counts: o.Number > 0, Number: countOrNull(o.Number),
-			Conversion: countOrNull(o.Conversion), Reason: newReason(o.Reason), Detail: textOrNull(o.Detail),
+			Conversion: countOrNull(o.Conversion), Reason: newReason(o.Reason), Detail: textOrNull(o.WhyDetail()),
 		}
 		if o.HasRevenue {
 			orders[i].RevenueInCents = pointer(long(o.Revenue))

@@ -1777,7 +1777,7 @@ type OrderPage struct {
 
 // OrderReason defines model for OrderReason.
 type OrderReason struct {
-	// Code Of an order: other-trigger, condition-failed, revenue-negative, revenue-too-large, before-attribution, too-long-after-attribution, not-first-event. Of a side: no-reward-for-this-side, all-orders-rewarded, months-over, no-revenue, other-currency, less-than-one-minor-unit, limit-of-rewards, limit-of-rewards-in-period. New codes may be added.
+	// Code Of an order: other-trigger, condition-failed, revenue-negative, revenue-too-large, before-attribution, too-long-after-attribution, not-first-event. Of a side: no-reward-for-this-side, all-orders-rewarded, months-over, no-revenue, revenue-unreadable, currency-unreadable, other-currency, less-than-one-minor-unit, referral-denied, limit-of-rewards, limit-of-rewards-in-period. New codes may be added.
 	//
 	// Example: condition-failed
 	Code string `json:"code"`

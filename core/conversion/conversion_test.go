@@ -202,8 +202,27 @@ func TestPlans_Replay(t *testing.T) {
 			Chunk{Orders: []Entry{of(order("a", 1, 1), func(e *Entry) { e.Refused = ReasonCondition }), order("a", 2, 1)}},
 			[]string{"condition-failed", "1: 1000"}},
 		{"a chunk continues its referrals", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Orders: 2}}}},
-			Chunk{Orders: []Entry{of(order("a", 5, 1), func(e *Entry) { e.Number, e.Converted = 1, 1 }), order("a", 6, 1)}},
+			Chunk{Orders: []Entry{of(order("a", 5, 1), func(e *Entry) { e.Number, e.Converted, e.Earned[Referrer] = 1, 1, 1 }), order("a", 6, 1)}},
 			[]string{"2: 1000", "3: all-orders-rewarded"}},
+		{"an order that earns nothing uses no number up", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000), Terms: Terms{Orders: 1, Min: 50}}}},
+			Chunk{Orders: []Entry{
+				order("a", 1, 0), of(order("a", 2, 0), func(e *Entry) { e.HasRevenue = true }), of(order("a", 3, 0), func(e *Entry) { e.Fault = ReasonBadRevenue }),
+				of(order("a", 4, 0), func(e *Entry) { e.Fault, e.Currency = ReasonBadCurrency, "" }), order("a", 5, 8000), order("a", 6, 8000),
+			}},
+			[]string{"1: no-revenue", "2: no-revenue", "3: revenue-unreadable", "4: currency-unreadable", "5: 800", "6: all-orders-rewarded"}},
+		{"a fixed reward needs no revenue", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
+			Chunk{Orders: []Entry{order("a", 1, 0), of(order("a", 2, 0), func(e *Entry) { e.Fault, e.Currency = ReasonBadCurrency, "" })}},
+			[]string{"1: 1000", "2: 1000"}},
+		{"a denied referral uses no limit up and raises no count", Plan{
+			Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Tiers: []Tier{{From: 2, Value: 1500}}}}}, Total: 2, InPeriod: 2, Period: 10,
+		},
+			Chunk{Orders: []Entry{of(order("a", 1, 1), func(e *Entry) { e.Denied[Referrer] = true }), order("b", 2, 1), order("c", 3, 1), order("d", 4, 1)}},
+			[]string{"1: referral-denied", "1: 1000", "1: 1500", "1: limit-of-rewards"}},
+		{"an order in whole seconds in the second of the attribution", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
+			Chunk{Orders: []Entry{
+				of(order("a", 3000, 1), func(e *Entry) { e.Since = 3999 }), of(order("b", 3998, 1), func(e *Entry) { e.Since = 3999 }),
+				of(order("c", 3000, 1), func(e *Entry) { e.Since = 4000 }),
+			}}, []string{"1: 1000", "before-attribution", "before-attribution"}},
 	} {
 		var got []string
 		for _, d := range (Plans{c.plan}).Replay(c.chunk) {
@@ -211,6 +230,74 @@ func TestPlans_Replay(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What cannot be read is not guessed: neither a revenue nor a currency.
+func TestOrder_Reads(t *testing.T) {
+	plan := Plan{Rule: Rule{Event: "purchase", Reversal: "refund"}, Earnings: [2]Earning{{Offer: revenue(1000)}}}
+	for _, c := range []struct {
+		revenue, currency string
+		// placed is the revenue and currency of an order, or its fault. refunded is what a
+		// refund takes back of an order of 80.00 EUR.
+		placed, refunded string
+	}{
+		{"20", "EUR", "2000 EUR", "2000"},
+		{"20", " eur ", "2000 EUR", "2000"},
+		{"20", "", "2000 USD", "2000"}, // the order's currency
+		{" 20.00 ", "EUR", "2000 EUR", "2000"},
+		{"20", "USD", "2000 USD", "0"},
+		{"", "", "no revenue", "8000"},
+		{"", "€", "no revenue", "8000"},
+		{"0", "EUR", "0 EUR", "0"},
+		{"$20", "EUR", `revenue "$20" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},
+		{"20,00", "EUR", `revenue "20,00" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},
+		{"true", "EUR", `revenue "true" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},
+		{"$20", "€", `revenue "$20" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},
+		{"20", "€", `currency "€" is no code of ISO 4217; send a new event with the same order_id and EUR`, "0"},
+		{"20", "euro", `currency "euro" is no code of ISO 4217; send a new event with the same order_id and EUR`, "0"},
+		{"20", "978", `currency "978" is no code of ISO 4217; send a new event with the same order_id and EUR`, "0"},
+		{"20", "EUX", `currency "EUX" is no code of ISO 4217; send a new event with the same order_id and a code such as USD`, "0"},
+	} {
+		e := Event{ID: "e", Key: "purchase", At: 1, Revenue: c.revenue, Currency: c.currency}
+		o := Order{}.Place(e, plan)
+		got := "no revenue"
+		if o.Fault != "" {
+			got = o.Detail
+		} else if o.HasRevenue {
+			got = fmt.Sprint(o.Revenue, " ", o.Currency)
+		}
+		if got != c.placed || o.Refused != "" {
+			t.Errorf("%q %q is placed as %s (%s), want %s", c.revenue, c.currency, got, o.Refused, c.placed)
+		}
+		o = Order{}.Place(Event{ID: "p", Key: "purchase", At: 1, Revenue: "80", Currency: "EUR"}, plan).Reverse(e, plan)
+		if amount, _ := o.Refunded(); fmt.Sprint(amount) != c.refunded || (o.Unread() != "") != strings.Contains(c.placed, " is no ") {
+			t.Errorf("a refund of %q %q takes back %d (%s), want %s", c.revenue, c.currency, amount, o.Unread(), c.refunded)
+		}
+	}
+	bad, good := Event{ID: "a", Key: "purchase", At: 1, Revenue: "$20"}, Event{ID: "b", Key: "purchase", At: 2, Revenue: "20"}
+	for _, o := range []Order{Order{}.Place(bad, plan).Place(good, plan), Order{}.Place(good, plan).Place(bad, plan)} {
+		if o.Event != "b" || o.Fault != "" || o.Revenue != 2000 {
+			t.Errorf("a corrected event gives %+v", o)
+		}
+	}
+	o := Order{}.Place(good, plan).Reverse(Event{ID: "c", Revenue: "$5"}, plan).Reverse(Event{ID: "d", Revenue: "5"}, plan)
+	if amount, whole := o.Refunded(); amount != 500 || whole {
+		t.Errorf("a corrected refund takes back %d, %v", amount, whole)
+	}
+}
+
+// The codes are in ascending order, each once.
+func TestIsCurrency(t *testing.T) {
+	for i := 3; i < len(codes); i += 3 {
+		if codes[i-3:i] >= codes[i:i+3] {
+			t.Errorf("%s follows %s", codes[i:i+3], codes[i-3:i])
+		}
+	}
+	for code, want := range map[string]bool{"USD": true, "AED": true, "ZWG": true, "EDA": false, "US": false, "": false, "usd": false, "EUX": false} {
+		if isCurrency(code) != want {
+			t.Errorf("%q: %v", code, !want)
 		}
 	}
 }
@@ -323,10 +410,16 @@ func (b *book) replay(from Position) {
 			d := b.decisions[at]
 			if d.Number == 1 {
 				c.Conversions++
-				progressOf[at.Referral] = progress{1, at.At}
-			} else if d.Counts() {
+				progressOf[at.Referral] = progress{1, at.At, [2]int64{}}
+			}
+			if d.Counts() {
 				p := progressOf[at.Referral]
 				p.number = d.Number
+				for side := range d.Earned {
+					if d.Earned[side].Gives() {
+						p.earned[side]++
+					}
+				}
 				progressOf[at.Referral] = p
 			}
 			if d.Earned[Referrer].Gives() {
@@ -338,7 +431,7 @@ func (b *book) replay(from Position) {
 		for _, at := range all[start:end] {
 			e := b.orders[at]
 			p := progressOf[at.Referral]
-			e.Since, e.First, e.Number, e.Converted = b.since[at.Referral], first[at.Referral], p.number, p.converted
+			e.Since, e.First, e.Number, e.Converted, e.Earned = b.since[at.Referral], first[at.Referral], p.number, p.converted, p.earned
 			c.Orders = append(c.Orders, e)
 		}
 		for i, d := range b.plans.Replay(c) {
@@ -365,7 +458,10 @@ func TestReplay_EveryOrderOfEventsEndsAlike(t *testing.T) {
 			if r.IntN(6) > 0 {
 				e.Revenue = fmt.Sprintf("%d.%d", r.IntN(100), r.IntN(1000))
 			}
-			e.Currency = []string{"USD", "USD", "USD", "EUR", ""}[r.IntN(5)]
+			if r.IntN(10) == 0 {
+				e.Revenue = "$20"
+			}
+			e.Currency = []string{"USD", "USD", "USD", "EUR", "", "€"}[r.IntN(6)]
 			e.Fields = map[string][]string{"revenue": {e.Revenue}}
 			if r.IntN(4) == 0 {
 				e.Code = "CODE"

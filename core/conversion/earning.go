@@ -39,7 +39,8 @@ type Terms struct {
 	// Tiers replace the value of the offer from a number of conversions on, in
 	// ascending order.
 	Tiers []Tier
-	// Orders is the most orders of a referral that earn; zero means all.
+	// Orders is the most orders of a referral that earn; zero means all. An order that
+	// earns nothing, for whatever reason, is not one of them.
 	Orders int64
 	// Months is how long orders earn after the first one; zero means without limit.
 	Months int64
@@ -151,7 +152,9 @@ func (e Earning) value(order Order, n int64) (reward.Offer, Reason) {
 	}
 	bounded := e.Min != 0 || e.Max != 0
 	switch {
-	case !order.HasRevenue:
+	case order.Fault != "":
+		return o, order.Fault
+	case order.Revenue == 0:
 		return o, ReasonNoRevenue
 	case bounded && order.Currency != o.Currency:
 		return o, ReasonCurrency

@@ -25,13 +25,15 @@ type Trial struct {
 	// rewards. The first order was at Converted.
 	Orders, Conversions, Rewards int64
 	Converted                    core.Time
+	// Earned is how many of the orders earn a reward, by Side.
+	Earned [2]int64
 	// Earlier is true if the account had an event with this key before it was referred.
 	Earlier bool
 }
 
 // Try returns what an event would cause under a plan, and why.
 func (p Plan) Try(t Trial) (Decision, []Step) {
-	e := Entry{Order: Order{Referral: "r", Key: "o"}.Place(t.Event, p), Since: t.Since, Number: t.Orders, Converted: t.Converted, First: t.Event.ID}
+	e := Entry{Order: Order{Referral: "r", Key: "o"}.Place(t.Event, p), Since: t.Since, Number: t.Orders, Converted: t.Converted, First: t.Event.ID, Earned: t.Earned}
 	if t.Earlier || t.Orders > 0 {
 		e.First = "earlier"
 	}
@@ -88,7 +90,11 @@ func (p Plan) explainRule(t Trial, e Entry, d Decision) (steps []Step) {
 func (p Plan) explainSide(e Entry, d Decision, side Side, name string) (steps []Step) {
 	earned := d.Earned[side]
 	if !earned.Gives() {
-		return []Step{{false, name + " earns nothing. " + earned.Reason.Sentence()}}
+		text := name + " earns nothing. " + earned.Reason.Sentence()
+		if earned.Reason == e.Fault {
+			text += " The " + e.Detail + "."
+		}
+		return []Step{{false, text}}
 	}
 	o, offered := earned.Offer, p.Earnings[side].At(d.Conversion)
 	text := name + " earns " + pretty(o.Value(), o)
@@ -162,7 +168,13 @@ func (r Reason) Sentence() string {
 	case ReasonMonths:
 		return "The months in which orders of this referral earn are over."
 	case ReasonNoRevenue:
-		return "The reward is a percentage of the field revenue, which the event does not have."
+		return "The reward is a percentage of the field revenue, which the event does not have, or which is 0."
+	case ReasonBadRevenue:
+		return "The reward is a percentage of the field revenue, which is no number."
+	case ReasonBadCurrency:
+		return "The reward is a percentage of the field revenue, whose field currency is no code of ISO 4217."
+	case ReasonDenied:
+		return "The referral is denied, by fraud handling, by a moderator or because a user is blocked."
 	case ReasonCurrency:
 		return "The reward has a minimum or maximum in another currency than the order."
 	case ReasonTooSmall:

@@ -21,10 +21,8 @@ type Event struct {
 	At core.Time
 	// OrderID is the field order_id; empty if there is none.
 	OrderID string
-	// Revenue is the field revenue as text; empty if there is none.
-	Revenue string
-	// Currency is the field currency in capitals; empty if there is none.
-	Currency string
+	// Revenue and Currency are these fields as the shop sent them; empty if there is none.
+	Revenue, Currency string
 	// Code is the referral code that the event carries, or empty.
 	Code core.ReferralCode
 	// Fields has the values of the fields that conditions name; see Condition.Holds.
@@ -52,7 +50,7 @@ type Order struct {
 }
 
 // Placed is the event that placed an order. Of several with the same order_id, the
-// earliest counts.
+// earliest counts whose revenue and currency can be read.
 type Placed struct {
 	// Event is the id of the event; empty if it has not come yet.
 	Event string
@@ -61,35 +59,56 @@ type Placed struct {
 	// revenue, or none that can be read.
 	Revenue    int64
 	HasRevenue bool
-	Currency   string
+	// Currency is empty if the one of the event cannot be read.
+	Currency string
+	// Fault is ReasonBadRevenue or ReasonBadCurrency if that field cannot be read: then the
+	// order earns no share of its revenue.
+	Fault Reason
 	// Refused is why the rule of that time refuses the event; empty if it does not.
 	Refused Reason
-	// Detail completes Refused for people: the condition that failed.
+	// Detail completes Refused or Fault for people: the condition that failed, or the field
+	// and how to write it.
 	Detail string
 }
 
 // Refund is an event that takes an order back.
 type Refund struct {
 	Event string
-	// Amount is in minor units of Currency; Whole is true for the whole order.
+	// Amount is in minor units of Currency; Whole is true for the whole order. Such a refund
+	// may name no currency.
 	Amount   int64
 	Currency string
 	Whole    bool
+	// Decimal is the amount of a refund that names no currency: it is in that of the order.
+	Decimal string `json:",omitempty"`
+	// Fault says, for people, why the refund takes nothing back: a field that cannot be read.
+	Fault string `json:",omitempty"`
 }
 
 // Place returns the order with an event that places it, under the plan of that time.
 func (o Order) Place(e Event, p Plan) Order {
-	next := Placed{Event: e.ID, At: e.At, Currency: cmp.Or(e.Currency, p.currency())}
-	if d, ok := ParseDecimal(e.Revenue); ok {
-		if next.Revenue, ok = d.Minor(next.Currency, reward.MaxValue); !ok {
+	next := Placed{Event: e.ID, At: e.At}
+	var badCurrency, badRevenue string
+	next.Currency, badCurrency = readCurrency(e, p)
+	d, ok, badRevenue := readRevenue(e)
+	switch {
+	case badRevenue != "":
+		next.Fault, next.Detail = ReasonBadRevenue, badRevenue
+	case badCurrency != "" && ok:
+		next.Fault, next.Detail = ReasonBadCurrency, badCurrency
+	case ok:
+		next.Revenue, next.HasRevenue = d.Minor(next.Currency, reward.MaxValue)
+		if !next.HasRevenue {
 			next.Refused = ReasonTooLarge
 		}
-		if next.HasRevenue = ok; d.sign() < 0 {
-			next.HasRevenue, next.Refused = false, ReasonNegative
-		}
+	}
+	if d.sign() < 0 {
+		next.Revenue, next.HasRevenue, next.Refused = 0, false, ReasonNegative
 	}
 	if next.Refused == "" {
-		next.Refused, next.Detail = p.Rule.refuses(e)
+		if reason, detail := p.Rule.refuses(e); reason != "" {
+			next.Refused, next.Detail = reason, detail
+		}
 	}
 	if o.Placed.Event == "" || next.before(o.Placed) {
 		o.Placed = next
@@ -106,8 +125,15 @@ func (p Placed) before(o Placed) bool {
 		}
 		return 0
 	}
+	sound := func(p Placed) int64 {
+		if p.Fault == "" {
+			return 1
+		}
+		return 0
+	}
+	// A corrected event replaces one that cannot be read.
 	return cmp.Or(
-		cmp.Compare(p.At, o.At), cmp.Compare(whole(o), whole(p)), cmp.Compare(p.Revenue, o.Revenue),
+		cmp.Compare(sound(o), sound(p)), cmp.Compare(p.At, o.At), cmp.Compare(whole(o), whole(p)), cmp.Compare(p.Revenue, o.Revenue),
 		strings.Compare(p.Currency, o.Currency), strings.Compare(string(p.Refused), string(o.Refused)),
 		strings.Compare(p.Detail, o.Detail), strings.Compare(p.Event, o.Event),
 	) < 0
@@ -126,20 +152,32 @@ func (r Rule) refuses(e Event) (Reason, string) {
 	return "", ""
 }
 
-// Reverse returns the order with an event that takes it back: in full if the event has
-// no revenue that can be read, else by that amount, whatever its sign. An event that was
-// applied before changes nothing.
+// Reverse returns the order with an event that takes it back: in full if the event has no
+// revenue, else by that amount, whatever its sign. A revenue or currency that cannot be
+// read takes nothing back. An event that was applied before changes nothing.
 func (o Order) Reverse(e Event, p Plan) Order {
 	at, known := slices.BinarySearchFunc(o.Refunds, e.ID, func(r Refund, id string) int { return strings.Compare(r.Event, id) })
 	if known {
 		return o
 	}
-	refund := Refund{Event: e.ID, Currency: cmp.Or(e.Currency, p.currency())}
-	d, ok := ParseDecimal(e.Revenue)
-	if ok {
-		refund.Amount, ok = d.Minor(refund.Currency, reward.MaxValue)
+	refund := Refund{Event: e.ID}
+	d, ok, badRevenue := readRevenue(e)
+	currency, badCurrency := readCurrency(e, p)
+	switch {
+	case badRevenue != "":
+		refund.Fault = badRevenue
+	case !ok:
+		refund.Whole = true
+	case badCurrency != "":
+		refund.Fault = badCurrency
+	case e.Currency == "":
+		refund.Decimal = strings.TrimSpace(e.Revenue)
+	default:
+		refund.Currency = currency
+		refund.Amount, ok = d.Minor(currency, reward.MaxValue)
+		refund.Whole = !ok
 	}
-	refund.Whole = !ok || len(o.Refunds) >= MaxRefunds
+	refund.Whole = refund.Whole || refund.Fault == "" && len(o.Refunds) >= MaxRefunds
 	if len(o.Refunds) <= MaxRefunds {
 		o.Refunds = slices.Insert(slices.Clone(o.Refunds), at, refund)
 	}
@@ -150,7 +188,17 @@ func (o Order) Reverse(e Event, p Plan) Order {
 // whether all of it was. A refund in another currency counts only if it is of the whole
 // order. If the order has no revenue, each refund is of the whole order.
 func (o Order) Refunded() (amount int64, whole bool) {
+	counted := false
 	for _, r := range o.Refunds {
+		if r.Fault != "" {
+			continue
+		}
+		counted = true
+		if r.Decimal != "" {
+			d, _ := ParseDecimal(r.Decimal)
+			sum, ok := d.Minor(o.Currency, reward.MaxValue)
+			r.Amount, r.Currency, r.Whole = sum, o.Currency, r.Whole || !ok
+		}
 		switch {
 		case r.Whole || !o.HasRevenue || o.Revenue == 0:
 			return o.Revenue, true
@@ -159,7 +207,21 @@ func (o Order) Refunded() (amount int64, whole bool) {
 			amount += r.Amount
 		}
 	}
-	return min(amount, o.Revenue), amount >= o.Revenue && len(o.Refunds) > 0
+	return min(amount, o.Revenue), amount >= o.Revenue && counted
+}
+
+// Unread returns, for people, which field of the order's events cannot be read, what was
+// sent, and how to correct it. It is empty if all can be read.
+func (o Order) Unread() string {
+	if o.Fault != "" {
+		return o.Detail
+	}
+	for _, r := range o.Refunds {
+		if r.Fault != "" {
+			return "a refund takes nothing back: " + r.Fault
+		}
+	}
+	return ""
 }
 
 // Share returns how much of a reward for the order its refunds take back: the share of

@@ -64,6 +64,17 @@ func (ps Plans) Limits() (total, inPeriod int64) {
 	return total, inPeriod
 }
 
+// MaxOrders returns the most orders of a referral that earn under one of the plans; zero if
+// none limits them.
+func (ps Plans) MaxOrders() (most int64) {
+	for _, p := range ps {
+		for _, e := range p.Earnings {
+			most = max(most, e.Orders)
+		}
+	}
+	return most
+}
+
 // Reason says why an order earns nothing. Reasons are stored and read by support staff,
 // so their texts do not change.
 type Reason string
@@ -90,8 +101,14 @@ const (
 	// all its months.
 	ReasonOrders Reason = "all-orders-rewarded"
 	ReasonMonths Reason = "months-over"
-	// ReasonNoRevenue: the reward is a percentage, and the order has no revenue.
+	// ReasonNoRevenue: the reward is a percentage, and the order has no revenue, or 0.
 	ReasonNoRevenue Reason = "no-revenue"
+	// ReasonBadRevenue and ReasonBadCurrency: the reward is a percentage, and that field of
+	// the order cannot be read.
+	ReasonBadRevenue  Reason = "revenue-unreadable"
+	ReasonBadCurrency Reason = "currency-unreadable"
+	// ReasonDenied: the moderation of the referral denies this side its rewards.
+	ReasonDenied Reason = "referral-denied"
 	// ReasonCurrency: the reward is limited in another currency.
 	ReasonCurrency Reason = "other-currency"
 	// ReasonTooSmall: the percentage is less than half a minor unit.
@@ -105,7 +122,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonOtherTrigger, ReasonCondition, ReasonNegative, ReasonTooLarge, ReasonBefore, ReasonTooLate, ReasonNotFirst, ReasonNoOffer,
-		ReasonOrders, ReasonMonths, ReasonNoRevenue, ReasonCurrency, ReasonTooSmall, ReasonTotal, ReasonPeriod,
+		ReasonOrders, ReasonMonths, ReasonNoRevenue, ReasonBadRevenue, ReasonBadCurrency, ReasonDenied, ReasonCurrency, ReasonTooSmall, ReasonTotal, ReasonPeriod,
 	}
 }
 
@@ -113,7 +130,8 @@ func Reasons() []Reason {
 // orders before it come to.
 type Chunk struct {
 	// Conversions and Rewards are the numbers of conversions and of rewards of the
-	// referrer before the chunk. Rewards may stop at the largest limit.
+	// referrer before the chunk, without those of denied referrals. Rewards may stop at the
+	// largest limit.
 	Conversions, Rewards int64
 	// Recent has the times of the last of these rewards in ascending order, at least
 	// as many as the largest limit for a period.
@@ -134,6 +152,10 @@ type Entry struct {
 	// the chunk, and the time of the first one.
 	Number    int64
 	Converted core.Time
+	// Earned is how many of these earn a reward, by Side.
+	Earned [2]int64
+	// Denied is true for a Side that the moderation denies its rewards.
+	Denied [2]bool
 }
 
 // Decision is what the rules decide about an order.
@@ -191,6 +213,7 @@ func (o Outcome) Gives() bool { return o.Number > 0 && o.Sides[Referrer].Reason 
 type progress struct {
 	number    int64
 	converted core.Time
+	earned    [2]int64
 }
 
 // Replay decides the orders of a chunk.
@@ -202,19 +225,26 @@ func (ps Plans) Replay(c Chunk) []Decision {
 		plan := ps.At(e.At)
 		at, seen := of[e.Referral]
 		if !seen {
-			at = progress{e.Number, e.Converted}
+			at = progress{e.Number, e.Converted, e.Earned}
 		}
 		d := &decisions[i]
 		if d.Reason = e.refused(plan, at); d.Reason == "" {
 			if at.number++; at.number == 1 {
 				at.converted = e.At
-				c.Conversions++
+				if !e.Denied[Referrer] {
+					c.Conversions++
+				}
 			}
 			d.Number, d.Conversion = at.number, c.Conversions
-			d.Earned = plan.earned(e, *d, at.converted, c.Rewards, recent)
+			d.Earned = plan.earned(e, *d, at, c.Rewards, recent)
 			if d.Earned[Referrer].Gives() {
 				c.Rewards++
 				recent = append(recent, e.At)
+			}
+			for side := range d.Earned {
+				if d.Earned[side].Gives() {
+					at.earned[side]++
+				}
 			}
 		}
 		of[e.Referral] = at
@@ -222,12 +252,21 @@ func (ps Plans) Replay(c Chunk) []Decision {
 	return decisions
 }
 
+// earlier reports whether an order was placed before the attribution, which is known to the
+// millisecond. A time in whole seconds, as gateways have, stands for all of its second.
+func earlier(at, since core.Time) bool {
+	if at%core.Second == 0 {
+		since -= since % core.Second
+	}
+	return at < since
+}
+
 // refused returns why an order does not count, after what its referral had before.
 func (e Entry) refused(p Plan, before progress) Reason {
 	switch {
 	case e.Refused != "":
 		return e.Refused
-	case e.At < e.Since:
+	case earlier(e.At, e.Since):
 		return ReasonBefore
 	case before.number > 0:
 		return ""
@@ -240,9 +279,12 @@ func (e Entry) refused(p Plan, before progress) Reason {
 }
 
 // earned returns what both sides earn for an order that counts.
-func (p Plan) earned(e Entry, d Decision, converted core.Time, rewards int64, recent []core.Time) (all [2]Earned) {
+func (p Plan) earned(e Entry, d Decision, at progress, rewards int64, recent []core.Time) (all [2]Earned) {
 	for side, earning := range p.Earnings {
-		offer, reason := earning.earns(e.Order, d, converted)
+		offer, reason := earning.earns(e.Order, d.Conversion, at.earned[side], at.converted)
+		if reason == "" && e.Denied[side] {
+			reason = ReasonDenied
+		}
 		if reason == "" && Side(side) == Referrer {
 			reason = p.limited(e.At, rewards, recent)
 		}
@@ -255,17 +297,18 @@ func (p Plan) earned(e Entry, d Decision, converted core.Time, rewards int64, re
 }
 
 // earns returns the reward of a side for an order that counts, before the limits of the
-// referrer.
-func (e Earning) earns(o Order, d Decision, converted core.Time) (reward.Offer, Reason) {
+// referrer. n is the number of the referrer's conversion, and earned the number of earlier
+// orders of the referral for which the side earns.
+func (e Earning) earns(o Order, n, earned int64, converted core.Time) (reward.Offer, Reason) {
 	switch {
 	case e.Offer.None():
 		return reward.Offer{}, ReasonNoOffer
-	case e.Orders > 0 && d.Number > e.Orders:
+	case e.Orders > 0 && earned >= e.Orders:
 		return e.Offer, ReasonOrders
 	case e.Months > 0 && o.At >= monthsAfter(converted, e.Months):
 		return e.Offer, ReasonMonths
 	}
-	return e.value(o, d.Conversion)
+	return e.value(o, n)
 }
 
 // limited returns why the limits of the program refuse a reward of the referrer.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"kith/core"
-	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -94,7 +93,7 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 	s.PutReferral(ref)
 	byEvent := convertsByEvent(s, ref.Program)
 	var missing []reward.Source
-	changed, approved := false, false
+	changed, denies := false, false
 	for _, side := range []struct {
 		source        reward.Source
 		before, after referral.SideStatus
@@ -104,7 +103,8 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 		{reward.Referred, before.Referred.Status, ref.Moderation.Referred.Status, ref.ReferredReward},
 	} {
 		changed = changed || side.before != side.after
-		approved = approved || side.before == referral.SideDenied
+		// Orders of a denied referral count for no limit.
+		denies = denies || changed && (side.before == referral.SideDenied) != (side.after == referral.SideDenied)
 		switch {
 		case side.before == side.after:
 		case side.reward != nil:
@@ -114,8 +114,8 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 		}
 	}
 	if byEvent && changed && ref.Attributed != 0 {
-		again := state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: conversion.Position{At: ref.Attributed}}
-		if approved {
+		again := state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: fromAttribution(ref)}
+		if denies {
 			s.Replays.Add(again)
 		}
 		again.Moderated = ref.ID

@@ -181,6 +181,12 @@ func (os *orders) replay(from, until conversion.Position) {
 	os.replays = append(os.replays, state.Replay{Program: os.ref.Program, Referrer: state.Who(os.ref.Referrer), From: from, Until: until})
 }
 
+// fromAttribution returns the position before all orders of a referral that can count: an
+// order of the second of the attribution may.
+func fromAttribution(ref referral.Referral) conversion.Position {
+	return conversion.Position{At: ref.Attributed - ref.Attributed%core.Second}
+}
+
 // MergeReplays returns the replays of a list with those of the same orders merged: one
 // for each single order, and one for each referrer and program to the end.
 func MergeReplays(all []state.Replay) (merged []state.Replay) {
@@ -345,8 +351,8 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 		return r.giveForOrder(s, to, earned)
 	}
 	before, ok := s.Rewards.Get(to.paid.Reward)
-	if !ok {
-		return nil
+	if !ok || earned.Reason == conversion.ReasonDenied {
+		return nil // the moderation cancelled the reward, and may restore it
 	}
 	if currency := earned.Offer.Currency; earned.Gives() && currency != before.Offer.Currency && before.Sums.Redeemed == 0 && before.Sums.Settled == 0 {
 		// An earlier event of the order has another currency. The reward is emptied in the

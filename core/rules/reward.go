@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"kith/core"
-	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -85,7 +84,7 @@ func (r *Rules) GiveDue(s *state.State, program referral.Program, side referral.
 		return nil
 	}
 	if program.Conversion.ByEvent() {
-		s.Replays.Add(state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: conversion.Position{At: ref.Attributed}})
+		s.Replays.Add(state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: fromAttribution(ref)})
 		return nil
 	}
 	for _, g := range program.Unlocks(ref, referral.Earned{}, s.Now) {

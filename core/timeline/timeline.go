@@ -314,6 +314,9 @@ func (c *collector) addOrders() {
 		} else if amount > 0 {
 			why = append(why, reward.Pretty(amount, reward.UnitCents, o.Currency, reward.UnitFormatted)+" of it was refunded.")
 		}
+		if unread := o.Unread(); unread != "" {
+			why = append(why, "Not read: "+unread+".")
+		}
 		e.Why = say(strings.Join(why, " "))
 		c.add(e)
 	}

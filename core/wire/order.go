@@ -2,7 +2,6 @@ package wire
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -19,6 +18,15 @@ type Order struct {
 	conversion.Outcome
 	// Rewards are by conversion.Side; nil for none.
 	Rewards [2]*reward.Reward
+}
+
+// WhyDetail completes the reason of the order for people, or says which field cannot be
+// read.
+func (o Order) WhyDetail() string {
+	if o.Reason != "" {
+		return o.Detail
+	}
+	return o.Unread()
 }
 
 // Orders returns the response to GET /referrals/{id}/orders: {count, totalCount,
@@ -53,7 +61,7 @@ func appendOrder(b []byte, o Order) []byte {
 	w.numberOrNull("number", o.Number)
 	w.numberOrNull("conversion", o.Conversion)
 	w.reason("reason", o.Reason)
-	w.textOrNull("detail", o.Detail)
+	w.textOrNull("detail", o.WhyDetail())
 	w.object("rewards", func() {
 		for side, name := range []string{"referrer", "referred"} {
 			w.object(name, func() {
@@ -133,6 +141,7 @@ func ParseTrial(body []byte) (t Trial, err error) {
 	case account != nil:
 		t.Account = *account
 	}
+	t.Earned = [2]int64{t.Orders, t.Orders}
 	return t, nil
 }
 
@@ -180,11 +189,9 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 		case "order_id":
 			out.OrderID = one
 		case "revenue":
-			out.Revenue = one
+			out.Revenue = given(v, one)
 		case "currency":
-			if currency, err := parseCurrency("", strings.ToUpper(one)); err == nil {
-				out.Currency = currency
-			}
+			out.Currency = given(v, one)
 		case "referral_code", "referralCode":
 			if code, err := core.ParseReferralCode("", one); err == nil {
 				out.Code = code
@@ -196,6 +203,15 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 		return true
 	})
 	return out
+}
+
+// given returns the first value of a field, or the JSON of an object or of an empty array,
+// so that neither is taken for a field that was left out.
+func given(v gjson.Result, first string) string {
+	if first == "" && v.IsObject() || v.IsArray() {
+		return v.Raw
+	}
+	return first
 }
 
 // fieldValues returns the values of a field as texts: one of a scalar, those of an

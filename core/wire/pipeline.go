@@ -406,7 +406,8 @@ func isKnownField(name string) bool {
 }
 
 // field returns a mapped field as JSON, or "" if the message has none. A number keeps
-// its digits.
+// its digits. A revenue or currency that cannot be read is kept as it was sent: without it,
+// the event would have another meaning.
 func (r *messageReader) field(properties gjson.Result, f pipeline.Field) string {
 	var wrong error
 	for _, path := range f.From {
@@ -419,6 +420,13 @@ func (r *messageReader) field(properties gjson.Result, f pipeline.Field) string 
 		json, err := fieldOf(f.Name, at, v, text)
 		if err == nil {
 			return json
+		}
+		if f.Name == "revenue" || f.Name == "currency" {
+			r.leave(core.Invalid(at, MessageProblem(err).Message+"; it is stored as sent, and no share is earned or taken back by it"))
+			if checkRaw(at, v.Raw) != nil {
+				return ""
+			}
+			return v.Raw
 		}
 		// A coupon may be a referral code, and need not be one.
 		if wrong == nil && !(f.Name == "referral_code" && path == "coupon") {
@@ -435,7 +443,7 @@ func (r *messageReader) field(properties gjson.Result, f pipeline.Field) string 
 func fieldOf(name, at string, v gjson.Result, text string) (string, error) {
 	switch {
 	case !isKnownField(name):
-		return v.Raw, parseChecked([]byte(v.Raw), func(v *fastjson.Value) error { return checkField(at, v, false) })
+		return v.Raw, checkRaw(at, v.Raw)
 	case name == "revenue":
 		if n := gjson.Parse(text); text == "" || n.Type != gjson.Number || !gjson.Valid(text) || len(text) > maxDecimal {
 			return "", core.Invalid(at, "must be a number of at most "+strconv.Itoa(maxDecimal)+" characters, such as 80.50, without a currency sign")
@@ -451,6 +459,11 @@ func fieldOf(name, at string, v gjson.Result, text string) (string, error) {
 		return "", core.Invalid(at, "must be a text or a number of at most "+strconv.Itoa(event.MaxText)+" bytes")
 	}
 	return string(appendString(nil, text)), nil
+}
+
+// checkRaw returns an error about a field of an event that is too long or nested too deep.
+func checkRaw(at, raw string) error {
+	return parseChecked([]byte(raw), func(v *fastjson.Value) error { return checkField(at, v, false) })
 }
 
 func (r *messageReader) group() {

@@ -389,6 +389,9 @@ func orderText(o wire.Order, at core.Time) string {
 			text += "; the reward " + w.ID + " is " + strings.ToLower(string(w.Status(at))) + "."
 		}
 	}
+	if unread := o.Unread(); unread != "" {
+		text += "\n  ✗ Not read: " + unread + "."
+	}
 	return text + "\n"
 }
 

@@ -30,6 +30,7 @@ var orderColumns = store.Selection[orderRow]{
 	store.Col(`o.placed_at`, func(o *orderRow) any { return &o.At }),
 	store.Col(`o.revenue`, func(o *orderRow) any { return &o.revenue }),
 	store.Col(`o.currency`, func(o *orderRow) any { return &o.Currency }),
+	store.Col(`o.fault`, func(o *orderRow) any { return &o.Fault }),
 	store.Col(`o.refused`, func(o *orderRow) any { return &o.Refused }),
 	store.Col(`o.detail`, func(o *orderRow) any { return &o.Detail }),
 	store.Col(`o.refunds`, func(o *orderRow) any { return &o.refunds }),
@@ -80,10 +81,14 @@ var SelectStep = SelectOrders + step
 type Progress struct {
 	Referral, First          string
 	Since, Converted, Number int64
+	// Earned and Denied are by conversion.Side.
+	Earned [2]int64
+	Denied [2]bool
 }
 
 // earlier selects the orders n of the referral r that count before the beginning of the
-// sequence, except the columns and the order.
+// sequence, except the columns and the order. The orders that earn are counted up to ?13, the
+// most of which a plan gives rewards.
 const earlier = ` FROM referral_order n WHERE n.tenant = r.tenant AND n.referral_id = r.id AND n.event_id IS NOT NULL AND n.number > 0
 	AND n.placed_at <= ?5 AND ` + before
 
@@ -95,10 +100,14 @@ var ProgressColumns = store.Selection[Progress]{
 		ORDER BY n.placed_at, n.order_key LIMIT 1)`, func(p *Progress) any { return &p.First }),
 	store.Col(`coalesce((SELECT n.number`+earlier+` ORDER BY n.placed_at DESC, n.order_key DESC LIMIT 1), 0)`, func(p *Progress) any { return &p.Number }),
 	store.Col(`coalesce((SELECT n.placed_at`+earlier+` ORDER BY n.placed_at, n.order_key LIMIT 1), 0)`, func(p *Progress) any { return &p.Converted }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referrer_reason = '' LIMIT ?13 + 0))`, func(p *Progress) any { return &p.Earned[conversion.Referrer] }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referred_reason = '' LIMIT ?13 + 0))`, func(p *Progress) any { return &p.Earned[conversion.Referred] }),
+	store.Col(`r.referrer_moderation = 'DENIED'`, func(p *Progress) any { return &p.Denied[conversion.Referrer] }),
+	store.Col(`r.referred_moderation = 'DENIED'`, func(p *Progress) any { return &p.Denied[conversion.Referred] }),
 }
 
 // SelectProgress selects how far the referrals of SelectStep had come before it. It has
-// the same parameters.
+// the same parameters, and the most orders of a referral that earn.
 var SelectProgress = `SELECT ` + ProgressColumns.SQL() + ` FROM (SELECT DISTINCT referral_id FROM (SELECT o.referral_id` + step + `)) given
 	CROSS JOIN referral r ON r.tenant = ?1 AND r.id = given.referral_id`
 
@@ -132,11 +141,11 @@ func Args(tenant core.TenantAlias, p state.Replay) []any {
 // Put stores orders. AppendRow adds its rows.
 var Put = &store.Put{
 	Table: "referral_order",
-	Columns: store.Columns(`referral_id, order_key, program, referrer_account_id, referrer_user_id, event_id, placed_at, revenue, currency, refused,
+	Columns: store.Columns(`referral_id, order_key, program, referrer_account_id, referrer_user_id, event_id, placed_at, revenue, currency, fault, refused,
 		detail, refunds, reason, number, conversion, referrer_reason, referred_reason, referrer_gives, referrer_reward_id, referred_reward_id`),
 	At: store.Columns("updated_at"),
 	Conflict: `ON CONFLICT (tenant, referral_id, order_key) DO UPDATE SET event_id = excluded.event_id, placed_at = excluded.placed_at,
-		revenue = excluded.revenue, currency = excluded.currency, refused = excluded.refused, detail = excluded.detail, refunds = excluded.refunds,
+		revenue = excluded.revenue, currency = excluded.currency, fault = excluded.fault, refused = excluded.refused, detail = excluded.detail, refunds = excluded.refunds,
 		reason = excluded.reason, number = excluded.number, conversion = excluded.conversion, referrer_reason = excluded.referrer_reason,
 		referred_reason = excluded.referred_reason, referrer_gives = excluded.referrer_gives, referrer_reward_id = excluded.referrer_reward_id,
 		referred_reward_id = excluded.referred_reward_id, updated_at = excluded.updated_at WHERE tenant = ?1`,
@@ -150,7 +159,7 @@ func AppendRow(t *store.Tuples, o state.Order) {
 	t.Integer(int64(o.At))
 	t.IntegerOrNull(o.Revenue, o.HasRevenue)
 	refunds, _ := json.Marshal(append([]conversion.Refund{}, o.Refunds...)) // texts and numbers: never fails
-	t.Text(o.Currency, string(o.Refused), o.Detail, string(refunds), string(o.Reason))
+	t.Text(o.Currency, string(o.Fault), string(o.Refused), o.Detail, string(refunds), string(o.Reason))
 	t.Integer(o.Number)
 	t.Integer(o.Conversion)
 	t.Text(string(o.Sides[conversion.Referrer].Reason), string(o.Sides[conversion.Referred].Reason))
@@ -243,7 +252,9 @@ func PutReplay(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p sta
 var trialColumns = store.Selection[conversion.Trial]{
 	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0)`, func(t *conversion.Trial) any { return &t.Orders }),
 	store.Col(`(SELECT coalesce(min(placed_at), 0) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND event_id IS NOT NULL AND number > 0)`, func(t *conversion.Trial) any { return &t.Converted }),
-	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND number = 1)`, func(t *conversion.Trial) any { return &t.Conversions }),
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0 AND referrer_reason = '')`, func(t *conversion.Trial) any { return &t.Earned[conversion.Referrer] }),
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0 AND referred_reason = '')`, func(t *conversion.Trial) any { return &t.Earned[conversion.Referred] }),
+	store.Col(`(SELECT coalesce(max(conversion), 0) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND number = 1)`, func(t *conversion.Trial) any { return &t.Conversions }),
 	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND referrer_gives = 1)`, func(t *conversion.Trial) any { return &t.Rewards }),
 	store.Col(`EXISTS (SELECT 1 FROM event WHERE tenant = ?1 AND account_id = ?3 AND key = ?7 AND trusted = 1)`, func(t *conversion.Trial) any { return &t.Earlier }),
 }

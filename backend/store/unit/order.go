@@ -91,7 +91,7 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 			u.Sequences.Load(p, s)
 		})},
 		// The progress comes first, since it is copied to each order of its referral.
-		{orderdb.SelectProgress, step, bySelection(orderdb.ProgressColumns, func(p orderdb.Progress) { progress[p.Referral] = p })},
+		{orderdb.SelectProgress, append(slices.Clone(step), plans.MaxOrders()), bySelection(orderdb.ProgressColumns, func(p orderdb.Progress) { progress[p.Referral] = p })},
 		{orderdb.SelectStep, step, reading(orderdb.ScanOrder, func(o state.Order) {
 			if len(s.Stored) == p.Limit {
 				s.More, s.Next = true, o.Position()
@@ -100,6 +100,7 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 				s.Stored = append(s.Stored, o)
 				s.Orders = append(s.Orders, conversion.Entry{
 					Order: o.Order, Since: core.Time(of.Since), First: of.First, Number: of.Number, Converted: core.Time(of.Converted),
+					Earned: of.Earned, Denied: of.Denied,
 				})
 			}
 			u.Sequences.Load(p, s)

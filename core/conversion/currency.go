@@ -1,0 +1,67 @@
+package conversion
+
+import "strings"
+
+// codes are the currency codes of ISO 4217, three bytes each, with those that it has withdrawn
+// since 2010: old orders may have them.
+const codes = "AEDAFNALLAMDANGAOAARSAUDAWGAZNBAMBBDBDTBGNBHDBIFBMDBNDBOBBOVBRLBSDBTNBWPBYNBYRBZDCADCDFCHECHFCHWCLFCLPCNYCOPCOUCRCCUC" +
+	"CUPCVECZKDJFDKKDOPDZDEEKEGPERNETBEURFJDFKPGBPGELGHSGIPGMDGNFGTQGYDHKDHNLHRKHTGHUFIDRILSINRIQDIRRISKJMDJODJPYKESKGSKHR" +
+	"KMFKPWKRWKWDKYDKZTLAKLBPLKRLRDLSLLTLLVLLYDMADMDLMGAMKDMMKMNTMOPMROMRUMURMVRMWKMXNMXVMYRMZNNADNGNNIONOKNPRNZDOMRPABPEN" +
+	"PGKPHPPKRPLNPYGQARRONRSDRUBRWFSARSBDSCRSDGSEKSGDSHPSLESLLSOSSRDSSPSTDSTNSVCSYPSZLTHBTJSTMTTNDTOPTRYTTDTWDTZSUAHUGXUSD" +
+	"USNUYIUYUUYWUZSVEDVEFVESVNDVUVWSTXAFXAGXAUXBAXBBXBCXBDXCDXCGXDRXOFXPDXPFXPTXSUXTSXUAXXXYERZARZMWZWGZWL"
+
+// isCurrency reports whether s is a currency code of ISO 4217.
+func isCurrency(s string) bool {
+	for i := 0; i < len(codes); i += 3 {
+		if codes[i:i+3] == s {
+			return true
+		}
+	}
+	return false
+}
+
+// namesOfCurrencies are what shops send in place of a code, in capitals.
+var namesOfCurrencies = map[string]string{
+	"€": "EUR", "EURO": "EUR", "EUROS": "EUR", "978": "EUR", "$": "USD", "US$": "USD", "DOLLAR": "USD", "DOLLARS": "USD", "840": "USD",
+	"£": "GBP", "POUND": "GBP", "826": "GBP", "¥": "JPY", "YEN": "JPY", "392": "JPY", "FR.": "CHF", "SFR": "CHF", "756": "CHF",
+}
+
+// readCurrency returns the currency of an event: without one, that of the order or of the
+// program. fault says what is wrong with a field that is no code.
+func readCurrency(e Event, p Plan) (currency, fault string) {
+	switch given := strings.ToUpper(strings.TrimSpace(e.Currency)); {
+	case given == "":
+		return p.currency(), ""
+	case isCurrency(given), given == p.currency():
+		return given, ""
+	case namesOfCurrencies[given] != "":
+		return "", badCode(e.Currency) + namesOfCurrencies[given]
+	}
+	return "", badCode(e.Currency) + "a code such as USD"
+}
+
+// again is what the sender of an event does that cannot be read.
+const again = "; send a new event with the same order_id and "
+
+func badCode(given string) string { return "currency " + shown(given) + " is no code of ISO 4217" + again }
+
+// readRevenue returns the revenue of an event; ok is false if it has none. fault says what
+// is wrong with a field that is no number.
+func readRevenue(e Event) (d Decimal, ok bool, fault string) {
+	given := strings.TrimSpace(e.Revenue)
+	if given == "" {
+		return d, false, ""
+	}
+	if d, ok = ParseDecimal(given); !ok {
+		fault = "revenue " + shown(e.Revenue) + " is no number" + again + "a number such as 20.00"
+	}
+	return d, ok, fault
+}
+
+// shown returns the value of a field in quotes, and at most 40 bytes of it.
+func shown(value string) string {
+	if len(value) > maxDecimal {
+		value = strings.ToValidUTF8(value[:maxDecimal], "") + "…"
+	}
+	return `"` + value + `"`
+}
