@@ -427,6 +427,65 @@ func TestOrders_DeniedCountForNoLimit(t *testing.T) {
 	require.EqualValues(t, 800, b.balance(t, "anna"))
 }
 
+// A program that moves from PAID to an event, or back, counts what its referrals have earned
+// before: no referral is paid twice, limits and tiers continue.
+func TestOrders_AfterPaid(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	terms := func(event string) func(*referral.Program) {
+		return func(p *referral.Program) {
+			p.Conversion = conversion.Rule{Event: event}
+			if event != "" {
+				p.Conversion.Reversal = "refund"
+			}
+			p.Referrer = reward.Offer{Kind: reward.Credit, Amount: 500, Currency: "USD"}
+			p.ReferrerTerms, p.ReferredTerms = conversion.Terms{Tiers: []conversion.Tier{{From: 2, Value: 700}}}, conversion.Terms{}
+			if event != "" {
+				p.ReferrerTerms.Orders, p.ReferredTerms.Orders = 1, 1
+			}
+			p.Limits = referral.Limits{Total: 3}
+		}
+	}
+	for _, friend := range []string{"a", "b", "c", "d", "e"} {
+		b.identify(t, friend, claim(referral.SourceInit, "ANNA10"))
+	}
+	b.shop(t, terms(""))
+	b.pass(1)
+	b.sync(t, "a", referral.Paid, "")
+	require.EqualValues(t, 500, b.balance(t, "anna"))
+
+	b.pass(1)
+	b.shop(t, terms("purchase"))
+	b.pass(1)
+	b.purchase(t, "a", "o-1", "80")
+	b.pass(1)
+	b.purchase(t, "b", "o-2", "80")
+	b.process(t)
+	require.Equal(t, []string{"o-1: 2, all-orders-rewarded, all-orders-rewarded"}, b.orders(t, "a"))
+	require.Equal(t, []string{"o-2: 1, 700, 1000"}, b.orders(t, "b"), "the referrer's second conversion")
+	require.EqualValues(t, 500+700, b.balance(t, "anna"))
+
+	b.pass(1)
+	b.shop(t, terms(""))
+	b.pass(1)
+	b.sync(t, "b", referral.Paid, "")
+	b.sync(t, "c", referral.Paid, "")
+	require.EqualValues(t, 500+700+700, b.balance(t, "anna"))
+	b.sync(t, "d", referral.Paid, "")
+	require.EqualValues(t, 500+700+700, b.balance(t, "anna"), "the limit of 3 counts both kinds")
+
+	b.pass(1)
+	b.shop(t, terms("purchase"))
+	b.pass(1)
+	b.purchase(t, "e", "o-3", "80")
+	b.purchase(t, "a", "o-4", "80")
+	b.process(t)
+	require.Equal(t, []string{"o-3: 1, limit-of-rewards, 1000"}, b.orders(t, "e"))
+	require.Equal(t, []string{"o-1: 2, all-orders-rewarded, all-orders-rewarded", "o-4: 3, all-orders-rewarded, all-orders-rewarded"}, b.orders(t, "a"))
+	require.Equal(t, []string{"o-2: 1, 700, 1000"}, b.orders(t, "b"))
+	require.EqualValues(t, 500+700+700, b.balance(t, "anna"))
+}
+
 // Orders that find the tank empty get their codes when it is filled.
 func TestOrders_FuelTank(t *testing.T) {
 	t.Parallel()

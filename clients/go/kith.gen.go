@@ -751,7 +751,7 @@ type ConsentPolicy struct {
 // ConsentPolicyConsent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.
 type ConsentPolicyConsent string
 
-// ConversionRule Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported.
+// ConversionRule Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported. After a change, what a referral has earned before counts as its first order, so that none is paid twice.
 type ConversionRule struct {
 	// Conditions Conditions on fields of the event; all must hold. Each is FIELD OPERATOR VALUE. The operators are =, !=, <, <=, >, >=, in and not in; the last two have values in parentheses. Texts are compared without regard to case, numbers by value. A condition on a missing field fails. A value with a comma, a parenthesis or blanks around it is in double quotes.
 	Conditions []string `json:"conditions,omitempty"`
@@ -1915,7 +1915,7 @@ type PipelineStatus struct {
 
 // Program defines model for Program.
 type Program struct {
-	// Conversion Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported.
+	// Conversion Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported. After a change, what a referral has earned before counts as its first order, so that none is paid twice.
 	Conversion *ConversionRule `json:"conversion,omitempty"`
 
 	// DateCreated Time in epoch milliseconds.

@@ -43,7 +43,9 @@ func readCurrency(e Event, p Plan) (currency, fault string) {
 // again is what the sender of an event does that cannot be read.
 const again = "; send a new event with the same order_id and "
 
-func badCode(given string) string { return "currency " + shown(given) + " is no code of ISO 4217" + again }
+func badCode(given string) string {
+	return "currency " + shown(given) + " is no code of ISO 4217" + again
+}
 
 // readRevenue returns the revenue of an event; ok is false if it has none. fault says what
 // is wrong with a field that is no number.

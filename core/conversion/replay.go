@@ -64,6 +64,12 @@ func (ps Plans) Limits() (total, inPeriod int64) {
 	return total, inPeriod
 }
 
+// ByPaid reports whether one of the plans converts by PAID: then a replay has to know the
+// conversions by PAID.
+func (ps Plans) ByPaid() bool {
+	return slices.ContainsFunc(ps, func(p Plan) bool { return !p.Rule.ByEvent() })
+}
+
 // MaxOrders returns the most orders of a referral that earn under one of the plans; zero if
 // none limits them.
 func (ps Plans) MaxOrders() (most int64) {
@@ -136,8 +142,23 @@ type Chunk struct {
 	// Recent has the times of the last of these rewards in ascending order, at least
 	// as many as the largest limit for a period.
 	Recent []core.Time
+	// Paid are the conversions of the referrer by PAID, in ascending order.
+	Paid []PaidConversion
 	// Orders are in the order of their positions.
 	Orders []Entry
+}
+
+// MaxPaid is the most conversions by PAID that a replay knows, the latest ones: a limit of
+// more rewards is not exact in a program that converts by PAID at one time and by an event
+// at another.
+const MaxPaid = 10_000
+
+// PaidConversion is a conversion by PAID of a referral, in a program that converts by an
+// event at other times.
+type PaidConversion struct {
+	At core.Time
+	// Gives is true if it gave the referrer a reward.
+	Gives bool
 }
 
 // Entry is an order in a Chunk, with the data of its referral.
@@ -149,7 +170,7 @@ type Entry struct {
 	// counts or not.
 	First string
 	// Number and Converted are the number of orders of the referral that count before
-	// the chunk, and the time of the first one.
+	// the chunk, and the time of the first one. A conversion by PAID is the first order.
 	Number    int64
 	Converted core.Time
 	// Earned is how many of these earn a reward, by Side.
@@ -219,9 +240,17 @@ type progress struct {
 // Replay decides the orders of a chunk.
 func (ps Plans) Replay(c Chunk) []Decision {
 	of := map[string]progress{}
-	recent := slices.Clone(c.Recent)
+	recent, paid := slices.Clone(c.Recent), c.Paid
 	decisions := make([]Decision, len(c.Orders))
 	for i, e := range c.Orders {
+		for ; len(paid) > 0 && paid[0].At < e.At; paid = paid[1:] {
+			c.Conversions++
+			if paid[0].Gives {
+				c.Rewards++
+				recent = append(recent, paid[0].At)
+				slices.Sort(recent)
+			}
+		}
 		plan := ps.At(e.At)
 		at, seen := of[e.Referral]
 		if !seen {

@@ -18,7 +18,7 @@ import (
 
 // conversionFlags say what converts a referral; nil means that the flag is not given.
 type conversionFlags struct {
-	ConvertEvent  *string        `help:"Event that converts a referral and places an order, such as purchase; 'none' is the first PAID of the account. Default: none." placeholder:"KEY"`
+	ConvertEvent  *string        `help:"Event that converts a referral and places an order, such as purchase; 'none' is the first PAID of the account. A change pays no referral twice: what one has earned counts as its first order. Default: none." placeholder:"KEY"`
 	ReversalEvent *string        `help:"Event that takes an order back, in full or in part. Default: refund." placeholder:"KEY"`
 	Condition     []string       `sep:"none" help:"Condition on a field of the event, such as 'revenue >= 50', 'currency = USD' or 'plan in (pro, team)'. May be repeated, all must hold; 'none' removes all." placeholder:"CONDITION"`
 	Within        *time.Duration `help:"Longest time from the attribution to the first order, such as 2160h; 0 is no limit. Default: 0." placeholder:"DURATION"`

@@ -87,10 +87,16 @@ type Progress struct {
 }
 
 // earlier selects the orders n of the referral r that count before the beginning of the
-// sequence, except the columns and the order. The orders that earn are counted up to ?13, the
+// sequence, except the columns and the order. Orders that earn are counted up to ?13, the
 // most of which a plan gives rewards.
 const earlier = ` FROM referral_order n WHERE n.tenant = r.tenant AND n.referral_id = r.id AND n.event_id IS NOT NULL AND n.number > 0
 	AND n.placed_at <= ?5 AND ` + before
+
+// paid is whether the referral r converted by PAID and gave one of these sources a reward; ?14
+// is 1 if a plan of the program converts by PAID.
+func paid(sources string) string {
+	return `(?14 = 1 AND EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id AND w.source IN (` + sources + `) AND w.order_key = ''))`
+}
 
 // ProgressColumns are the columns of SelectProgress.
 var ProgressColumns = store.Selection[Progress]{
@@ -98,16 +104,18 @@ var ProgressColumns = store.Selection[Progress]{
 	store.Col(`coalesce(r.attributed_at, r.started_at)`, func(p *Progress) any { return &p.Since }),
 	store.Col(`(SELECT n.event_id FROM referral_order n WHERE n.tenant = r.tenant AND n.referral_id = r.id AND n.event_id IS NOT NULL
 		ORDER BY n.placed_at, n.order_key LIMIT 1)`, func(p *Progress) any { return &p.First }),
-	store.Col(`coalesce((SELECT n.number`+earlier+` ORDER BY n.placed_at DESC, n.order_key DESC LIMIT 1), 0)`, func(p *Progress) any { return &p.Number }),
-	store.Col(`coalesce((SELECT n.placed_at`+earlier+` ORDER BY n.placed_at, n.order_key LIMIT 1), 0)`, func(p *Progress) any { return &p.Converted }),
-	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referrer_reason = '' LIMIT ?13 + 0))`, func(p *Progress) any { return &p.Earned[conversion.Referrer] }),
-	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referred_reason = '' LIMIT ?13 + 0))`, func(p *Progress) any { return &p.Earned[conversion.Referred] }),
+	store.Col(`coalesce((SELECT n.number`+earlier+` ORDER BY n.placed_at DESC, n.order_key DESC LIMIT 1), `+paid(`'FRIEND_SIGNUP', 'REFERRED'`)+`)`, func(p *Progress) any { return &p.Number }),
+	store.Col(`CASE WHEN `+paid(`'FRIEND_SIGNUP', 'REFERRED'`)+` THEN r.converted_at
+		ELSE coalesce((SELECT n.placed_at`+earlier+` ORDER BY n.placed_at, n.order_key LIMIT 1), 0) END`, func(p *Progress) any { return &p.Converted }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referrer_reason = '' LIMIT ?13 + 0)) + `+paid(`'FRIEND_SIGNUP'`), func(p *Progress) any { return &p.Earned[conversion.Referrer] }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referred_reason = '' LIMIT ?13 + 0)) + `+paid(`'REFERRED'`), func(p *Progress) any { return &p.Earned[conversion.Referred] }),
 	store.Col(`r.referrer_moderation = 'DENIED'`, func(p *Progress) any { return &p.Denied[conversion.Referrer] }),
 	store.Col(`r.referred_moderation = 'DENIED'`, func(p *Progress) any { return &p.Denied[conversion.Referred] }),
 }
 
 // SelectProgress selects how far the referrals of SelectStep had come before it. It has
-// the same parameters, and the most orders of a referral that earn.
+// the same parameters, the most orders of a referral that earn, and whether a plan converts
+// by PAID.
 var SelectProgress = `SELECT ` + ProgressColumns.SQL() + ` FROM (SELECT DISTINCT referral_id FROM (SELECT o.referral_id` + step + `)) given
 	CROSS JOIN referral r ON r.tenant = ?1 AND r.id = given.referral_id`
 
@@ -115,16 +123,19 @@ var SelectProgress = `SELECT ` + ProgressColumns.SQL() + ` FROM (SELECT DISTINCT
 type Counts struct{ Conversions, Rewards int64 }
 
 // CountColumns are the columns of SelectCounts. The last conversion before the sequence
-// has the number of conversions; rewards have no number.
+// has the number of conversions, unless ?9 says that some are by PAID; rewards have no number.
 var CountColumns = store.Selection[Counts]{
-	store.Col(`coalesce((SELECT n.conversion FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
-		AND n.number = 1 AND `+before+` ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT 1), 0)`, func(c *Counts) any { return &c.Conversions }),
+	store.Col(`CASE WHEN ?9 = 1 THEN (SELECT count(*) FROM referral_order n JOIN referral r ON r.tenant = n.tenant AND r.id = n.referral_id
+		WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4 AND n.number = 1
+			AND r.referrer_moderation <> 'DENIED' AND `+before+`)
+		ELSE coalesce((SELECT n.conversion FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
+		AND n.number = 1 AND `+before+` ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT 1), 0) END`, func(c *Counts) any { return &c.Conversions }),
 	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
 		AND n.referrer_gives = 1 AND `+before+` LIMIT ?8 + 0))`, func(c *Counts) any { return &c.Rewards }),
 }
 
 // SelectCounts selects what a referrer had before a sequence. Its parameters are those of
-// Args, and the most rewards to count.
+// Args, the most rewards to count, and whether a plan converts by PAID.
 var SelectCounts = `SELECT ` + CountColumns.SQL()
 
 // SelectRecent selects the times of a referrer's last rewards before a sequence, latest
@@ -132,6 +143,24 @@ var SelectCounts = `SELECT ` + CountColumns.SQL()
 var SelectRecent = `SELECT n.placed_at FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
 		AND n.referrer_gives = 1 AND ` + before + `
 	ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT ?8 + 0`
+
+// PaidColumns are the columns of SelectPaid.
+var PaidColumns = store.Selection[conversion.PaidConversion]{
+	store.Col(`at`, func(p *conversion.PaidConversion) any { return &p.At }),
+	store.Col(`gives`, func(p *conversion.PaidConversion) any { return &p.Gives }),
+}
+
+// SelectPaid selects the last conversions by PAID of a referrer in a program, without those
+// of denied referrals, the earliest first. Its parameters are the first four of Args, and the
+// limit: 0 if no plan converts by PAID.
+var SelectPaid = `SELECT ` + PaidColumns.SQL() + ` FROM (
+	SELECT r.converted_at AS at, EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id AND w.source = 'FRIEND_SIGNUP'
+			AND w.order_key = '' AND w.cancelled_at IS NULL) AS gives
+		FROM referral r WHERE r.tenant = ?1 AND r.program = ?2 AND r.referrer_account_id = ?3 AND r.referrer_user_id = ?4 AND r.state = 'converted'
+			AND r.referrer_moderation <> 'DENIED' AND EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id
+				AND w.source IN ('FRIEND_SIGNUP', 'REFERRED') AND w.order_key = '')
+		ORDER BY r.converted_at DESC, r.id DESC LIMIT ?5 + 0)
+	ORDER BY at`
 
 // Args returns the first parameters of the statements of a sequence.
 func Args(tenant core.TenantAlias, p state.Replay) []any {
