@@ -10,6 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"kith/backend/graphql"
+	"kith/backend/store"
+	"kith/backend/store/storetest"
 )
 
 // A field that fails is null, and the other fields have their values. Its error has the
@@ -100,6 +102,37 @@ func TestErrors_Cancelled(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "UNAVAILABLE", gjson.GetBytes(answer, "errors.0.extensions.code").String())
 	require.NotContains(t, string(answer), "context")
+}
+
+// Events of which none was stored, since the database was away, are answered with a status
+// that makes clients send them again.
+func TestErrors_NoEventStored(t *testing.T) {
+	url := storetest.File(t)
+	b := benchOn(t, url+"?_pragma=busy_timeout(1)&_pragma=foreign_keys(1)")
+	log := func() (int, []byte) {
+		status, answer, err := b.server.Answer(t.Context(), graphql.Request{Caller: b.keyHolder(t), Body: []byte(document(
+			`mutation{logUserEvents(userEventInputs:[{accountId:"a",userId:"a",events:[{key:"x"}]},{accountId:"b",userId:"b",events:[{key:"x"}]}]){__typename ...on ApiError{message statusCode}}}`))})
+		require.NoError(t, err)
+		return status, answer
+	}
+	b.send(t, b.keyHolder(t), document(`mutation{upsertUsers(userInputs:[{accountId:"a",id:"a"},{accountId:"b",id:"b"}]){__typename}}`))
+	other, err := store.Open(url, "")
+	require.NoError(t, err)
+	defer other.Close()
+	locked, release, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- other.Write(t.Context(), start, func(*store.Tx) error {
+			close(locked)
+			<-release
+			return nil
+		})
+	}()
+	<-locked
+	status, answer := log()
+	close(release)
+	require.NoError(t, <-ended)
+	require.Equal(t, http.StatusServiceUnavailable, status, "%s", answer)
+	require.EqualValues(t, 503, gjson.GetBytes(answer, "statusCode").Int(), "%s", answer)
 }
 
 // An answer without an error has no key errors, not even an empty list.

@@ -88,7 +88,8 @@ func (l logged) ToApiError() (*apiError, bool) { return l.err, l.err != nil }
 
 // LogUserEvents stores events of several users, each input in its own transaction. If the
 // idempotency keys of all inputs were used before, the whole call is refused as a
-// duplicate (spec 7.1).
+// duplicate (spec 7.1). If none was stored, and some because a part of the service is away,
+// the whole call fails with that error: clients repeat it, which stores none twice.
 func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs argument }) (*[]logged, error) {
 	c := callOf(ctx)
 	inputs := args.UserEventInputs.list()
@@ -96,16 +97,24 @@ func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs
 		return nil, core.Invalid("userEventInputs", "must have 1 to 100 elements")
 	}
 	out := make([]logged, len(inputs))
-	duplicates, users := 0, &userLoader{}
+	duplicates, users, stored := 0, &userLoader{}, false
+	var away error
 	for i, input := range inputs {
 		var err error
 		if out[i].result, err = c.logEvents(ctx, input, users); err == nil {
+			stored = true
 			continue
 		}
 		if isDuplicate(err) {
 			duplicates++
 		}
+		if shown, _, _ := wire.Shown(err); shown.Code == core.CodeUnavailable {
+			away = shown
+		}
 		out[i].err = c.apiError(err)
+	}
+	if away != nil && !stored {
+		return nil, away
 	}
 	if duplicates == len(inputs) {
 		return nil, event.Duplicate()
