@@ -38,6 +38,9 @@ type Payment struct {
 	// Refunded is how much of Amount was given back, by refunds that have succeeded and
 	// by disputes that the merchant has lost.
 	Refunded int64
+	// Returned is how much of Amount Kith gave back: a friend's share of a first bill, which
+	// is no refund of the order.
+	Returned int64
 	// Open is true while a refund or a dispute has not ended: read the payment again.
 	Open bool
 	// Disputed is true if there is a dispute, open or ended.
@@ -61,11 +64,14 @@ func Share(value, part, whole int64) int64 {
 	return q*part + (r*part+whole/2)/whole
 }
 
-// Reversed returns how much of the revenue was given back, so that a payment that was
-// refunded in full has no revenue left.
+// Reversed returns how much of the revenue was given back, so that a payment of which
+// nothing is left has no revenue left.
 func (p Payment) Reversed() int64 {
-	if p.Amount <= 0 {
+	switch {
+	case p.Amount <= 0 || p.Refunded <= 0:
 		return 0
+	case p.Refunded+p.Returned >= p.Amount:
+		return p.Revenue
 	}
 	return min(p.Revenue, Share(min(p.Refunded, p.Amount), p.Revenue, p.Amount))
 }

@@ -5,8 +5,9 @@ import "kith/core"
 // Reverse sets the amount that the refunds of its order take back from the reward, in
 // total: 0 to its value, in its unit. An amount that has expired or was cancelled is
 // not taken back again. If the amount was redeemed, a Credit becomes a debt; of another
-// kind, only what is left is taken. A FuelTank or an Integration cannot be divided:
-// only a share of its whole value takes it back.
+// kind, only what is left is taken. Only a Credit can be divided: any other kind is taken
+// back by a share of its whole value, so that a refund of a part of one bill does not change
+// the discount of later ones.
 func (r Reward) Reverse(share int64, now core.Time) (Reward, Entry) {
 	r.Refunded = min(max(share, 0), r.Offer.Value())
 	before := r.Sums.Reversed
@@ -32,7 +33,7 @@ func (r Reward) reversal() int64 {
 }
 
 // whole reports whether the reward cannot be divided.
-func (r Reward) whole() bool { return r.Offer.Kind == FuelTank || r.Offer.Kind == Integration }
+func (r Reward) whole() bool { return r.Offer.Kind != Credit }
 
 // ended reports whether the ledger has that the reward expired or was cancelled.
 func (r Reward) ended() bool { return r.Sums.Expired > 0 || r.Cancelled != 0 }

@@ -164,7 +164,7 @@ func TestReward_ReverseOtherKinds(t *testing.T) {
 		left           int64
 		status         Status
 	}{
-		{"discount", discount, "reverse 250", "reverse -250", 750, StatusAvailable},
+		{"discount", discount, "reverse 250", "", 1000, StatusAvailable},
 		{"discount", discount, "reverse 1000", "reverse -1000", 0, StatusCancelled},
 		{"discount", discount, "redeem 1000, reverse 250", "redeem -1000", 0, StatusRedeemed},
 		{"discount", discount, "redeem 1000, adjust 500", "redeem -1000", 0, StatusRedeemed},

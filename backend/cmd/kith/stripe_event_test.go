@@ -105,6 +105,15 @@ func TestStripe_Orders(t *testing.T) {
 	require.Len(t, s.events(t, "shop-7"), 1)
 	require.EqualValues(t, 4200, s.credit(t, "anna"))
 
+	// What Kith gives back of a first bill, the friend's share, is no refund of the order.
+	_, err := s.api.V1Refunds.Create(t.Context(), &sdk.RefundCreateParams{
+		PaymentIntent: sdk.String(typed.PaymentIntent.ID), Amount: sdk.Int64(500), Metadata: map[string]string{"kith_refund": "kith-refund-" + typed.PaymentIntent.ID},
+	})
+	require.NoError(t, err)
+	s.send(t)
+	require.EqualValues(t, 4200, s.credit(t, "anna"))
+	require.Len(t, s.events(t, eve), 1)
+
 	// A part, another part, and what is left, of which no notification arrives.
 	s.refund(t, typed.PaymentIntent.ID, 3000)
 	s.send(t)

@@ -131,7 +131,8 @@ func guest(intent string) core.PaymentProviderID {
 }
 
 // addRefunds adds what was given back of a payment intent: refunds that have succeeded,
-// and disputes that were lost.
+// and disputes that were lost. A refund that Kith made, of a friend's share of the first
+// bill, is none of the order.
 func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent string) error {
 	refunds, err := list[refund](ctx, g.api, pageOf("payment_intent", intent), "refunds")
 	if err != nil {
@@ -140,6 +141,10 @@ func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent str
 	for _, r := range refunds {
 		switch r.Status {
 		case succeeded:
+			if r.Metadata[metaRefund] != "" {
+				p.Returned += fromStripe(r.Amount, p.Currency)
+				continue
+			}
 			p.Refunded += fromStripe(r.Amount, p.Currency)
 		case "pending", "requires_action":
 			p.Open = true
