@@ -486,6 +486,29 @@ func TestOrders_AfterPaid(t *testing.T) {
 	require.EqualValues(t, 500+700+700, b.balance(t, "anna"))
 }
 
+// An earlier event of an order in another currency changes a reward of which nothing was
+// redeemed. Else its number would be one of the old currency.
+func TestOrders_OtherCurrencyAfterRedemption(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	b.pass(1000)
+	b.purchase(t, "friend", "o-1", "80")
+	b.process(t)
+	log := func(key string, at core.Time, revenue int) {
+		require.NoError(t, b.log(t, "friend", "", fmt.Sprintf(`{"key":%q,"dateTriggered":%d,"fields":{"order_id":"o-1","revenue":%d,"currency":"EUR"}}`, key, at, revenue)))
+		b.process(t)
+	}
+	_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", reward.UnitCents, 1)
+	require.NoError(t, err)
+	log("purchase", b.Now()-1, 100000)
+	require.EqualValues(t, 799, b.balance(t, "anna"))
+	require.Equal(t, "USD", b.referral(t, "friend").ReferrerReward.Offer.Currency)
+	log("refund", b.Now(), 50000)
+	require.EqualValues(t, 399, b.balance(t, "anna"), "half of the reward")
+}
+
 // Orders that find the tank empty get their codes when it is filled.
 func TestOrders_FuelTank(t *testing.T) {
 	t.Parallel()

@@ -354,7 +354,8 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 	if !ok || earned.Reason == conversion.ReasonDenied {
 		return nil // the moderation cancelled the reward, and may restore it
 	}
-	if currency := earned.Offer.Currency; earned.Gives() && currency != before.Offer.Currency && before.Sums.Redeemed == 0 && before.Sums.Settled == 0 {
+	currency := earned.Offer.Currency
+	if earned.Gives() && currency != before.Offer.Currency && before.Sums.Redeemed == 0 && before.Sums.Settled == 0 {
 		// An earlier event of the order has another currency. The reward is emptied in the
 		// old currency, and then filled in the new one.
 		before = r.empty(s, before)
@@ -363,6 +364,12 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 	value, share, scheduled := int64(0), int64(0), before.Scheduled
 	if earned.Gives() {
 		value, share = earned.Offer.Value(), earned.Share
+		if currency != before.Offer.Currency {
+			// A part was redeemed in the old currency: the number of the new one is no value
+			// in it. The reward stays, and refunds take back their share of it.
+			value = before.Offer.Value()
+			share = to.order.Share(value)
+		}
 		scheduled = reward.GrantOf(earned.Offer, to.order.At).Scheduled
 	}
 	after, entries := before.Adjust(value, scheduled, s.Now)
