@@ -1791,7 +1791,7 @@ type OrderReward struct {
 	// Reason Why this side earns nothing. Null: it earns the reward.
 	Reason *OrderReason `json:"reason"`
 
-	// Reward The reward for the order. If there is a reason, its value is 0. Null: none was given.
+	// Reward The reward for the order. If there is a reason, its value is 0, or moderation has cancelled it. Null: none was given.
 	Reward *Reward `json:"reward"`
 }
 

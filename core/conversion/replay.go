@@ -223,7 +223,7 @@ type SideOutcome struct {
 	// Reason is why the side earns nothing; empty if it earns a reward.
 	Reason Reason
 	// Reward is the id of its reward; empty if none was ever given. A reward that an
-	// order no longer earns has the value 0.
+	// order no longer earns has the value 0, or moderation has cancelled it.
 	Reward string
 }
 
