@@ -104,9 +104,18 @@ func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change 
 		if err := billingdb.PutConnection(ctx, tx, tenant, c); err != nil {
 			return stored, err
 		}
+		// What failed may have failed by the keys or settings that were replaced.
+		for _, kind := range billing.Retried() {
+			if _, err := billingdb.Retry(ctx, tx, tenant, kind, ""); err != nil {
+				return stored, err
+			}
+		}
 		stored, _, err = billingdb.Connection(ctx, tx.Reads, tenant)
 		return stored, err
 	})
+	if err == nil {
+		g.wake()
+	}
 	return withoutPrivate(stored), err
 }
 

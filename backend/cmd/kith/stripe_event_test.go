@@ -17,6 +17,7 @@ import (
 	"kith/backend/stripelab"
 	"kith/backend/testenv"
 	"kith/core"
+	"kith/core/billing"
 	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/referral"
@@ -257,6 +258,31 @@ func TestStripe_SeveralSubscriptions(t *testing.T) {
 	}
 	s.send(t)
 	require.Equal(t, "CANCELLED converted", s.state(t, bob))
+}
+
+// What failed because a key was revoked is tried as soon as another one replaces it.
+func TestStripe_ReplacedKey(t *testing.T) {
+	t.Parallel()
+	s := newStripeStage(t, payments.StripeSettings{})
+	bob := s.subscribe(t, s.price(t, 5000, "usd"), "bob@example.com", "", func(p *sdk.CheckoutSessionCreateParams) { p.Metadata = map[string]string{"kith_account": "bob"} })
+	s.send(t)
+	require.Equal(t, "PAID none", s.state(t, "bob"))
+	var permissions []string
+	for _, p := range billing.StripePermissions() {
+		permissions = append(permissions, p.Name)
+	}
+	key, err := s.lab.NewKey(permissions...)
+	require.NoError(t, err)
+	s.connect(t, key)
+	s.idle(t)
+	s.control(t, "revoke", "key", key)
+	_, err = s.api.V1Subscriptions.Cancel(t.Context(), bob.Subscription.ID, nil)
+	require.NoError(t, err)
+	s.send(t)
+	require.Equal(t, "PAID none", s.state(t, "bob"))
+	s.connect(t, stripelab.SecretKey)
+	s.idle(t)
+	require.Equal(t, "CANCELLED none", s.state(t, "bob"))
 }
 
 // refunded returns what was refunded of the bills of a subscription.

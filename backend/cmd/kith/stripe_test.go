@@ -38,6 +38,9 @@ type stripeStage struct {
 	lab    *stripelab.Lab
 	labURL string
 	api    *sdk.Client
+	// settings and webhook are those of the connection.
+	settings payments.StripeSettings
+	webhook  string
 }
 
 func newStripeStage(t *testing.T, settings payments.StripeSettings) *stripeStage {
@@ -66,11 +69,19 @@ func newStripeStage(t *testing.T, settings payments.StripeSettings) *stripeStage
 	base := serveStory(t, func(e *env, l net.Listener) error {
 		return backendOf(s.engine, l).serve(e)
 	})
-	settings.APIKey, settings.BaseURL = stripelab.SecretKey, server.URL
-	_, err = s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, base+payments.StripeWebhook(demo.TestTenant))
-	require.NoError(t, err)
+	settings.BaseURL = server.URL
+	s.settings, s.webhook = settings, base+payments.StripeWebhook(demo.TestTenant)
+	s.connect(t, stripelab.SecretKey)
 	s.send(t)
 	return s
+}
+
+// connect connects the test tenant with a key.
+func (s *stripeStage) connect(t testing.TB, key string) {
+	t.Helper()
+	s.settings.APIKey = key
+	_, err := s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, s.settings, s.webhook)
+	require.NoError(t, err)
 }
 
 func backendOf(engine *app.Engine, l net.Listener) backend {
