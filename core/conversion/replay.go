@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"math"
 	"slices"
 
 	"kith/core"
@@ -64,10 +65,19 @@ func (ps Plans) Limits() (total, inPeriod int64) {
 	return total, inPeriod
 }
 
-// ByPaid reports whether one of the plans converts by PAID: then a replay has to know the
-// conversions by PAID.
-func (ps Plans) ByPaid() bool {
-	return slices.ContainsFunc(ps, func(p Plan) bool { return !p.Rule.ByEvent() })
+// PaidUntil returns the end of the time in which plans convert by PAID: 0 if none does. A
+// replay has to know the conversions of referrals that began before.
+func (ps Plans) PaidUntil() (end core.Time) {
+	for i, p := range ps {
+		switch {
+		case p.Rule.ByEvent():
+		case i+1 < len(ps):
+			end = ps[i+1].Since
+		default:
+			end = math.MaxInt64
+		}
+	}
+	return end
 }
 
 // MaxOrders returns the most orders of a referral that earn under one of the plans; zero if
@@ -139,6 +149,9 @@ type Chunk struct {
 	// referrer before the chunk, without those of denied referrals. Rewards may stop at the
 	// largest limit.
 	Conversions, Rewards int64
+	// LastConversion is when the last of these conversions was by an order. Conversions by
+	// PAID before it are among them.
+	LastConversion core.Time
 	// Recent has the times of the last of these rewards in ascending order, at least
 	// as many as the largest limit for a period.
 	Recent []core.Time
@@ -148,9 +161,9 @@ type Chunk struct {
 	Orders []Entry
 }
 
-// MaxPaid is the most conversions by PAID that a replay knows, the latest ones: a limit of
-// more rewards is not exact in a program that converts by PAID at one time and by an event
-// at another.
+// MaxPaid is the most conversions by PAID that a replay knows, those of the referrals that
+// began last: a limit of more rewards is not exact in a program that converts by PAID at one
+// time and by an event at another.
 const MaxPaid = 10_000
 
 // PaidConversion is a conversion by PAID of a referral, in a program that converts by an
@@ -244,7 +257,9 @@ func (ps Plans) Replay(c Chunk) []Decision {
 	decisions := make([]Decision, len(c.Orders))
 	for i, e := range c.Orders {
 		for ; len(paid) > 0 && paid[0].At < e.At; paid = paid[1:] {
-			c.Conversions++
+			if paid[0].At >= c.LastConversion {
+				c.Conversions++
+			}
 			if paid[0].Gives {
 				c.Rewards++
 				recent = append(recent, paid[0].At)

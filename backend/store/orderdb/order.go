@@ -119,23 +119,26 @@ var ProgressColumns = store.Selection[Progress]{
 var SelectProgress = `SELECT ` + ProgressColumns.SQL() + ` FROM (SELECT DISTINCT referral_id FROM (SELECT o.referral_id` + step + `)) given
 	CROSS JOIN referral r ON r.tenant = ?1 AND r.id = given.referral_id`
 
-// Counts are the numbers of conversions and rewards of a referrer before a sequence.
-type Counts struct{ Conversions, Rewards int64 }
+// Counts are the numbers of conversions and rewards of a referrer before a sequence, and the
+// time of the last conversion.
+type Counts struct{ Conversions, LastConversion, Rewards int64 }
+
+// lastConversion selects the last conversion by an order before the sequence, except the
+// columns.
+const lastConversion = ` FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
+	AND n.number = 1 AND ` + before + ` ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT 1`
 
 // CountColumns are the columns of SelectCounts. The last conversion before the sequence
-// has the number of conversions, unless ?9 says that some are by PAID; rewards have no number.
+// has the number of conversions; rewards have no number.
 var CountColumns = store.Selection[Counts]{
-	store.Col(`CASE WHEN ?9 = 1 THEN (SELECT count(*) FROM referral_order n JOIN referral r ON r.tenant = n.tenant AND r.id = n.referral_id
-		WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4 AND n.number = 1
-			AND r.referrer_moderation <> 'DENIED' AND `+before+`)
-		ELSE coalesce((SELECT n.conversion FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
-		AND n.number = 1 AND `+before+` ORDER BY n.placed_at DESC, n.referral_id DESC, n.order_key DESC LIMIT 1), 0) END`, func(c *Counts) any { return &c.Conversions }),
+	store.Col(`coalesce((SELECT n.conversion`+lastConversion+`), 0)`, func(c *Counts) any { return &c.Conversions }),
+	store.Col(`coalesce((SELECT n.placed_at`+lastConversion+`), 0)`, func(c *Counts) any { return &c.LastConversion }),
 	store.Col(`(SELECT count(*) FROM (SELECT 1 FROM referral_order n WHERE n.tenant = ?1 AND n.program = ?2 AND n.referrer_account_id = ?3 AND n.referrer_user_id = ?4
 		AND n.referrer_gives = 1 AND `+before+` LIMIT ?8 + 0))`, func(c *Counts) any { return &c.Rewards }),
 }
 
 // SelectCounts selects what a referrer had before a sequence. Its parameters are those of
-// Args, the most rewards to count, and whether a plan converts by PAID.
+// Args, and the most rewards to count.
 var SelectCounts = `SELECT ` + CountColumns.SQL()
 
 // SelectRecent selects the times of a referrer's last rewards before a sequence, latest
@@ -151,15 +154,15 @@ var PaidColumns = store.Selection[conversion.PaidConversion]{
 }
 
 // SelectPaid selects the last conversions by PAID of a referrer in a program, without those
-// of denied referrals, the earliest first. Its parameters are the first four of Args, and the
-// limit: 0 if no plan converts by PAID.
+// of denied referrals, the earliest first. Its parameters are the first four of Args, the
+// time before which the referrals began, and the limit.
 var SelectPaid = `SELECT ` + PaidColumns.SQL() + ` FROM (
 	SELECT r.converted_at AS at, EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id AND w.source = 'FRIEND_SIGNUP'
 			AND w.order_key = '' AND w.cancelled_at IS NULL) AS gives
-		FROM referral r WHERE r.tenant = ?1 AND r.program = ?2 AND r.referrer_account_id = ?3 AND r.referrer_user_id = ?4 AND r.state = 'converted'
-			AND r.referrer_moderation <> 'DENIED' AND EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id
+		FROM referral r INDEXED BY referral_referrer WHERE r.tenant = ?1 AND r.program = ?2 AND r.referrer_account_id = ?3 AND r.referrer_user_id = ?4
+			AND r.started_at < ?5 AND r.state = 'converted' AND r.referrer_moderation <> 'DENIED' AND EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id
 				AND w.source IN ('FRIEND_SIGNUP', 'REFERRED') AND w.order_key = '')
-		ORDER BY r.converted_at DESC, r.id DESC LIMIT ?5 + 0)
+		ORDER BY r.started_at DESC LIMIT ?6 + 0)
 	ORDER BY at`
 
 // Args returns the first parameters of the statements of a sequence.

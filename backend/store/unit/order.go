@@ -80,23 +80,23 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 	total, inPeriod := plans.Limits()
 	step := append(slices.Clone(args), int64(p.Until.At), p.Until.Referral, p.Until.Order, p.Moderated, p.Limit+1)
 	progress := map[string]orderdb.Progress{}
-	byPaid := store.BoolInt(plans.ByPaid())
+	paidUntil := plans.PaidUntil()
 	u.Sequences.Load(p, s)
 	return []query{
-		{orderdb.SelectCounts, append(slices.Clone(args), total, byPaid), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
-			s.Conversions, s.Rewards = c.Conversions, c.Rewards
+		{orderdb.SelectCounts, append(slices.Clone(args), total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
+			s.Conversions, s.LastConversion, s.Rewards = c.Conversions, core.Time(c.LastConversion), c.Rewards
 			u.Sequences.Load(p, s)
 		})},
 		{orderdb.SelectRecent, append(slices.Clone(args), inPeriod), reading(scanOne[core.Time], func(at core.Time) {
 			s.Recent = slices.Insert(s.Recent, 0, at)
 			u.Sequences.Load(p, s)
 		})},
-		{orderdb.SelectPaid, append(slices.Clone(args[:4]), byPaid*conversion.MaxPaid), bySelection(orderdb.PaidColumns, func(c conversion.PaidConversion) {
+		{orderdb.SelectPaid, append(slices.Clone(args[:4]), int64(paidUntil), conversion.MaxPaid), bySelection(orderdb.PaidColumns, func(c conversion.PaidConversion) {
 			s.Paid = append(s.Paid, c)
 			u.Sequences.Load(p, s)
 		})},
 		// The progress comes first, since it is copied to each order of its referral.
-		{orderdb.SelectProgress, append(slices.Clone(step), plans.MaxOrders(), byPaid), bySelection(orderdb.ProgressColumns, func(p orderdb.Progress) { progress[p.Referral] = p })},
+		{orderdb.SelectProgress, append(slices.Clone(step), plans.MaxOrders(), store.BoolInt(paidUntil > 0)), bySelection(orderdb.ProgressColumns, func(p orderdb.Progress) { progress[p.Referral] = p })},
 		{orderdb.SelectStep, step, reading(orderdb.ScanOrder, func(o state.Order) {
 			if len(s.Stored) == p.Limit {
 				s.More, s.Next = true, o.Position()
