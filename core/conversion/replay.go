@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"math"
 	"slices"
 
 	"kith/core"
@@ -74,7 +73,7 @@ func (ps Plans) PaidUntil() (end core.Time) {
 		case i+1 < len(ps):
 			end = ps[i+1].Since
 		default:
-			end = math.MaxInt64
+			end = 1<<63 - 1
 		}
 	}
 	return end
