@@ -218,6 +218,12 @@ func TestPlans_Replay(t *testing.T) {
 		},
 			Chunk{Orders: []Entry{of(order("a", 1, 1), func(e *Entry) { e.Denied[Referrer] = true }), order("b", 2, 1), order("c", 3, 1), order("d", 4, 1)}},
 			[]string{"1: referral-denied", "1: 1000", "1: 1500", "1: limit-of-rewards"}},
+		{"conversions by PAID count, each once", Plan{
+			Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000), Terms: Terms{Tiers: []Tier{{From: 4, Value: 1500}}}}}, Total: 4,
+		},
+			// The one at 1 is among those of the last conversion by an order, at 2.
+			Chunk{Conversions: 2, Rewards: 1, LastConversion: 2, Paid: []PaidConversion{{At: 1, Gives: true}, {At: 3, Gives: true}, {At: 6}}, Orders: []Entry{order("a", 4, 1), order("b", 7, 1)}},
+			[]string{"1: 1500", "1: limit-of-rewards"}},
 		{"an order in whole seconds in the second of the attribution", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
 			Chunk{Orders: []Entry{
 				of(order("a", 3000, 1), func(e *Entry) { e.Since = 3999 }), of(order("b", 3998, 1), func(e *Entry) { e.Since = 3999 }),
@@ -327,6 +333,23 @@ func TestPlans_At(t *testing.T) {
 	for at, want := range map[core.Time]int64{0: 1, 10: 1, 19: 1, 20: 2, 29: 2, 30: 3, 99: 3} {
 		if got := plans.At(at).Total; got != want {
 			t.Errorf("at %d plan %d applies, want %d", at, got, want)
+		}
+	}
+}
+
+func TestPlans_PaidUntil(t *testing.T) {
+	paid, event := Plan{}, Plan{Rule: Rule{Event: "purchase"}}
+	since := func(p Plan, at core.Time) Plan { p.Since = at; return p }
+	for name, c := range map[string]struct {
+		plans Plans
+		want  core.Time
+	}{
+		"by an event": {Plans{since(event, 5)}, 0}, "by PAID": {Plans{since(paid, 5)}, 1<<63 - 1},
+		"by PAID first": {Plans{since(paid, 5), since(event, 9)}, 9}, "again": {Plans{since(paid, 5), since(event, 9), since(paid, 12), since(event, 15)}, 15},
+		"none": {nil, 0},
+	} {
+		if got := c.plans.PaidUntil(); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
 }
