@@ -1739,7 +1739,7 @@ type Order struct {
 	// DateOrdered Time in epoch milliseconds. Null: not yet, or unknown.
 	DateOrdered *MaybeDate `json:"dateOrdered"`
 
-	// Detail The condition that failed, and the value of its field.
+	// Detail The condition that failed, and the value of its field; or a field of the order or of its last refund that cannot be read, and how to correct it.
 	Detail *string `json:"detail"`
 
 	// EventId Id of the event that placed it. Of several, the earliest counts. Null: only refunds have come.

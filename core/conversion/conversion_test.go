@@ -255,7 +255,8 @@ func TestOrder_Reads(t *testing.T) {
 		{" 20.00 ", "EUR", "2000 EUR", "2000"},
 		{"20", "USD", "2000 USD", "0"},
 		{"", "", "no revenue", "8000"},
-		{"", "€", "no revenue", "8000"},
+		{"", "€", `currency "€" is no code of ISO 4217; send a new event with the same order_id and EUR`, "8000"},
+		{"0", "", "0 USD", "0"},
 		{"0", "EUR", "0 EUR", "0"},
 		{"$20", "EUR", `revenue "$20" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},
 		{"20,00", "EUR", `revenue "20,00" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},
@@ -278,7 +279,7 @@ func TestOrder_Reads(t *testing.T) {
 			t.Errorf("%q %q is placed as %s (%s), want %s", c.revenue, c.currency, got, o.Refused, c.placed)
 		}
 		o = Order{}.Place(Event{ID: "p", Key: "purchase", At: 1, Revenue: "80", Currency: "EUR"}, plan).Reverse(e, plan)
-		if amount, _ := o.Refunded(); fmt.Sprint(amount) != c.refunded || (o.Unread() != "") != strings.Contains(c.placed, " is no ") {
+		if amount, _ := o.Refunded(); fmt.Sprint(amount) != c.refunded || (o.Unread() != "") != (c.refunded == "0" && strings.Contains(c.placed, " is no ")) {
 			t.Errorf("a refund of %q %q takes back %d (%s), want %s", c.revenue, c.currency, amount, o.Unread(), c.refunded)
 		}
 	}
@@ -289,8 +290,20 @@ func TestOrder_Reads(t *testing.T) {
 		}
 	}
 	o := Order{}.Place(good, plan).Reverse(Event{ID: "c", Revenue: "$5"}, plan).Reverse(Event{ID: "d", Revenue: "5"}, plan)
-	if amount, whole := o.Refunded(); amount != 500 || whole {
-		t.Errorf("a corrected refund takes back %d, %v", amount, whole)
+	if amount, whole := o.Refunded(); amount != 500 || whole || o.Unread() != "" {
+		t.Errorf("a corrected refund takes back %d, %v: %s", amount, whole, o.Unread())
+	}
+	// No part is known of an order that cannot be read, and a refund of 0 is of nothing.
+	for _, c := range []struct {
+		order, refund Event
+		want          bool
+	}{
+		{bad, Event{ID: "c", Revenue: "5"}, false}, {bad, Event{ID: "c"}, true}, {Event{ID: "a", At: 1}, Event{ID: "c", Revenue: "0"}, false},
+		{Event{ID: "a", At: 1}, Event{ID: "c", Revenue: "5"}, true}, {Event{ID: "a", At: 1, Revenue: "0"}, Event{ID: "c", Revenue: "5"}, true},
+	} {
+		if _, whole := (Order{}).Place(c.order, plan).Reverse(c.refund, plan).Refunded(); whole != c.want {
+			t.Errorf("a refund of %q of %q takes all: %v", c.refund.Revenue, c.order.Revenue, whole)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package conversion
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // codes are the currency codes of ISO 4217, three bytes each, with those that it has withdrawn
 // since 2010: old orders may have them.
@@ -20,10 +23,22 @@ func isCurrency(s string) bool {
 	return false
 }
 
-// namesOfCurrencies are what shops send in place of a code, in capitals.
-var namesOfCurrencies = map[string]string{
-	"€": "EUR", "EURO": "EUR", "EUROS": "EUR", "978": "EUR", "$": "USD", "US$": "USD", "DOLLAR": "USD", "DOLLARS": "USD", "840": "USD",
-	"£": "GBP", "POUND": "GBP", "826": "GBP", "¥": "JPY", "YEN": "JPY", "392": "JPY", "FR.": "CHF", "SFR": "CHF", "756": "CHF",
+// codeOf returns the code of a sign, name or number that shops send in place of one, in
+// capitals; empty if it is unknown.
+func codeOf(name string) string {
+	switch name {
+	case "€", "EURO", "EUROS", "978":
+		return "EUR"
+	case "$", "US$", "DOLLAR", "DOLLARS", "840":
+		return "USD"
+	case "£", "POUND", "826":
+		return "GBP"
+	case "¥", "YEN", "392":
+		return "JPY"
+	case "FR.", "SFR", "756":
+		return "CHF"
+	}
+	return ""
 }
 
 // readCurrency returns the currency of an event: without one, that of the order or of the
@@ -34,10 +49,9 @@ func readCurrency(e Event, p Plan) (currency, fault string) {
 		return p.currency(), ""
 	case isCurrency(given), given == p.currency():
 		return given, ""
-	case namesOfCurrencies[given] != "":
-		return "", badCode(e.Currency) + namesOfCurrencies[given]
+	default:
+		return "", badCode(e.Currency) + cmp.Or(codeOf(given), "a code such as USD")
 	}
-	return "", badCode(e.Currency) + "a code such as USD"
 }
 
 // again is what the sender of an event does that cannot be read.

@@ -94,7 +94,7 @@ func (o Order) Place(e Event, p Plan) Order {
 	switch {
 	case badRevenue != "":
 		next.Fault, next.Detail = ReasonBadRevenue, badRevenue
-	case badCurrency != "" && ok:
+	case badCurrency != "":
 		next.Fault, next.Detail = ReasonBadCurrency, badCurrency
 	case ok:
 		next.Revenue, next.HasRevenue = d.Minor(next.Currency, reward.MaxValue)
@@ -186,25 +186,28 @@ func (o Order) Reverse(e Event, p Plan) Order {
 
 // Refunded returns how much of the order's revenue was taken back, in its currency, and
 // whether all of it was. A refund in another currency counts only if it is of the whole
-// order. If the order has no revenue, each refund is of the whole order.
+// order. If the order has no revenue, each refund of an amount is of the whole order.
 func (o Order) Refunded() (amount int64, whole bool) {
 	counted := false
 	for _, r := range o.Refunds {
 		if r.Fault != "" {
 			continue
 		}
-		counted = true
 		if r.Decimal != "" {
 			d, _ := ParseDecimal(r.Decimal)
 			sum, ok := d.Minor(o.Currency, reward.MaxValue)
 			r.Amount, r.Currency, r.Whole = sum, o.Currency, r.Whole || !ok
 		}
 		switch {
-		case r.Whole || !o.HasRevenue || o.Revenue == 0:
+		case r.Whole:
 			return o.Revenue, true
+		case r.Amount == 0 || o.Fault != "":
+			// Of an order that cannot be read, no part is known.
+		case o.Revenue == 0:
+			return 0, true
 		case r.Currency == o.Currency:
 			// Both are at most reward.MaxValue, and there are few.
-			amount += r.Amount
+			amount, counted = amount+r.Amount, true
 		}
 	}
 	return min(amount, o.Revenue), amount >= o.Revenue && counted
@@ -216,10 +219,9 @@ func (o Order) Unread() string {
 	if o.Fault != "" {
 		return o.Detail
 	}
-	for _, r := range o.Refunds {
-		if r.Fault != "" {
-			return "a refund takes nothing back: " + r.Fault
-		}
+	// Refunds are in the order of their arrival: a later one that can be read corrects others.
+	if n := len(o.Refunds); n > 0 && o.Refunds[n-1].Fault != "" {
+		return "a refund takes nothing back: " + o.Refunds[n-1].Fault
 	}
 	return ""
 }

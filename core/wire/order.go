@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -226,7 +227,7 @@ func fieldValues(v gjson.Result) (values []string) {
 			return true
 		})
 	case v.Type == gjson.String:
-		values = []string{v.Str}
+		values = []string{strings.TrimSpace(v.Str)}
 	case v.Type == gjson.Number, v.Type == gjson.True, v.Type == gjson.False:
 		values = []string{v.Raw}
 	}
