@@ -239,6 +239,7 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	// The first backend works again. It has one worker, which must have left the first job.
 	b.stop(t)
 	a.resume(t)
+	eventually(t, http.StatusOK, "GET", first.backend+"/healthz", "")
 	next := first.beginJob(t, "MUTATION/USER_EVENT", "events.jsonl", `{"accountId":"a00000","userId":"u00000","event":{"key":"later"}}`+"\n")
 	require.EqualValues(t, 1, first.ended(t, next).Stats.RecordsProcessed)
 	require.Equal(t, result, first.download(t, id, job.ResultFile))
@@ -313,7 +314,7 @@ func TestPause_IntakeIsProcessedByAnother(t *testing.T) {
 			return nil
 		})
 		a.resume(t)
-		mustCall(t, http.StatusOK, "GET", first.backend+"/healthz", "")
+		eventually(t, http.StatusOK, "GET", first.backend+"/healthz", "")
 	}
 	sending.end(t)
 	waitProcessed(t, db)
