@@ -293,6 +293,12 @@ func TestOrder_Reads(t *testing.T) {
 	if amount, whole := o.Refunded(); amount != 500 || whole || o.Unread() != "" {
 		t.Errorf("a corrected refund takes back %d, %v: %s", amount, whole, o.Unread())
 	}
+	// Of an order that a condition refuses, Detail is the condition.
+	strict := plan
+	strict.Rule.Conditions = []Condition{{Field: "revenue", Operator: MoreOrEqual, Values: []string{"50"}}}
+	if o := (Order{}).Place(bad, strict); o.Refused != ReasonCondition || o.Unread() != "" {
+		t.Errorf("refused by %q, not read: %q", o.Refused, o.Unread())
+	}
 	// No part is known of an order that cannot be read, and a refund of 0 is of nothing.
 	for _, c := range []struct {
 		order, refund Event

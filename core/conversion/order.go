@@ -216,7 +216,7 @@ func (o Order) Refunded() (amount int64, whole bool) {
 // Unread returns, for people, which field of the order's events cannot be read, what was
 // sent, and how to correct it. It is empty if all can be read.
 func (o Order) Unread() string {
-	if o.Fault != "" {
+	if o.Fault != "" && o.Refused == "" {
 		return o.Detail
 	}
 	// Refunds are in the order of their arrival: a later one that can be read corrects others.

@@ -255,6 +255,7 @@ func (ps Plans) Replay(c Chunk) []Decision {
 	recent, paid := slices.Clone(c.Recent), c.Paid
 	decisions := make([]Decision, len(c.Orders))
 	for i, e := range c.Orders {
+		known := len(recent)
 		for ; len(paid) > 0 && paid[0].At < e.At; paid = paid[1:] {
 			if paid[0].At >= c.LastConversion {
 				c.Conversions++
@@ -262,8 +263,10 @@ func (ps Plans) Replay(c Chunk) []Decision {
 			if paid[0].Gives {
 				c.Rewards++
 				recent = append(recent, paid[0].At)
-				slices.Sort(recent)
 			}
+		}
+		if len(recent) > known {
+			slices.Sort(recent)
 		}
 		plan := ps.At(e.At)
 		at, seen := of[e.Referral]

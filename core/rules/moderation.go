@@ -104,7 +104,7 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 	} {
 		changed = changed || side.before != side.after
 		// Orders of a denied referral count for no limit.
-		denies = denies || changed && (side.before == referral.SideDenied) != (side.after == referral.SideDenied)
+		denies = denies || (side.before == referral.SideDenied) != (side.after == referral.SideDenied)
 		switch {
 		case side.before == side.after:
 		case side.reward != nil:
