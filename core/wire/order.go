@@ -206,13 +206,13 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 	return out
 }
 
-// given returns the first value of a field, or the JSON of an object or of an empty array,
-// so that neither is taken for a field that was left out.
-func given(v gjson.Result, first string) string {
-	if first == "" && v.IsObject() || v.IsArray() {
+// given returns the value of a field as text: of an object or an array its JSON, which is no
+// number and no currency, and not a field that was left out.
+func given(v gjson.Result, one string) string {
+	if v.IsObject() || v.IsArray() {
 		return v.Raw
 	}
-	return first
+	return one
 }
 
 // fieldValues returns the values of a field as texts: one of a scalar, those of an

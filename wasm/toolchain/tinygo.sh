@@ -100,16 +100,17 @@ stable_names() {
 }
 
 # tested TINYGO PKG prints a hash of what the result of the tests of a package depends on: the
-# sources and test data of the package and of those that it imports.
+# compiler, whose folder is named after all that it is built from, and the files of the
+# package and of those that it imports.
 tested() {
 	local folders
 	folders=$(go list -deps -test -f '{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}' "$2" | sort -u)
 	{
-		echo "$2"
+		echo "$1 $2"
 		"$1" version
 		cat go.mod go.sum "$here/test.json" "${BASH_SOURCE[0]}"
 		for folder in $folders; do
-			find "${folder#"$PWD/"}" -type f \( -path '*/testdata/*' -o -name '*.go' \) | grep -xE "${folder#"$PWD/"}/(testdata/.*|[^/]*)" | LC_ALL=C sort | xargs sha256sum
+			find "${folder#"$PWD/"}" -type f | grep -xE "${folder#"$PWD/"}/(testdata/.*|[^/]*)" | LC_ALL=C sort | xargs sha256sum
 		done
 	} | sha256sum | cut -c1-32
 }
@@ -141,12 +142,14 @@ test)
 	[ $# = 1 ] || { say "usage: tinygo.sh test PKG"; exit 2; }
 	command -v wazero >/dev/null || { say "no wazero command on PATH; make test builds one into bin/tools"; exit 1; }
 	tinygo=$(path)
+	[ -n "$(go list "$1")" ] || exit 1
 	passed=${XDG_CACHE_HOME:-$HOME/.cache}/kith/guest-$(tested "$tinygo" "$1")
 	if [ ! -e "$passed" ]; then
 		output=$("$tinygo" test -target="$here/test.json" "$1" 2>&1) || { echo "$output"; exit 1; }
 		[[ $output != *SKIP* && $output != *'no test'* ]] || { echo "$output"; say "FAIL: tests of $1 did not run as a guest"; exit 1; }
 		echo "$output" >"$passed.$$"
 		mv "$passed.$$" "$passed"
+		find "${passed%/*}" -maxdepth 1 -name 'guest-*' -mtime +30 -delete
 	fi
 	cat "$passed"
 	;;
