@@ -71,6 +71,7 @@ sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/
 GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge/. core/.)
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
+OPENAPI := backend/api/openapi/openapi.json.gz
 
 .PHONY: help run run-cluster build edge graphiql htmx tinygo test test-needs deploy-tools race ci guest short lint scan size golden clients packages release release-test compat bench bench-targets soak fuzz clean FORCE
 
@@ -124,11 +125,11 @@ guest: bin/tools/wazero | bin/.tinygo ## tests of the core packages that the com
 	@export PATH="$$PWD/bin/tools:$$PATH"; printf '%s\n' $(GUEST_PACKAGES) | xargs -n 1 -P 2 $(TINYGO_SH) test | tee bin/tinygo-test.txt
 	@if ! grep -q '^ok' bin/tinygo-test.txt; then echo "FAIL: no test ran as a guest"; exit 1; fi
 
-short: bin/edge.wasm ## quick tests: those that start no processes
+short: bin/edge.wasm $(OPENAPI) ## quick tests: those that start no processes
 	@go test -short ./...
 
 # Packages that embed the component cannot be loaded without it.
-lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are not used (wasm/toolchain/words.txt), vet and staticcheck
+lint: bin/.base bin/tools/staticcheck bin/edge.wasm $(OPENAPI) ## format, words that are not used (wasm/toolchain/words.txt), vet and staticcheck
 	@echo "== gofmt"
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; }
 	@echo "== words"
@@ -140,7 +141,7 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are no
 	@$(AS_BUILT) bin/tools/staticcheck ./...
 	@$(AS_BUILT) env -C $(GO_CLIENT) $(CURDIR)/bin/tools/staticcheck ./...
 
-scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
+scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm $(OPENAPI) ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
 	@$(AS_BUILT) $(TOOLCHAIN)/scan.sh
 
 size: bin/edge.wasm bin/kith ## fail if the component, the browser script, bin/kith or a module in it is too large
@@ -161,7 +162,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 	@go test -count=1 -run '^TestDocs(_Script)?$$' ./wasm/e2e -update
 	@$(MAKE) --no-print-directory clients
 
-clients: bin/.client bin/tools/oapi-codegen ## the client packages, whose sources are generated from backend/api/openapi.yaml
+clients: bin/.client bin/tools/oapi-codegen ## the client packages, whose sources are generated from backend/api/openapi/openapi.yaml
 	@$(GO_RUN) ./clients/generate -go $(GO_CLIENT)/kith.gen.go
 
 packages: bin/.client ## the client packages, ready to publish, in bin/clients; the Go module has the path GO_MODULE
@@ -211,7 +212,7 @@ bench: bin/.test $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all b
 bench-targets: ## only the targets of performance, in about 15 minutes; prints the table, and fails as make bench does
 	@$(MAKE) --no-print-directory bench BENCH='(Target_|Codes_Among|Import_Among|UserList)'
 
-fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
+fuzz: bin/edge.wasm $(OPENAPI) ## each fuzz target for FUZZTIME (10s)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 			echo "== $$target ($$(dirname "$$file"))"; \
@@ -220,7 +221,7 @@ fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 	done
 
 clean: ## remove everything built; keep data/ and the compiler in the cache
-	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(NPM:=/node_modules) $(NPM_CLIENT)/dist $(NPM_CLIENT)/src/generated $(NPM_CLIENT)/LICENSE
+	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(OPENAPI) $(NPM:=/node_modules) $(NPM_CLIENT)/dist $(NPM_CLIENT)/src/generated $(NPM_CLIENT)/LICENSE
 
 bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./edge
@@ -232,16 +233,19 @@ $(SCRIPT).gz: $(SCRIPT)
 $(SCRIPT): edge/script/kith.js bin/tools/minify
 	@bin/tools/minify <$< >$@
 
+$(OPENAPI): $(wildcard $(addprefix backend/api/openapi/,*.go *.yaml *.json assemble/*.go)) | bin/.base
+	@$(GO_RUN) ./backend/api/openapi/assemble >$@.part && mv $@.part $@
+
 bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
 
 # go build tracks its own dependencies, and takes a second if nothing has changed.
-bin/kith: bin/edge.wasm $(SCRIPT) $(SCRIPT).gz FORCE | bin/.packages
+bin/kith: bin/edge.wasm $(SCRIPT) $(SCRIPT).gz $(OPENAPI) FORCE | bin/.packages
 	@$(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
 
 # Compiles the packages that bin/kith imports, which need neither TinyGo nor the
 # component: in a first build, one core does this while the other builds those.
-bin/.packages: go.mod go.sum | bin/.base
+bin/.packages: go.mod go.sum $(OPENAPI) | bin/.base
 	@$(STEP) "packages of bin/kith" 60 nice $(GO_BUILD) $$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep '^kith/')
 	@touch $@
 
@@ -266,7 +270,7 @@ bin/.release: $(TOOLCHAIN)/setup.sh | bin/.base
 	@touch $@
 
 # @kith/client: its generated sources, and dist. Links the API, which embeds the component.
-bin/.client: $(NPM_CLIENT)/node_modules/.package-lock.json $(NPM_CLIENT)/tsconfig.json $(wildcard $(NPM_CLIENT)/src/*.ts clients/generate/*.go backend/api/openapi* core/origin/*.go) LICENSE bin/edge.wasm
+bin/.client: $(NPM_CLIENT)/node_modules/.package-lock.json $(NPM_CLIENT)/tsconfig.json $(wildcard $(NPM_CLIENT)/src/*.ts clients/generate/*.go core/origin/*.go) $(OPENAPI) LICENSE bin/edge.wasm
 	@mkdir -p $(NPM_CLIENT)/src/generated
 	@$(GO_RUN) ./clients/generate -npm $(NPM_CLIENT)/src/generated
 	@rm -rf $(NPM_CLIENT)/dist

@@ -36,7 +36,7 @@ func TestAnonymousSlots(t *testing.T) {
 // Converting it for each request made 268,565 allocations.
 func TestOpenAPI_IsConvertedOnce(t *testing.T) {
 	ask := func() {
-		require.NoError(t, openapi(httptest.NewRecorder(), nil))
+		require.NoError(t, openapiDocument(httptest.NewRecorder(), nil))
 	}
 	ask()
 	require.Less(t, testing.AllocsPerRun(3, ask), 100.0)

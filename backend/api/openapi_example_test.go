@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"kith/backend/api/openapi"
 	"kith/backend/gateway/braintree"
 	"kith/core"
 	"kith/core/wire"
@@ -40,7 +41,7 @@ const (
 func TestOpenAPI_ExamplesAreAStory(t *testing.T) {
 	all, err := transcript.Exchanges(stories)
 	require.NoError(t, err)
-	examples := map[string]openapiExample{
+	examples := map[string]openapi.Example{
 		// The document as an example of itself would hold all examples.
 		"getOpenApi": {
 			Curl: "curl '" + exampleBase + "/api/v1/openapi.json'", Status: "200", Type: "application/json",
@@ -68,16 +69,16 @@ func TestOpenAPI_ExamplesAreAStory(t *testing.T) {
 	}
 	want.WriteString("\n}\n")
 	if flags.Lookup("update").Value.String() == "true" {
-		require.NoError(t, os.WriteFile("openapi_examples.json", want.Bytes(), 0o600))
+		require.NoError(t, os.WriteFile("openapi/examples.json", want.Bytes(), 0o600))
 		return
 	}
-	require.Equal(t, want.String(), string(openapiExamplesJSON), "run the test with -update, and read the difference")
+	require.Equal(t, want.String(), string(openapi.Examples), "run the test with -update, and read the difference")
 }
 
 // example is an exchange of the story as the document shows it.
-func example(t *testing.T, x transcript.Exchange) openapiExample {
+func example(t *testing.T, x transcript.Exchange) openapi.Example {
 	t.Helper()
-	e := openapiExample{Curl: curl(t, x), Status: strconv.Itoa(x.Status), Location: x.ResponseHeader.Get("Location")}
+	e := openapi.Example{Curl: curl(t, x), Status: strconv.Itoa(x.Status), Location: x.ResponseHeader.Get("Location")}
 	e.Type, _, _ = strings.Cut(x.ResponseType, ";")
 	switch {
 	case x.RequestType == "application/json":

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/api/openapi"
 	"kith/wasm/transcript"
 )
 
@@ -73,7 +74,7 @@ func (m message) schema(here string) string {
 func served(t *testing.T) document {
 	t.Helper()
 	w := httptest.NewRecorder()
-	(&API{}).adapt(openapi).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
+	(&API{}).adapt(openapiDocument).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
 	require.Equal(t, http.StatusOK, w.Code)
 	d := document{raw: w.Body.Bytes()}
 	require.NoError(t, json.Unmarshal(d.raw, &d))
@@ -83,11 +84,18 @@ func served(t *testing.T) document {
 	return d
 }
 
+// The document that the build wrote is that of the sources.
+func TestOpenAPI_IsCurrent(t *testing.T) {
+	want, err := openapi.Assemble()
+	require.NoError(t, err)
+	require.Equal(t, want, served(t).raw, "run make build")
+}
+
 // No object of the document has a key twice, which some client generators refuse. The
 // document is converted from YAML with merge keys, which could repeat an overridden key.
 func TestOpenAPI_GivesNoKeyTwice(t *testing.T) {
 	w := httptest.NewRecorder()
-	(&API{}).adapt(openapi).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
+	(&API{}).adapt(openapiDocument).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
 	uniqueKeys(t, json.NewDecoder(w.Body), "")
 }
 

@@ -26,7 +26,6 @@ import (
 var budgets = map[string]int{
 	"modernc.org/sqlite":             2_200_000,
 	"github.com/tetratelabs/wazero":  1_300_000,
-	"github.com/goccy/go-yaml":       400_000,
 	"github.com/yuin/goldmark":       350_000,
 	"golang.org/x/crypto":            300_000,
 	"github.com/vektah/gqlparser/v2": 300_000,

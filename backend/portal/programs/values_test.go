@@ -66,7 +66,7 @@ func TestForm_HasAllSettings(t *testing.T) {
 	parts, err := files.ReadFile("page/parts.html")
 	require.NoError(t, err)
 	shown := string(page) + string(parts)
-	document, err := os.ReadFile("../../api/openapi.yaml")
+	document, err := os.ReadFile("../../api/openapi/openapi.yaml")
 	require.NoError(t, err)
 	for _, of := range []struct{ schema, at string }{
 		{"ProgramInput", ""}, {"ProgramSharingInput", "sharing."}, {"OfferInput", "rewards.referrer."}, {"RewardTier", "rewards.referrer.tiers."}, {"ConversionRule", "conversion."},
