@@ -82,7 +82,7 @@ var (
 	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
 
 	// stores are the packages with the SQL of the backend, by subject.
-	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/leasedb", "kith/backend/store/orderdb", "kith/backend/store/peopledb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
+	stores = []string{"kith/backend/store", "kith/backend/store/answerdb", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/leasedb", "kith/backend/store/orderdb", "kith/backend/store/peopledb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
 		"kith/backend/store/rewarddb", "kith/backend/store/secretdb", "kith/backend/store/tabledb", "kith/backend/store/tenantdb", "kith/backend/store/unit", "kith/backend/store/userdb", "kith/backend/store/webhookdb"}
 
 	// s3Keys are the parts of minio-go that find credentials and sign, and their
@@ -180,6 +180,8 @@ var importRules = []importRule{
 		tests: sqlTest, why: "it reads and writes whole tables without interpreting them"},
 	{pkg: "kith/backend/store/tenantdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of tenants"},
+	{pkg: "kith/backend/store/answerdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+		why: "it has the SQL of kept answers"},
 	{pkg: "kith/backend/store/userdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of accounts, users and codes"},
 	{pkg: "kith/backend/store/webhookdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/leasedb"}, modules: storeModules,
@@ -289,9 +291,13 @@ var importRules = []importRule{
 		why: "it writes to a terminal, and knows no operation"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/graphql", "kith/backend/gateway/...", "kith/backend/guess", "kith/wasm/bodies", "kith/backend/api/docs", "kith/backend/api"}),
-		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein", "github.com/yuin/goldmark/..."}),
-		tests:   slices.Concat(backendTest, stores, []string{"github.com/santhosh-tekuri/jsonschema/v6", "kith/backend/api/docs"}),
+		modules: slices.Concat(backendModules, []string{"github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein", "github.com/yuin/goldmark/..."}),
+		tests:   slices.Concat(backendTest, stores, []string{"github.com/santhosh-tekuri/jsonschema/v6", "kith/backend/api/docs", "kith/backend/api/openapi"}),
 		why:     "it translates HTTP into calls of app, and limits the rate of anonymous callers"},
+	{pkg: "kith/backend/api/openapi/assemble", kith: []string{"kith/backend/api/openapi"}, modules: []string{"github.com/goccy/go-yaml/..."},
+		why: "it writes what package openapi assembles"},
+	{pkg: "kith/backend/api/openapi", kith: []string{"kith/backend/api/openapi"}, modules: []string{"github.com/goccy/go-yaml/..."},
+		why: "the build runs it, and the binary does not have it"},
 	{pkg: "kith/backend/portal", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/identity", "kith/backend/portal/..."}), modules: slices.Concat(backendModules, qrCode, openID), tests: pageTest,
 		why: "it lists the sections of the portal"},

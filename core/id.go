@@ -108,6 +108,21 @@ func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
 	return IdempotencyKey(s), nil
 }
 
+// KeyHeader is the header with the idempotency key of a call.
+const KeyHeader = "Idempotency-Key"
+
+// ParseKeyHeader returns the key in the value of KeyHeader, with or without the quotes of a
+// structured field, or "" if the value is empty.
+func ParseKeyHeader(value string) (IdempotencyKey, error) {
+	if value == "" {
+		return "", nil
+	}
+	if n := len(value) - 1; n > 0 && value[0] == '"' && value[n] == '"' {
+		value = value[1:n]
+	}
+	return ParseIdempotencyKey(KeyHeader, value)
+}
+
 // KeyFromMessageID returns a pipeline's message id as a key, or "" if it does not
 // have the form of a key: such an id is ignored without an error (spec 6.3).
 func KeyFromMessageID(s string) IdempotencyKey {

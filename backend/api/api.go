@@ -183,6 +183,9 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 		method = http.MethodGet
 	}
 	if h, ok := m[method]; ok {
+		if method != http.MethodGet && r.Header.Get(keyHeader) != "" {
+			w.Header().Set(onceHeader, "ignored")
+		}
 		return h(w, r)
 	}
 	var allow []string
@@ -203,6 +206,7 @@ func (a *API) adapt(h handler) http.Handler {
 		if err == nil {
 			return
 		}
+		w.Header().Del(onceHeader)
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
 			a.Log.Error("request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))

@@ -2,11 +2,15 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"kith/backend/app/base"
+	"kith/backend/store/answerdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/people"
@@ -128,6 +132,42 @@ func decode[T any](c *call, parse func([]byte) (T, error)) (in T, err error) {
 		return in, err
 	}
 	return parse(body)
+}
+
+const (
+	keyHeader = core.KeyHeader
+	// onceHeader says what was done with the idempotency key of a call: "kept" (the answer
+	// will be repeated), "repeated" (the call was not made again), or "ignored". Errors have none.
+	onceHeader = "Idempotency"
+)
+
+// once makes a call that moves money by do, and returns its answer. With the header
+// Idempotency-Key it is made at most once for each key of the tenant; see base.Base.Once. body
+// is the body of the call, and answer encodes what do returns from its transaction.
+func once[T any](a *API, c *call, body []byte, answer func(T) answerdb.Answer, do func(context.Context) (T, error)) ([]byte, error) {
+	key, err := core.ParseKeyHeader(c.Header.Get(keyHeader))
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
+		done, err := do(c.Context())
+		return answer(done).JSON, err
+	}
+	digest := sha256.New()
+	digest.Write([]byte(c.Method + " " + c.URL.EscapedPath() + "\n"))
+	digest.Write(body)
+	kept, repeated, err := a.Engine.Base.Once(c.Context(), c.tenant, base.Once{
+		Key: key, Digest: hex.EncodeToString(digest.Sum(nil)),
+		Answer: func(value any) answerdb.Answer { return answer(value.(T)) },
+	}, func(ctx context.Context) error {
+		_, err := do(ctx)
+		return err
+	})
+	c.w.Header().Set(onceHeader, "kept")
+	if repeated {
+		c.w.Header().Set(onceHeader, "repeated")
+	}
+	return kept, err
 }
 
 // readUser reads the ids of the user in the path.

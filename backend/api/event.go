@@ -24,6 +24,10 @@ func (a *API) events(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := in.KeyFrom(c.Header.Get(keyHeader)); err != nil {
+		return nil, err
+	}
+	c.w.Header().Del(onceHeader)
 	return encode(wire.Events)(a.Engine.Events.Log(c.Context(), c.caller, in))
 }
 

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
+	"kith/backend/store/answerdb"
 	"kith/core"
 	"kith/core/reward"
 	"kith/core/wire"
@@ -65,6 +67,11 @@ func (a *API) reward(c *call) ([]byte, error) {
 	return encode(wire.Reward)(a.Engine.Rewards.ByID(c.Context(), c.tenant, c.PathValue("id")))
 }
 
+// rewardAnswer is the answer of a call about one reward.
+func rewardAnswer(r reward.Reward) answerdb.Answer {
+	return answerdb.Answer{Account: r.Account, User: r.User, JSON: wire.Reward(r)}
+}
+
 // cancelReward handles POST /reward/{id}/cancel. The body may be empty; older clients send
 // none.
 func (a *API) cancelReward(c *call) ([]byte, error) {
@@ -81,16 +88,24 @@ func (a *API) cancelReward(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Reward)(a.Engine.Rewards.CancelBecause(c.Context(), c.member(), c.PathValue("id"), reason))
+	return once(a, c, body, rewardAnswer, func(ctx context.Context) (reward.Reward, error) {
+		return a.Engine.Rewards.CancelBecause(ctx, c.member(), c.PathValue("id"), reason)
+	})
 }
 
 // createReward handles POST /rewards/account/{account}/user/{user}.
 func (a *API) createReward(c *call) ([]byte, error) {
-	grant, err := decode(c, func(body []byte) (reward.Grant, error) { return wire.ParseReward(c.account, c.user, body) })
+	body, err := readJSON(c.w, c.Request)
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Reward)(a.Engine.Admin.Users.Grant(c.Context(), c.member(), grant))
+	grant, err := wire.ParseReward(c.account, c.user, body)
+	if err != nil {
+		return nil, err
+	}
+	return once(a, c, body, rewardAnswer, func(ctx context.Context) (reward.Reward, error) {
+		return a.Engine.Admin.Users.Grant(ctx, c.member(), grant)
+	})
 }
 
 // redeemReward handles POST /credit/{id}/redeem.
@@ -103,9 +118,16 @@ func (a *API) redeemCredit(c *call) ([]byte, error) { return a.redeem(c, wire.Pa
 
 // redeem redeems credit as the body of a call says.
 func (a *API) redeem(c *call, parse func([]byte) (reward.Draw, error)) ([]byte, error) {
-	draw, err := decode(c, parse)
+	body, err := readJSON(c.w, c.Request)
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Redemption)(a.Engine.Redemptions.Draw(c.Context(), c.tenant, draw))
+	draw, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	answer := func(done reward.Redemption) answerdb.Answer { return answerdb.Answer{JSON: wire.Redemption(done)} }
+	return once(a, c, body, answer, func(ctx context.Context) (reward.Redemption, error) {
+		return a.Engine.Redemptions.Draw(ctx, c.tenant, draw)
+	})
 }

@@ -1,19 +1,24 @@
 package app_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/base"
+	"kith/backend/store/answerdb"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
+	"kith/core/wire"
 )
 
 const callersAtOnce = 64
@@ -214,6 +219,54 @@ func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
 			return err
 		}), reward.KeyUsed())
 		require.Equal(t, int64(990), b.stored(t, r.ID).Left())
+	})
+}
+
+// Of many senders of one call with one key, one makes it, and all get its answer, also if
+// the credit suffices for one only. Another call with the key is refused.
+func TestOnce_OneOfManySendersOfAKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 10))
+		var repeats atomic.Int32
+		send := func(key core.IdempotencyKey, digest string, amount int64) (string, error) {
+			answer, repeated, err := b.Once(t.Context(), b.tenant, base.Once{
+				Key: key, Digest: digest,
+				Answer: func(v any) answerdb.Answer { return answerdb.Answer{JSON: wire.Redemption(v.(reward.Redemption))} },
+			}, func(ctx context.Context) error {
+				_, err := b.Redemptions.Draw(ctx, b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: amount})
+				return err
+			})
+			if repeated {
+				repeats.Add(1)
+			}
+			return string(answer), err
+		}
+		for _, err := range concurrently(func(int) error {
+			answer, err := send("the-one-key", "a", 10)
+			if want := `{"creditRedeemed":10,"creditAvailable":0,"unit":"POINT"}`; err == nil && answer != want {
+				err = errors.New(answer)
+			}
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		require.Equal(t, int32(callersAtOnce-1), repeats.Load())
+		require.Equal(t, int64(0), b.stored(t, r.ID).Left())
+		_, err := send("the-one-key", "b", 1)
+		requireCode(t, core.CodeConflict, err)
+		_, err = send("another-key", "b", 1)
+		requireCode(t, core.CodeInvalid, err)
+		b.reward(t, points("anna", 1))
+		_, err = send("another-key", "b", 1)
+		require.NoError(t, err, "a refused call leaves its key unused")
+
+		b.pass(answerdb.Life)
+		removed, err := b.ForgetAnswers(t.Context())
+		require.NoError(t, err)
+		require.NotZero(t, removed)
+		b.reward(t, points("anna", 5))
+		_, err = send("the-one-key", "b", 5)
+		require.NoError(t, err)
 	})
 }
 

@@ -54,6 +54,7 @@ var goodRows = []struct{ table, values string }{
 	{"visit_batch", `tenant='$T', id='b', received_at=1, visits='[]'`},
 	{"secure_mode", `tenant='$T', endpoint='upsert-user', mode='open'`},
 	{"do_not_track", `tenant='$T', identity='i', created_at=1`},
+	{"kept_answer", `tenant='$T', key='k', digest='d', account_id='', user_id='', answer='{}', at=1`},
 	{"tenant_origin", `tenant='$T', origin='https://shop.example', created_at=1`},
 	{"widget", `tenant='$T', program='', key='k', template='', options='', branding='{}', widget_values='', modified_at=1`},
 	{"webhook_subscription", `tenant='$T', url='https://x.example', name='', types='[]', secret='s', old_secret=null, old_until=null,
@@ -130,6 +131,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"api_key", `hash='x', replaced_at=1`, "CHECK constraint failed: replaced_at IS NULL OR expires_at IS NOT NULL"},
 
 	{"do_not_track", ``, "UNIQUE constraint failed: do_not_track.tenant, do_not_track.identity"},
+	{"kept_answer", ``, "UNIQUE constraint failed: kept_answer.tenant, kept_answer.key"},
+	{"kept_answer", `key='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"do_not_track", `identity='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 
 	{"secure_mode", ``, "UNIQUE constraint failed: secure_mode.tenant, secure_mode.endpoint"},

@@ -284,7 +284,12 @@ type Tx struct {
 	Silent bool
 	// Embedded is true if the database is a file.
 	Embedded bool
+	value    any
 }
+
+// Value returns the value that the function of WriteValue returned, to a companion; nil if
+// the transaction has none.
+func (tx *Tx) Value() any { return tx.value }
 
 // Write runs do in one transaction and commits it if do returns nil. When Write
 // returns nil, the transaction is on disk. When it returns an error, the
@@ -309,6 +314,7 @@ func WriteValue[T any](ctx context.Context, write func(context.Context, core.Tim
 	var value, none T
 	err := write(ctx, now, func(tx *Tx) (err error) {
 		value, err = do(tx)
+		tx.value = value
 		return err
 	})
 	if err != nil {

@@ -16,17 +16,18 @@ import (
 const forgetEvery = time.Hour
 
 // NewForget returns the worker that removes webhook deliveries, records of event calls and
-// of batches of visits, sign-ins and entries of the audit log that are older than their
-// retention time.
+// of batches of visits, sign-ins, entries of the audit log and kept answers that are older
+// than their retention time.
 func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, audits *members.Audits, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
 		deliveries, err := d.Forget(ctx)
 		calls, callsErr := ev.ForgetCalls(ctx)
 		batches, batchesErr := a.ForgetBatches(ctx)
 		portal, portalErr := audits.Forget(ctx)
-		if deliveries+calls+batches+portal > 0 {
-			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal)
+		answers, answersErr := ev.ForgetAnswers(ctx)
+		if deliveries+calls+batches+portal+answers > 0 {
+			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal, "kept_answers", answers)
 		}
-		return errors.Join(err, callsErr, batchesErr, portalErr)
+		return errors.Join(err, callsErr, batchesErr, portalErr, answersErr)
 	})
 }

@@ -191,6 +191,8 @@ type request struct {
 	repeatable bool
 	// keyed is true if the body has an idempotency key.
 	keyed bool
+	// key is the idempotency key for the header, or empty.
+	key string
 }
 
 // url returns the URL of the call.
@@ -285,6 +287,9 @@ func (c *Client) attempt(ctx context.Context, r request, target string, body []b
 	}
 	if err := c.setHeaders(ctx, call); err != nil {
 		return nil, err
+	}
+	if r.key != "" {
+		call.Header.Set("Idempotency-Key", r.key)
 	}
 	response, err := c.http.Do(call)
 	if err != nil {

@@ -240,6 +240,20 @@ func TestClient_RepeatsWithTheSameIdempotencyKey(t *testing.T) {
 	var e *kith.Error
 	equal(t, "duplicate", errors.As(err, &e) && e.Duplicate(), true)
 	equal(t, "attempts", calls.Load(), 2)
+
+	calls.Store(0)
+	given, err := c.CreateReward(ctx, "anna", "anna", kith.RewardInput{Type: "CREDIT", Unit: kith.Ptr("ONCE"), AssignedCredit: kith.Ptr(int64(5))})
+	equal(t, "err", err, nil)
+	equal(t, "attempts", calls.Load(), 2)
+	all, err := c.ListRewards(ctx, kith.ListRewardsParams{AccountId: "anna"})
+	equal(t, "err", err, nil)
+	var ids []string
+	for _, r := range all {
+		if r.Unit == "ONCE" {
+			ids = append(ids, r.Id)
+		}
+	}
+	equal(t, "rewards", strings.Join(ids, " "), given.Id)
 }
 
 // What is repeated, and when.

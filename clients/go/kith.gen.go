@@ -4830,8 +4830,10 @@ func (c *Client) CancelReward(ctx context.Context, id string, body CancellationI
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/reward/{id}/cancel",
-		params: []string{"id", fmt.Sprint(id)},
-		body:   body,
+		params:     []string{"id", fmt.Sprint(id)},
+		body:       body,
+		repeatable: true,
+		key:        NewIdempotencyKey(),
 	}, &answer)
 	return answer, err
 }
@@ -4841,8 +4843,10 @@ func (c *Client) CreateReward(ctx context.Context, account AccountId, user UserI
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/rewards/account/{account}/user/{user}",
-		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
-		body:   body,
+		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
+		body:       body,
+		repeatable: true,
+		key:        NewIdempotencyKey(),
 	}, &answer)
 	return answer, err
 }

@@ -87,6 +87,20 @@ func (b *Call) OwnKey() {
 	b.Key = core.IdempotencyKey("~" + base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
+// KeyFrom takes the call's key from the header Idempotency-Key, which may be empty, if the
+// body has none.
+func (b *Call) KeyFrom(header string) error {
+	key, err := core.ParseKeyHeader(header)
+	if err != nil || key == "" {
+		return err
+	}
+	if b.Key != "" && b.Key != key {
+		return core.Invalid(core.KeyHeader, "is not the idempotencyKey of the body; send one of the two")
+	}
+	b.Key = key
+	return nil
+}
+
 // Duplicate returns the error for a key that was used within KeyLife.
 func Duplicate() *core.Error {
 	return &core.Error{

@@ -93,7 +93,7 @@ var types = map[job.Type]rules{
 	},
 	job.ImportRedeem: {
 		required: []string{"accountId", "id", "unit", "valueToRedeem"},
-		known:    map[string]Kind{"accountId": Text, "id": Text, "unit": Text, "currency": Text, "valueToRedeem": Text},
+		known:    map[string]Kind{"accountId": Text, "id": Text, "unit": Text, "currency": Text, "valueToRedeem": Text, "idempotencyKey": Text},
 		ignored:  []string{"email", "firstName", "lastName", "type", "availableValue"},
 		// The names in the report.
 		aliases: map[string]string{

@@ -17,7 +17,7 @@ func SampleColumns(t job.Type) []string {
 	case job.ImportUserEvent:
 		return []string{"accountId", "userId", "event.key", "event.fields.revenue", "event.fields.currency", "event.fields.order_id", "idempotencyKey"}
 	case job.ImportRedeem:
-		return []string{"user.accountId", "user.id", "unit", "valueToRedeem"}
+		return []string{"user.accountId", "user.id", "unit", "valueToRedeem", "idempotencyKey"}
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func SampleRow(t job.Type, n int64) []string {
 	case job.ImportUserEvent:
 		return []string{account, user, "purchase", strconv.FormatInt(n%200+1, 10) + ".90", "USD", "order-" + id, "sample-order-" + id}
 	case job.ImportRedeem:
-		return []string{account, user, "CENTS", strconv.FormatInt(n%1000+1, 10)}
+		return []string{account, user, "CENTS", strconv.FormatInt(n%1000+1, 10), "sample-redeem-" + id}
 	}
 	return nil
 }

@@ -345,6 +345,8 @@ type Draw struct {
 	Currency string
 	// Amount is 0 for a row that is to be skipped.
 	Amount int64
+	// Key may be empty.
+	Key core.IdempotencyKey
 }
 
 // ParseDraw parses a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the report
@@ -368,6 +370,8 @@ func ParseDraw(row Row) (Draw, error) {
 				return true
 			}
 			return setParsed(r, key, v, &value, anyText)
+		case "idempotencyKey":
+			return setParsed(r, key, v, &d.Key, core.ParseIdempotencyKey)
 		case "email", "firstName", "lastName", "type", "availableValue":
 			return true
 		}

@@ -24,6 +24,9 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
+	if err := batch.KeyFrom(r.header("idempotency-key")); err != nil {
+		return abi.Response{}, err
+	}
 	batch.Sender = by.key
 	if err := r.storeEvents(to.Tenant, by.Bearer, &batch); err != nil {
 		return abi.Response{}, err

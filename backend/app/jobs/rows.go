@@ -175,7 +175,7 @@ type drawRow struct {
 
 func (r *run) parseDraw(row wire.Row) (importRow, error) {
 	d, err := wire.ParseDraw(row)
-	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Currency: d.Currency, Amount: d.Amount}}, err
+	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Currency: d.Currency, Amount: d.Amount, Key: d.Key}}, err
 }
 
 // applyAll redeems credit for many rows. It skips rows that redeem nothing.

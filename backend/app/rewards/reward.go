@@ -81,14 +81,16 @@ func (rs *Rewards) Create(ctx context.Context, tenant core.TenantAlias, g reward
 }
 
 // CreateAnd is Create, and calls made with the reward in the transaction that stores it.
-func (rs *Rewards) CreateAnd(ctx context.Context, tenant core.TenantAlias, g reward.Grant, made func(reward.Reward)) (r reward.Reward, err error) {
-	err = rs.Decide(ctx, tenant, func(s *state.State) (err error) {
-		if r, err = rs.Rules().CreateReward(s, g); err == nil {
-			made(r)
-		}
-		return err
+func (rs *Rewards) CreateAnd(ctx context.Context, tenant core.TenantAlias, g reward.Grant, made func(reward.Reward)) (reward.Reward, error) {
+	return store.WriteValue(ctx, rs.DB.Write, rs.Now(), func(tx *store.Tx) (r reward.Reward, err error) {
+		err = rs.DecideWithin(ctx, tx, tenant, func(s *state.State) (err error) {
+			if r, err = rs.Rules().CreateReward(s, g); err == nil {
+				made(r)
+			}
+			return err
+		})
+		return r, err
 	})
-	return r, err
 }
 
 // Cancel cancels the unused rest of a reward, and returns the reward. An unknown reward

@@ -89,7 +89,7 @@ function prepare(transport: Transport, [method, path, query, flags]: Operation, 
     path,
     url: transport.baseUrl + filled + (queryText && '?' + queryText),
     body: flags.includes('b') && body !== undefined ? JSON.stringify(body) : undefined,
-    headers,
+    headers: flags.includes('o') ? { ...headers, 'Idempotency-Key': transport.newKey() } : headers,
     repeatable: keyed || flags.includes('r'),
     keyed,
   };

@@ -30,10 +30,10 @@ async function flakyProxy(spoil) {
     const n = ++proxy.calls;
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
-    const { authorization, 'content-type': type } = request.headers;
+    const { authorization, 'content-type': type, 'idempotency-key': key } = request.headers;
     const forward = () => fetch(base + request.url, {
       method: request.method,
-      headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }) },
+      headers: { ...(authorization && { authorization }), ...(type && { 'content-type': type }), ...(key && { 'idempotency-key': key }) },
       ...(chunks.length && { body: Buffer.concat(chunks) }),
     });
     if (await spoil(n, response, forward)) return;
@@ -114,6 +114,19 @@ test('a lost answer: the second attempt has the same key, and nothing is stored 
   const call = client({ baseUrl: proxy.url }).logEvents({ account: 'anna', user: 'anna', body: { events: [{ key: 'login' }] } });
   await assert.rejects(call, (error) => error.duplicate);
   assert.equal(proxy.calls, 2);
+});
+
+test('a lost answer about a reward: the second attempt gets it', async () => {
+  let first;
+  const proxy = await flakyProxy(async (n, response, forward) => {
+    if (n > 1) return false;
+    first = await (await forward()).json();
+    response.writeHead(503, { 'retry-after': '1' }).end();
+    return true;
+  });
+  const given = await client({ baseUrl: proxy.url }).createReward({ account: 'anna', user: 'anna', body: { type: 'CREDIT', unit: 'ONCE', assignedCredit: 5 } });
+  assert.equal(proxy.calls, 2);
+  assert.equal(given.id, first.id);
 });
 
 const query = (c) => c.runGraphql({ body: { query: '{__typename}' } });
