@@ -62,25 +62,31 @@ const (
 	anyQLByGet = "GET /graphql"
 )
 
-// permitted lists the operations of the roles read, events and import, in addition to
-// the reads that Permits allows. An operation that is not listed needs the role all.
-var permitted = map[Role][]Operation{
-	RoleRead: {anyQL, ReadExports, "POST /programs/{program}/try"},
-	RoleEvents: {
-		anyQL, anyQLByGet,
-		LogEvents, LogEventsQL, "Mutation.logUserEvents",
-		Identify, "POST " + userPath, "POST /user", "Mutation.createUser", "Mutation.upsertUser", "Mutation.upsertUsers",
-		Pipeline,
-		LookUpCode, "GET /discount/{code}", "GET /coupon/{code}", "Query.referralCode",
-		// Fields of the responses to these.
-		"UserEventResult.events", "BulkUserEventResult.events", "ApiError.events", "UserEventResult.user", "User.referredBy",
-	},
-	RoleImport: {
-		anyQL, anyQLByGet,
-		"POST /export/upload", "GET /export/{id}/download",
-		"Query.validateJobCreation", "Mutation.validateJobCreation", "Mutation.createJob",
-		"Query.job", "Query.jobs", "JobList.data", "Job.stats",
-	},
+// permitted returns the operations of the roles read, events and import, in addition to the
+// reads that Permits allows. An operation that is not listed needs the role all.
+func (r Role) permitted() []Operation {
+	switch r {
+	case RoleRead:
+		return []Operation{anyQL, ReadExports, "POST /programs/{program}/try"}
+	case RoleEvents:
+		return []Operation{
+			anyQL, anyQLByGet,
+			LogEvents, LogEventsQL, "Mutation.logUserEvents",
+			Identify, "POST " + userPath, "POST /user", "Mutation.createUser", "Mutation.upsertUser", "Mutation.upsertUsers",
+			Pipeline,
+			LookUpCode, "GET /discount/{code}", "GET /coupon/{code}", "Query.referralCode",
+			// Fields of the responses to these.
+			"UserEventResult.events", "BulkUserEventResult.events", "ApiError.events", "UserEventResult.user", "User.referredBy",
+		}
+	case RoleImport:
+		return []Operation{
+			anyQL, anyQLByGet,
+			"POST /export/upload", "GET /export/{id}/download",
+			"Query.validateJobCreation", "Mutation.validateJobCreation", "Mutation.createJob",
+			"Query.job", "Query.jobs", "JobList.data", "Job.stats",
+		}
+	}
+	return nil
 }
 
 // privileged lists the reads that need the role all, because they return the list of
@@ -98,7 +104,7 @@ func (r Role) Permits(op Operation) bool {
 	case r == RoleRead && op.reads() && !slices.Contains(privileged, op):
 		return true
 	}
-	return slices.Contains(permitted[r], op)
+	return slices.Contains(r.permitted(), op)
 }
 
 // reads reports whether an operation is a read: GET, or a GraphQL field that is not a

@@ -67,45 +67,48 @@ var reports = []string{
 	"emailShareLink", "linkedinShareLink",
 }
 
-// types has the columns of each type (clients 3.3).
-var types = map[job.Type]rules{
-	job.ImportUser: {
-		required: []string{"accountId", "id"},
-		known: map[string]Kind{
-			"accountId": Text, "id": Text, "firstName": Text, "lastName": Text, "email": Text, "referable": Boolean,
-			"locale": Text, "countryCode": Text, "imageUrl": Text, "dateCreated": Integer, "dateUsTaxFormSubmitted": Integer,
-			"referredBy.code": Text, "referredBy.isConverted": Boolean, "paymentProviderId": Text, "referralCode": Text,
+// rulesOf returns the columns of a type (clients 3.3). It is a function, since the component
+// would fill a variable at each start.
+func rulesOf(t job.Type) rules {
+	return map[job.Type]rules{
+		job.ImportUser: {
+			required: []string{"accountId", "id"},
+			known: map[string]Kind{
+				"accountId": Text, "id": Text, "firstName": Text, "lastName": Text, "email": Text, "referable": Boolean,
+				"locale": Text, "countryCode": Text, "imageUrl": Text, "dateCreated": Integer, "dateUsTaxFormSubmitted": Integer,
+				"referredBy.code": Text, "referredBy.isConverted": Boolean, "paymentProviderId": Text, "referralCode": Text,
+			},
+			families: map[string]Kind{"referralCodes": Text, "shareLinks": Text, "customFields": Any},
+			ignored:  reports,
 		},
-		families: map[string]Kind{"referralCodes": Text, "shareLinks": Text, "customFields": Any},
-		ignored:  reports,
-	},
-	job.ImportDelete: {
-		required: []string{"accountId", "id"},
-		known:    map[string]Kind{"accountId": Text, "id": Text, "preserveEmptyAccount": Boolean, "doNotTrack": Boolean},
-		ignored:  append([]string{"email", "firstName", "lastName", "imageUrl", "dateCreated", "locale"}, reports...),
-	},
-	job.ImportUserEvent: {
-		required: []string{"accountId", "userId", "event.key"},
-		known: map[string]Kind{
-			"accountId": Text, "userId": Text, "idempotencyKey": Text, "event.key": Text, "event.dateTriggered": Integer,
+		job.ImportDelete: {
+			required: []string{"accountId", "id"},
+			known:    map[string]Kind{"accountId": Text, "id": Text, "preserveEmptyAccount": Boolean, "doNotTrack": Boolean},
+			ignored:  append([]string{"email", "firstName", "lastName", "imageUrl", "dateCreated", "locale"}, reports...),
 		},
-		families: map[string]Kind{"event.fields": Any},
-	},
-	job.ImportRedeem: {
-		required: []string{"accountId", "id", "unit", "valueToRedeem"},
-		known:    map[string]Kind{"accountId": Text, "id": Text, "unit": Text, "currency": Text, "valueToRedeem": Text, "idempotencyKey": Text},
-		ignored:  []string{"email", "firstName", "lastName", "type", "availableValue"},
-		// The names in the report.
-		aliases: map[string]string{
-			"user.accountId": "accountId", "user.id": "id", "userId": "id", "user.email": "email",
-			"user.firstName": "firstName", "user.lastName": "lastName",
+		job.ImportUserEvent: {
+			required: []string{"accountId", "userId", "event.key"},
+			known: map[string]Kind{
+				"accountId": Text, "userId": Text, "idempotencyKey": Text, "event.key": Text, "event.dateTriggered": Integer,
+			},
+			families: map[string]Kind{"event.fields": Any},
 		},
-	},
+		job.ImportRedeem: {
+			required: []string{"accountId", "id", "unit", "valueToRedeem"},
+			known:    map[string]Kind{"accountId": Text, "id": Text, "unit": Text, "currency": Text, "valueToRedeem": Text, "idempotencyKey": Text},
+			ignored:  []string{"email", "firstName", "lastName", "type", "availableValue"},
+			// The names in the report.
+			aliases: map[string]string{
+				"user.accountId": "accountId", "user.id": "id", "userId": "id", "user.email": "email",
+				"user.firstName": "firstName", "user.lastName": "lastName",
+			},
+		},
+	}[t]
 }
 
 // ParseHeader parses the names of the columns and returns all problems.
 func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
-	h := header{rules: types[t]}
+	h := header{rules: rulesOf(t)}
 	if len(names) > MaxColumns {
 		h.add("", "the header has "+strconv.Itoa(len(names))+" columns; a file may have "+strconv.Itoa(MaxColumns))
 		return Layout{}, h.problems
