@@ -177,7 +177,7 @@ func TestLogEvents(t *testing.T) {
 	require.Len(t, logged.Events[0].ID, 24)
 	require.NotEqual(t, logged.Events[0].ID, logged.Events[1].ID)
 	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
-	require.Equal(t, event.Duplicate(), err)
+	require.Equal(t, event.Duplicate(""), err)
 	b.pass(event.KeyLife + 1)
 	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestLogEvents(t *testing.T) {
 	_, err = b.Events.Log(t.Context(), browser, call)
 	require.NoError(t, err)
 	_, err = b.Events.Log(t.Context(), browser, call)
-	require.Equal(t, event.Duplicate(), err)
+	require.Equal(t, event.Duplicate(""), err)
 
 	call.User = "nobody"
 	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)

@@ -66,6 +66,29 @@ func (b bundle) statuses(t testing.TB, account string) string {
 	return fmt.Sprintf("%s/%s, %s/%s", r.Moderation.Referrer.Status, r.Moderation.Referred.Status, status(r.ReferrerReward), status(r.ReferredReward))
 }
 
+// Two users who refer each other are both to be paid: the rewards of the second referral
+// wait for a person, unless the program says otherwise.
+func TestFraud_MutualReferral(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), func(in *rules.Identification) {
+			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "FRIEND10"}}
+		})
+		require.Empty(t, b.signals(t, "friend"))
+		b.identify(t, "anna", claim(referral.SourceInit, "FRIEND10"), paid)
+		require.Equal(t, []referral.Signal{referral.SignalMutual}, b.signals(t, "anna"))
+		require.Equal(t, "PENDING/PENDING, PENDING/PENDING", b.statuses(t, "anna"))
+		b.sync(t, "friend", referral.Paid, "")
+		require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "friend"))
+
+		b.fraud(t, referral.FraudPolicy{BySignal: map[referral.Signal]referral.Handling{referral.SignalMutual: referral.HandleNone}})
+		b.identify(t, "third", claim(referral.SourceInit, "ANNA10"), func(in *rules.Identification) {
+			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "THIRD10"}}
+		})
+		b.identify(t, "fourth", claim(referral.SourceInit, "THIRD10"), paid)
+		require.Empty(t, b.signals(t, "fourth"))
+	})
+}
+
 // Each signal is found at attribution, or at conversion if it began later. The program's
 // handling applies to both sides.
 func TestFraud_IsFoundAndHandled(t *testing.T) {

@@ -295,6 +295,52 @@ func TestOrders_BeforeTheReferral(t *testing.T) {
 	})
 }
 
+// Orders that came before the code count as soon as the account is referred, without a
+// further event, if they are dated ahead, or if the first one was placed shortly before
+// (conversion.Rule.Before).
+func TestOrders_AreCountedWhenTheAccountIsReferred(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t, func(p *referral.Program) { p.Conversion.Before = conversion.DefaultBefore })
+		for account, at := range map[string]core.Time{"ahead": core.Hour, "shortly": -conversion.DefaultBefore, "long": -conversion.DefaultBefore - 1, "second": -core.Minute} {
+			b.identify(t, account)
+			require.NoError(t, b.log(t, account, "", orderJSON("purchase", "o", "10", b.Now()+at)))
+			if account == "second" {
+				require.NoError(t, b.log(t, account, "", orderJSON("purchase", "first", "10", b.Now()-core.Day)))
+			}
+		}
+		b.process(t)
+		for account, want := range map[string][]string{
+			"ahead": {"o: 1, 100, 1000"}, "shortly": {"o: 1, 100, 1000"}, "long": {"o: before-attribution"}, "second": {"first: before-attribution", "o: before-attribution"},
+		} {
+			b.identify(t, account, claim(referral.SourceInit, "ANNA10"))
+			b.process(t)
+			require.Equal(t, want, b.orders(t, account), account)
+		}
+	})
+}
+
+// An order that was returned in full does not use up the number of orders that earn, nor the
+// limit of the referrer.
+func TestOrders_ReturnedUsesNothingUp(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.shop(t, func(p *referral.Program) { p.ReferrerTerms.Orders, p.Limits.Total = 1, 1 })
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		b.purchase(t, "friend", "o-1", "10")
+		b.pass(1)
+		b.purchase(t, "friend", "o-2", "20")
+		b.process(t)
+		require.Equal(t, []string{"o-1: 1, 100, 1000", "o-2: 2, all-orders-rewarded, all-orders-rewarded"}, b.orders(t, "friend"))
+		b.pass(1)
+		b.refund(t, "friend", "o-1", "")
+		b.process(t)
+		require.Equal(t, []string{"o-1: 1, 100-100, 1000-1000", "o-2: 2, 200, 1000"}, b.orders(t, "friend"))
+		b.pass(1)
+		b.purchase(t, "friend", "o-3", "30")
+		b.process(t)
+		require.Equal(t, "o-3: 3, all-orders-rewarded, all-orders-rewarded", b.orders(t, "friend")[2])
+	})
+}
+
 // Each step of an order is sent to the webhooks of the tenant (clients 6.5).
 func TestOrders_Webhooks(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
@@ -604,7 +650,7 @@ func TestOrders_EveryOrderOfArrivalEndsAlike(t *testing.T) {
 				for _, e := range events {
 					require.NoError(t, one.log(t, e.account, e.key, e.json))
 					if r.IntN(4) == 0 {
-						require.Equal(t, event.Duplicate(), one.log(t, e.account, e.key, e.json))
+						require.Equal(t, event.Duplicate(""), one.log(t, e.account, e.key, e.json))
 					}
 					if r.IntN(6) == 0 {
 						one.process(t)

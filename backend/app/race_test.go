@@ -131,7 +131,7 @@ func TestLogEvents_OneOfManySendersOfAKey(t *testing.T) {
 		requireOneWins(t, concurrently(func(int) error {
 			_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Call{Account: "anna", User: "u", Key: "the-one-key", Events: []event.Event{{Key: "k"}}})
 			return err
-		}), event.Duplicate())
+		}), event.Duplicate(""))
 		require.Equal(t, int64(1), b.woken.Load(), "the worker is woken once, for the stored call")
 	})
 }

@@ -70,7 +70,7 @@ const widgetValues = `{"theme":"auto","variables":{"--kith-accent":"#1f5c45","--
 func roastery(landing string) referral.Program {
 	p := referral.NewProgram(ShopProgram)
 	p.LandingURL, p.Name = landing, "Morrow Coffee"
-	p.Conversion = conversion.Rule{Event: "purchase"}
+	p.Conversion = conversion.Rule{Event: "purchase", Before: conversion.DefaultBefore}
 	p.Referred = reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}
 	p.Referrer = reward.Offer{Kind: reward.Credit, OfRevenue: 1000, Currency: referral.DefaultCurrency, GivenAfter: 30 * core.Day}
 	p.ReferredTerms.Orders, p.ReferrerTerms.Orders = 1, 1

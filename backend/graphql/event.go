@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"context"
-	"errors"
 
 	"kith/core"
 	"kith/core/auth"
@@ -99,14 +98,19 @@ func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs
 	out := make([]logged, len(inputs))
 	duplicates, users, stored := 0, &userLoader{}, false
 	var away error
+	var duplicate *core.Error
 	for i, input := range inputs {
 		var err error
 		if out[i].result, err = c.logEvents(ctx, input, users); err == nil {
 			stored = true
 			continue
 		}
-		if isDuplicate(err) {
+		if event.IsDuplicate(err) {
 			duplicates++
+			// A call with other events than those that were recorded is the one to hear of.
+			if known, _, _ := wire.Shown(err); duplicate == nil || known.Recorded != "" {
+				duplicate = known
+			}
 		}
 		if shown, _, _ := wire.Shown(err); shown.Code == core.CodeUnavailable {
 			away = shown
@@ -117,14 +121,9 @@ func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs
 		return nil, away
 	}
 	if duplicates == len(inputs) {
-		return nil, event.Duplicate()
+		return nil, duplicate
 	}
 	return &out, nil
-}
-
-func isDuplicate(err error) bool {
-	var e *core.Error
-	return errors.As(err, &e) && *e == *event.Duplicate()
 }
 
 // eventArguments are the arguments of a list of events.

@@ -62,7 +62,7 @@ func (b *bench) sameAtEdgeAndBackend(t *testing.T, body []byte) bool {
 	plain.Call.Stamp(b.Now(), func() (e [6]byte) { return e })
 	want, edge := plain.Answer()
 	if status == 409 {
-		want, edge = plain.Refused(event.Duplicate())
+		want, edge = plain.Refused(event.Duplicate(""))
 	}
 	require.Equal(t, want, status, "%s\n%s", body, answer)
 	require.Equal(t, string(edge), answer, "%s", body)

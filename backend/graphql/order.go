@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"kith/core"
 	"kith/core/conversion"
 	"kith/core/reward"
 	"kith/core/wire"
@@ -14,6 +15,7 @@ type programConversion struct {
 	Event, ReversalEvent string
 	Conditions           []string
 	WithinDuration       *word
+	BeforeDuration       word
 	FirstEvent           bool
 }
 
@@ -27,7 +29,7 @@ func newConversion(r conversion.Rule) *programConversion {
 		conditions[i] = c.String()
 	}
 	return &programConversion{
-		Event: r.Event, ReversalEvent: r.Reversal, Conditions: conditions, WithinDuration: durationOrNull(r.Within), FirstEvent: r.FirstEvent,
+		Event: r.Event, ReversalEvent: r.Reversal, Conditions: conditions, WithinDuration: durationOrNull(r.Within), BeforeDuration: word(core.FormatDuration(r.Before)), FirstEvent: r.FirstEvent,
 	}
 }
 

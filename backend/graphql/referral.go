@@ -85,7 +85,7 @@ func newReferral(c *call, r referral.Referral) *referralNode {
 // fraudTypes has the names of fraud signals in GraphQL (clients 1.11.12).
 var fraudTypes = map[referral.Signal]string{
 	referral.SignalName: "NAME", referral.SignalEmail: "EMAIL", referral.SignalTempEmail: "TEMP_EMAIL", referral.SignalIP: "IP",
-	referral.SignalRate: "RATE", referral.SignalDailyLimit: "DAILY_REFERRAL_REWARD_LIMIT", referral.SignalBlocked: "BLOCKED_USER",
+	referral.SignalRate: "RATE", referral.SignalDailyLimit: "DAILY_REFERRAL_REWARD_LIMIT", referral.SignalMutual: "MUTUAL_REFERRAL", referral.SignalBlocked: "BLOCKED_USER",
 }
 
 // ReferrerUser returns the user whose code was used.

@@ -264,7 +264,7 @@ func TestAppendIntake_IsNeverSentTwice(t *testing.T) {
 func appendOne(ctx context.Context, db *store.Primary, tenant core.TenantAlias, key core.IdempotencyKey, at core.Time) error {
 	added, err := eventdb.AppendIntake(ctx, db, tenant, batchOf(key, at, 1))
 	if err == nil && !added {
-		err = event.Duplicate()
+		err = event.Duplicate("")
 	}
 	return err
 }

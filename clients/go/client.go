@@ -149,6 +149,10 @@ type Error struct {
 	// RetryAfter is how long to wait before the next attempt; 0 if the service did not say.
 	RetryAfter time.Duration
 
+	// Differs is true if the idempotency key was used for another call: this one was not done.
+	// Send it with a new key.
+	Differs bool
+
 	keyed bool
 }
 
@@ -167,7 +171,7 @@ func (e *Error) Error() string {
 // Duplicate reports whether a call with an idempotency key was refused because the
 // service has done it before. That is success: do not send the call again.
 func (e *Error) Duplicate() bool {
-	return e.keyed && e.StatusCode == http.StatusConflict && e.APIErrorCode == "CONFLICT"
+	return e.keyed && e.StatusCode == http.StatusConflict && e.APIErrorCode == "CONFLICT" && !e.Differs
 }
 
 // Once returns nil instead of an error that reports a duplicate.
@@ -338,9 +342,10 @@ func newError(response *http.Response, text []byte, keyed bool) *Error {
 	e := &Error{StatusCode: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), keyed: keyed}
 	var body struct {
 		Message, APIErrorCode, RSCode string
+		Differs                       bool
 	}
 	if json.Unmarshal(text, &body) == nil {
-		e.Message, e.APIErrorCode, e.RSCode = body.Message, body.APIErrorCode, body.RSCode
+		e.Message, e.APIErrorCode, e.RSCode, e.Differs = body.Message, body.APIErrorCode, body.RSCode, body.Differs
 	}
 	if e.Message == "" {
 		e.Message = "the answer is not one of Kith; check BaseURL and the proxies in between"

@@ -241,6 +241,12 @@ func TestClient_RepeatsWithTheSameIdempotencyKey(t *testing.T) {
 	equal(t, "duplicate", errors.As(err, &e) && e.Duplicate(), true)
 	equal(t, "attempts", calls.Load(), 2)
 
+	key := "login-anna-0001"
+	_, err = c.LogEvents(ctx, "anna", "anna", kith.EventsInput{IdempotencyKey: &key, Events: []kith.EventInput{{Key: "login"}}})
+	equal(t, "err", err, nil)
+	_, err = c.LogEvents(ctx, "anna", "anna", kith.EventsInput{IdempotencyKey: &key, Events: []kith.EventInput{{Key: "refund"}}})
+	equal(t, "differs", errors.As(err, &e) && e.Differs && !e.Duplicate(), true)
+
 	calls.Store(0)
 	given, err := c.CreateReward(ctx, "anna", "anna", kith.RewardInput{Type: "CREDIT", Unit: kith.Ptr("ONCE"), AssignedCredit: kith.Ptr(int64(5))})
 	equal(t, "err", err, nil)

@@ -753,6 +753,9 @@ type ConsentPolicyConsent string
 
 // ConversionRule Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported. After a change, what a referral has earned before counts as its first order, so that none is paid twice.
 type ConversionRule struct {
+	// BeforeDuration How long before the attribution the first order of the account may be placed, up to P1D; PT0S: not before it. Default: PT10M.
+	BeforeDuration *string `json:"beforeDuration,omitempty"`
+
 	// Conditions Conditions on fields of the event; all must hold. Each is FIELD OPERATOR VALUE. The operators are =, !=, <, <=, >, >=, in and not in; the last two have values in parentheses. Texts are compared without regard to case, numbers by value. A condition on a missing field fails. A value with a comma, a parenthesis or blanks around it is in double quotes.
 	Conditions []string `json:"conditions,omitempty"`
 
@@ -929,8 +932,14 @@ type ErrorBody struct {
 	// Example: VALIDATION_FAILED
 	ApiErrorCode string `json:"apiErrorCode"`
 
+	// Differs True if the idempotency key was used for other events: these were not recorded. Send them with a new key. Else missing.
+	Differs *bool `json:"differs,omitempty"`
+
 	// Message What is wrong: field, rule, and what to do. The text may change; do not compare it.
 	Message string `json:"message"`
+
+	// RecordedEvent With `differs`: the key of the event that was recorded.
+	RecordedEvent *string `json:"recordedEvent,omitempty"`
 
 	// RsCode Finer kind of the error, for some errors.
 	RsCode *string `json:"rsCode,omitempty"`
@@ -1151,9 +1160,12 @@ type FraudSignalHandlings struct {
 	DailyReferralRewardLimit *FraudHandling `json:"dailyReferralRewardLimit,omitempty"`
 	Email                    *FraudHandling `json:"email,omitempty"`
 	Ip                       *FraudHandling `json:"ip,omitempty"`
-	Name                     *FraudHandling `json:"name,omitempty"`
-	Rate                     *FraudHandling `json:"rate,omitempty"`
-	TempEmail                *FraudHandling `json:"tempEmail,omitempty"`
+
+	// MutualReferral The friend has referred the referrer. Default: PENDING, or DENY if handling is DENY.
+	MutualReferral *FraudHandling `json:"mutualReferral,omitempty"`
+	Name           *FraudHandling `json:"name,omitempty"`
+	Rate           *FraudHandling `json:"rate,omitempty"`
+	TempEmail      *FraudHandling `json:"tempEmail,omitempty"`
 }
 
 // FuelTank defines model for FuelTank.
@@ -2207,7 +2219,7 @@ type Referral struct {
 	// DateUserModified When a person last moderated the referral.
 	DateUserModified *int64 `json:"dateUserModified"`
 
-	// FraudSignals Fraud signals by name: name, email, tempEmail, ip, rate, dailyReferralRewardLimit, blockedUser. Null: none.
+	// FraudSignals Fraud signals by name: name, email, tempEmail, ip, rate, dailyReferralRewardLimit, mutualReferral, blockedUser. Null: none.
 	FraudSignals map[string]FraudSignal `json:"fraudSignals,omitempty"`
 
 	// Id Id of the referral.
@@ -2411,8 +2423,8 @@ type RewardBalance struct {
 	// Count Number of rewards of any status.
 	Count int64 `json:"count"`
 
-	// Currency Currency of the sums. Missing unless the rewards of the type and unit have several; null for those without one.
-	Currency *string `json:"currency,omitempty"`
+	// Currency Currency of the sums; null if the rewards have none.
+	Currency *string `json:"currency"`
 
 	// ReferredDiscountPercent PCT_DISCOUNT only. Part of it for being referred.
 	ReferredDiscountPercent *float64 `json:"referredDiscountPercent,omitempty"`

@@ -224,6 +224,16 @@ func TestPlans_Replay(t *testing.T) {
 			// The one at 1 is among those of the last conversion by an order, at 2.
 			Chunk{Conversions: 2, Rewards: 1, LastConversion: 2, Paid: []PaidConversion{{At: 1, Gives: true}, {At: 3, Gives: true}, {At: 6}}, Orders: []Entry{order("a", 4, 1), order("b", 7, 1)}},
 			[]string{"1: 1500", "1: limit-of-rewards"}},
+		{"the first order shortly before the attribution", Plan{Rule: Rule{Event: "purchase", Before: 10}, Earnings: [2]Earning{{Offer: credit(1000)}}},
+			Chunk{Orders: []Entry{
+				of(order("a", 10, 1), func(e *Entry) { e.Since, e.First = 20, "a10" }), of(order("a", 15, 1), func(e *Entry) { e.Since, e.First = 20, "a10" }),
+				of(order("b", 9, 1), func(e *Entry) { e.Since, e.First = 20, "b9" }), of(order("c", 15, 1), func(e *Entry) { e.Since, e.First = 20, "earlier" }),
+			}}, []string{"1: 1000", "before-attribution", "before-attribution", "before-attribution"}},
+		{"an order that was returned uses no number and no limit up", Plan{
+			Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000), Terms: Terms{Orders: 1}}}, Total: 1, InPeriod: 1, Period: 10,
+		},
+			Chunk{Orders: []Entry{refunded(order("a", 1, 8000), Refund{Whole: true}), refunded(order("a", 2, 8000), Refund{Amount: 7999, Currency: "USD"}), order("a", 3, 8000), order("b", 4, 8000)}},
+			[]string{"1: 800-800", "2: 800-800", "3: all-orders-rewarded", "1: limit-of-rewards"}},
 		{"an order in whole seconds in the second of the attribution", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
 			Chunk{Orders: []Entry{
 				of(order("a", 3000, 1), func(e *Entry) { e.Since = 3999 }), of(order("b", 3998, 1), func(e *Entry) { e.Since = 3999 }),
@@ -458,13 +468,13 @@ func (b *book) replay(from Position) {
 				p := progressOf[at.Referral]
 				p.number = d.Number
 				for side := range d.Earned {
-					if d.Earned[side].Gives() {
+					if d.Earned[side].Gives() && !b.orders[at].Returned() {
 						p.earned[side]++
 					}
 				}
 				progressOf[at.Referral] = p
 			}
-			if d.Earned[Referrer].Gives() {
+			if d.Earned[Referrer].Gives() && !b.orders[at].Returned() {
 				c.Rewards++
 				c.Recent = append(c.Recent, at.At)
 			}
@@ -503,6 +513,9 @@ func TestReplay_EveryOrderOfEventsEndsAlike(t *testing.T) {
 			if r.IntN(10) == 0 {
 				e.Revenue = "$20"
 			}
+			if e.Key == "refund" && r.IntN(3) == 0 {
+				e.RefundID = fmt.Sprint("r", r.IntN(4))
+			}
 			e.Currency = []string{"USD", "USD", "USD", "EUR", "", "€"}[r.IntN(6)]
 			e.Fields = map[string][]string{"revenue": {e.Revenue}}
 			if r.IntN(4) == 0 {
@@ -539,6 +552,9 @@ func randomPlan(r *rand.Rand, since core.Time) Plan {
 	}
 	if r.IntN(3) == 0 {
 		p.Rule.Within = core.Time(r.IntN(40))
+	}
+	if r.IntN(3) == 0 {
+		p.Rule.Before = core.Time(r.IntN(20))
 	}
 	for i := range p.Earnings {
 		e := Earning{Offer: revenue(1000)}

@@ -40,7 +40,7 @@ type Terms struct {
 	// ascending order.
 	Tiers []Tier
 	// Orders is the most orders of a referral that earn; zero means all. An order that
-	// earns nothing, for whatever reason, is not one of them.
+	// earns nothing, for whatever reason, is not one of them, nor is one that was returned.
 	Orders int64
 	// Months is how long orders earn after the first one; zero means without limit.
 	Months int64

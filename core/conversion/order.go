@@ -2,6 +2,8 @@ package conversion
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -21,6 +23,8 @@ type Event struct {
 	At core.Time
 	// OrderID is the field order_id; empty if there is none.
 	OrderID string
+	// RefundID is the field refund_id; empty if there is none.
+	RefundID string
 	// Revenue and Currency are these fields as the shop sent them; empty if there is none.
 	Revenue, Currency string
 	// Code is the referral code that the event carries, or empty.
@@ -73,7 +77,12 @@ type Placed struct {
 
 // Refund is an event that takes an order back.
 type Refund struct {
+	// Event is the id of the event, or a hash of its refund_id: a refund with an id of its own
+	// counts once, however often it is sent.
 	Event string
+	// At is set only for a refund with an id of its own: of several with one id the earliest
+	// counts whose amount can be read.
+	At core.Time `json:",omitempty"`
 	// Amount is in minor units of Currency; Whole is true for the whole order. Such a refund
 	// may name no currency.
 	Amount   int64
@@ -156,11 +165,11 @@ func (r Rule) refuses(e Event) (Reason, string) {
 // revenue, else by that amount, whatever its sign. A revenue or currency that cannot be
 // read takes nothing back. An event that was applied before changes nothing.
 func (o Order) Reverse(e Event, p Plan) Order {
-	at, known := slices.BinarySearchFunc(o.Refunds, e.ID, func(r Refund, id string) int { return strings.Compare(r.Event, id) })
-	if known {
-		return o
-	}
 	refund := Refund{Event: e.ID}
+	if e.RefundID != "" {
+		sum := sha256.Sum256([]byte(e.RefundID))
+		refund.Event, refund.At = "~"+base64.RawURLEncoding.EncodeToString(sum[:18]), e.At
+	}
 	d, ok, badRevenue := readRevenue(e)
 	currency, badCurrency := readCurrency(e, p)
 	switch {
@@ -177,11 +186,34 @@ func (o Order) Reverse(e Event, p Plan) Order {
 		refund.Amount, ok = d.Minor(currency, reward.MaxValue)
 		refund.Whole = !ok
 	}
+	at, known := slices.BinarySearchFunc(o.Refunds, refund.Event, func(r Refund, id string) int { return strings.Compare(r.Event, id) })
+	if known {
+		if refund.before(o.Refunds[at]) {
+			o.Refunds = slices.Clone(o.Refunds)
+			o.Refunds[at] = refund
+		}
+		return o
+	}
 	refund.Whole = refund.Whole || refund.Fault == "" && len(o.Refunds) >= MaxRefunds
 	if len(o.Refunds) <= MaxRefunds {
 		o.Refunds = slices.Insert(slices.Clone(o.Refunds), at, refund)
 	}
 	return o
+}
+
+// before orders the events of one refund, so that the order of their arrival does not
+// matter.
+func (r Refund) before(o Refund) bool {
+	sound := func(r Refund) int {
+		if r.Fault == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(sound(o), sound(r)), cmp.Compare(r.At, o.At), cmp.Compare(r.Amount, o.Amount),
+		strings.Compare(r.Currency, o.Currency), strings.Compare(r.Decimal, o.Decimal), strings.Compare(r.Fault, o.Fault),
+	) < 0
 }
 
 // Refunded returns how much of the order's revenue was taken back, in its currency, and
@@ -211,6 +243,13 @@ func (o Order) Refunded() (amount int64, whole bool) {
 		}
 	}
 	return min(amount, o.Revenue), amount >= o.Revenue && counted
+}
+
+// Returned reports whether refunds took back the whole order. Such an order uses up neither
+// the number of orders that earn nor a limit of the referrer.
+func (o Order) Returned() bool {
+	_, whole := o.Refunded()
+	return whole
 }
 
 // Unread returns, for people, which field of the order's events cannot be read, what was

@@ -103,7 +103,8 @@ const (
 	// amount of a reward.
 	ReasonNegative Reason = "revenue-negative"
 	ReasonTooLarge Reason = "revenue-too-large"
-	// ReasonBefore: the order was placed before the account was referred.
+	// ReasonBefore: the order was placed before the account was referred, and it is not the
+	// first one, or it was placed too long before.
 	ReasonBefore Reason = "before-attribution"
 	// ReasonTooLate: the first order was placed too long after the attribution.
 	ReasonTooLate Reason = "too-long-after-attribution"
@@ -145,7 +146,8 @@ func Reasons() []Reason {
 // orders before it come to.
 type Chunk struct {
 	// Conversions and Rewards are the numbers of conversions and of rewards of the
-	// referrer before the chunk, without those of denied referrals. Rewards may stop at the
+	// referrer before the chunk, without those of denied referrals and rewards for orders
+	// that were returned. Rewards may stop at the
 	// largest limit.
 	Conversions, Rewards int64
 	// LastConversion is when the last of these conversions was by an order. Conversions by
@@ -185,7 +187,7 @@ type Entry struct {
 	// the chunk, and the time of the first one. A conversion by PAID is the first order.
 	Number    int64
 	Converted core.Time
-	// Earned is how many of these earn a reward, by Side.
+	// Earned is how many of these earn a reward, by Side, without those that were returned.
 	Earned [2]int64
 	// Denied is true for a Side that the moderation denies its rewards.
 	Denied [2]bool
@@ -239,7 +241,7 @@ type SideOutcome struct {
 	Reward string
 }
 
-// Gives reports whether the order counts for the limits of the referrer.
+// Gives reports whether the order earns the referrer a reward, even if refunds take it back.
 func (o Outcome) Gives() bool { return o.Number > 0 && o.Sides[Referrer].Reason == "" }
 
 // progress is how far a referral has come.
@@ -283,13 +285,15 @@ func (ps Plans) Replay(c Chunk) []Decision {
 			}
 			d.Number, d.Conversion = at.number, c.Conversions
 			d.Earned = plan.earned(e, *d, at, c.Rewards, recent)
-			if d.Earned[Referrer].Gives() {
-				c.Rewards++
-				recent = append(recent, e.At)
-			}
-			for side := range d.Earned {
-				if d.Earned[side].Gives() {
-					at.earned[side]++
+			if !e.Returned() {
+				if d.Earned[Referrer].Gives() {
+					c.Rewards++
+					recent = append(recent, e.At)
+				}
+				for side := range d.Earned {
+					if d.Earned[side].Gives() {
+						at.earned[side]++
+					}
 				}
 			}
 		}
@@ -312,7 +316,7 @@ func (e Entry) refused(p Plan, before progress) Reason {
 	switch {
 	case e.Refused != "":
 		return e.Refused
-	case earlier(e.At, e.Since):
+	case earlier(e.At, e.Since) && (e.Event != e.First || before.number > 0 || earlier(e.At, e.Since-p.Rule.Before)):
 		return ReasonBefore
 	case before.number > 0:
 		return ""

@@ -23,7 +23,11 @@ const (
 	maxField      = 64
 	maxKey        = 128 // as event.MaxKey
 	maxWithin     = 3650 * core.Day
+	MaxBefore     = core.Day
 )
+
+// DefaultBefore is the value of Rule.Before that a program has if it does not set one.
+const DefaultBefore = 10 * core.Minute
 
 // DefaultReversal is the key of the event that reverses an order, if a rule names no
 // other.
@@ -41,6 +45,9 @@ type Rule struct {
 	// Within is the longest time between the attribution and the event that converts;
 	// zero means any.
 	Within core.Time
+	// Before is how long before the attribution the account's first order may be placed: a
+	// shop may create the order before the account.
+	Before core.Time
 	// FirstEvent is true if the event that converts must be the first of its key that
 	// the account ever had.
 	FirstEvent bool
@@ -63,7 +70,7 @@ func (r Rule) Fields() []string {
 // Check returns an error about the first invalid setting, with its name in the API.
 func (r Rule) Check() error {
 	switch {
-	case !r.ByEvent() && (len(r.Conditions) > 0 || r.Within != 0 || r.FirstEvent || r.Reversal != ""):
+	case !r.ByEvent() && (len(r.Conditions) > 0 || r.Within != 0 || r.Before != 0 || r.FirstEvent || r.Reversal != ""):
 		return core.Invalid("conversion.event", "is required with any other setting of conversion; without it, the first PAID converts")
 	case len(r.Event) > maxKey || strings.TrimSpace(r.Event) != r.Event:
 		return core.Invalid("conversion.event", "must be 1 to 128 bytes without blanks around it, such as purchase")
@@ -75,6 +82,8 @@ func (r Rule) Check() error {
 		return core.Invalid("conversion.conditions", "must not have more than 20 elements")
 	case r.Within < 0 || r.Within > maxWithin:
 		return core.Invalid("conversion.withinDuration", "must be PT1S to P3650D, or be left out")
+	case r.Before < 0 || r.Before > MaxBefore:
+		return core.Invalid("conversion.beforeDuration", "must be PT0S to P1D, or be left out")
 	}
 	return nil
 }

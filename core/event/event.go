@@ -5,6 +5,7 @@ package event
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"strconv"
 
 	"kith/core"
@@ -101,10 +102,25 @@ func (b *Call) KeyFrom(header string) error {
 	return nil
 }
 
-// Duplicate returns the error for a key that was used within KeyLife.
-func Duplicate() *core.Error {
+// Duplicate returns the error for a key that was used within KeyLife. recorded is the key of
+// the event that was recorded, if it was another call; see Recorded.
+func Duplicate(recorded string) *core.Error {
+	if recorded != "" {
+		return &core.Error{
+			Code: core.CodeConflict, Field: keyField, Recorded: recorded,
+			Message: "the key was used for other events within the last 24 hours; nothing was recorded: send these events with a new key",
+		}
+	}
 	return &core.Error{
-		Code: core.CodeConflict, Field: "idempotencyKey",
+		Code: core.CodeConflict, Field: keyField,
 		Message: "these events were received before, within the last 24 hours; nothing was recorded again",
 	}
+}
+
+const keyField = "idempotencyKey"
+
+// IsDuplicate reports whether an error is one of Duplicate.
+func IsDuplicate(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Code == core.CodeConflict && e.Field == keyField
 }

@@ -47,7 +47,7 @@ func TestBatch_Stamp(t *testing.T) {
 
 // A duplicate is 409 (spec 7.1); wire maps the code to it.
 func TestDuplicate(t *testing.T) {
-	if e := Duplicate(); e.Code != core.CodeConflict || e.Field != "idempotencyKey" {
+	if e := Duplicate(""); e.Code != core.CodeConflict || e.Field != "idempotencyKey" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -13,3 +13,16 @@ SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9
 WHERE ?4 IS NULL OR NOT EXISTS (
   SELECT 1 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6)
 RETURNING seq`
+
+// Recorded is the statement that compares a call whose key was used with the one that was
+// recorded. It returns the key of the first recorded event if that call was of another user or
+// had other events, and else "". Times are not compared: they may be those of the receipt. No
+// row, as on a replica that is behind, means that it is not known.
+//
+// Parameters: 1 to 6 of Append.
+const Recorded = `SELECT CASE WHEN account_id = ?2 AND user_id = ?3 AND ` + contents + `events) e) = ` + contents + `?5) e) THEN ''
+	ELSE coalesce(events ->> '$[0].key', '') END
+FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6 LIMIT 1`
+
+// contents selects the keys and fields of events as one text; the list follows.
+const contents = `(SELECT json_group_array(json_array(e.value ->> 'key', e.value -> 'fields')) FROM json_each(`

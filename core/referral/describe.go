@@ -81,6 +81,9 @@ func (d *description) conversion(r conversion.Rule) {
 		s += ", at most " + long(r.Within) + " after the referral"
 	}
 	d.add("conversion", s+".")
+	if r.Before != 0 {
+		d.add("conversion.beforeDuration", "The account's first order also counts if it was placed at most "+long(r.Before)+" before the referral.")
+	}
 	if r.FirstEvent {
 		d.add("conversion.firstEvent", "It must be the first event "+quoted(r.Event)+" that the account ever had, also before the referral.")
 	}
@@ -170,7 +173,7 @@ func (d *description) fraud(f FraudPolicy) {
 	}
 	d.add("fraud.handling", "A sign of fraud "+effects[handling]+".")
 	for _, s := range Signals() {
-		if h, ok := f.BySignal[s]; ok && h != handling {
+		if h := f.handling(s); h != handling {
 			d.add("fraud.signals."+string(s), upper(s.Words())+" "+effects[h]+".")
 		}
 	}
@@ -194,6 +197,8 @@ func (s Signal) Words() string {
 		return "a referrer who refers many users in a short time"
 	case SignalDailyLimit:
 		return "a referrer with more rewards in a day than the daily limit"
+	case SignalMutual:
+		return "a friend who has referred the referrer"
 	case SignalBlocked:
 		return "a blocked referrer or friend"
 	}

@@ -31,6 +31,7 @@ func TestProgram_Describe(t *testing.T) {
 			"rewards.referred: The friend gets 10% off.",
 			"sharing: Share links lead to https://shop.example/. A visit counts as a referral for 30 days.",
 			"fraud.handling: A sign of fraud approves the referral and is only recorded.",
+			"fraud.signals.mutualReferral: A friend who has referred the referrer makes the rewards wait until a person approves them.",
 		}},
 		{"a share of the order", func(p *Program) {
 			p.Conversion = conversion.Rule{Event: "purchase", Reversal: "refund", Conditions: []conversion.Condition{condition("revenue >= 50.00"), condition("plan in (pro, team)")}, Within: 30 * core.Day, FirstEvent: true}
@@ -50,6 +51,7 @@ func TestProgram_Describe(t *testing.T) {
 			"conversion.reversalEvent: The event “refund” takes back the rewards of its order: in full, or by the share of the order that its revenue is.",
 			"sharing: Share links lead to https://shop.example/. A visit counts as a referral for 30 days.",
 			"fraud.handling: A sign of fraud approves the referral and is only recorded.",
+			"fraud.signals.mutualReferral: A friend who has referred the referrer makes the rewards wait until a person approves them.",
 		}},
 		{"each order, codes, limits, fraud and invitations", func(p *Program) {
 			p.Conversion = conversion.Rule{Event: "purchase", Reversal: "refund"}

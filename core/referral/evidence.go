@@ -35,6 +35,8 @@ type Finding struct {
 // Evidence is the data on which fraud signals depend. A zero field gives no signal.
 type Evidence struct {
 	Referrer, Referred User
+	// Mutual is true if the referred account has referred the account of the referrer.
+	Mutual bool
 	// TempEmail is true if the operator's list of disposable domains has that of the
 	// referred user's address.
 	TempEmail bool
@@ -64,6 +66,7 @@ func (e Evidence) Findings() []Finding {
 	add(sameIP(a, b), SignalIP, 50, "Referrer and referred came from the same IP")
 	add(e.Recent > RateMost, SignalRate, 70, "The referrer made more than 3 referrals within 30 minutes")
 	add(e.DailyRewards > 0 && e.RewardsToday > e.DailyRewards, SignalDailyLimit, 70, "The referrer got more rewards in a day than usual")
+	add(e.Mutual, SignalMutual, 80, "Referrer and referred have referred each other")
 	add(a.Blocked != 0, SignalBlocked, Certain, "The referrer is blocked")
 	add(a.Blocked == 0 && b.Blocked != 0, SignalBlocked, Certain, "The referred user is blocked")
 	return out

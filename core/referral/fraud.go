@@ -23,6 +23,9 @@ const (
 	SignalRate Signal = "rate"
 	// SignalDailyLimit: the referrer got many rewards in a day.
 	SignalDailyLimit Signal = "dailyReferralRewardLimit"
+	// SignalMutual: the referred account has referred the account of the referrer. Each of the
+	// two would be paid for the other. It holds the rewards unless the program says otherwise.
+	SignalMutual Signal = "mutualReferral"
 	// SignalBlocked: one of the two is blocked. It denies the referral, whatever the
 	// program's policy.
 	SignalBlocked Signal = "blockedUser"
@@ -31,7 +34,7 @@ const (
 // Signals returns the signals whose handling a program may choose, in the order of
 // responses.
 func Signals() []Signal {
-	return []Signal{SignalName, SignalEmail, SignalTempEmail, SignalIP, SignalRate, SignalDailyLimit}
+	return []Signal{SignalName, SignalEmail, SignalTempEmail, SignalIP, SignalRate, SignalDailyLimit, SignalMutual}
 }
 
 // Handling is the effect of a signal on a referral.
@@ -69,7 +72,7 @@ func (h Handling) status() SideStatus {
 // FraudPolicy is how a program handles fraud signals.
 type FraudPolicy struct {
 	// Handling is the handling of signals that BySignal does not have; empty means
-	// HandleNone.
+	// HandleNone. SignalMutual is at least HandlePending without an entry of its own.
 	Handling Handling
 	BySignal map[Signal]Handling
 	// DailyRewards is the number of rewards in 24 hours above which there is a
@@ -82,8 +85,16 @@ func (p FraudPolicy) For(f Finding) Handling {
 	if f.Score >= Certain {
 		return HandleDeny
 	}
-	if h, ok := p.BySignal[f.Signal]; ok {
+	return p.handling(f.Signal)
+}
+
+// handling returns the handling of a signal that is no proof.
+func (p FraudPolicy) handling(s Signal) Handling {
+	if h, ok := p.BySignal[s]; ok {
 		return h
+	}
+	if s == SignalMutual && p.Handling != HandleDeny {
+		return HandlePending
 	}
 	return cmp.Or(p.Handling, HandleNone)
 }

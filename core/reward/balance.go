@@ -29,8 +29,6 @@ type Balance struct {
 	Unit string
 	// Currency is the currency of all its rewards; empty if some have none.
 	Currency string
-	// Several is true if there are balances of this kind and unit in other currencies.
-	Several bool
 	// Count is the number of rewards of any status.
 	Count int64
 	// Assigned is the total that was given and has neither expired nor been cancelled
@@ -73,15 +71,14 @@ func Balances(groups []Group) []Balance {
 	at := map[key]int{}
 	for _, g := range groups {
 		k := key{kind: g.Kind, unit: g.Unit}
-		apart := several(currencies[k])
-		if apart {
+		if several(currencies[k]) {
 			k.currency = g.Currency
 		}
 		i, known := at[k]
 		if !known {
 			i = len(balances)
 			at[k] = i
-			balances = append(balances, Balance{Kind: g.Kind, Unit: g.Unit, Currency: g.Currency, Several: apart})
+			balances = append(balances, Balance{Kind: g.Kind, Unit: g.Unit, Currency: g.Currency})
 		} else if balances[i].Currency != g.Currency {
 			balances[i].Currency = ""
 		}

@@ -55,9 +55,9 @@ func TestBalances_ByKindAndUnit(t *testing.T) {
 		{Kind: Credit, Unit: "CENTS", Currency: "USD", Count: 3, Assigned: 10, Redeemed: 3, Pending: 4},
 		{Kind: PercentDiscount, Unit: "%", Count: 4, Assigned: 1550, Expired: 700, Referred: 1000, Referrer: 550},
 		{Kind: Credit, Unit: "POINT", Count: 1, Assigned: 5},
-		{Kind: FuelTank, Unit: "CENTS", Currency: "USD", Several: true, Count: 2, Assigned: 7, Codes: 2},
-		{Kind: FuelTank, Unit: "CENTS", Currency: "EUR", Several: true, Count: 1, Assigned: 7, Redeemed: 7, Codes: 1},
-		{Kind: FuelTank, Unit: "CENTS", Several: true, Count: 1, Pending: 7},
+		{Kind: FuelTank, Unit: "CENTS", Currency: "USD", Count: 2, Assigned: 7, Codes: 2},
+		{Kind: FuelTank, Unit: "CENTS", Currency: "EUR", Count: 1, Assigned: 7, Redeemed: 7, Codes: 1},
+		{Kind: FuelTank, Unit: "CENTS", Count: 1, Pending: 7},
 		{Kind: Credit, Unit: "SHARES", Count: 2, Assigned: 9},
 	}
 	if len(got) != len(want) {

@@ -170,16 +170,17 @@ func (p Purse) Add(currency string, change int64) Purse {
 }
 
 // Of returns the amount of a currency. If the owner has only one currency, an amount
-// without a currency counts as one in it, and the returned currency is empty.
+// without a currency counts as one in it.
 func (p Purse) Of(currency string) Money {
-	var total int64
+	var all Money
 	var currencies []string
 	for _, m := range p {
-		total += m.Available
+		all.Available += m.Available
+		all.Currency = cmp.Or(all.Currency, m.Currency)
 		currencies = append(currencies, m.Currency)
 	}
 	if !several(currencies) {
-		return Money{Available: total}
+		return all
 	}
 	i := slices.Index(currencies, currency)
 	if i < 0 {
@@ -203,7 +204,7 @@ func several(currencies []string) bool {
 // Change is a changed balance of an owner.
 type Change struct {
 	Owner
-	// Currency is set only if the owner has several.
+	// Currency may be empty.
 	Currency  string
 	Available int64
 	// Version increases with every change.

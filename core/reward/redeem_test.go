@@ -135,7 +135,7 @@ func TestPurse(t *testing.T) {
 	}
 	p = p.Add("USD", 5).Add("", 3).Add("USD", -7)
 	for _, currency := range []string{"", "USD", "EUR"} {
-		if got := p.Of(currency); got != (Money{"", 1}) {
+		if got := p.Of(currency); got != (Money{"USD", 1}) {
 			t.Errorf("%q: %+v", currency, got)
 		}
 	}

@@ -127,6 +127,7 @@ func (r *Rules) WantMore(s *state.State, in Identification) {
 		if code, known := s.Codes.Get(state.CodeKey(c.Code)); known {
 			s.Users.Want(state.Who(code.Owner))
 			s.Recent.Want(state.Who(code.Owner))
+			s.Referred.Want(code.Owner.Account)
 		}
 	}
 }

@@ -43,6 +43,10 @@ func (r *Rules) evidence(s *state.State, do settlement, ref *referral.Referral, 
 		e.Referred, _ = s.User(ref.Referred)
 	}
 	e.TempEmail = r.tempEmail(e.Referred.Email)
+	if did.started {
+		other, known := s.ReferralOf(ref.Referrer.Account)
+		e.Mutual = known && other.Referrer.Account == ref.Referred.Account
+	}
 	if did.converted && policy.DailyRewards > 0 {
 		earned := earnedSince(s, *ref, s.Now-referral.RewardDay)
 		e.RewardsToday, e.DailyRewards = earned.InPeriod+1, policy.DailyRewards

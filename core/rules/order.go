@@ -152,8 +152,13 @@ func (os *orders) apply(sent event.Event) {
 	if !places {
 		after.Order = after.Order.Reverse(e, plan)
 		os.state.Orders.Put(key, after)
-		if after.Event != "" {
-			// A refund changes nothing but what its own order earns.
+		switch {
+		case after.Event == "":
+		case after.Returned() != before.Returned():
+			// Later orders may earn in its place.
+			os.replay(after.Position(), conversion.Position{})
+		default:
+			// A part changes nothing but what its own order earns.
 			os.replay(after.Position(), after.Position())
 		}
 		return
@@ -182,9 +187,9 @@ func (os *orders) replay(from, until conversion.Position) {
 }
 
 // fromAttribution returns the position before all orders of a referral that can count: an
-// order of the second of the attribution may.
+// order of the second of the attribution may, and under Rule.Before the first one.
 func fromAttribution(ref referral.Referral) conversion.Position {
-	return conversion.Position{At: ref.Attributed - ref.Attributed%core.Second}
+	return conversion.Position{At: ref.Attributed - ref.Attributed%core.Second - conversion.MaxBefore}
 }
 
 // MergeReplays returns the replays of a list with those of the same orders merged: one

@@ -12,7 +12,7 @@ const shopProgram = `"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","perc
 	`"description":null,"expiryDuration":null,"scheduleDuration":"P30D","tiers":[{"from":5,"percentOfRevenue":12.5}],"orders":null,"months":12},` +
 	`"referred":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":10,"name":null,"description":null,"expiryDuration":null,"scheduleDuration":null,` +
 	`"tiers":[{"from":2,"discountPercent":15}],"orders":1,"months":null}},` +
-	`"conversion":{"event":"purchase","reversalEvent":"refund","conditions":["revenue >= 50","plan in (pro, \"a, b\")"],"withinDuration":"P90D","firstEvent":true}`
+	`"conversion":{"event":"purchase","reversalEvent":"refund","conditions":["revenue >= 50","plan in (pro, \"a, b\")"],"withinDuration":"P90D","beforeDuration":"PT1H","firstEvent":true}`
 
 // A program that a caller read can be sent back.
 func TestParseProgram_Conversion(t *testing.T) {

@@ -78,7 +78,7 @@ func TestGraphQLAnswer(t *testing.T) {
 // Only a call that was received before is refused with 409 (spec 7.1), and only one that
 // did nothing because a part of the service was away with 503.
 func TestGraphQLAnswer_Status(t *testing.T) {
-	duplicate, exists := GraphQLError{Err: event.Duplicate()}, GraphQLError{Err: &core.Error{Code: core.CodeConflict, RS: "RS048"}}
+	duplicate, exists := GraphQLError{Err: event.Duplicate("")}, GraphQLError{Err: &core.Error{Code: core.CodeConflict, RS: "RS048"}}
 	away := GraphQLError{Err: &core.Error{Code: core.CodeUnavailable}}
 	for name, c := range map[string]struct {
 		done bool
@@ -103,7 +103,7 @@ func TestGraphQLAnswer_Status(t *testing.T) {
 // The Java SDK reads message and statusCode of a response with this status.
 func TestGraphQLAnswer_RepeatedKey(t *testing.T) {
 	const want = `"message":"idempotencyKey: these events were received before, within the last 24 hours; nothing was recorded again","statusCode":409}`
-	status, body := GraphQLAnswer(`{"a":null}`, false, []GraphQLError{{Err: event.Duplicate(), Path: `["a"]`}})
+	status, body := GraphQLAnswer(`{"a":null}`, false, []GraphQLError{{Err: event.Duplicate(""), Path: `["a"]`}})
 	if status != 409 || !strings.HasSuffix(string(body), "}},"+want) || !json.Valid(body) {
 		t.Errorf("%d %s", status, body)
 	}

@@ -191,8 +191,8 @@ func TestParseDraw(t *testing.T) {
 }
 
 func TestRowFailure(t *testing.T) {
-	message, code, status, ok := RowFailure(event.Duplicate())
-	if !ok || status != 409 || code != "CONFLICT" || message != event.Duplicate().Error() {
+	message, code, status, ok := RowFailure(event.Duplicate(""))
+	if !ok || status != 409 || code != "CONFLICT" || message != event.Duplicate("").Error() {
 		t.Error(message, code, status, ok)
 	}
 	for _, fault := range []error{&core.Error{}, &core.Error{Code: core.CodeUnavailable}, &testFault{}} {

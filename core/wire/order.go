@@ -189,6 +189,8 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 		switch name.Str {
 		case "order_id":
 			out.OrderID = one
+		case "refund_id":
+			out.RefundID = one
 		case "revenue":
 			out.Revenue = given(v, one)
 		case "currency":

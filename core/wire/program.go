@@ -33,6 +33,9 @@ func ReadProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 		return referral.Program{}, err
 	}
 	p.p.SetDefaults()
+	if p.p.Conversion.ByEvent() && !p.before {
+		p.p.Conversion.Before = conversion.DefaultBefore
+	}
 	switch {
 	case p.p.Key == "":
 		return referral.Program{}, core.Invalid("id", "is required")
@@ -56,6 +59,8 @@ type programParser struct {
 	body []byte
 	name *string
 	p    referral.Program
+	// before is true if the body has conversion.beforeDuration.
+	before bool
 }
 
 func (p *programParser) take(r *reader, key string, v *fastjson.Value) bool {
@@ -142,6 +147,9 @@ func (p *programParser) conversion(r *reader, key string, v *fastjson.Value) boo
 		})
 	case "withinDuration":
 		return r.duration(&c.Within, key, v)
+	case "beforeDuration":
+		p.before = v.Type() != fastjson.TypeNull
+		return r.duration(&c.Before, key, v)
 	case "firstEvent":
 		return take(r.boolean, &c.FirstEvent, key, v)
 	}
@@ -380,6 +388,7 @@ func (w *writer) conversion(c conversion.Rule) {
 	w.key("conditions")
 	w.b = list(w.b, len(c.Conditions), func(b []byte, i int) []byte { return appendString(b, c.Conditions[i].String()) })
 	w.durationOrNull("withinDuration", c.Within)
+	w.text("beforeDuration", core.FormatDuration(c.Before))
 	w.boolean("firstEvent", c.FirstEvent)
 }
 
@@ -544,7 +553,7 @@ func (o *offerParser) offer(at string) (reward.Offer, error) {
 		return reward.Offer{}, core.Invalid(at+".type", "is required")
 	}
 	for _, key := range o.keys {
-		if !slices.Contains(offerKeys[""], key) && !slices.Contains(offerKeys[o.o.Kind], key) {
+		if !slices.Contains(offerKeys(o.o.Kind), key) {
 			return reward.Offer{}, core.Invalid(at+"."+key, "must be left out for rewards of type "+string(o.o.Kind))
 		}
 	}
@@ -592,13 +601,20 @@ func (o *offerParser) fuelTank(at string) error {
 	return nil
 }
 
-// offerKeys has the keys of all offers, and those of each kind.
-var offerKeys = map[reward.Kind][]string{
-	"":                     {"type", "unit", "name", "description", "expiryDuration", "scheduleDuration", "orders", "months", "tiers"},
-	reward.PercentDiscount: {"discountPercent"},
-	reward.Credit:          {"credit", "currency", "percentOfRevenue", "minimum", "maximum"},
-	reward.FuelTank:        {"fuelTankType", "amount", "currency"},
-	reward.Integration:     {"valueInCents", "currency", "integrationSettings", "percentOfRevenue", "minimum", "maximum"},
+// offerKeys returns the keys of the offers of a kind.
+func offerKeys(kind reward.Kind) []string {
+	all := []string{"type", "unit", "name", "description", "expiryDuration", "scheduleDuration", "orders", "months", "tiers"}
+	switch kind {
+	case reward.PercentDiscount:
+		return append(all, "discountPercent")
+	case reward.Credit:
+		return append(all, "credit", "currency", "percentOfRevenue", "minimum", "maximum")
+	case reward.FuelTank:
+		return append(all, "fuelTankType", "amount", "currency")
+	case reward.Integration:
+		return append(all, "valueInCents", "currency", "integrationSettings", "percentOfRevenue", "minimum", "maximum")
+	}
+	return all
 }
 
 // earning writes the reward of a side of a program. Terms that it does not have are left

@@ -19,18 +19,24 @@ const (
 	maxFuelTankCode = 200
 )
 
-// Keys of the body that creates a reward (clients 1.3.18: RewardApiInput): rewardKeys
-// are allowed for all types; rewardForm has the required and optional keys of each
-// type.
-var (
-	rewardKeys = []string{"type", "rewardSource", "name", "unit", "cancellable", "dateScheduledFor", "dateExpires"}
-	rewardForm = map[reward.Kind]struct{ must, may []string }{
-		reward.PercentDiscount: {must: []string{"discountPercent"}},
-		reward.Credit:          {must: []string{"unit", "assignedCredit"}, may: []string{"currency"}},
-		reward.FuelTank:        {must: []string{"fuelTankCode", "fuelTankType", "amount"}},
-		reward.Integration:     {must: []string{"unit", "valueInCents", "integrationSettings"}, may: []string{"description"}},
+// rewardKeys are the keys that are allowed for all types in the body that creates a reward
+// (clients 1.3.18: RewardApiInput).
+var rewardKeys = []string{"type", "rewardSource", "name", "unit", "cancellable", "dateScheduledFor", "dateExpires"}
+
+// rewardForm returns the required and the optional keys of a type.
+func rewardForm(kind reward.Kind) (must, may []string) {
+	switch kind {
+	case reward.PercentDiscount:
+		return []string{"discountPercent"}, nil
+	case reward.Credit:
+		return []string{"unit", "assignedCredit"}, []string{"currency"}
+	case reward.FuelTank:
+		return []string{"fuelTankCode", "fuelTankType", "amount"}, nil
+	case reward.Integration:
+		return []string{"unit", "valueInCents", "integrationSettings"}, []string{"description"}
 	}
-)
+	return nil, nil
+}
 
 // ParseReward parses the body that creates a reward for a user: one of the four forms
 // of clients 1.3.18. Amounts and values are whole numbers, given as
@@ -110,14 +116,14 @@ func (p *rewardParser) check() error {
 	if kind == "" {
 		return core.Invalid("type", "is required")
 	}
-	form := rewardForm[kind]
-	for _, key := range form.must {
+	must, may := rewardForm(kind)
+	for _, key := range must {
 		if !slices.Contains(p.given, key) {
 			return core.Invalid(key, "is required for "+string(kind))
 		}
 	}
 	for _, key := range p.given {
-		if !slices.Contains(rewardKeys, key) && !slices.Contains(form.must, key) && !slices.Contains(form.may, key) {
+		if !slices.Contains(rewardKeys, key) && !slices.Contains(must, key) && !slices.Contains(may, key) {
 			return core.Invalid(key, "must be left out for "+string(kind))
 		}
 	}
@@ -297,9 +303,7 @@ func appendBalance(b []byte, balance reward.Balance) []byte {
 	w.open()
 	w.text("type", string(balance.Kind))
 	w.text("unit", balance.Unit)
-	if balance.Several {
-		w.textOrNull("currency", balance.Currency)
-	}
+	w.textOrNull("currency", balance.Currency)
 	w.number("count", balance.Count)
 	switch balance.Kind {
 	case reward.Credit:
@@ -334,9 +338,7 @@ func RewardBalanceChanged(c reward.Change) []byte {
 	w.text("userId", string(c.User))
 	w.text("accountId", string(c.Account))
 	w.text("unit", c.Unit)
-	if c.Currency != "" {
-		w.text("currency", c.Currency)
-	}
+	w.textOrNull("currency", c.Currency)
 	w.raw("availableValue", inUnit(c.Available, c.Unit))
 	w.number("resourceVersion", c.Version)
 	w.close()

@@ -146,16 +146,16 @@ func TestRewardResponses(t *testing.T) {
 		"redemption":  {string(Redemption(reward.Redemption{Redeemed: 200, Available: 1800, Unit: "cents"})), `{"creditRedeemed":200,"creditAvailable":1800,"unit":"cents"}`},
 		"no balances": {string(RewardBalances(nil)), `[]`},
 		"balances": {string(RewardBalances([]reward.Balance{
-			{Kind: reward.Credit, Unit: "CENTS", Count: 4, Assigned: 10, Redeemed: 3, Pending: 2, Expired: 1, Cancelled: 5},
+			{Kind: reward.Credit, Unit: "CENTS", Currency: "EUR", Count: 4, Assigned: 10, Redeemed: 3, Pending: 2, Expired: 1, Cancelled: 5},
 			{Kind: reward.PercentDiscount, Unit: "%", Count: 2, Assigned: 3000, Referred: 1000, Referrer: 1250},
 			{Kind: reward.FuelTank, Unit: "CENTS", Count: 2, Codes: 1}, {Kind: reward.Integration, Unit: "C", Count: 1, Assigned: 25},
-		})), `[{"type":"CREDIT","unit":"CENTS","count":4,"totalPendingCredit":2,"totalAssignedCredit":10,"totalRedeemedCredit":3,"totalExpiredCredit":1,"totalCancelledCredit":5},` +
-			`{"type":"PCT_DISCOUNT","unit":"%","count":2,"totalDiscountPercent":22.5,"referredDiscountPercent":10,"referrerDiscountPercent":12.5},` +
-			`{"type":"FUELTANK","unit":"CENTS","count":2,"totalFuelTankCodes":1},{"type":"INTEGRATION","unit":"C","count":1,"totalValueInCents":25}]`},
-		"changed balance": {string(RewardBalanceChanged(reward.Change{Owner: reward.Owner{Account: "a", User: "u", Unit: "CENTS"}, Available: 4500, Version: 7})),
-			`{"userId":"u","accountId":"a","unit":"CENTS","availableValue":4500,"resourceVersion":7}`},
+		})), `[{"type":"CREDIT","unit":"CENTS","currency":"EUR","count":4,"totalPendingCredit":2,"totalAssignedCredit":10,"totalRedeemedCredit":3,"totalExpiredCredit":1,"totalCancelledCredit":5},` +
+			`{"type":"PCT_DISCOUNT","unit":"%","currency":null,"count":2,"totalDiscountPercent":22.5,"referredDiscountPercent":10,"referrerDiscountPercent":12.5},` +
+			`{"type":"FUELTANK","unit":"CENTS","currency":null,"count":2,"totalFuelTankCodes":1},{"type":"INTEGRATION","unit":"C","currency":null,"count":1,"totalValueInCents":25}]`},
+		"changed balance": {string(RewardBalanceChanged(reward.Change{Owner: reward.Owner{Account: "a", User: "u", Unit: "CENTS"}, Currency: "EUR", Available: 4500, Version: 7})),
+			`{"userId":"u","accountId":"a","unit":"CENTS","currency":"EUR","availableValue":4500,"resourceVersion":7}`},
 		"changed discount": {string(RewardBalanceChanged(reward.Change{Owner: reward.Owner{Account: "a", User: "u", Unit: "%"}, Available: 1250, Version: 7})),
-			`{"userId":"u","accountId":"a","unit":"%","availableValue":12.5,"resourceVersion":7}`},
+			`{"userId":"u","accountId":"a","unit":"%","currency":null,"availableValue":12.5,"resourceVersion":7}`},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, c.got, c.want)

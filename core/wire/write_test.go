@@ -64,7 +64,7 @@ func TestFailure(t *testing.T) {
 	}{
 		"field":           {core.Invalid("events[0].key", "is required"), `{"message":"events[0].key: is required","statusCode":400,"apiErrorCode":"VALIDATION_FAILED"}`},
 		"number":          {numbered("RS034"), `{"message":"there is no such referral code","statusCode":404,"apiErrorCode":"NOT_FOUND","rsCode":"RS034"}`},
-		"wrapped":         {fmt.Errorf("store: %w", event.Duplicate()), `{"message":"idempotencyKey: these events were received before, within the last 24 hours; nothing was recorded again","statusCode":409,"apiErrorCode":"CONFLICT"}`},
+		"wrapped":         {fmt.Errorf("store: %w", event.Duplicate("")), `{"message":"idempotencyKey: these events were received before, within the last 24 hours; nothing was recorded again","statusCode":409,"apiErrorCode":"CONFLICT"}`},
 		"hostile text":    {core.Malformed("a\"\\\n\x00</script>\u2028\xff", "x"), `{"message":"a\"\\\n\u0000\u003c/script\u003e\u2028�: x","statusCode":400,"apiErrorCode":"INVALID_JSON_REQUEST"}`},
 		"cause":           {&core.Error{Code: core.CodeUnavailable, Message: "try again", Err: secret}, `{"message":"try again","statusCode":503,"apiErrorCode":"UNAVAILABLE"}`},
 		"internal":        {&core.Error{Message: "secret", Field: "secret", RS: "RS018", Err: secret}, hidden},

@@ -47,9 +47,20 @@ func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *ev
 		}
 	}
 	if !appended {
-		return event.Duplicate()
+		return event.Duplicate(r.recorded(tenant, *batch))
 	}
 	return nil
+}
+
+// recorded returns the key of an event that was recorded in place of a call whose key was
+// used; see event.Recorded.
+func (r *request) recorded(tenant core.TenantAlias, b event.Call) string {
+	rows, err := r.execute(event.Recorded, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
+		abi.Text(string(b.Key)), abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))))
+	if err != nil || len(rows.Values) == 0 {
+		return ""
+	}
+	return rows.Values[0][0].String()
 }
 
 // maySend reports whether the replica knows the user and permits the call: by the

@@ -43,7 +43,7 @@ func (es *Events) LogWithEntry(ctx context.Context, by base.Caller, c event.Call
 		err := es.DB.Write(ctx, es.Now(), func(tx *store.Tx) error {
 			added, err := eventdb.AppendIntakeWithin(ctx, tx, by.Tenant.Alias, c)
 			if err == nil && !added {
-				err = event.Duplicate()
+				err = event.Duplicate("")
 			}
 			return err
 		})
@@ -85,7 +85,10 @@ func (es *Events) logNow(ctx context.Context, by base.Caller, c event.Call, add 
 	c.Stamp(es.Now(), es.Entropy6)
 	added, err := add(ctx, c)
 	if err == nil && !added {
-		err = event.Duplicate()
+		var recorded string
+		if recorded, err = eventdb.Recorded(ctx, es.DB.Reads, by.Tenant.Alias, c); err == nil {
+			err = event.Duplicate(recorded)
+		}
 	}
 	if err != nil {
 		return event.Call{}, err

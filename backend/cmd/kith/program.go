@@ -81,7 +81,7 @@ type programFlags struct {
 	MaxDiscount        *string        `help:"Largest sum of a user's percentage discounts, such as '50%'; '0%' is no limit. Default: 0%." placeholder:"PERCENT"`
 
 	Fraud             *string           `help:"What happens to a referral that looks like fraud: none, pending (rewards wait for moderation) or deny. Default: none." placeholder:"HANDLING"`
-	FraudSignal       map[string]string `help:"What happens on one fraud signal, such as ip=pending. Signals: name, email, tempEmail, ip, rate and dailyReferralRewardLimit. May be repeated; 'default' means as --fraud." placeholder:"SIGNAL=HANDLING"`
+	FraudSignal       map[string]string `help:"What happens on one fraud signal, such as ip=pending. Signals: name, email, tempEmail, ip, rate, dailyReferralRewardLimit and mutualReferral (default: pending). May be repeated; 'default' means as --fraud." placeholder:"SIGNAL=HANDLING"`
 	InvitationSubject map[string]string `mapsep:"none" help:"Subject of the invitation that users send to friends, in a language, such as 'de=Schau mal'. {shop}, {program} and {reward} are replaced. May be repeated." placeholder:"LOCALE=TEXT"`
 	InvitationMessage map[string]string `mapsep:"none" help:"Text of the invitation, in front of the share link. A language needs both. May be repeated." placeholder:"LOCALE=TEXT"`
 	DefaultInvitation []string          `sep:"none" help:"Language whose invitation becomes the default text again. May be repeated." placeholder:"LOCALE"`
@@ -339,7 +339,7 @@ func (f *programFlags) signals(p *referral.FraudPolicy) error {
 	}
 	for name := range f.FraudSignal {
 		if !known[name] {
-			return core.Invalid("fraud-signal", name+" is not one of name, email, tempEmail, ip, rate, dailyReferralRewardLimit")
+			return core.Invalid("fraud-signal", name+" is not one of name, email, tempEmail, ip, rate, dailyReferralRewardLimit, mutualReferral")
 		}
 	}
 	p.BySignal = bySignal
@@ -447,7 +447,7 @@ func asFlag(err error) error {
 		"limits.rewardsInPeriod": "max-rewards-in-period", "limits.period": "period", "limits.discountPercent": "max-discount",
 		"invitations": "invitation-message", "fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",
 		"conversion.event": "convert-event", "conversion.reversalEvent": "reversal-event", "conversion.conditions": "condition",
-		"conversion.withinDuration": "within", "conversion.firstEvent": "first-event",
+		"conversion.withinDuration": "within", "conversion.beforeDuration": "order-before", "conversion.firstEvent": "first-event",
 		"rewards.referrer.minimum": "referrer-min", "rewards.referrer.maximum": "referrer-max", "rewards.referrer.tiers": "referrer-tier",
 		"rewards.referrer.orders": "referrer-orders", "rewards.referrer.months": "referrer-months", "rewards.referrer.scheduleDuration": "referrer-delay-days",
 		"rewards.referred.minimum": "referred-min", "rewards.referred.maximum": "referred-max", "rewards.referred.tiers": "referred-tier",

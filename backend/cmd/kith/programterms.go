@@ -22,12 +22,17 @@ type conversionFlags struct {
 	ReversalEvent *string        `help:"Event that takes an order back, in full or in part. Default: refund." placeholder:"KEY"`
 	Condition     []string       `sep:"none" help:"Condition on a field of the event, such as 'revenue >= 50', 'currency = USD' or 'plan in (pro, team)'. May be repeated, all must hold; 'none' removes all." placeholder:"CONDITION"`
 	Within        *time.Duration `help:"Longest time from the attribution to the first order, such as 2160h; 0 is no limit. Default: 0." placeholder:"DURATION"`
+	OrderBefore   *time.Duration `help:"How long before the attribution the account's first order may be placed, up to 24h; 0 is not before it. Default: 10m." placeholder:"DURATION"`
 	FirstEvent    *bool          `negatable:"" help:"Convert only by the first event of its key that the account ever had."`
 }
 
 // apply sets the given settings of a rule.
 func (f *conversionFlags) apply(r *conversion.Rule) error {
+	byEvent := r.ByEvent()
 	setIfGiven(&r.Event, f.ConvertEvent)
+	if r.ByEvent() && !byEvent {
+		r.Before = conversion.DefaultBefore
+	}
 	if r.Event == "none" {
 		*r = conversion.Rule{}
 	}
@@ -46,6 +51,7 @@ func (f *conversionFlags) apply(r *conversion.Rule) error {
 		r.Conditions = append(r.Conditions, c)
 	}
 	setDuration(&r.Within, f.Within)
+	setDuration(&r.Before, f.OrderBefore)
 	setIfGiven(&r.FirstEvent, f.FirstEvent)
 	return nil
 }
@@ -172,6 +178,9 @@ func conversionText(r conversion.Rule) string {
 	}
 	if r.Within > 0 {
 		text += ", within " + durationText(r.Within) + " of the attribution"
+	}
+	if r.Before > 0 {
+		text += ", the first order also up to " + durationText(r.Before) + " before the attribution"
 	}
 	if r.FirstEvent {
 		text += ", only the first one of the account"

@@ -40,6 +40,7 @@ var fieldTexts = map[string]fieldText{
 	"conversion.event":             {kindText, "Event", "The key of the event that your shop sends for an order, such as purchase."},
 	"conversion.conditions":        {kindLines, "Conditions", "All of them must be met, one in each line: a field of the event, a comparison and a value, such as revenue >= 50 or plan in (pro, team)."},
 	"conversion.withinDuration":    {kindDuration, "Time limit", "The longest time between the referral and the order. Empty: no limit."},
+	"conversion.beforeDuration":    {kindDuration, "Order before the referral", "How long before the referral the account's first order may be placed. Empty: 10 minutes; 0: not before it."},
 	"conversion.firstEvent":        {kindCheck, "New customers only", "The account must never have had this event before."},
 	"conversion.reversalEvent":     {kindText, "Event of a refund", "The event that takes the reward of its order back. Empty: refund."},
 	"limits.rewards":               {kindNumber, "Rewards in total", "The most rewards of one referrer. Empty: no limit."},
@@ -227,7 +228,11 @@ func newEntry(f *frame.Form, name string) (entry, error) {
 	case name == "fraud.handling":
 		e.Options = options(e.Value, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
 	case t.kind == kindSelect:
-		e.Options = options(e.Value, "", "as any sign of fraud", string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
+		unset := "as any sign of fraud"
+		if name == "fraud.signals."+string(referral.SignalMutual) {
+			unset = "at least: " + handlings[referral.HandlePending]
+		}
+		e.Options = options(e.Value, "", unset, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
 	}
 	return e, nil
 }

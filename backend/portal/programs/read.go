@@ -235,6 +235,7 @@ func (r *reading) conversion(body object) bool {
 	}
 	r.put(c, "reversalEvent", "conversion.reversalEvent")
 	r.duration(c, "withinDuration", "conversion.withinDuration")
+	r.duration(c, "beforeDuration", "conversion.beforeDuration")
 	body["conversion"] = c
 	return true
 }

@@ -101,6 +101,8 @@ func conversionValues(v url.Values, r conversion.Rule) {
 	}
 	v.Set("conversion.conditions", strings.Join(lines, "\n"))
 	setDuration(v, "conversion.withinDuration", r.Within)
+	v.Set("conversion.beforeDuration", "0")
+	setDuration(v, "conversion.beforeDuration", r.Before)
 	if r.FirstEvent {
 		v.Set("conversion.firstEvent", "true")
 	}

@@ -30,6 +30,18 @@ func AppendIntakeWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAli
 	return appendIntake(ctx, tx.Reads, tenant, b)
 }
 
+// Recorded returns the key of an event that was recorded in place of a call whose key was
+// used; see event.Recorded.
+func Recorded(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (string, error) {
+	var key string
+	err := r.QueryRowContext(ctx, event.Recorded, string(tenant), string(b.Account), string(b.User), string(b.Key),
+		string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received))).Scan(&key)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("store: recorded call: %w", err)
+	}
+	return key, nil
+}
+
 func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (added bool, err error) {
 	var seq int64
 	err = r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),

@@ -107,8 +107,8 @@ var ProgressColumns = store.Selection[Progress]{
 	store.Col(`coalesce((SELECT n.number`+earlier+` ORDER BY n.placed_at DESC, n.order_key DESC LIMIT 1), `+paid(`'FRIEND_SIGNUP', 'REFERRED'`)+`)`, func(p *Progress) any { return &p.Number }),
 	store.Col(`CASE WHEN `+paid(`'FRIEND_SIGNUP', 'REFERRED'`)+` THEN r.converted_at
 		ELSE coalesce((SELECT n.placed_at`+earlier+` ORDER BY n.placed_at, n.order_key LIMIT 1), 0) END`, func(p *Progress) any { return &p.Converted }),
-	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referrer_reason = '' LIMIT ?13 + 0)) + `+paid(`'FRIEND_SIGNUP'`), func(p *Progress) any { return &p.Earned[conversion.Referrer] }),
-	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referred_reason = '' LIMIT ?13 + 0)) + `+paid(`'REFERRED'`), func(p *Progress) any { return &p.Earned[conversion.Referred] }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referrer_reason = '' AND n.returned = 0 LIMIT ?13 + 0)) + `+paid(`'FRIEND_SIGNUP'`), func(p *Progress) any { return &p.Earned[conversion.Referrer] }),
+	store.Col(`(SELECT count(*) FROM (SELECT 1`+earlier+` AND n.referred_reason = '' AND n.returned = 0 LIMIT ?13 + 0)) + `+paid(`'REFERRED'`), func(p *Progress) any { return &p.Earned[conversion.Referred] }),
 	store.Col(`r.referrer_moderation = 'DENIED'`, func(p *Progress) any { return &p.Denied[conversion.Referrer] }),
 	store.Col(`r.referred_moderation = 'DENIED'`, func(p *Progress) any { return &p.Denied[conversion.Referred] }),
 }
@@ -174,12 +174,12 @@ func Args(tenant core.TenantAlias, p state.Replay) []any {
 var Put = &store.Put{
 	Table: "referral_order",
 	Columns: store.Columns(`referral_id, order_key, program, referrer_account_id, referrer_user_id, event_id, placed_at, revenue, currency, fault, refused,
-		detail, refunds, reason, number, conversion, referrer_reason, referred_reason, referrer_gives, referrer_reward_id, referred_reward_id`),
+		detail, refunds, reason, number, conversion, referrer_reason, referred_reason, referrer_gives, returned, referrer_reward_id, referred_reward_id`),
 	At: store.Columns("updated_at"),
 	Conflict: `ON CONFLICT (tenant, referral_id, order_key) DO UPDATE SET event_id = excluded.event_id, placed_at = excluded.placed_at,
 		revenue = excluded.revenue, currency = excluded.currency, fault = excluded.fault, refused = excluded.refused, detail = excluded.detail, refunds = excluded.refunds,
 		reason = excluded.reason, number = excluded.number, conversion = excluded.conversion, referrer_reason = excluded.referrer_reason,
-		referred_reason = excluded.referred_reason, referrer_gives = excluded.referrer_gives, referrer_reward_id = excluded.referrer_reward_id,
+		referred_reason = excluded.referred_reason, referrer_gives = excluded.referrer_gives, returned = excluded.returned, referrer_reward_id = excluded.referrer_reward_id,
 		referred_reward_id = excluded.referred_reward_id, updated_at = excluded.updated_at WHERE tenant = ?1`,
 }
 
@@ -195,7 +195,9 @@ func AppendRow(t *store.Tuples, o state.Order) {
 	t.Integer(o.Number)
 	t.Integer(o.Conversion)
 	t.Text(string(o.Sides[conversion.Referrer].Reason), string(o.Sides[conversion.Referred].Reason))
-	t.Boolean(o.Gives())
+	returned := o.Order.Returned()
+	t.Boolean(o.Gives() && !returned)
+	t.Boolean(returned)
 	t.TextOrNull(o.Sides[conversion.Referrer].Reward)
 	t.TextOrNull(o.Sides[conversion.Referred].Reward)
 }
@@ -284,8 +286,8 @@ func PutReplay(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p sta
 var trialColumns = store.Selection[conversion.Trial]{
 	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0)`, func(t *conversion.Trial) any { return &t.Orders }),
 	store.Col(`(SELECT coalesce(min(placed_at), 0) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND event_id IS NOT NULL AND number > 0)`, func(t *conversion.Trial) any { return &t.Converted }),
-	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0 AND referrer_reason = '')`, func(t *conversion.Trial) any { return &t.Earned[conversion.Referrer] }),
-	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0 AND referred_reason = '')`, func(t *conversion.Trial) any { return &t.Earned[conversion.Referred] }),
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0 AND referrer_reason = '' AND returned = 0)`, func(t *conversion.Trial) any { return &t.Earned[conversion.Referrer] }),
+	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND referral_id = ?2 AND number > 0 AND referred_reason = '' AND returned = 0)`, func(t *conversion.Trial) any { return &t.Earned[conversion.Referred] }),
 	store.Col(`(SELECT coalesce(max(conversion), 0) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND number = 1)`, func(t *conversion.Trial) any { return &t.Conversions }),
 	store.Col(`(SELECT count(*) FROM referral_order WHERE tenant = ?1 AND program = ?4 AND referrer_account_id = ?5 AND referrer_user_id = ?6 AND referrer_gives = 1)`, func(t *conversion.Trial) any { return &t.Rewards }),
 	store.Col(`EXISTS (SELECT 1 FROM event WHERE tenant = ?1 AND account_id = ?3 AND key = ?7 AND trusted = 1)`, func(t *conversion.Trial) any { return &t.Earlier }),

@@ -14,9 +14,11 @@ import (
 
 // conversionColumn is the content of the column conversion of a program.
 type conversionColumn struct {
-	Event, Reversal    string
-	Conditions         []string
-	Within             core.Time
+	Event, Reversal string
+	Conditions      []string
+	Within          core.Time
+	// Before is null for programs that were stored before there was this setting.
+	Before             *core.Time
 	FirstEvent         bool
 	Referrer, Referred conversion.Terms
 }
@@ -28,7 +30,7 @@ func conversionText(p referral.Program) (string, error) {
 		return "", nil
 	}
 	c := conversionColumn{
-		Event: p.Conversion.Event, Reversal: p.Conversion.Reversal, Within: p.Conversion.Within, FirstEvent: p.Conversion.FirstEvent,
+		Event: p.Conversion.Event, Reversal: p.Conversion.Reversal, Within: p.Conversion.Within, Before: &p.Conversion.Before, FirstEvent: p.Conversion.FirstEvent,
 		Referrer: p.ReferrerTerms, Referred: p.ReferredTerms,
 	}
 	for _, condition := range p.Conversion.Conditions {
@@ -44,6 +46,11 @@ func scanConversion(text string, p *referral.Program) error {
 		return err
 	}
 	p.Conversion = conversion.Rule{Event: c.Event, Reversal: c.Reversal, Within: c.Within, FirstEvent: c.FirstEvent}
+	if c.Before != nil {
+		p.Conversion.Before = *c.Before
+	} else if p.Conversion.ByEvent() {
+		p.Conversion.Before = conversion.DefaultBefore
+	}
 	p.ReferrerTerms, p.ReferredTerms = c.Referrer, c.Referred
 	for _, text := range c.Conditions {
 		condition, err := conversion.ParseCondition("conversion", text)

@@ -6,6 +6,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
+	"kith/backend/store/orderdb"
 	"kith/backend/store/referraldb"
 	"kith/backend/store/rewarddb"
 	"kith/backend/store/userdb"
@@ -141,12 +142,20 @@ func (u *Unit) saveReferrals(ctx context.Context) error {
 		return r.Stored && !r.Now.Moved(r.Before)
 	})
 	err := putAll(ctx, u, referraldb.Put, changed, func(t *store.Tuples, r *state.Row[referral.Referral]) { referraldb.AppendRow(t, r.Now) })
+	var began store.Tuples
 	for _, r := range changed {
-		if err == nil && r.Stored && r.Now.Replaced(r.Before) {
+		if !r.Stored {
+			began.Row()
+			began.Text(string(r.Now.Referred.Account))
+			began.Integer(int64(r.Now.Started))
+		} else if err == nil && r.Now.Replaced(r.Before) {
 			err = referraldb.Replace(ctx, u.tx, u.Tenant, r.Now)
 		}
 	}
-	return err
+	if err != nil || began.Rows == 0 {
+		return err
+	}
+	return orderdb.PutHistory(ctx, u.tx, u.Tenant, &began)
 }
 
 // saveRewards stores rewards and the entries of their ledger.

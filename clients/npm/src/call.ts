@@ -220,6 +220,6 @@ function failure(response: Response, text: string, keyed: boolean): KithError {
     rsCode: word('rsCode'),
     requestId: response.headers.get('x-request-id') ?? '',
     retryAfter: /^\d{1,5}$/.test(seconds) ? Number(seconds) : 0,
-    duplicate: keyed && response.status === 409 && apiErrorCode === 'CONFLICT',
+    duplicate: keyed && response.status === 409 && apiErrorCode === 'CONFLICT' && body.differs !== true,
   });
 }

@@ -11,7 +11,7 @@ export class KithError extends Error {
   readonly requestId: string;
   /** How many seconds to wait before the next attempt; 0 if the service did not say. */
   readonly retryAfter: number;
-  /** Whether the service has done the call before, with the same idempotency key. That is success: do not send the call again. */
+  /** Whether the service has done this call before, with the same idempotency key. That is success: do not send the call again. */
   readonly duplicate: boolean;
 
   constructor(message: string, fields: Partial<Omit<KithError, 'name' | 'message'>> = {}) {
