@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"kith/backend/app/statistics"
 	"kith/core"
@@ -118,18 +117,14 @@ func (c *call) analyticsFilter() (f analytics.Filter, err error) {
 	return f, err
 }
 
-// date reads a query parameter in epoch milliseconds. It returns 0 if the parameter is
-// missing or empty.
+// date reads a query parameter with a time; see core.ParseTime. It returns 0 if the parameter
+// is missing or empty.
 func date(q url.Values, name string) (core.Time, error) {
 	text := q.Get(name)
 	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return 0, core.Invalid(name, "must be a time in epoch milliseconds")
-	}
-	return core.Time(n), nil
+	return core.ParseTime(name, text)
 }
 
 // series handles GET /analytics/series.

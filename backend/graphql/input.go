@@ -301,7 +301,14 @@ func coerceScalar(name string, value any) (out any, rule string) {
 	case "Int":
 		n, ok := wholeNumber(value)
 		return n, unless(ok && n == int64(int32(n)), "must be a whole number of up to 32 bits")
-	case "Long", "RSDate":
+	case "RSDate":
+		if text, ok := value.(string); ok {
+			at, ok := core.ParseDate(text)
+			return int64(at), unless(ok, "must be a time in epoch milliseconds, or as text such as 2026-03-01T09:00:00Z")
+		}
+		n, ok := wholeNumber(value)
+		return n, unless(ok, "must be a whole number")
+	case "Long":
 		n, ok := wholeNumber(value)
 		return n, unless(ok, "must be a whole number")
 	case "Float":

@@ -29,7 +29,7 @@ func TestVariables_WrongTypeIsRefused(t *testing.T) {
 		{`query($v:ProgramFilterInput){programs(filter:$v)` + page + `}`, `{"v":{"id":"x"}}`, "variables.v.id: is not a key of ProgramFilterInput; leave it out"},
 		{`query($v:UserFilterInput){users(filter:$v)` + page + `}`, `{"v":{"id":"x"}}`, "variables.v.id: is not a key of UserFilterInput; leave it out"},
 		{`query($v:UserEventDataFilterInput){userEvents(filter:$v)` + page + `}`, `{"v":{"key_eq":"x"}}`, "variables.v.key_eq: is not a key of UserEventDataFilterInput; leave it out"},
-		{`query($v:RSDate){referrals(filter:{dateReferralStarted_gte:$v})` + page + `}`, `{"v":"2026-01-01"}`, "variables.v: must be a whole number"},
+		{`query($v:RSDate){referrals(filter:{dateReferralStarted_gte:$v})` + page + `}`, `{"v":"soon"}`, "variables.v: must be a time in epoch milliseconds, or as text such as 2026-03-01T09:00:00Z"},
 		{`query($v:RewardBalanceFilterInput){user(` + user + `){rewardBalanceDetails(filter:$v){unit}}}`, `{"v":{"unit":"x"}}`, "variables.v.unit: is not a key of RewardBalanceFilterInput; leave it out"},
 		{`mutation($v:ModerationInput!){moderateGraphNodes(graphNodeType:REFERRAL,filter:{},moderationInput:$v){count}}`, `{"v":{"action":"DENY","depth":1}}`, "variables.v.depth: is not a key of ModerationInput; leave it out"},
 		{`mutation($v:UserAnalyticsEvent!){createUserAnalyticsEvent(eventMeta:$v)}`, `{"v":{"id":"anna","accountId":"anna","programId":"classic","type":"OTHER"}}`, "variables.v.type: must be one of USER_REFERRAL_PROGRAM_LOADED_EVENT, USER_REFERRAL_PROGRAM_ENGAGEMENT_EVENT"},

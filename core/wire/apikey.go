@@ -30,7 +30,7 @@ func ParseNewKey(body []byte) (NewKey, error) {
 		case "role":
 			return r.text(&role, key, v)
 		case "dateExpires":
-			return r.integer(&expires, key, v, 1)
+			return r.millis(&expires, key, v, 1)
 		}
 		return false
 	})

@@ -285,6 +285,16 @@ func TestMergeCustomFields_Bound(t *testing.T) {
 	}
 }
 
+// A time is in epoch milliseconds or a text.
+func TestParseEvents_Times(t *testing.T) {
+	for sent, want := range map[string]core.Time{`7`: 7, `1772355600000`: 1772355600000, `"2026-03-01T10:00:00+01:00"`: 1772355600000, `"2026-03-01"`: 1772323200000, `null`: 0} {
+		b, err := ParseEvents("a", "u", []byte(`{"events":[{"key":"k","dateTriggered":`+sent+`}]}`))
+		if err != nil || b.Events[0].Triggered != want {
+			t.Errorf("%s: %+v, %v", sent, b.Events, err)
+		}
+	}
+}
+
 func TestParseEvents(t *testing.T) {
 	fields := `{ "revenue" : 10.50 , "n":123456789012345678901234567890, "e":1e400, "order_id":null, "t":"\u00e4\/", "l":[1,{"a":[]}] }`
 	b, err := ParseEvents("a@b.c", "bob", []byte(`{"userId":"bob","accountId":"a@b.c","idempotencyKey":"12345678","events":[

@@ -105,7 +105,7 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 			})
 		case "dateTriggered":
 			var n *int64
-			r.integer(&n, key, v, 1)
+			r.millis(&n, key, v, 1)
 			if n != nil {
 				e.Triggered = core.Time(*n)
 			}

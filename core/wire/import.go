@@ -244,11 +244,9 @@ func ParseImportedUser(tenant core.TenantAlias, row Row) (u referral.UserUpdate,
 		if p.u.ID, err = rowID(v, "id", "RS043", core.ParseUserID); err != nil {
 			return err
 		}
-		if at := v.Get("dateCreated"); at != nil {
-			n, _ := int64Of(at)
-			created = core.Time(n)
+		if u, err = p.result(fields(v, "", p.key)); p.created != nil {
+			created = core.Time(*p.created)
 		}
-		u, err = p.result(fields(v, "", p.key))
 		return err
 	})
 	return u, created, err

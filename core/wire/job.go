@@ -3,7 +3,6 @@ package wire
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -326,33 +325,10 @@ func (p *paramParser) evaluation(r *reader, key string, v *fastjson.Value) bool 
 	return false
 }
 
-// date parses a time in epoch milliseconds or in RFC 3339 with any offset, as the
-// Singer tap sends it (clients 7.3.1). The tap's start date may have no zone, or be
-// only a day; then it is in UTC.
+// date parses a time as the Singer tap sends it (clients 7.3.1): with any offset, or without a
+// zone, or only a day.
 func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
-	if v.Type() != fastjson.TypeString {
-		var n *int64
-		r.integer(&n, key, v, 0)
-		if n != nil {
-			*into = core.Time(*n)
-		}
-		return true
-	}
-	if at, ok := dateOf(string(v.GetStringBytes())); ok {
-		*into = at
-		return true
-	}
-	return r.fail(core.Invalid(r.path(key), "must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00"))
-}
-
-// dateOf parses a time in RFC 3339, or without a zone, or only a day; see date.
-func dateOf(text string) (core.Time, bool) {
-	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil && t.UnixMilli() >= 0 {
-			return core.Time(t.UnixMilli()), true
-		}
-	}
-	return 0, false
+	return take(func(n **int64, key string, v *fastjson.Value) bool { return r.millis(n, key, v, 0) }, (*int64)(into), key, v)
 }
 
 // withoutNulls returns params without keys that are null. Other values are as sent.

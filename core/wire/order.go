@@ -117,7 +117,7 @@ func ParseTrial(body []byte) (t Trial, err error) {
 		switch key {
 		case "dateAttributed":
 			var n *int64
-			if r.integer(&n, key, v, 1); n != nil {
+			if r.millis(&n, key, v, 1); n != nil {
 				t.Since = core.Time(*n)
 			}
 			return true

@@ -329,7 +329,7 @@ func (r *messageReader) triggered() core.Time {
 		if n, ok := wholeNumber(v.Raw); v.Type == gjson.Number && ok && n > 0 {
 			return core.Time(n)
 		}
-		if at, ok := dateOf(v.String()); v.Type == gjson.String && ok {
+		if at, ok := core.ParseDate(v.String()); v.Type == gjson.String && ok {
 			return at
 		}
 		r.leave(core.Invalid(name, "must be a time such as 2026-03-01T09:00:00.000Z; the time of receipt is used"))

@@ -265,6 +265,26 @@ func (r *reader) integer(into **int64, key string, v *fastjson.Value, least int6
 	return true
 }
 
+// millis stores a time in epoch milliseconds, which may also be sent as text; see core.ParseTime.
+func (r *reader) millis(into **int64, key string, v *fastjson.Value, least int64) bool {
+	var n *int64
+	if v.Type() == fastjson.TypeString {
+		at, ok := core.ParseDate(string(v.GetStringBytes()))
+		if !ok {
+			return r.fail(core.NoTime(r.path(key)))
+		}
+		n = (*int64)(&at)
+	} else if r.integer(&n, key, v, least); n != nil {
+		if err := core.CheckMillis(r.path(key), *n); err != nil {
+			return r.fail(err)
+		}
+	}
+	if n != nil {
+		*into = n
+	}
+	return true
+}
+
 // int64Of returns the value of a whole number.
 func int64Of(v *fastjson.Value) (int64, bool) {
 	if v.Type() != fastjson.TypeNumber {

@@ -172,7 +172,7 @@ func TestBody_Types(t *testing.T) {
 		{"user", `{"referredBy":{"isConverted":"yes"}}`, "referredBy.isConverted"},
 		{"user", `{"referral_code":1}`, "referral_code"},
 		{"user", `{"cookies":{}}`, "cookies"},
-		{"user", `{"dateCreated":"2020-01-01"}`, "dateCreated"},
+		{"user", `{"dateCreated":true}`, "dateCreated"},
 		{"user", `{"shareLinks":1}`, "shareLinks"},
 		{"events", `{"events":{}}`, "events"},
 		{"events", `{"events":["a"]}`, "events[0]"},
@@ -181,7 +181,7 @@ func TestBody_Types(t *testing.T) {
 		{"events", `{"events":[{"key":null}]}`, "events[0].key"},
 		{"events", `{"events":[{"key":"a","fields":"x"}]}`, "events[0].fields"},
 		{"events", `{"events":[{"key":"a","fields":[]}]}`, "events[0].fields"},
-		{"events", `{"events":[{"key":"a","dateTriggered":"2020-01-01T00:00:00Z"}]}`, "events[0].dateTriggered"},
+		{"events", `{"events":[{"key":"a","dateTriggered":[1]}]}`, "events[0].dateTriggered"},
 		{"events", `{"events":[{"key":"a"}],"idempotencyKey":12345678}`, "idempotencyKey"},
 		{"events", `{"events":[{"key":"a"}],"userId":1}`, "userId"},
 	} {

@@ -206,7 +206,7 @@ func wholeText(text string) (int64, bool) {
 func (r *reader) date(into *core.Time, key string, v *fastjson.Value) bool {
 	return take(func(t **core.Time, key string, v *fastjson.Value) bool {
 		var n *int64
-		if r.integer(&n, key, v, 1); n != nil {
+		if r.millis(&n, key, v, 1); n != nil {
 			at := core.Time(*n)
 			*t = &at
 		}

@@ -80,7 +80,7 @@ func TestParseReward_Refused(t *testing.T) {
 		{`{"type":"CREDIT","unit":"POINT","assignedCredit":5,"description":"x"}`, invalid, "description"},
 		{`{"type":"CREDIT","unit":"POINT","assignedCredit":5,"rewardSource":"PROGRAM"}`, invalid, "rewardSource"},
 		{`{"type":"CREDIT","unit":"POINT","assignedCredit":5,"dateExpires":0}`, invalid, "dateExpires"},
-		{`{"type":"CREDIT","unit":"POINT","assignedCredit":5,"dateExpires":"2026-01-01"}`, malformed, "dateExpires"},
+		{`{"type":"CREDIT","unit":"POINT","assignedCredit":5,"dateExpires":"1.2.2026"}`, invalid, "dateExpires"},
 		{`{"type":"CREDIT","unit":"POINT","assignedCredit":5,"redeemedCredit":5}`, malformed, "redeemedCredit"},
 		{`{"type":"FUELTANK","amount":"25","fuelTankType":"CREDIT"}`, invalid, "fuelTankCode"},
 		{`{"type":"FUELTANK","fuelTankCode":"A","fuelTankType":"CREDIT"}`, invalid, "amount"},

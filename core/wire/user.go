@@ -71,7 +71,9 @@ func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (refe
 
 // userParser collects the values of a body.
 type userParser struct {
-	tenant core.TenantAlias
+	// created is the time of an imported user; other calls ignore it.
+	created *int64
+	tenant  core.TenantAlias
 	// sent returns the JSON of a key as it was sent, or "".
 	sent func(key string) string
 	// given are the keys so far, with their names in the REST call.
@@ -162,7 +164,7 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "referable":
 		return r.boolean(&p.u.Referable, key, v)
 	case "dateUsTaxFormSubmitted":
-		return r.integer(&p.u.USTaxForm, key, v, 0)
+		return r.millis(&p.u.USTaxForm, key, v, 0)
 	case "customFields":
 		return p.customFields(r, key, v)
 	case "segments":
@@ -272,9 +274,11 @@ func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, p.shareLink)
 	case "programShareLinks":
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
-	case "dateCreated", "dateBlocked":
+	case "dateCreated":
+		return r.millis(&p.created, key, v, 0)
+	case "dateBlocked":
 		var n *int64
-		return r.integer(&n, key, v, 0)
+		return r.millis(&n, key, v, 0)
 	}
 	return false
 }

@@ -70,7 +70,7 @@ func ParseReplay(body []byte) (Replay, error) {
 		case "id":
 			return r.text(&id, key, v)
 		case "since":
-			return r.integer(&since, key, v, 0)
+			return r.millis(&since, key, v, 0)
 		}
 		return false
 	})

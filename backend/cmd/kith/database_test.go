@@ -75,7 +75,13 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 // database; each is run.
 func TestDatabase_NewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
-	data := filepath.Join(t.TempDir(), "data")
+	folder, err := os.MkdirTemp("", "newer")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		// A command that was refused may still be writing its compiled component.
+		require.Eventually(t, func() bool { return os.RemoveAll(folder) == nil }, time.Minute, 10*time.Millisecond)
+	})
+	data := filepath.Join(folder, "data")
 	url := "file:" + filepath.Join(data, "kith.db")
 	requireKith(t, "tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data)
 	file := filepath.Join(t.TempDir(), "backup")
