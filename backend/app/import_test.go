@@ -201,7 +201,7 @@ anna,u,visit,,,,
 		errors := b.rows(t, done.ID, job.ErrorsFile)
 		require.Equal(t, []string{"2", "409"}, []string{errors[1][0], errors[1][3]}, "a key that was used is a conflict")
 		require.Equal(t, []string{"3", "404"}, []string{errors[2][0], errors[2][3]})
-		require.Equal(t, []string{"4", "event.dateTriggered: must be a whole number", "INVALID_JSON_REQUEST", "400"}, errors[3])
+		require.Equal(t, []string{"4", "event.dateTriggered: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00", "VALIDATION_FAILED", "400"}, errors[3])
 		rows := b.rows(t, done.ID, job.ResultFile)
 		require.Equal(t, []string{"user.accountId", "user.id", "event.id", "event.key", "event.dateTriggered", "event.dateReceived", "event.dateProcessed", "event.fields"}, rows[0])
 		require.Equal(t, []string{"anna", "u", "purchase", "1500000000000", "1700000000000", "", `{"order_id":"000123","revenue":19.90}`},
@@ -266,14 +266,14 @@ func TestImport_Gzip(t *testing.T) {
 func TestImport_WrongCells(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	done := b.imported(t, job.ImportUser, "a.csv", "accountId,id,referable,dateCreated\na,1,maybe,\na,2,,2026-01-01\na,3\na,4,,,5\na\x00,5,,\na,6,,\n", "{}")
+	done := b.imported(t, job.ImportUser, "a.csv", "accountId,id,referable,dateCreated\na,1,maybe,\na,2,,01.02.2026\na,3\na,4,,,5\na\x00,5,,\na,6,,\n", "{}")
 	require.Equal(t, job.Stats{Processed: 6, Errors: 5}, done.Stats)
 	var messages []string
 	for _, row := range b.rows(t, done.ID, job.ErrorsFile)[1:] {
 		messages = append(messages, row[0]+" "+row[1])
 	}
 	require.Equal(t, []string{
-		"1 referable: must be true or false", "2 dateCreated: must be a whole number", "3 the row has 2 cells, and the header 4",
+		"1 referable: must be true or false", "2 dateCreated: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00", "3 the row has 2 cells, and the header 4",
 		"4 the row has 5 cells, and the header 4", "5 accountId: must be UTF-8 without control characters",
 	}, messages)
 }
