@@ -92,7 +92,20 @@ const waitingOrders = `SELECT (SELECT count(*) FROM intake WHERE seq > (SELECT s
 
 // orders returns the orders of an account's referral as the API shows them, without ids
 // and the times at which they were processed; none if it has no referral.
-func (s *store) orders(t *testing.T, tenant, account string) (all []map[string]any) {
+func (s *store) orders(t *testing.T, tenant, account string) []map[string]any {
+	t.Helper()
+	all := s.shown(t, tenant, account)
+	for _, o := range all {
+		delete(o, "eventId")
+		for _, side := range o["rewards"].(map[string]any) {
+			normalizeReward(t, side.(map[string]any))
+		}
+	}
+	return all
+}
+
+// shown returns the orders of an account's referral as the API shows them.
+func (s *store) shown(t *testing.T, tenant, account string) (all []map[string]any) {
 	t.Helper()
 	found := decode[struct {
 		Referrals []struct{ ID string }
@@ -104,12 +117,6 @@ func (s *store) orders(t *testing.T, tenant, account string) (all []map[string]a
 		}](t, s.call(t, "GET", tenant, "/referrals/"+r.ID+"/orders?limit=1000", ""))
 		require.Len(t, page.Orders, page.TotalCount)
 		all = append(all, page.Orders...)
-	}
-	for _, o := range all {
-		delete(o, "eventId")
-		for _, side := range o["rewards"].(map[string]any) {
-			normalizeReward(t, side.(map[string]any))
-		}
 	}
 	return all
 }

@@ -40,7 +40,7 @@ func TestProgram_Conversion(t *testing.T) {
 		"--first-event", "--referrer-reward", "10% of revenue", "--referrer-max", "50.00 EUR", "--referrer-tier", "5=15%", "--referrer-tier", "10=17.5% of revenue",
 		"--referrer-delay-days", "30", "--referrer-orders", "all", "--referrer-months", "12", "--referred-orders", "3")
 	require.Empty(t, errOut)
-	require.Equal(t, "the event purchase if revenue >= 50 and plan in (a, b), within 90 days of the attribution, only the first one of the account", line(out, "converted by"))
+	require.Equal(t, "the event purchase if revenue >= 50 and plan in (a, b), within 90 days of the attribution, the first order also up to 10m before the attribution, only the first one of the account", line(out, "converted by"))
 	require.Equal(t, "the event refund", line(out, "taken back by"))
 	require.Equal(t, "10% of revenue, at most 50.00 EUR; from conversion 5 on 15% of revenue; from conversion 10 on 17.5% of revenue; given after 30 days; "+
 		"for all orders of a referral within 12 months", line(out, "referrer earns"))
@@ -49,7 +49,7 @@ func TestProgram_Conversion(t *testing.T) {
 	// What is not given stays as it is.
 	out, errOut = kith("update classic", "--condition", "none", "--no-first-event", "--referrer-reward", "12% of revenue", "--referrer-tier", "none", "--within", "0s")
 	require.Empty(t, errOut)
-	require.Equal(t, "the event purchase", line(out, "converted by"))
+	require.Equal(t, "the event purchase, the first order also up to 10m before the attribution", line(out, "converted by"))
 	require.Equal(t, "12% of revenue, at most 50.00 EUR; given after 30 days; for all orders of a referral within 12 months", line(out, "referrer earns"))
 
 	// A program that converts by PAID is shown as before.

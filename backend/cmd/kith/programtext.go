@@ -99,7 +99,11 @@ func durationText(d core.Time) string {
 	case d > core.Day && d%core.Day == 0:
 		return strconv.FormatInt(int64(d/core.Day), 10) + " days"
 	}
-	return (time.Duration(d) * time.Millisecond).String()
+	text := (time.Duration(d) * time.Millisecond).String()
+	if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
+		return minutes + "m"
+	}
+	return text
 }
 
 func dateText(t core.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }
