@@ -1701,7 +1701,7 @@ type OfferInput struct {
 	// Name Name of the reward.
 	Name *string `json:"name,omitempty"`
 
-	// Orders How many orders of a referral earn the reward. Null: all. Default: 1. Needs conversion.event.
+	// Orders How many orders of a referral earn the reward. Null: all; a discount is given once then. Default: 1. Needs conversion.event.
 	Orders *int64 `json:"orders,omitempty"`
 
 	// PercentOfRevenue CREDIT and INTEGRATION only, in place of credit and valueInCents: the percentage of the order's revenue that is the amount, in the order's currency, with at most two decimals. It is rounded half to even in minor units, such as cents. Needs conversion.event.
@@ -2022,7 +2022,7 @@ type ProgramOffer struct {
 	Months *int64  `json:"months,omitempty"`
 	Name   *string `json:"name,omitempty"`
 
-	// Orders How many orders of a referral earn the reward. Null: all. Missing if no event converts.
+	// Orders How many orders of a referral earn the reward. Null: all; a discount is given once then. Missing if no event converts.
 	Orders *int64 `json:"orders,omitempty"`
 
 	// PercentOfRevenue CREDIT and INTEGRATION only, in place of credit and valueInCents. Percentage of the order's revenue.

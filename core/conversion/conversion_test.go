@@ -234,6 +234,10 @@ func TestPlans_Replay(t *testing.T) {
 		},
 			Chunk{Orders: []Entry{refunded(order("a", 1, 8000), Refund{Whole: true}), refunded(order("a", 2, 8000), Refund{Amount: 7999, Currency: "USD"}), order("a", 3, 8000), order("b", 4, 8000)}},
 			[]string{"1: 800-800", "2: 800-800", "3: all-orders-rewarded", "1: limit-of-rewards"}},
+		{"a discount is set, not added", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}}}},
+			Chunk{Orders: []Entry{order("a", 1, 8000), order("a", 2, 8000), order("b", 3, 8000)}}, []string{"1: 1000 ", "2: all-orders-rewarded", "1: 1000 "}},
+		{"a discount of a number of orders", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, Terms: Terms{Orders: 2}}}},
+			Chunk{Orders: []Entry{order("a", 1, 8000), order("a", 2, 8000), order("a", 3, 8000)}}, []string{"1: 1000 ", "2: 1000 ", "3: all-orders-rewarded"}},
 		{"an order in whole seconds in the second of the attribution", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
 			Chunk{Orders: []Entry{
 				of(order("a", 3000, 1), func(e *Entry) { e.Since = 3999 }), of(order("b", 3998, 1), func(e *Entry) { e.Since = 3999 }),

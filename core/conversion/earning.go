@@ -39,7 +39,8 @@ type Terms struct {
 	// Tiers replace the value of the offer from a number of conversions on, in
 	// ascending order.
 	Tiers []Tier
-	// Orders is the most orders of a referral that earn; zero means all. An order that
+	// Orders is the most orders of a referral that earn; zero means all, of a discount one: it
+	// is set, not added. An order that
 	// earns nothing, for whatever reason, is not one of them, nor is one that was returned.
 	Orders int64
 	// Months is how long orders earn after the first one; zero means without limit.
@@ -116,6 +117,14 @@ func (e Earning) checkTiers(at string) error {
 		last = tier.From
 	}
 	return nil
+}
+
+// MostOrders returns the most orders of a referral that earn; zero means all.
+func (e Earning) MostOrders() int64 {
+	if e.Orders == 0 && e.Offer.Kind == reward.PercentDiscount {
+		return 1
+	}
+	return e.Orders
 }
 
 // ValueField returns the name in the API of the value that tiers replace.

@@ -84,7 +84,7 @@ func (ps Plans) PaidUntil() (end core.Time) {
 func (ps Plans) MaxOrders() (most int64) {
 	for _, p := range ps {
 		for _, e := range p.Earnings {
-			most = max(most, e.Orders)
+			most = max(most, e.MostOrders())
 		}
 	}
 	return most
@@ -353,7 +353,7 @@ func (e Earning) earns(o Order, n, earned int64, converted core.Time) (reward.Of
 	switch {
 	case e.Offer.None():
 		return reward.Offer{}, ReasonNoOffer
-	case e.Orders > 0 && earned >= e.Orders:
+	case e.MostOrders() > 0 && earned >= e.MostOrders():
 		return e.Offer, ReasonOrders
 	case e.Months > 0 && o.At >= monthsAfter(converted, e.Months):
 		return e.Offer, ReasonMonths

@@ -90,7 +90,9 @@ func (d *description) conversion(r conversion.Rule) {
 }
 
 // eachOrder reports whether more orders of a friend than the first one earn.
-func (p Program) eachOrder(e conversion.Earning) bool { return p.Conversion.ByEvent() && e.Orders != 1 }
+func (p Program) eachOrder(e conversion.Earning) bool {
+	return p.Conversion.ByEvent() && e.MostOrders() != 1
+}
 
 // side describes the reward of one side. name begins a sentence.
 func (d *description) side(about, name string, e conversion.Earning, p Program) {
@@ -121,15 +123,17 @@ func (d *description) side(about, name string, e conversion.Earning, p Program) 
 		d.add(about+".tiers", s+", it is "+worth(e.At(t.From), false)+".")
 	}
 	if p.Conversion.ByEvent() {
-		d.orders(about, e.Terms)
+		d.orders(about, e)
 	}
 	if o.ValidFor != 0 {
 		d.add(about+".expiryDuration", "The reward expires "+long(o.ValidFor)+" after it was given.")
 	}
 }
 
-func (d *description) orders(about string, t conversion.Terms) {
+func (d *description) orders(about string, t conversion.Earning) {
 	switch {
+	case t.Orders == 0 && t.MostOrders() == 1:
+		d.add(about+".orders", "The first order of a friend earns it; further orders do not add to it.")
 	case t.Orders == 1:
 		d.add(about+".orders", "Only the first order of a friend earns it.")
 	case t.Orders > 1:

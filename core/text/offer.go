@@ -62,7 +62,7 @@ func OfReward(o reward.Offer) Offer {
 func OfEarning(e conversion.Earning, byEvent bool) Offer {
 	d := OfReward(e.Offer)
 	d.OfOrder, d.Least, d.Most = e.Offer.OfRevenue, e.Min, e.Max
-	d.EachOrder, d.Orders, d.Months = byEvent && e.Orders != 1, int(e.Orders), int(e.Months)
+	d.EachOrder, d.Orders, d.Months = byEvent && e.MostOrders() != 1, int(e.Orders), int(e.Months)
 	if len(e.Tiers) == 0 {
 		return d
 	}

@@ -61,7 +61,7 @@ type programFlags struct {
 	ReferrerMin        *string  `help:"Least amount of a percentage of the revenue, such as '1.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
 	ReferrerMax        *string  `help:"Highest amount of a percentage of the revenue, such as '50.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
 	ReferrerTier       []string `sep:"none" help:"Another value from a number of conversions of the referrer on, such as '5=15%'. May be repeated; 'none' removes all." placeholder:"N=REWARD"`
-	ReferrerOrders     *string  `help:"How many orders of a referral earn the referrer's reward: a number, or 'all'. Default: 1." placeholder:"N"`
+	ReferrerOrders     *string  `help:"How many orders of a referral earn the referrer's reward: a number, or 'all', of which a discount is given once. Default: 1." placeholder:"N"`
 	ReferrerMonths     *int64   `help:"How many months after the first order further orders earn the referrer's reward; 0 is no limit. Default: 0." placeholder:"MONTHS"`
 	ReferrerDelayDays  *int64   `help:"Days before the referrer's reward can be redeemed, such as a return window of 30; 0 is none. Default: 0." placeholder:"DAYS"`
 	ReferredReward     *string  `help:"What the referred user earns, in the same form. If it is a percentage, code look-ups show it. Default: none." placeholder:"REWARD"`
@@ -69,7 +69,7 @@ type programFlags struct {
 	ReferredMin        *string  `help:"Least amount of a percentage of the revenue, such as '1.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
 	ReferredMax        *string  `help:"Highest amount of a percentage of the revenue, such as '50.00 USD'; 'none' removes it. Default: none." placeholder:"AMOUNT"`
 	ReferredTier       []string `sep:"none" help:"Another value from a number of conversions of the referrer on, such as '5=15%'. May be repeated; 'none' removes all." placeholder:"N=REWARD"`
-	ReferredOrders     *string  `help:"How many orders of a referral earn the referred user's reward: a number, or 'all'. Default: 1." placeholder:"N"`
+	ReferredOrders     *string  `help:"How many orders of a referral earn the referred user's reward: a number, or 'all', of which a discount is given once. Default: 1." placeholder:"N"`
 	ReferredMonths     *int64   `help:"How many months after the first order further orders earn the referred user's reward; 0 is no limit. Default: 0." placeholder:"MONTHS"`
 	ReferredDelayDays  *int64   `help:"Days before the referred user's reward can be redeemed, such as a return window of 30; 0 is none. Default: 0." placeholder:"DAYS"`
 
