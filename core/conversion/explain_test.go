@@ -95,3 +95,20 @@ func TestReason_Sentence(t *testing.T) {
 		}
 	}
 }
+
+// A number that cannot be read is the reason why a comparison fails.
+func TestCondition_Because(t *testing.T) {
+	for _, c := range []struct {
+		operator Operator
+		value    string
+		want     string
+	}{
+		{MoreOrEqual, "$80", "revenue is $80, which is no number such as 20.00"},
+		{MoreOrEqual, "12", "revenue is 12"},
+		{Equal, "$80", "revenue is $80"},
+	} {
+		if got := (Condition{Field: "revenue", Operator: c.operator}).Because([]string{c.value}); got != c.want {
+			t.Errorf("%s %s: %s", c.operator, c.value, got)
+		}
+	}
+}

@@ -279,7 +279,14 @@ func (c Condition) Because(values []string) string {
 	if len(values) == 0 {
 		return "the event has no field " + c.Field
 	}
-	return c.Field + " is " + strings.Join(values, ", ")
+	text := c.Field + " is " + strings.Join(values, ", ")
+	switch c.Operator {
+	case Less, LessOrEqual, More, MoreOrEqual:
+		if _, ok := ParseDecimal(values[0]); len(values) == 1 && !ok {
+			return text + ", which is no number such as 20.00"
+		}
+	}
+	return text
 }
 
 // ordinal returns 1st, 2nd, 3rd, 4th, …
