@@ -112,11 +112,8 @@ func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
 const KeyHeader = "Idempotency-Key"
 
 // ParseKeyHeader returns the key in the value of KeyHeader, with or without the quotes of a
-// structured field, or "" if the value is empty.
+// structured field.
 func ParseKeyHeader(value string) (IdempotencyKey, error) {
-	if value == "" {
-		return "", nil
-	}
 	if n := len(value) - 1; n > 0 && value[0] == '"' && value[n] == '"' {
 		value = value[1:n]
 	}

@@ -183,7 +183,7 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 		method = http.MethodGet
 	}
 	if h, ok := m[method]; ok {
-		if method != http.MethodGet && r.Header.Get(keyHeader) != "" {
+		if method != http.MethodGet && len(r.Header.Values(keyHeader)) > 0 {
 			w.Header().Set(onceHeader, "ignored")
 		}
 		return h(w, r)

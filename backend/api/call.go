@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/store/answerdb"
@@ -141,17 +142,25 @@ const (
 	onceHeader = "Idempotency"
 )
 
+// keyHeader returns the values of the header with the idempotency key, joined by commas: so
+// several are no key.
+func (c *call) keyHeader() (value string, sent bool) {
+	all := c.Header.Values(keyHeader)
+	return strings.Join(all, ","), len(all) > 0
+}
+
 // once makes a call that moves money by do, and returns its answer. With the header
 // Idempotency-Key it is made at most once for each key of the tenant; see base.Base.Once. body
 // is the body of the call, and answer encodes what do returns from its transaction.
 func once[T any](a *API, c *call, body []byte, answer func(T) answerdb.Answer, do func(context.Context) (T, error)) ([]byte, error) {
-	key, err := core.ParseKeyHeader(c.Header.Get(keyHeader))
-	if err != nil {
-		return nil, err
-	}
-	if key == "" {
+	header, sent := c.keyHeader()
+	if !sent {
 		done, err := do(c.Context())
 		return answer(done).JSON, err
+	}
+	key, err := core.ParseKeyHeader(header)
+	if err != nil {
+		return nil, err
 	}
 	digest := sha256.New()
 	digest.Write([]byte(c.Method + " " + c.URL.EscapedPath() + "\n"))

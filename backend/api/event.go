@@ -24,7 +24,7 @@ func (a *API) events(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.KeyFrom(c.Header.Get(keyHeader)); err != nil {
+	if err := in.KeyFrom(c.keyHeader()); err != nil {
 		return nil, err
 	}
 	c.w.Header().Del(onceHeader)

@@ -303,8 +303,8 @@ func coerceScalar(name string, value any) (out any, rule string) {
 		return n, unless(ok && n == int64(int32(n)), "must be a whole number of up to 32 bits")
 	case "RSDate":
 		if text, ok := value.(string); ok {
-			at, ok := core.ParseDate(text)
-			return int64(at), unless(ok, "must be a time in epoch milliseconds, or as text such as 2026-03-01T09:00:00Z")
+			_, ok := core.ParseDate(text)
+			return text, unless(ok, "must be a time in epoch milliseconds, or as text such as 2026-03-01T09:00:00Z")
 		}
 		n, ok := wholeNumber(value)
 		return n, unless(ok, "must be a whole number")

@@ -58,6 +58,9 @@ func (a argument) number(field string, unset int64) (int64, error) {
 
 // date returns an RSDate; 0 if it is missing.
 func (a argument) date(field string) (core.Time, error) {
+	if text, ok := a.value.(string); ok {
+		return core.ParseTime(field, text)
+	}
 	n, err := a.number(field, 0)
 	return core.Time(n), err
 }

@@ -975,10 +975,10 @@ type Event struct {
 
 // EventInput defines model for EventInput.
 type EventInput struct {
-	// DateTriggered When it happened, in epoch milliseconds. Default: now.
+	// DateTriggered When it happened, in epoch milliseconds; text such as 2026-03-01T09:00:00Z is accepted too. Default: now.
 	DateTriggered *int64 `json:"dateTriggered,omitempty"`
 
-	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes. Programs that convert by an event read order_id, revenue, currency, referral_code, and the fields that their conditions name.
+	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes. Programs that convert by an event read order_id, refund_id, revenue, currency, referral_code, and the fields that their conditions name.
 	Fields map[string]interface{} `json:"fields,omitempty"`
 
 	// Key Name of the event, such as purchase.

@@ -269,7 +269,7 @@ func TestOrder_Reads(t *testing.T) {
 		{" 20.00 ", "EUR", "2000 EUR", "2000"},
 		{"20", "USD", "2000 USD", "0"},
 		{"", "", "no revenue", "8000"},
-		{"", "€", `currency "€" is no code of ISO 4217; send a new event with the same order_id and EUR`, "8000"},
+		{"", "€", `currency "€" is no code of ISO 4217; send a new event with the same order_id and EUR`, "0"},
 		{"0", "", "0 USD", "0"},
 		{"0", "EUR", "0 EUR", "0"},
 		{"$20", "EUR", `revenue "$20" is no number; send a new event with the same order_id and a number such as 20.00`, "0"},

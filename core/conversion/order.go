@@ -175,10 +175,10 @@ func (o Order) Reverse(e Event, p Plan) Order {
 	switch {
 	case badRevenue != "":
 		refund.Fault = badRevenue
-	case !ok:
-		refund.Whole = true
 	case badCurrency != "":
 		refund.Fault = badCurrency
+	case !ok:
+		refund.Whole = true
 	case e.Currency == "":
 		refund.Decimal = strings.TrimSpace(e.Revenue)
 	default:

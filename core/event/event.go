@@ -88,11 +88,14 @@ func (b *Call) OwnKey() {
 	b.Key = core.IdempotencyKey("~" + base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// KeyFrom takes the call's key from the header Idempotency-Key, which may be empty, if the
-// body has none.
-func (b *Call) KeyFrom(header string) error {
+// KeyFrom takes the call's key from the header Idempotency-Key, if the body has none. sent are
+// the values of the header, joined by commas, and false if there are none.
+func (b *Call) KeyFrom(header string, sent bool) error {
+	if !sent {
+		return nil
+	}
 	key, err := core.ParseKeyHeader(header)
-	if err != nil || key == "" {
+	if err != nil {
 		return err
 	}
 	if b.Key != "" && b.Key != key {
@@ -114,6 +117,14 @@ func Duplicate(recorded string) *core.Error {
 	return &core.Error{
 		Code: core.CodeConflict, Field: keyField,
 		Message: "these events were received before, within the last 24 hours; nothing was recorded again",
+	}
+}
+
+// KeyTaken is Duplicate where it is not known whether the events are the same.
+func KeyTaken() *core.Error {
+	return &core.Error{
+		Code: core.CodeConflict, Field: keyField,
+		Message: "the key was used within the last 24 hours; nothing was recorded: if these are other events than those, give them a new key",
 	}
 }
 

@@ -24,5 +24,8 @@ const Recorded = `SELECT CASE WHEN account_id = ?2 AND user_id = ?3 AND ` + cont
 	ELSE coalesce(events ->> '$[0].key', '') END
 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6 LIMIT 1`
 
-// contents selects the keys and fields of events as one text; the list follows.
-const contents = `(SELECT json_group_array(json_array(e.value ->> 'key', e.value -> 'fields')) FROM json_each(`
+// contents selects the keys and fields of events as one text, whatever the order and the
+// spelling of the fields; the list follows.
+const contents = `(SELECT json_group_array(json_array(e.value ->> 'key', (SELECT json_group_array(json_array(f.key,
+	CASE f.type WHEN 'integer' THEN 'real' ELSE f.type END, CASE f.type WHEN 'integer' THEN f.value + 0.0 ELSE f.value END))
+	FROM (SELECT key, type, value FROM json_each(e.value, '$.fields') ORDER BY key) f))) FROM json_each(`

@@ -17,7 +17,7 @@ func (r *Rules) LogEvents(s *state.State, b event.Call) (event.Call, error) {
 	}
 	if b.Key != "" {
 		if used, _ := s.EventKeys.Get(b.Key); used {
-			return b, event.Duplicate("")
+			return b, event.KeyTaken()
 		}
 		s.EventKeys.Put(b.Key, true)
 	}

@@ -192,7 +192,7 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 		case "refund_id":
 			out.RefundID = one
 		case "revenue":
-			out.Revenue = given(v, one)
+			out.Revenue = emptyAsJSON(v, given(v, one))
 		case "currency":
 			out.Currency = given(v, one)
 		case "referral_code", "referralCode":
@@ -215,6 +215,15 @@ func given(v gjson.Result, one string) string {
 		return v.Raw
 	}
 	return one
+}
+
+// emptyAsJSON returns a text without content as its JSON, for a field that must not count as left
+// out then: a refund without a revenue is of the whole order.
+func emptyAsJSON(v gjson.Result, text string) string {
+	if text == "" && v.Type == gjson.String {
+		return v.Raw
+	}
+	return text
 }
 
 // fieldValues returns the values of a field as texts: one of a scalar, those of an

@@ -270,8 +270,11 @@ func (r *reader) millis(into **int64, key string, v *fastjson.Value, least int64
 	var n *int64
 	if v.Type() == fastjson.TypeString {
 		at, ok := core.ParseDate(string(v.GetStringBytes()))
-		if !ok {
+		switch {
+		case !ok:
 			return r.fail(core.NoTime(r.path(key)))
+		case int64(at) < least: // 0 means that no time is given
+			return r.fail(core.Invalid(r.path(key), "must be later than the beginning of 1970"))
 		}
 		n = (*int64)(&at)
 	} else if r.integer(&n, key, v, least); n != nil {

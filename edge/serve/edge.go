@@ -232,6 +232,19 @@ func (r *request) header(name string) string {
 	return ""
 }
 
+// sent returns the values of a header, joined by commas; false if it was not sent.
+func (r *request) sent(name string) (values string, sent bool) {
+	for i := range r.Headers {
+		if h := &r.Headers[i]; h.Name == name {
+			if sent {
+				values += ","
+			}
+			values, sent = values+h.Value, true
+		}
+	}
+	return values, sent
+}
+
 // headers returns all values of a header, joined by a separator.
 func (r *request) headers(name, separator string) string {
 	joined := ""

@@ -24,7 +24,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
-	if err := batch.KeyFrom(r.header("idempotency-key")); err != nil {
+	if err := batch.KeyFrom(r.sent("idempotency-key")); err != nil {
 		return abi.Response{}, err
 	}
 	batch.Sender = by.key

@@ -150,11 +150,11 @@ func merged(friend string, events []modelEvent) (orders []modelOrder, refunded m
 		if n, ok, _ := placed.cents(); ok && o.fault == "" {
 			o.Revenue = inMinor(n, o.Currency)
 		}
-		// A refund without a revenue is of the whole order, whatever its currency.
+		// A refund without a revenue is of the whole order.
 		refunds := slices.DeleteFunc(slices.Clone(all), func(e modelEvent) bool { return !e.refund })
 		slices.SortFunc(refunds, func(a, b modelEvent) int {
 			sound := func(e modelEvent) int {
-				if e.revenue != "" && faultOf(e) != "" {
+				if faultOf(e) != "" {
 					return 1
 				}
 				return 0
@@ -173,10 +173,10 @@ func merged(friend string, events []modelEvent) (orders []modelOrder, refunded m
 				currency = o.Currency
 			}
 			switch {
-			case bad:
+			case bad || badCurrency:
 			case !ok:
 				o.Refunded = true
-			case badCurrency || n == 0 || o.fault != "":
+			case n == 0 || o.fault != "":
 			case o.Revenue == 0:
 				o.Refunded = true
 			case currency == o.Currency:
@@ -317,7 +317,7 @@ func modelHistory(r *rand.Rand, friends []string, n int) (events []modelEvent) {
 		}
 		used[e.at] = true
 		e.order = fmt.Sprintf("o-%d", r.IntN(n/len(friends)/2+1))
-		e.revenue = []string{"", "0", `"$20"`, `"20,00"`, "true", "", fmt.Sprintf("%d.%02d", 1+r.IntN(90), r.IntN(100))}[min(r.IntN(20), 6)]
+		e.revenue = []string{"", "0", `"$20"`, `"20,00"`, "true", `" "`, fmt.Sprintf("%d.%02d", 1+r.IntN(90), r.IntN(100))}[min(r.IntN(20), 6)]
 		e.currency = []string{"", `"€"`, `"eur"`, `"JPY"`, `"EUR"`, `"USD"`}[min(r.IntN(12), 5)]
 		if e.refund && r.IntN(3) == 0 {
 			e.refundID = fmt.Sprintf("r-%d", r.IntN(3))

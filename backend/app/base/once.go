@@ -56,8 +56,16 @@ func (b *Base) Once(ctx context.Context, tenant core.TenantAlias, o Once, do fun
 // kept returns the answer that is kept for a call; ok is false if there is none.
 func (b *Base) kept(ctx context.Context, tenant core.TenantAlias, o Once) (answer []byte, ok bool, err error) {
 	found, ok, err := answerdb.Find(ctx, b.DB.Reads, tenant, o.Key, b.Now())
-	if err != nil || !ok || found.Digest == o.Digest {
-		return found.JSON, ok, err
+	switch {
+	case err != nil || !ok:
+		return nil, false, err
+	case found.Digest == o.Digest && len(found.JSON) == 0:
+		return nil, true, &core.Error{
+			Code: core.CodeConflict, Field: "Idempotency-Key",
+			Message: "this call was made within the last 24 hours, and its answer was erased together with its user; nothing was done again",
+		}
+	case found.Digest == o.Digest:
+		return found.JSON, true, nil
 	}
 	return nil, true, &core.Error{
 		Code: core.CodeConflict, Field: "Idempotency-Key",

@@ -6,7 +6,6 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
-	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/rules"
 )
@@ -34,16 +33,14 @@ func named(tenant, key string) string {
 	return `EXISTS (SELECT 1 FROM program_version v WHERE v.tenant = ` + tenant + ` AND v.event <> '' AND ` + key + ` IN (v.event, v.reversal))`
 }
 
-// PutHistory queues an event of each account that is newly referred, if it has one that may
-// place an order that counts: one shortly before the referral (conversion.Rule.Before) or
-// dated ahead. The event applies the whole history. began has the accounts and the times at
-// which their referrals began.
+// PutHistory queues an event of each account that is newly referred, if its programs name one
+// of its events: the first of them applies the whole history. began has the accounts.
 func PutHistory(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, began *store.Tuples) error {
 	return tx.Exec(ctx, "queue history", `INSERT INTO order_event (tenant, event_id)
 		SELECT ?1, last.id FROM (SELECT (SELECT e.id FROM event e WHERE e.tenant = ?1 AND e.account_id = b.value ->> 0 AND e.trusted = 1
-				AND e.triggered_at >= (b.value ->> 1) - ?3 AND `+named(`?1`, `e.key`)+` ORDER BY e.received_at DESC LIMIT 1) AS id
+				AND `+named(`?1`, `e.key`)+` LIMIT 1) AS id
 			FROM json_each(?2) b) last WHERE last.id IS NOT NULL`,
-		string(tenant), began.String(), int64(conversion.MaxBefore+core.Second))
+		string(tenant), began.String())
 }
 
 // Pending is a queued event of a tenant.

@@ -147,7 +147,6 @@ func (u *Unit) saveReferrals(ctx context.Context) error {
 		if !r.Stored {
 			began.Row()
 			began.Text(string(r.Now.Referred.Account))
-			began.Integer(int64(r.Now.Started))
 		} else if err == nil && r.Now.Replaced(r.Before) {
 			err = referraldb.Replace(ctx, u.tx, u.Tenant, r.Now)
 		}

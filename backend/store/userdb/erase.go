@@ -106,7 +106,8 @@ var userErasure = []string{
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
 	goneIn("UPDATE", "reward", `user_id = hit.who`, `reward t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("event"),
-	goneFrom("kept_answer"),
+	// The key stays used, without the answer.
+	goneIn("UPDATE", "kept_answer", `answer = '', account_id = '', user_id = ''`, `kept_answer t ON `+ofGone("t", "account_id", "user_id")),
 	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
 	goneIn("UPDATE", "audit_entry", `subject = '', was = '', became = '', user_id = hit.who`, `audit_entry t ON t.user_id <> '' AND `+ofGone("t", "account_id", "user_id")),
 	goneFrom("code"),
