@@ -29,7 +29,7 @@ func TestCLI_Program(t *testing.T) {
 name                      Spring
 landing page              https://spring.example/
 further hosts             partner.example
-cookie life               36h0m0s
+cookie life               36h
 referrer earns            7.5% for 90 days
 referred earns            10.00 EUR
 most rewards              no limit

@@ -101,7 +101,10 @@ func durationText(d core.Time) string {
 	}
 	text := (time.Duration(d) * time.Millisecond).String()
 	if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
-		return minutes + "m"
+		text = minutes + "m"
+	}
+	if hours, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = hours + "h"
 	}
 	return text
 }
