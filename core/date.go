@@ -6,7 +6,10 @@ import "strconv"
 // two are in UTC. It also accepts epoch milliseconds.
 func ParseTime(field, text string) (Time, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
-		return Time(n), CheckMillis(field, n)
+		if err := CheckMillis(field, n); err != nil {
+			return 0, err
+		}
+		return Time(n), nil
 	}
 	if at, ok := ParseDate(text); ok {
 		return at, nil
@@ -21,7 +24,7 @@ func NoTime(field string) *Error {
 
 // CheckMillis refuses times that look like seconds (from 1973 on) or microseconds: taken as
 // milliseconds they would be in January 1970, or after the year 5000.
-func CheckMillis(field string, n int64) error {
+func CheckMillis(field string, n int64) *Error {
 	unit := ""
 	switch {
 	case n >= 1e8 && n < 1e11:

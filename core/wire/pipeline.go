@@ -327,6 +327,11 @@ func (r *messageReader) triggered() core.Time {
 			continue
 		}
 		if n, ok := wholeNumber(v.Raw); v.Type == gjson.Number && ok && n > 0 {
+			if err := core.CheckMillis(name, n); err != nil {
+				err.Message += "; the time of receipt is used"
+				r.leave(err)
+				return 0
+			}
 			return core.Time(n)
 		}
 		if at, ok := core.ParseDate(v.String()); v.Type == gjson.String && ok {

@@ -104,6 +104,7 @@ func TestParseMessages_Mapping(t *testing.T) {
 		{"the account is the user without a group", `{"accountId":["context.groupId"]}`, `{"type":"identify","userId":"u"}`, `account=u user=u`},
 		{"the time in milliseconds", `{}`, `{"type":"track","userId":"u","event":"x","timestamp":1772355600250}`, `account=u user=u event=x at=1772355600250 fields={}`},
 		{"a wrong time", `{}`, `{"type":"track","userId":"u","event":"x","timestamp":"yesterday"}`, `account=u user=u event=x fields={} omitted=timestamp`},
+		{"a time in seconds", `{}`, `{"type":"track","userId":"u","event":"x","timestamp":1772355600}`, `account=u user=u event=x fields={} omitted=timestamp`},
 		{"traits of a wrong form", `{"customFields":{"a":"a"}}`, `{"type":"identify","userId":"u","traits":{"email":"no address","avatar":"javascript:1","address":{"country":"Germany"},"a":{},"referral_code":"a b","firstName":"` + "\\u0000" + `"}}`,
 			`account=u user=u omitted=traits.firstName omitted=traits.email omitted=traits.avatar omitted=traits.a omitted=traits.referral_code`},
 		{"an anonymous visitor", `{}`, `{"type":"track","anonymousId":"a","userId":null,"event":"x"}`, `ignored=userId`},
