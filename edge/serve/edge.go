@@ -235,7 +235,7 @@ func (r *request) header(name string) string {
 // sent returns the values of a header, joined by commas; false if it was not sent.
 func (r *request) sent(name string) (values string, sent bool) {
 	for i := range r.Headers {
-		if h := &r.Headers[i]; h.Name == name {
+		if h := &r.Headers[i]; len(h.Name) == len(name) && h.Name == name {
 			if sent {
 				values += ","
 			}

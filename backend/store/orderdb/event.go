@@ -34,12 +34,13 @@ func named(tenant, key string) string {
 }
 
 // PutHistory queues an event of each account that is newly referred, if its programs name one
-// of its events: the first of them applies the whole history. began has the accounts.
+// of its events: the first of them applies the whole history. Of a tenant whose programs name
+// none, no event is read. began has the accounts.
 func PutHistory(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, began *store.Tuples) error {
 	return tx.Exec(ctx, "queue history", `INSERT INTO order_event (tenant, event_id)
 		SELECT ?1, last.id FROM (SELECT (SELECT e.id FROM event e WHERE e.tenant = ?1 AND e.account_id = b.value ->> 0 AND e.trusted = 1
 				AND `+named(`?1`, `e.key`)+` LIMIT 1) AS id
-			FROM json_each(?2) b) last WHERE last.id IS NOT NULL`,
+			FROM json_each(?2) b WHERE EXISTS (SELECT 1 FROM program_version v WHERE v.tenant = ?1 AND v.event <> '')) last WHERE last.id IS NOT NULL`,
 		string(tenant), began.String())
 }
 
