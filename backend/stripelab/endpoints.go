@@ -134,7 +134,7 @@ func subscriptionCalls(get, post, del register) {
 	post("subscriptions", "subscription", (*book).createSubscription, "customer add_invoice_items.price add_invoice_items.quantity"+subscriptionParams)
 	get("subscriptions/{id}", "subscription", retrieve("subscription"), "")
 	post("subscriptions/{id}", "subscription", (*book).updateSubscription, "proration_date billing_cycle_anchor cancellation_details.comment cancellation_details.feedback"+
-		" default_payment_method description cancel_at cancel_at_period_end payment_behavior off_session proration_behavior trial_end"+itemParams+discountsOf+common)
+		" default_payment_method description cancel_at cancel_at_period_end pause_collection pause_collection.behavior payment_behavior off_session proration_behavior trial_end"+itemParams+discountsOf+common)
 	del("subscriptions/{id}", "subscription", (*book).cancelSubscription, "prorate invoice_now")
 	del("subscriptions/{id}/discount", "subscription", (*book).deleteDiscount, "")
 	get("subscription_items", "subscription", (*book).listItems, "subscription"+pages)

@@ -349,7 +349,14 @@ func (b *book) nextPeriod(s object) {
 		d.lines, d.pending = b.periodLines(s, s.objects("items"), false), true
 		o = b.invoice(d)
 	})
-	if s.text("status") == "unpaid" {
+	switch pause := s.at("pause_collection").text("behavior"); {
+	case pause == "void":
+		b.void(o)
+		return
+	case pause == "mark_uncollectible":
+		o["status"], o["auto_advance"] = "uncollectible", false
+		return
+	case pause != "", s.text("status") == "unpaid":
 		o["auto_advance"] = false
 		return
 	}
@@ -567,6 +574,12 @@ func (b *book) setSimple(c *call, s, method object, cancelAt int64) {
 			if f.at("cancellation_details").has(name) {
 				s.at("cancellation_details")[name] = or(f.str("cancellation_details", name))
 			}
+		}
+	}
+	if f.has("pause_collection") {
+		s["pause_collection"] = nil
+		if behavior := c.oneOf(f.at("pause_collection"), "behavior", "pause_collection[behavior]", "", "keep_as_draft", "mark_uncollectible", "void"); behavior != "" {
+			s["pause_collection"] = object{"behavior": behavior, "resumes_at": nil}
 		}
 	}
 	if f.has("cancel_at_period_end") {

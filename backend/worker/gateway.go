@@ -355,6 +355,9 @@ func (g *gateways) apply(ctx context.Context, client gateway.Gateway, task payme
 		if err := client.SetDiscount(ctx, read, effects.Want); err != nil {
 			return done, err
 		}
+		if effects.Lowered {
+			done.after = firstDelay
+		}
 	}
 	for _, c := range effects.Credits {
 		if err := g.giveCredit(ctx, client, task.Tenant, c); err != nil {

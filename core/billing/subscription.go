@@ -58,6 +58,8 @@ type Subscription struct {
 	Begins, Next string
 	// Opened is when it was created at the gateway.
 	Opened core.Time
+	// Paused is true while the gateway charges nothing, although it has not ended.
+	Paused bool
 
 	// Itemized is true if the gateway says what each bill had: Payments has all bills
 	// then, also those of 0, and the fields below are set.
@@ -134,6 +136,14 @@ type Standing struct {
 	Trial bool
 	// Paid is true once it had a successful charge of more than 0.
 	Paid bool
+	// Currency is that of its bills, and Next the first day of the billing cycle whose bill
+	// has its discount, as "2026-11-21". Either is empty while it is unknown.
+	Currency, Next string
+	// Room is the most credit that its next bill can use; see Subscription.Room.
+	Room int64
+	// Held is the credit that its bills may have by what the gateway knows: that of the
+	// next bill, and of bills that are not paid yet. It is not given to another one.
+	Held int64
 }
 
 // Ended reports whether the subscription has ended: it has no further bills.
@@ -142,7 +152,13 @@ func (s Standing) Ended() bool { return s.Status == Canceled || s.Status == Expi
 // Standing returns the part of a subscription to store. Paid stays true once it was,
 // because the gateway returns only the latest charges.
 func (s Subscription) Standing(before Standing) Standing {
-	return Standing{ID: s.ID, Status: s.Status, Trial: s.Trial, Paid: before.Paid || len(s.Charges) > 0}
+	after := before
+	after.ID, after.Status, after.Trial, after.Paid, after.Currency = s.ID, s.Status, s.Trial, before.Paid || len(s.Charges) > 0, s.Currency
+	if s.Status != PastDue {
+		// Past due, the bill that had the discount may not be paid yet.
+		after.Next = s.Next
+	}
+	return after
 }
 
 // Command is a change of an account that its subscriptions cause.
@@ -221,6 +237,68 @@ func (s Subscription) Want(percent reward.BasisPoints, credit int64) Discount {
 	}
 	d.Amount = share + d.Credit
 	return d
+}
+
+// Room returns the most credit that the next bill can use beside a percentage: 0 if it is
+// free, if there is none, while the subscription is paused, and while the gateway would
+// refuse to change its discount.
+func (s Subscription) Room(percent reward.BasisPoints) int64 {
+	if s.Paused || s.Status != Active && s.Status != Pending {
+		return 0
+	}
+	return max(0, s.Price-PercentOf(percent, s.Price))
+}
+
+// Held returns Standing.Held of a subscription that is to have a discount. before is the
+// value of the last read. had is the credit that its next bill still has at the gateway.
+func (s Subscription) Held(before int64, want Discount) (held, had int64) {
+	switch {
+	case s.Status == Canceled || s.Status == Expired:
+		return 0, 0
+	case s.Itemized:
+		had = s.Credit
+	case s.Status == PastDue, s.HasDiscount && s.Bills > 0 && s.Change(want) != NoChange:
+		had = before
+	}
+	return max(had, want.Credit) + s.Billed, had
+}
+
+// CreditFor returns how much of an account's credit the next bill of a subscription may
+// have. Credit goes to the next bill that can use it, whichever subscription that is: an
+// earlier day is first, and on one day the older subscription. What the gateway still has
+// for another subscription is not given twice. all has the account's subscriptions, the
+// oldest first. available is the credit in the subscription's currency and without one,
+// and loose the part without one.
+func CreditFor(all []Standing, id string, available, loose int64) int64 {
+	at := slices.IndexFunc(all, func(s Standing) bool { return s.ID == id })
+	if at < 0 || all[at].Room == 0 {
+		return 0
+	}
+	reserved, elsewhere := int64(0), int64(0)
+	for i, other := range all {
+		switch {
+		case i == at:
+		case other.Currency != all[at].Currency:
+			elsewhere += other.Held
+		case other.Room > 0 && other.before(all[at], i < at):
+			reserved += max(other.Room, other.Held)
+		default:
+			reserved += other.Held
+		}
+	}
+	return max(0, available-reserved-min(elsewhere, loose))
+}
+
+// before reports whether the next bill is before that of another subscription. An unknown
+// day is the last one.
+func (s Standing) before(o Standing, older bool) bool {
+	switch {
+	case s.Next == o.Next:
+		return older
+	case s.Next == "" || o.Next == "":
+		return o.Next == ""
+	}
+	return s.Next < o.Next
 }
 
 // PercentOf returns a percentage of an amount, rounded half up.

@@ -62,6 +62,75 @@ func TestSubscription_Want(t *testing.T) {
 	}
 }
 
+// Credit goes to the bill that comes next and can use it, and never to two bills.
+func TestCreditFor(t *testing.T) {
+	sub := func(id, next string, room, held int64) billing.Standing {
+		return billing.Standing{ID: id, Currency: "USD", Next: next, Room: room, Held: held}
+	}
+	euro := sub("e", "2026-02-01", 900, 300)
+	euro.Currency = "EUR"
+	for _, c := range []struct {
+		name             string
+		all              []billing.Standing
+		id               string
+		available, loose int64
+		want             int64
+	}{
+		{"the only one", []billing.Standing{sub("a", "2026-03-01", 5000, 0)}, "a", 700, 0, 700},
+		{"one that cannot use it", []billing.Standing{sub("a", "2026-03-01", 0, 0)}, "a", 700, 0, 0},
+		{"an unknown one", []billing.Standing{sub("a", "2026-03-01", 5000, 0)}, "b", 700, 0, 0},
+		{"the earlier one", []billing.Standing{sub("a", "2027-01-01", 5000, 0), sub("b", "2026-02-01", 5000, 0)}, "b", 700, 0, 700},
+		{"the later one", []billing.Standing{sub("a", "2027-01-01", 5000, 0), sub("b", "2026-02-01", 5000, 0)}, "a", 700, 0, 0},
+		{"the later one, for what the earlier one cannot use", []billing.Standing{sub("a", "2027-01-01", 5000, 0), sub("b", "2026-02-01", 500, 0)}, "a", 700, 0, 200},
+		{"the older one of a day", []billing.Standing{sub("a", "2026-02-01", 5000, 0), sub("b", "2026-02-01", 5000, 0)}, "a", 700, 0, 700},
+		{"the younger one of a day", []billing.Standing{sub("a", "2026-02-01", 5000, 0), sub("b", "2026-02-01", 5000, 0)}, "b", 700, 0, 0},
+		{"an unknown day is last", []billing.Standing{sub("a", "", 5000, 0), sub("b", "2026-02-01", 5000, 0)}, "b", 700, 0, 700},
+		{"while a later one still has it", []billing.Standing{sub("a", "2027-01-01", 5000, 700), sub("b", "2026-02-01", 5000, 0)}, "b", 700, 0, 0},
+		{"while an unpaid bill has a part", []billing.Standing{sub("a", "", 0, 300), sub("b", "2026-02-01", 5000, 0)}, "b", 700, 0, 400},
+		{"another currency", []billing.Standing{euro, sub("b", "2026-02-01", 5000, 0)}, "b", 700, 0, 700},
+		{"another currency has what has none", []billing.Standing{euro, sub("b", "2026-02-01", 5000, 0)}, "b", 700, 200, 500},
+		{"debts", []billing.Standing{sub("a", "2026-03-01", 5000, 0)}, "a", 0, 0, 0},
+	} {
+		if got := billing.CreditFor(c.all, c.id, c.available, c.loose); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSubscription_RoomAndHeld(t *testing.T) {
+	active := billing.Subscription{Status: billing.Active, Price: 5000}
+	with := func(change func(*billing.Subscription)) billing.Subscription {
+		s := active
+		change(&s)
+		return s
+	}
+	for _, c := range []struct {
+		name                  string
+		s                     billing.Subscription
+		before                int64
+		want                  billing.Discount
+		room, held, leftThere int64
+	}{
+		{"active", active, 0, billing.Discount{}, 4500, 0, 0},
+		{"free", with(func(s *billing.Subscription) { s.Price = 0 }), 0, billing.Discount{}, 0, 0, 0},
+		{"paused", with(func(s *billing.Subscription) { s.Paused = true }), 0, billing.Discount{}, 0, 0, 0},
+		{"past due", with(func(s *billing.Subscription) { s.Status = billing.PastDue }), 300, billing.Discount{}, 0, 300, 300},
+		{"ended", with(func(s *billing.Subscription) { s.Status = billing.Canceled }), 300, billing.Discount{}, 0, 0, 0},
+		{"to be set", active, 0, billing.Discount{Amount: 800, Credit: 300}, 4500, 300, 0},
+		{"is set", with(func(s *billing.Subscription) { s.HasDiscount, s.Discount, s.Bills = true, 800, 1 }), 300, billing.Discount{Amount: 800, Credit: 300}, 4500, 300, 0},
+		{"to be removed", with(func(s *billing.Subscription) { s.HasDiscount, s.Discount, s.Bills = true, 800, 1 }), 300, billing.Discount{Amount: 500}, 4500, 300, 300},
+		{"is removed", with(func(s *billing.Subscription) { s.HasDiscount, s.Discount = true, 500 }), 300, billing.Discount{Amount: 500}, 4500, 0, 0},
+		{"in an unpaid bill", with(func(s *billing.Subscription) { s.Itemized, s.Billed = true, 200 }), 0, billing.Discount{}, 4500, 200, 0},
+		{"in the next one too", with(func(s *billing.Subscription) { s.Itemized, s.Billed, s.Credit = true, 200, 400 }), 0, billing.Discount{Amount: 100, Credit: 100}, 4500, 600, 400},
+	} {
+		room := c.s.Room(1000)
+		held, had := c.s.Held(c.before, c.want)
+		if room != c.room || held != c.held || had != c.leftThere {
+			t.Errorf("%s: room %d, held %d, had %d", c.name, room, held, had)
+		}
+	}
+}
+
 func TestCharge_CreditUsedAndRefund(t *testing.T) {
 	for _, c := range []struct {
 		name                               string

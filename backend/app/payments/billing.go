@@ -3,6 +3,7 @@ package payments
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"kith/backend/app/base"
@@ -90,6 +91,10 @@ type BillingEffects struct {
 	// it, once all subscriptions of the customer were read: one of them may have an
 	// older first charge.
 	Owed *billingdb.Refund
+	// Lowered is true if the gateway has more credit for the next bill than Want: once the
+	// discount is set, the subscription must be read again, since another subscription of
+	// the account gets the difference only after that.
+	Lowered bool
 	// logged is true if an event was logged.
 	logged bool
 }
@@ -112,7 +117,7 @@ func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscr
 		if err := billingdb.PutSubscription(ctx, tx, task.Tenant, b.after); err != nil {
 			return effects, err
 		}
-		effects.Want, effects.Known, effects.Owed, effects.logged = b.after.Want, b.after.Account != "", b.owed, b.logged
+		effects.Want, effects.Known, effects.Owed, effects.Lowered, effects.logged = b.after.Want, b.after.Account != "", b.owed, b.lowered, b.logged
 		if effects.Refunds, err = billingdb.RefundsWaiting(ctx, tx.Reads, task.Tenant, s.ID); err == nil {
 			effects.Credits, err = billingdb.CreditsWaiting(ctx, tx.Reads, task.Tenant, s.ID)
 		}
@@ -134,16 +139,14 @@ type billed struct {
 	read          billing.Subscription
 	before, after billingdb.Subscription
 	owed          *billingdb.Refund
+	// lowered is BillingEffects.Lowered.
+	lowered bool
 	// logged is true once an event was logged.
 	logged bool
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
 	b.after.Standing, b.after.Customer, b.after.Opened = b.read.Standing(b.before.Standing), b.read.Customer, b.read.Opened
-	if b.read.Status != billing.PastDue {
-		// Past due, the bill that had the discount may not be paid yet.
-		b.after.Next = b.read.Next
-	}
 	if b.read.Itemized {
 		if code, err = b.identify(ctx); err != nil {
 			return err
@@ -173,13 +176,14 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	if account, err = b.settle(ctx, account, billing.Decide(all, account.Status), code); err != nil {
 		return err
 	}
-	if b.after.Ended() && !b.before.Ended() {
-		// The credit that it did not use goes to another subscription of the account.
-		if err := billingdb.TouchBilling(ctx, b.tx, b.tenant, account.ID); err != nil {
-			return err
-		}
+	if err := b.bills(ctx, account, all, wasPaid); err != nil {
+		return err
 	}
-	return b.bills(ctx, account, all, wasPaid)
+	if b.after.Room == b.before.Room && b.after.Held == b.before.Held && b.after.Next == b.before.Next || len(all) == 1 {
+		return nil
+	}
+	// The credit of another subscription of the account depends on it.
+	return billingdb.TouchOthers(ctx, b.tx, b.tenant, account.ID, b.read.ID)
 }
 
 // identify sets whose the subscription is, by what the gateway knows of the payer, and
@@ -233,8 +237,10 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	if err != nil {
 		return err
 	}
-	folded := b.before.Want.Credit
-	if c, ok := b.read.MissedBill(b.before.Want, b.before.Next); ok {
+	// What was wanted last may not have reached the gateway.
+	folded, had := b.before.Held, b.before.Want
+	had.Amount, had.Credit = had.Amount+max(0, folded-had.Credit), folded
+	if c, ok := b.read.MissedBill(had, b.before.Next); ok {
 		used, err := b.use(ctx, account.ID, c, d.Total(), folded)
 		if err != nil {
 			return err
@@ -264,7 +270,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 			first, known = bill, true
 		}
 	}
-	if c, ok := b.read.SkippedBill(b.before.Want); ok {
+	if c, ok := b.read.SkippedBill(had); ok {
 		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
@@ -306,12 +312,39 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 // credit returns the account's credit in the subscription's currency or without a
 // currency, or 0 if more is owed for refunded orders.
 func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, error) {
-	d := reward.Draw{Account: account, Unit: reward.UnitCents, Currency: b.read.Currency, Amount: 1}
+	found, err := b.credits(ctx, account, 1)
+	return max(0, found.Available), err
+}
+
+// credits returns what credit has, with the credits of which the given amount is drawn.
+func (b *billed) credits(ctx context.Context, account core.AccountID, amount int64) (reward.Drawable, error) {
+	d := reward.Draw{Account: account, Unit: reward.UnitCents, Currency: b.read.Currency, Amount: amount}
 	found, err := rewarddb.DrawableBy(ctx, b.tx, b.tenant, []reward.Draw{d})
 	if err != nil || d.CheckCurrency(found[0].Currencies) != nil {
-		return 0, err
+		return reward.Drawable{}, err
 	}
-	return max(0, found[0].Available), nil
+	return found[0], nil
+}
+
+// share returns the credit for the next bill; see billing.CreditFor.
+func (b *billed) share(ctx context.Context, account core.AccountID, all []billing.Standing) (int64, error) {
+	for i, s := range all {
+		if s.ID == b.read.ID {
+			all[i] = b.after.Standing
+		}
+	}
+	if len(all) < 2 {
+		available, err := b.credit(ctx, account)
+		return billing.CreditFor(all, b.read.ID, available, 0), err
+	}
+	found, err := b.credits(ctx, account, math.MaxInt64)
+	loose := int64(0)
+	for _, r := range found.Credits {
+		if r.Offer.Currency == "" {
+			loose += r.Left()
+		}
+	}
+	return billing.CreditFor(all, b.read.ID, max(0, found.Available), loose), err
 }
 
 // reverse cancels the unused rewards of a referral whose first charge was charged back
@@ -380,28 +413,28 @@ func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f bil
 	})
 }
 
-// want sets the discount that the subscription must have. Credit is used only by the
-// account's first subscription that will have another bill.
+// want sets the discount that the subscription must have; see billing.CreditFor. all are the
+// account's subscriptions.
 func (b *billed) want(ctx context.Context, account referral.Account, all []billing.Standing, percent reward.BasisPoints) error {
-	b.after.Want = billing.Discount{}
-	if b.after.Ended() {
-		return nil
-	}
-	credit := int64(0)
-	first := slices.IndexFunc(all, func(s billing.Standing) bool { return !s.Ended() && s.Status != billing.Unread })
-	if first >= 0 && all[first].ID == b.read.ID {
-		var err error
-		if credit, err = b.credit(ctx, account.ID); err != nil {
+	b.after.Want, b.after.Room = billing.Discount{}, b.read.Room(percent)
+	if !b.after.Ended() {
+		credit, err := b.share(ctx, account.ID, all)
+		if err != nil {
 			return err
 		}
+		b.after.Want = b.read.Want(percent, credit)
+		if b.read.Itemized && b.connection.Credit == billing.CreditBalance {
+			b.after.Want.Amount, b.after.Want.Credit = b.after.Want.Amount-b.after.Want.Credit, 0
+			// Credit in a bill that is not paid yet is from the time before the tenant chose
+			// the balance.
+			if err := b.give(ctx, credit-b.read.Billed, b.after.Room); err != nil {
+				return err
+			}
+		}
 	}
-	b.after.Want = b.read.Want(percent, credit)
-	if b.read.Itemized && b.connection.Credit == billing.CreditBalance {
-		b.after.Want.Amount, b.after.Want.Credit = b.after.Want.Amount-b.after.Want.Credit, 0
-		// Credit in a bill that is not paid yet is from the time before the tenant chose the
-		// balance.
-		return b.give(ctx, credit-b.read.Billed, b.read.Price-b.after.Want.Amount)
-	}
+	had := int64(0)
+	b.after.Held, had = b.read.Held(b.before.Held, b.after.Want)
+	b.lowered = had > b.after.Want.Credit && b.read.Change(b.after.Want) != billing.NoChange
 	return nil
 }
 

@@ -25,6 +25,9 @@ type billedShop interface {
 	// subscribe begins a subscription. code is the referral code that the customer
 	// brings, without its discount, or empty.
 	subscribe(who, code string, trialDays int)
+	// add begins a further subscription of a customer: "monthly" is 50.00 USD a month,
+	// "yearly" 500.00 USD a year, and "free" costs nothing.
+	add(who, plan string)
 	// pass lets days pass, in steps.
 	pass(days int)
 	// arrive sets how notifications arrive: "normal", "duplicate", "shuffle" or "drop".
@@ -32,9 +35,10 @@ type billedShop interface {
 	// loseAnswers loses the answers to the next 2 refunds, which are made.
 	loseAnswers()
 	// cancel ends the subscription of a customer now, and decline makes the customer's
-	// next charges fail.
+	// next charges fail. accept ends that.
 	cancel(who string)
 	decline(who string)
+	accept(who string)
 	// chargeBack has the customer's bank take the first charge back.
 	chargeBack(who string)
 	// bills returns the paid bills of a customer in cents, oldest first, and refunds what
@@ -47,77 +51,110 @@ type billedShop interface {
 var common = []struct {
 	name string
 	play func(*testing.T, billedShop)
-	// want has the state of the accounts, and what was paid.
-	want []string
+	// want has the state of the accounts, and what was paid. balance is that with credit as
+	// a balance of the customer, which the next bill of any subscription uses, if it differs.
+	want, balance []string
 }{
 	{"a trial converts with its first bill", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 7)
 		s.pass(9)
-	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [4500] 0"}},
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [4500] 0"}, nil},
 	{"a trial does not convert", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 7)
 		s.pass(3)
-	}, []string{"anna TRIAL none 0 [] 0", "bob TRIAL in-progress 0 [] 0"}},
+	}, []string{"anna TRIAL none 0 [] 0", "bob TRIAL in-progress 0 [] 0"}, nil},
 	{"the first bill's discount is refunded, once", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(35)
-	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000 4500] 500"}},
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000 4500] 500"}, nil},
 	{"the answer to the refund is lost", func(t *testing.T, s billedShop) {
 		s.loseAnswers()
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(35)
-	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000 4500] 500"}},
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000 4500] 500"}, nil},
 	{"the referrer's next bill has the credit", func(t *testing.T, s billedShop) {
 		s.subscribe("anna", "", 0)
 		s.pass(5)
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(65)
-	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, nil},
 	{"no notification arrives", func(t *testing.T, s billedShop) {
 		s.arrive("drop")
 		s.subscribe("anna", "", 0)
 		s.pass(5)
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(65)
-	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, nil},
 	{"notifications arrive twice", func(t *testing.T, s billedShop) {
 		s.arrive("duplicate")
 		s.subscribe("anna", "", 0)
 		s.pass(5)
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(65)
-	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, nil},
 	{"notifications arrive in another order", func(t *testing.T, s billedShop) {
 		s.arrive("shuffle")
 		s.subscribe("anna", "", 0)
 		s.pass(5)
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(65)
-	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, nil},
 	{"a canceled trial", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 7)
 		s.pass(2)
 		s.cancel("bob")
 		s.pass(2)
-	}, []string{"anna TRIAL none 0 [] 0", "bob CANCELLED in-progress 0 [] 0"}},
+	}, []string{"anna TRIAL none 0 [] 0", "bob CANCELLED in-progress 0 [] 0"}, nil},
 	{"canceled after it was paid", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(3)
 		s.cancel("bob")
 		s.pass(40)
-	}, []string{"anna TRIAL none 1000 [] 0", "bob CANCELLED converted 0 [5000] 500"}},
+	}, []string{"anna TRIAL none 1000 [] 0", "bob CANCELLED converted 0 [5000] 500"}, nil},
 	{"a failed bill leaves the account paid", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 0)
 		s.pass(3)
 		s.decline("bob")
 		s.pass(30)
-	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000] 500"}},
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [5000] 500"}, nil},
 	{"the bank takes the first charge back", func(t *testing.T, s billedShop) {
 		s.subscribe("bob", "ANNA10", 7)
 		s.pass(9)
 		s.chargeBack("bob")
 		s.pass(2)
-	}, []string{"anna TRIAL none 0 [] 0", "bob PAID converted 0 [4500] 0"}},
+	}, []string{"anna TRIAL none 0 [] 0", "bob PAID converted 0 [4500] 0"}, nil},
+	{"credit passes over a free plan", func(t *testing.T, s billedShop) {
+		s.add("anna", "free")
+		s.add("anna", "monthly")
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(65)
+	}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, nil},
+	{"credit passes over a yearly plan", func(t *testing.T, s billedShop) {
+		s.add("anna", "yearly")
+		s.pass(2)
+		s.add("anna", "monthly")
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(65)
+	}, []string{"anna PAID none 0 [50000 5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, nil},
+	{"credit moves to a bill that comes earlier", func(t *testing.T, s billedShop) {
+		s.add("anna", "yearly")
+		s.pass(2)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(5)
+		s.add("anna", "monthly")
+		s.pass(65)
+	}, []string{"anna PAID none 0 [50000 5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [50000 4000 5000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"credit for two bills of one day", func(t *testing.T, s billedShop) {
+		s.add("anna", "monthly")
+		s.add("anna", "monthly")
+		s.pass(5)
+		for _, friend := range []string{"bob", "carl", "dora", "emil", "fred", "gina"} {
+			s.subscribe(friend, "ANNA10", 0)
+		}
+		s.pass(65)
+	}, []string{"anna PAID none 0 [5000 5000 4000 5000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [5000 5000 5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
 }
 
 // Every scenario ends in the same state at every gateway.
@@ -137,9 +174,68 @@ func TestGateways_CommonScenarios(t *testing.T) {
 				for _, who := range []string{"anna", "bob"} {
 					got = append(got, fmt.Sprint(who, " ", state(who), " ", s.bills(who), " ", s.refunds(who)))
 				}
-				require.Equal(t, c.want, got)
+				want := c.want
+				if kind == "stripe balance" && c.balance != nil {
+					want = c.balance
+				}
+				require.Equal(t, want, got)
 			})
 		}
+	}
+}
+
+// Credit passes over a subscription at Stripe that is paused, or of which Stripe has given
+// up to charge a bill, and stays in an unpaid bill that has it until that is void.
+func TestStripe_CreditPassesOver(t *testing.T) {
+	t.Parallel()
+	pause := func(t *testing.T, s stripeShop, on string) {
+		t.Helper()
+		params := &sdk.SubscriptionUpdateParams{}
+		params.AddExtra("pause_collection", "")
+		if on != "" {
+			params = &sdk.SubscriptionUpdateParams{PauseCollection: &sdk.SubscriptionUpdatePauseCollectionParams{Behavior: sdk.String(on)}}
+		}
+		_, err := s.api.V1Subscriptions.Update(t.Context(), s.made["anna"].Subscription.ID, params)
+		require.NoError(t, err)
+		s.send(t)
+	}
+	for name, c := range map[string]struct {
+		play func(*testing.T, stripeShop)
+		want []int64
+	}{
+		"paused before": {func(t *testing.T, s stripeShop) {
+			s.add("anna", "monthly")
+			pause(t, s, "void")
+			s.add("anna", "monthly")
+			s.subscribe("bob", "ANNA10", 0)
+			s.pass(35)
+		}, []int64{5000, 5000, 4000}},
+		"paused with the credit": {func(t *testing.T, s stripeShop) {
+			s.add("anna", "monthly")
+			s.subscribe("bob", "ANNA10", 0)
+			s.pass(2)
+			pause(t, s, "keep_as_draft")
+			s.add("anna", "monthly")
+			s.pass(35)
+		}, []int64{5000, 5000, 4000}},
+		"unpaid": {func(t *testing.T, s stripeShop) {
+			s.control(t, "settings", "after_retries", "unpaid")
+			s.add("anna", "monthly")
+			s.decline("anna")
+			s.pass(60)
+			s.accept("anna")
+			s.add("anna", "monthly")
+			s.subscribe("bob", "ANNA10", 0)
+			s.pass(35)
+		}, []int64{5000, 5000, 4000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opened, _ := openStripeShop(t, billing.CreditCoupon)
+			s := opened.(stripeShop)
+			c.play(t, s)
+			require.Equal(t, c.want, s.bills("anna"))
+		})
 	}
 }
 
@@ -178,6 +274,21 @@ func steps(days int) (all []int) {
 	return all
 }
 
+func (s braintreeShop) add(who, plan string) {
+	if len(s.state().Subscriptions) == 0 {
+		s.do("customer " + who)
+		s.do("identify " + who)
+	}
+	line := map[string]string{"monthly": "pro", "yearly": "yearly", "free": "pro"}[plan]
+	s.made[who]++
+	line = fmt.Sprintf("subscribe %s %s %s%d", who, line, who, s.made[who])
+	if plan == "free" {
+		line += " price=0.00"
+	}
+	s.do(line)
+	s.do("send")
+}
+
 func (s braintreeShop) pass(days int) {
 	for _, n := range steps(days) {
 		s.do(fmt.Sprintf("advance %dd", n))
@@ -190,6 +301,7 @@ func (s braintreeShop) arrive(mode string) { s.do("mode " + mode) }
 func (s braintreeShop) loseAnswers()       { s.do("fault cut times=2 method=POST path=refund") }
 func (s braintreeShop) cancel(who string)  { s.do("cancel " + who); s.do("send") }
 func (s braintreeShop) decline(who string) { s.do("decline " + who) }
+func (s braintreeShop) accept(who string)  { s.do("accept " + who) }
 
 func (s braintreeShop) chargeBack(who string) {
 	s.do("dispute " + who + "#1 open")
@@ -255,6 +367,25 @@ func (s stripeShop) subscribe(who, code string, trialDays int) {
 	s.later(s.t, time.Minute)
 }
 
+func (s stripeShop) add(who, plan string) {
+	price := &sdk.PriceCreateParams{
+		UnitAmount: sdk.Int64(map[string]int64{"monthly": 5000, "yearly": 50000}[plan]), Currency: sdk.String("usd"),
+		Recurring:   &sdk.PriceCreateRecurringParams{Interval: sdk.String(map[bool]string{true: "year", false: "month"}[plan == "yearly"])},
+		ProductData: &sdk.PriceCreateProductDataParams{Name: sdk.String(plan)},
+	}
+	made, err := s.api.V1Prices.Create(s.t.Context(), price)
+	require.NoError(s.t, err)
+	before := s.made[who]
+	s.made[who] = s.stripeStage.subscribe(s.t, made.ID, who+"@example.com", "", func(p *sdk.CheckoutSessionCreateParams) {
+		p.Metadata = map[string]string{"kith_account": who, "kith_user": who}
+		if before != nil {
+			p.Customer = sdk.String(before.Customer.ID)
+		}
+	})
+	s.send(s.t)
+	s.later(s.t, time.Minute)
+}
+
 func (s stripeShop) pass(days int) {
 	for _, n := range steps(days) {
 		s.later(s.t, time.Duration(n)*24*time.Hour)
@@ -279,6 +410,10 @@ func (s stripeShop) decline(who string) {
 	s.control(s.t, "decline", "customer", s.made[who].Customer.ID, "on", "true")
 }
 
+func (s stripeShop) accept(who string) {
+	s.control(s.t, "decline", "customer", s.made[who].Customer.ID, "on", "false")
+}
+
 func (s stripeShop) chargeBack(who string) {
 	charges := s.api.V1Charges.List(s.t.Context(), &sdk.ChargeListParams{Customer: sdk.String(s.made[who].Customer.ID)})
 	for charge, err := range charges.All(s.t.Context()) {
@@ -289,11 +424,18 @@ func (s stripeShop) chargeBack(who string) {
 	s.send(s.t)
 }
 
-func (s stripeShop) bills(who string) []int64 {
+func (s stripeShop) bills(who string) (all []int64) {
 	if s.made[who] == nil {
 		return nil
 	}
-	return s.paid(s.t, s.made[who].Subscription.ID)
+	list := s.api.V1Invoices.List(s.t.Context(), &sdk.InvoiceListParams{Customer: sdk.String(s.made[who].Customer.ID), Status: sdk.String("paid")})
+	for one, err := range list.All(s.t.Context()) {
+		require.NoError(s.t, err)
+		if one.AmountPaid > 0 {
+			all = append([]int64{one.AmountPaid}, all...)
+		}
+	}
+	return all
 }
 
 func (s stripeShop) refunds(who string) int64 {

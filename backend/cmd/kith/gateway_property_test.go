@@ -110,8 +110,8 @@ func live(state braintreelab.State, who string) (all []braintreelab.Subscription
 func (h *history) step(disputes bool) {
 	who := []string{"anna", "bob", "carl"}[h.rand.IntN(3)]
 	what, id := h.rand.IntN(8), ""
-	if all := live(h.state(), who); len(all) > 0 {
-		id = all[0].ID
+	if all := live(h.state(), who); len(all) > 1 || len(all) == 1 && (who != "anna" || what > 0) {
+		id = all[h.rand.IntN(len(all))].ID
 	}
 	switch {
 	case id == "":
@@ -254,7 +254,7 @@ func TestGateway_AnyOrderGivesTheSameState(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, len(outcomes), min(4, len(testenv.Seeds(t))), "the histories differ: %v", outcomes)
+	require.Greater(t, len(outcomes), min(3, len(testenv.Seeds(t))), "the histories differ: %v", outcomes)
 }
 
 // Notifications arrive late, twice, in another order or not at all, and the service reads
@@ -271,6 +271,9 @@ func TestGateway_EveryDayMatchesTheGateway(t *testing.T) {
 			h.do("send")
 			h.deliverSome(r, h.inbox.take(), 0.4)
 			h.advance("24h")
+			// Credit that moves to another subscription takes two readings of each.
+			h.advance("2m")
+			h.advance("2m")
 			h.requireMatch(seed)
 		}
 	}
@@ -307,8 +310,13 @@ func (h *history) requireMatch(seed uint64) {
 		used += cents(t, c.Discounts["svc_discount"])
 	}
 	require.Equal(t, assigned-used, left, "seed %d: what was used", seed)
-	for _, s := range live(state, "anna") {
-		require.Equal(t, min(left, cents(t, s.Price)), cents(t, s.Discounts["svc_discount"]), "seed %d: %+v", seed, s)
+	// Credit is in the bills that are next, of whichever subscription, and never twice.
+	all := live(state, "anna")
+	slices.SortStableFunc(all, func(a, b braintreelab.SubscriptionState) int { return strings.Compare(a.NextBilling, b.NextBilling) })
+	for _, s := range all {
+		credit := min(left, cents(t, s.Price))
+		require.Equal(t, credit, cents(t, s.Discounts["svc_discount"]), "seed %d: %+v of %+v", seed, s, all)
+		left -= credit
 	}
 }
 

@@ -73,6 +73,7 @@ type subscription struct {
 	Customer   *customer         `json:"customer"`
 	Discounts  []discount        `json:"discounts"`
 	Metadata   map[string]string `json:"metadata"`
+	Pause      *struct{}         `json:"pause_collection"`
 	Items      struct {
 		Data []struct {
 			CurrentPeriodStart int64 `json:"current_period_start"`

@@ -23,7 +23,7 @@ func (g *adapter) Subscription(ctx context.Context, id, first string) (out billi
 	r := reading{adapter: g, subscription: s, currency: currencyOf(s.Currency)}
 	out = billing.Subscription{
 		ID: s.ID, Status: statusOf(s.Status), Trial: s.TrialStart != 0, Currency: r.currency, Opened: timeOf(s.Created), Itemized: true,
-		Step: fromStripe(toStripeStep(r.currency), r.currency),
+		Step: fromStripe(toStripeStep(r.currency), r.currency), Paused: s.Pause != nil || s.Status == paused,
 	}
 	r.setDiscount(&out)
 	r.setCycle(&out)
@@ -73,6 +73,7 @@ func statusOf(s string) billing.Status {
 // Statuses of Stripe's objects.
 const (
 	canceled          = "canceled"
+	paused            = "paused"
 	incompleteExpired = "incomplete_expired"
 	invoicePaidUp     = "paid"
 	succeeded         = "succeeded"

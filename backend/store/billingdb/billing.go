@@ -24,9 +24,6 @@ type Subscription struct {
 	// Period is the first day, such as 2026-11-21, of the latest billing cycle whose
 	// charge was read; empty before the first.
 	Period string
-	// Next is the first day of the billing cycle whose bill has the discount Want; see
-	// billing.Subscription.MissedBill. Empty if it is unknown.
-	Next string
 	// User is the user whose events its bills are, and Code the referral code that the
 	// gateway has for it; empty while unknown.
 	User core.UserID
@@ -63,6 +60,13 @@ func TouchSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 func TouchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
 	return tx.Exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?
 		WHERE tenant = ? AND account_id = ? AND `+LiveSubscription, int64(tx.Now), string(tenant), string(account))
+}
+
+// TouchOthers schedules the subscriptions of an account that have not ended, except one, to
+// be read from the gateway now.
+func TouchOthers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, except string) error {
+	return tx.Exec(ctx, "touch other subscriptions", `UPDATE gateway_subscription SET due_at = ?
+		WHERE tenant = ? AND account_id = ? AND id <> ? AND `+LiveSubscription, int64(tx.Now), string(tenant), string(account), except)
 }
 
 // LiveSubscription is the SQL condition that a subscription will be billed again.
@@ -122,6 +126,10 @@ var standingColumns = store.Selection[billing.Standing]{
 	store.Col(`status`, func(s *billing.Standing) any { return &s.Status }),
 	store.Col(`in_trial`, func(s *billing.Standing) any { return &s.Trial }),
 	store.Col(`paid`, func(s *billing.Standing) any { return &s.Paid }),
+	store.Col(`currency`, func(s *billing.Standing) any { return &s.Currency }),
+	store.Col(`next_period`, func(s *billing.Standing) any { return &s.Next }),
+	store.Col(`room`, func(s *billing.Standing) any { return &s.Room }),
+	store.Col(`held`, func(s *billing.Standing) any { return &s.Held }),
 }
 
 var subscriptionColumns = store.Selection[Subscription]{
@@ -130,7 +138,6 @@ var subscriptionColumns = store.Selection[Subscription]{
 	store.Col(`wanted`, func(b *Subscription) any { return &b.Want.Amount }),
 	store.Col(`folded`, func(b *Subscription) any { return &b.Want.Credit }),
 	store.Col(`period`, func(b *Subscription) any { return &b.Period }),
-	store.Col(`next_period`, func(b *Subscription) any { return &b.Next }),
 	store.Col(`opened_at`, func(b *Subscription) any { return &b.Opened }),
 	store.Col(`user_id`, func(b *Subscription) any { return &b.User }),
 	store.Col(`code`, func(b *Subscription) any { return &b.Code }),
@@ -154,9 +161,9 @@ func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 // PutSubscription updates a subscription that exists.
 func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Subscription) error {
 	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
-			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ?, user_id = ?, code = ? WHERE tenant = ? AND id = ?`,
+			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ?, user_id = ?, code = ?, currency = ?, room = ?, held = ? WHERE tenant = ? AND id = ?`,
 		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period, b.Next,
-		int64(b.Opened), string(b.User), string(b.Code), string(tenant), b.ID)
+		int64(b.Opened), string(b.User), string(b.Code), b.Currency, b.Room, b.Held, string(tenant), b.ID)
 }
 
 // Bill is a charge that was read from the gateway.
