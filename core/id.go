@@ -154,6 +154,11 @@ const erasedPrefix = "deleted:"
 // new record id, from which the old id cannot be derived.
 func Erased(record string) string { return erasedPrefix + record }
 
+// IsErased reports whether an id replaces that of a deleted user or account.
+func IsErased[ID ~string](id ID) bool {
+	return len(id) == len(erasedPrefix)+24 && string(id[:len(erasedPrefix)]) == erasedPrefix
+}
+
 // word reports whether s is min to max bytes of letters, digits and extra.
 func word(s string, minLen, maxLen int, extra string) bool {
 	if len(s) < minLen || len(s) > maxLen {
@@ -191,7 +196,7 @@ func checkID(field, s, rs string) error {
 		reason = "must not be longer than 200 bytes"
 	case !utf8.ValidString(s) || hasControl(s):
 		reason = "must be UTF-8 without control characters"
-	case len(s) == len(erasedPrefix)+24 && s[:len(erasedPrefix)] == erasedPrefix:
+	case IsErased(s):
 		reason = "must not be the id of a deleted account or user"
 	default:
 		return nil

@@ -216,13 +216,13 @@ func TestChangeTenant(t *testing.T) {
 
 	want := before
 	want.DiscountID, want.ShareOrigin, want.BrowserPayment = "d", "https://go.example:8443", auth.PaymentAny
-	want.InitChecksum, want.UndatedTokens = true, true
+	want.InitChecksum, want.UndatedTokens, want.RememberDeleted = true, true, core.Day
 	want.Policy = link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}
 	want.SecureMode[auth.UpsertUser], want.SecureMode[auth.GetWidget] = auth.Open, auth.Disabled
 	changed, err := b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{
 		DiscountID: &want.DiscountID, ShareOrigin: &want.ShareOrigin, BrowserPayment: &want.BrowserPayment,
 		InitChecksum: &want.InitChecksum, UndatedTokens: &want.UndatedTokens, Consent: &want.Policy.Consent, ConsentCookie: &want.Policy.ConsentCookie,
-		SecureMode: "upsert-user=open,get-widget=disabled",
+		SecureMode: "upsert-user=open,get-widget=disabled", RememberDeleted: &want.RememberDeleted,
 	})
 	require.NoError(t, err)
 	require.Equal(t, want, changed)

@@ -63,6 +63,7 @@ var acrossTenants = map[string]string{
 	"ExpiredFiles":               "deletes by age, for all tenants",
 	"DeleteOldJobs":              "deletes by age, for all tenants",
 	"DeleteOld":                  "deletes by age, for all tenants",
+	"ForgetErased":               "deletes by age, for all tenants",
 	"DeleteProcessedIntake":      "deletes by age, for all tenants",
 	"ForgetVisitBatches":         "deletes by age, for all tenants",
 	"AddVisits":                  "a batch has visits of several tenants; each row has its tenant",

@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/events"
 	"kith/backend/app/members"
 	"kith/backend/app/statistics"
+	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 )
 
@@ -16,18 +17,19 @@ import (
 const forgetEvery = time.Hour
 
 // NewForget returns the worker that removes webhook deliveries, records of event calls and
-// of batches of visits, sign-ins, entries of the audit log and kept answers that are older
-// than their retention time.
-func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, audits *members.Audits, log *slog.Logger) *Worker {
+// of batches of visits, sign-ins, entries of the audit log, kept answers and hashes of
+// deleted accounts that are older than their retention time.
+func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, audits *members.Audits, erasures *users.Erasures, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
 		deliveries, err := d.Forget(ctx)
 		calls, callsErr := ev.ForgetCalls(ctx)
 		batches, batchesErr := a.ForgetBatches(ctx)
 		portal, portalErr := audits.Forget(ctx)
 		answers, answersErr := ev.ForgetAnswers(ctx)
-		if deliveries+calls+batches+portal+answers > 0 {
-			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal, "kept_answers", answers)
+		erased, erasedErr := erasures.ForgetErased(ctx)
+		if deliveries+calls+batches+portal+answers+erased > 0 {
+			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal, "kept_answers", answers, "deleted_accounts", erased)
 		}
-		return errors.Join(err, callsErr, batchesErr, portalErr, answersErr)
+		return errors.Join(err, callsErr, batchesErr, portalErr, answersErr, erasedErr)
 	})
 }

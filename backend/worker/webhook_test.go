@@ -298,7 +298,7 @@ func TestForget_AtItsStart(t *testing.T) {
 	h.await(t, url, webhook.Delivered, 3)
 	stop()
 	h.clock.Add(int64(webhook.Kept) + 1)
-	worker := worker.NewForget(&h.Deliveries, &h.Events, &h.Analytics, &h.Audits, slog.New(slog.NewTextHandler(h.log, nil)))
+	worker := worker.NewForget(&h.Deliveries, &h.Events, &h.Analytics, &h.Audits, &h.Erasures, slog.New(slog.NewTextHandler(h.log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { worker.Run(ctx) })

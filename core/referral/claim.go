@@ -101,6 +101,8 @@ const (
 	RuleAlreadyReferred Rule = "already-referred"
 	// RuleClosed: the account first became PAID while unreferred.
 	RuleClosed Rule = "paid-while-unreferred"
+	// RuleDeleted: the account was deleted after it had converted or paid, and made again.
+	RuleDeleted Rule = "deleted-before"
 	// RuleUnknownCode: the tenant has no such code.
 	RuleUnknownCode Rule = "unknown-code"
 	// RuleSelfAccount: the code belongs to the same account.
@@ -151,6 +153,8 @@ func judge(s Standing, c Command, claim *Claim) Rule {
 		return RuleAlreadyReferred
 	case s.Closed():
 		return RuleClosed
+	case c.Deleted && claim.Source != SourceByHand:
+		return RuleDeleted
 	case claim.Unreferable:
 		return RuleUnreferable
 	case claim.Source.Automatic() && !c.NewUser:

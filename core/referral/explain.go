@@ -13,6 +13,8 @@ func (r Rule) Explain() string {
 		return "The account had already been referred by another code, and the first code is final."
 	case RuleClosed:
 		return "The account paid for the first time before it was referred, so it cannot be referred any more."
+	case RuleDeleted:
+		return "The account was deleted after it had converted or paid. Made again, it is no new customer; a member can still refer it by hand."
 	case RuleUnknownCode:
 		return "No user has this code."
 	case RuleSelfAccount:

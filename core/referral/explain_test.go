@@ -5,7 +5,7 @@ import "testing"
 // Each rule and each source has a text for people.
 func TestExplain(t *testing.T) {
 	for _, r := range []Rule{
-		RuleFirstCode, RuleByHand, RuleSameCode, RuleAlreadyReferred, RuleClosed, RuleUnknownCode, RuleSelfAccount, RuleSelfEmail, RuleBlocked,
+		RuleFirstCode, RuleByHand, RuleSameCode, RuleAlreadyReferred, RuleClosed, RuleDeleted, RuleUnknownCode, RuleSelfAccount, RuleSelfEmail, RuleBlocked,
 		RuleUnreferable, RuleKnownUser, RuleCookieForm, RuleCookieForged, RuleCookieExpired,
 	} {
 		if r.Explain() == string(r) {

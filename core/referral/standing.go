@@ -36,6 +36,9 @@ type Standing struct {
 // PAID while unreferred (spec 3.1.5).
 func (s Standing) Closed() bool { return s.FirstPaid != 0 && s.unreferred() }
 
+// Open reports whether the account can still be referred.
+func (s Standing) Open() bool { return s.FirstPaid == 0 && s.unreferred() }
+
 func (s Standing) unreferred() bool { return s.Referral == None || s.Referral == "" }
 
 // Command is a call about an account: an account sync or an identification.
@@ -49,6 +52,9 @@ type Command struct {
 	Claims []Claim
 	// Paid is true if the call reports that the account is PAID.
 	Paid bool
+	// Deleted is true if an account with the same id was deleted after it had converted or
+	// paid: it is no new customer. Only a member can refer it, by hand.
+	Deleted bool
 	// ByEvent is true if the program of the account's referral converts by an event. A
 	// payment then converts nothing.
 	ByEvent bool

@@ -244,6 +244,18 @@ func TestDecide_Rules(t *testing.T) {
 	}
 }
 
+// An account that was deleted after it had earned is no new customer. A member may refer it.
+func TestDecide_DeletedBefore(t *testing.T) {
+	for source, want := range map[Source]Rule{
+		SourceCodes: RuleDeleted, SourceCookie: RuleDeleted, SourceAccount: RuleDeleted, SourceEvent: RuleDeleted, SourceByHand: RuleFirstCode,
+	} {
+		_, out := Decide(Standing{}, Command{Now: now, Identify: true, NewUser: true, Deleted: true, Claims: []Claim{claim("ANN", source)}})
+		checkRules(t, string(source), out, want)
+	}
+	_, out := Decide(Standing{Referral: InProgress, Code: "ANN"}, Command{Now: now, Deleted: true, Claims: []Claim{claim("ANN", SourceCodes)}})
+	checkRules(t, "referred by hand", out, RuleSameCode)
+}
+
 // An explicit code counts for a known user too; a code in a cookie does not.
 func TestSource_Automatic(t *testing.T) {
 	for source, automatic := range map[Source]bool{

@@ -120,7 +120,11 @@ func (r *Rules) WantMore(s *state.State, in Identification) {
 		s.Referred.Want(u.Account)
 		return
 	}
-	for _, c := range r.claims(s, in) {
+	claims := r.claims(s, in)
+	if len(claims) > 0 {
+		wasErased(s, u.Account)
+	}
+	for _, c := range claims {
 		if c.Fault != "" {
 			continue
 		}

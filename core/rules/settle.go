@@ -45,6 +45,9 @@ func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 		do.command.ByEvent = convertsByEvent(s, ref.Program)
 	}
 	before := do.account.Standing
+	if len(do.command.Claims) > 0 && before.Open() {
+		do.command.Deleted = wasErased(s, do.account.ID)
+	}
 	standing, outcome := referral.Decide(before, do.command)
 	do.account.Standing = standing
 	s.PutAccount(do.account)
@@ -57,6 +60,15 @@ func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 	return Settled{
 		Account: do.account, Referral: ref, Newly: outcome.Attributed != nil, Moved: moved, Verdicts: outcome.Verdicts,
 	}, err
+}
+
+// wasErased reports whether an account was deleted after it had converted or paid.
+func wasErased(s *state.State, account core.AccountID) bool {
+	if !s.Facts.Get().Erasing {
+		return false
+	}
+	was, _ := s.Erased.Get(account)
+	return was
 }
 
 // resolveClaims looks up the owners of the call's codes, and sets the user who would

@@ -49,6 +49,8 @@ type State struct {
 	Recent Table[referral.Identity, []string]
 	// Untracked has true for deleted users who must not be tracked again.
 	Untracked Table[referral.Identity, bool]
+	// Erased has true for accounts that were deleted after they had converted or paid.
+	Erased Table[core.AccountID, bool]
 	// EventKeys are the idempotency keys of event calls within event.KeyLife.
 	EventKeys Table[core.IdempotencyKey, bool]
 	// RedeemKeys are the idempotency keys of redemptions.
@@ -105,8 +107,8 @@ type Facts struct {
 	Programs []referral.Program
 	// Connected is true if a payment gateway is connected, Listens if an endpoint is
 	// subscribed to webhooks, and Untracking if there are deleted users who must not
-	// be tracked again.
-	Connected, Listens, Untracking bool
+	// be tracked again, and Erasing if there are deleted accounts that are recognised.
+	Connected, Listens, Untracking, Erasing bool
 	// Indebted is true if a reward of the tenant is a debt.
 	Indebted bool
 	// LastLedger is the position of the last entry of the ledger.
@@ -206,7 +208,7 @@ type collection interface {
 
 func (s *State) collections() []collection {
 	return []collection{
-		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys, &s.RedeemKeys,
+		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.Erased, &s.EventKeys, &s.RedeemKeys,
 		&s.Rewards, &s.Plans, &s.Orders, &s.Histories, &s.Sequences, &s.Tanks, &s.Earned, &s.Balances, &s.Owing, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
 		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.Replays, &s.Billing, &s.TiedCustomers, &s.Facts,
 	}

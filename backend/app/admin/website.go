@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/programs"
 	"kith/backend/app/tenants"
 	"kith/backend/store/tenantdb"
+	"kith/core"
 	"kith/core/auth"
 	"kith/core/origin"
 	"kith/core/people"
@@ -103,6 +104,7 @@ func auditedTenant(t tenantdb.Tenant) map[string]any {
 	all := auditedWebsite(t)
 	all["discountId"], all["browserPayment"], all["exportDates"] = t.DiscountID, t.BrowserPayment, t.ExportDates
 	all["initChecksum"], all["undatedTokens"], all["apiKeyTokens"] = t.InitChecksum, t.UndatedTokens, t.APIKeyTokens
+	all["rememberDeleted"] = core.FormatDuration(t.RememberDeleted)
 	return all
 }
 

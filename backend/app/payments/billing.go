@@ -147,6 +147,15 @@ type billed struct {
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
 	b.after.Standing, b.after.Customer, b.after.Opened = b.read.Standing(b.before.Standing), b.read.Customer, b.read.Opened
+	if core.IsErased(b.before.Account) {
+		// The shop may have made the account again, and tied it to the customer.
+		if b.after.Account, err = userdb.AccountOfProvider(ctx, b.tx.Reads, b.tenant, b.after.Customer); err != nil {
+			return err
+		}
+		if b.after.Account == "" {
+			return b.erased(ctx)
+		}
+	}
 	if b.read.Itemized {
 		if code, err = b.identify(ctx); err != nil {
 			return err
@@ -160,9 +169,10 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 		return nil
 	}
 	account, known, err := userdb.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
-	if err != nil || !known {
-		// The account was deleted: no discount is wanted.
-		b.after.Account, b.after.Want = "", billing.Discount{}
+	if err == nil && !known {
+		err = rules.UnknownAccount() // an erasure leaves a pseudonym
+	}
+	if err != nil {
 		return err
 	}
 	if err := billingdb.PutSubscription(ctx, b.tx, b.tenant, b.after); err != nil {
@@ -186,10 +196,32 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	return billingdb.TouchOthers(ctx, b.tx, b.tenant, account.ID, b.read.ID)
 }
 
+// erased applies a subscription of an account that was erased. It wants no discount; what
+// bills had of credit until then is redeemed, and a first charge that was charged back is
+// reversed.
+func (b *billed) erased(ctx context.Context) error {
+	b.after.Account = b.before.Account
+	// Only an account that was referred stays, under its pseudonym.
+	account, _, err := userdb.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
+	if err != nil {
+		return err
+	}
+	account.ID = b.after.Account
+	return b.bills(ctx, account, nil, true)
+}
+
+// discount returns the discount of the account; an erased one has none.
+func (b *billed) discount(ctx context.Context) (d reward.Discount, err error) {
+	if core.IsErased(b.after.Account) {
+		return d, nil
+	}
+	return b.billing.Discounts.of(ctx, b.tx.Reads, b.tx.Now, b.tenant, b.after.Account, "")
+}
+
 // identify sets whose the subscription is, by what the gateway knows of the payer, and
 // returns the code by which the account may be referred.
 func (b *billed) identify(ctx context.Context) (core.ReferralCode, error) {
-	who, err := b.billing.whose(ctx, b.tx, b.tenant, b.read.Payer, b.before.Code == "")
+	who, err := b.billing.whose(ctx, b.tx, b.tenant, b.read.Payer)
 	if err != nil {
 		return "", err
 	}
@@ -229,7 +261,7 @@ func (bl *Billing) FirstCharge(ctx context.Context, tenant core.TenantAlias, sub
 // bills stores new charges with the credit that they used, and sets the discount that
 // the subscription must have after them.
 func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
-	d, err := b.billing.Discounts.of(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	d, err := b.discount(ctx)
 	if err != nil {
 		return err
 	}
@@ -280,7 +312,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	}
 	reversed, err := b.reverse(ctx, account)
 	if err == nil && reversed {
-		d, err = b.billing.Discounts.of(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+		d, err = b.discount(ctx)
 	}
 	if err != nil {
 		return err

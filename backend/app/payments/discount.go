@@ -193,7 +193,11 @@ func (ds *Discounts) wouldRefer(ctx context.Context, r store.Reads, now core.Tim
 	if err != nil {
 		return code, false, err
 	}
-	_, outcome := referral.Decide(account.Standing, referral.Command{Now: now, Claims: []referral.Claim{{
+	deleted, err := userdb.HadEarned(ctx, r, tenant, now, ds.Keys.Identity(tenant, account.ID, ""))
+	if err != nil {
+		return code, false, err
+	}
+	_, outcome := referral.Decide(account.Standing, referral.Command{Now: now, Deleted: deleted, Claims: []referral.Claim{{
 		Code: code.Code, Source: referral.SourceCoupon, Known: true, Owner: code.Owner, OwnerBlocked: code.Blocked,
 		Referred:    referral.Identity{Account: account.ID, User: user.ID, Email: user.Email},
 		Unreferable: known && !user.Referable,

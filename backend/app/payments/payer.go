@@ -27,8 +27,8 @@ type payer struct {
 // whose returns the account and the user of a payer. It creates them if the shop has named
 // them, or if the payer has a referral code: a payment link needs no code on a server
 // (gateway 4.4.3). Any other customer stays unknown until a call ties the account to the
-// customer. With create false it creates none: the account was there, and was erased.
-func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payer, create bool) (who payer, err error) {
+// customer. It does not make an account again that was deleted.
+func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payer) (who payer, err error) {
 	for _, code := range p.Codes {
 		found, known, err := userdb.Code(ctx, tx.Reads, tenant, code)
 		if err != nil {
@@ -59,8 +59,11 @@ func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 	if err != nil || exists && tied {
 		return who, err
 	}
-	if !exists && !tied && !create {
-		return payer{code: who.code}, nil
+	if !exists && !tied {
+		erased, err := userdb.WasErased(ctx, tx.Reads, tenant, tx.Now, bl.Keys.Identity(tenant, who.account, ""), bl.Keys.Identity(tenant, core.AccountID(p.Customer), ""))
+		if err != nil || erased {
+			return payer{code: who.code}, err
+		}
 	}
 	err = bl.identify(ctx, tx, tenant, p, who, exists)
 	if refused(err) {

@@ -45,7 +45,7 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 		if err != nil {
 			return a, err
 		}
-		who, known, err := ps.whose(ctx, tx, task.Tenant, p, stored.Account == "")
+		who, known, err := ps.whose(ctx, tx, task.Tenant, p, stored.Account)
 		if err != nil || !known {
 			a.wait = !known
 			return a, err
@@ -67,10 +67,13 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 }
 
 // whose returns whose a payment is; known is false if it is of a subscription that was not
-// read yet, which it schedules to be read. create is that of Billing.whose.
-func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payment, create bool) (who payer, known bool, err error) {
+// read yet, which it schedules to be read. stored is whose it was before, or empty.
+func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p billing.Payment, stored core.AccountID) (who payer, known bool, err error) {
+	if core.IsErased(stored) {
+		return payer{account: stored}, true, nil
+	}
 	if p.Subscription == "" {
-		if who, err = ps.Billing.whose(ctx, tx, tenant, p.Payer, create); err == nil {
+		if who, err = ps.Billing.whose(ctx, tx, tenant, p.Payer); err == nil {
 			err = ps.Billing.claim(ctx, tx, tenant, who)
 		}
 		return who, true, err

@@ -113,7 +113,10 @@ func (ps *Promotions) End(ctx context.Context, task PromotionTask, after core.Ti
 		if after != 0 {
 			next = tx.Now + after
 		}
-		return billingdb.EndPromotion(ctx, tx, task.Promotion, next)
+		if err := billingdb.EndPromotion(ctx, tx, task.Promotion, next); err != nil {
+			return err
+		}
+		return billingdb.DropPromotion(ctx, tx, task.Promotion)
 	})
 	if err == nil {
 		ps.ReportWork(base.WorkGateway, base.GatewayPromotion, outcomeOf(task.Problem), 1)

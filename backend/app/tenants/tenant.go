@@ -115,6 +115,9 @@ func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error
 	return &core.Error{Code: core.CodeConflict, Field: "alias", Message: message}
 }
 
+// MaxRemember is the longest time for which deleted accounts are recognised.
+const MaxRemember = 3650 * core.Day
+
 // TenantChange is a change of a tenant's settings. A nil field leaves the setting
 // unchanged.
 type TenantChange struct {
@@ -127,6 +130,8 @@ type TenantChange struct {
 	UndatedTokens  *bool
 	APIKeyTokens   *bool
 	ExportDates    *job.Dates
+	// RememberDeleted is 0 to MaxRemember.
+	RememberDeleted *core.Time
 	// SecureMode has changes of the form ENDPOINT=MODE, separated by commas; an empty
 	// text changes nothing.
 	SecureMode string
@@ -159,7 +164,10 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.UndatedTokens, c.UndatedTokens)
 	given(&t.APIKeyTokens, c.APIKeyTokens)
 	given(&t.ExportDates, c.ExportDates)
+	given(&t.RememberDeleted, c.RememberDeleted)
 	switch {
+	case t.RememberDeleted < 0 || t.RememberDeleted > MaxRemember:
+		return t, core.Invalid("remember-deleted", "must be 0s to 87600h, which is 10 years")
 	case t.DiscountID == "":
 		return t, core.Invalid("discount-id", "must not be empty")
 	case t.Policy.Consent != link.ConsentOff && t.Policy.ConsentCookie == "":

@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
@@ -117,12 +118,45 @@ func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID
 	return userdb.Erasure{Account: account, User: id, Pseudonym: core.UserID(core.Erased(replacement)), PseudonymCode: core.ReferralCode("deleted-" + replacement)}
 }
 
+// eraseAccounts erases accounts without users. What they have at a payment gateway ends; a
+// keyed hash of each is kept for as long as the tenant says.
 func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
+	if err := er.remember(ctx, tx, tenant, accounts); err != nil {
+		return err
+	}
 	replacements := make(map[core.AccountID]core.AccountID, len(accounts))
 	for _, account := range accounts {
 		replacements[account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
 	}
 	return userdb.EraseAccounts(ctx, tx, tenant, replacements)
+}
+
+// remember stores the keyed hashes of accounts and their customers, so that a notification
+// does not make them again, and those that have earned cannot be referred again.
+func (er *Erasures) remember(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
+	stored, err := tenantdb.Find(ctx, tx.Reads, tenant)
+	if err != nil || stored.RememberDeleted == 0 || len(accounts) == 0 {
+		return err
+	}
+	past, err := userdb.PastOf(ctx, tx.Reads, tenant, accounts)
+	if err != nil {
+		return err
+	}
+	var rows []userdb.Remembered
+	for _, p := range past {
+		rows = append(rows, userdb.Remembered{Identity: er.Keys.Identity(tenant, p.Account, ""), Earned: p.Earned})
+		if p.Customer != "" {
+			// A payment link names an account by its customer.
+			rows = append(rows, userdb.Remembered{Identity: er.Keys.Identity(tenant, core.AccountID(p.Customer), ""), Earned: p.Earned})
+		}
+	}
+	return userdb.PutErased(ctx, tx, tenant, rows, tx.Now+stored.RememberDeleted)
+}
+
+// ForgetErased removes the hashes of accounts that are no longer recognised, and returns
+// their number.
+func (er *Erasures) ForgetErased(ctx context.Context) (removed int, err error) {
+	return er.Forget(ctx, func(tx *store.Tx) (int, error) { return userdb.ForgetErased(ctx, tx, base.ForgetBatch) })
 }
 
 // DeleteAccount removes an account and its users as DeleteUser does, or returns a

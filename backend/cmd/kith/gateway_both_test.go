@@ -10,13 +10,16 @@ import (
 	sdk "github.com/stripe/stripe-go/v86"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/app/payments"
 	"kith/backend/demo"
 	"kith/backend/gateway/braintree"
 	"kith/backend/stripelab"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 // billedShop is a shop with a gateway and the service. Its customers have the ids of their
@@ -155,6 +158,89 @@ var common = []struct {
 		}
 		s.pass(65)
 	}, []string{"anna PAID none 0 [5000 5000 4000 5000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [5000 5000 5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+}
+
+// An account is deleted while it has something at the gateway: its discount and its credit
+// end there, a bill that still had the credit redeems it, and no notification makes the
+// account again. The friend of a deleted referrer keeps the discount.
+func TestGateways_DeletedAccount(t *testing.T) {
+	t.Parallel()
+	for kind, open := range map[string]func(*testing.T) (billedShop, *app.Engine, *storyClock){
+		"braintree": func(t *testing.T) (billedShop, *app.Engine, *storyClock) {
+			s, _ := openBraintreeShop(t)
+			h := s.(braintreeShop)
+			return s, h.engine, &h.clock
+		},
+		"stripe": func(t *testing.T) (billedShop, *app.Engine, *storyClock) {
+			s, _ := openStripeShop(t, billing.CreditCoupon)
+			stage := s.(stripeShop)
+			return s, stage.engine, &stage.clock
+		},
+	} {
+		for _, c := range []struct {
+			name    string
+			deleted core.AccountID
+			// anna and bob are the bills after which the account is deleted in the first
+			// month, and those of the two months after it.
+			anna, bob []int64
+		}{
+			{"the friend", "bob", []int64{5000, 4000, 5000}, []int64{5000, 5000, 5000}},
+			{"the referrer", "anna", []int64{5000, 5000, 5000}, []int64{5000, 4500, 4500}},
+		} {
+			t.Run(c.name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				s, engine, clock := open(t)
+				s.subscribe("anna", "", 0)
+				s.pass(5)
+				s.subscribe("bob", "ANNA10", 0)
+				s.pass(10)
+				require.NoError(t, engine.Erasures.DeleteAccount(t.Context(), demo.TestTenant, c.deleted, false))
+				s.pass(55)
+				require.Equal(t, c.anna, s.bills("anna"))
+				require.Equal(t, c.bob, s.bills("bob"))
+				_, err := engine.Accounts.ByID(t.Context(), demo.TestTenant, c.deleted)
+				require.True(t, base.IsNotFound(err), "a notification made the account again: %v", err)
+				// Made again by the shop, it is no new customer, for a year.
+				identify := func(account core.AccountID, codes []referral.UserCode, claims ...referral.Claim) referral.State {
+					in := rules.Identification{Server: true}
+					in.Update.Account, in.Update.ID, in.Update.Codes, in.Update.Claims = account, core.UserID(account), codes, claims
+					_, err := engine.Identification.Identify(t.Context(), demo.TestTenant, in)
+					require.NoError(t, err)
+					a, err := engine.Accounts.ByID(t.Context(), demo.TestTenant, account)
+					require.NoError(t, err)
+					return a.Standing.Referral
+				}
+				claim := referral.Claim{Code: "HUGO10", Source: referral.SourceCodes}
+				identify("hugo", []referral.UserCode{{Program: core.ClassicProgram, Code: "HUGO10"}})
+				require.Equal(t, referral.None, identify(c.deleted, nil, claim))
+				require.Equal(t, referral.InProgress, identify("ida", nil, claim))
+				d, err := engine.Discounts.Of(t.Context(), demo.TestTenant, c.deleted, "HUGO10")
+				require.NoError(t, err)
+				require.Zero(t, d.Total(), "a discount that it will not get is not promised")
+				clock.advance(365 * 24 * time.Hour)
+				require.Equal(t, referral.InProgress, identify(c.deleted, nil, claim))
+			})
+		}
+	}
+}
+
+// The gateway does not answer while the account of a referrer is deleted, and bills the
+// credit before Kith could take it away: the ledger has it.
+func TestGateway_DeletedAccountUsesCredit(t *testing.T) {
+	t.Parallel()
+	opened, _ := openBraintreeShop(t)
+	s := opened.(braintreeShop)
+	s.subscribe("anna", "", 0)
+	s.pass(5)
+	s.subscribe("bob", "ANNA10", 0)
+	s.pass(2)
+	s.do("fault 503 times=1000 method=PUT path=subscriptions")
+	require.NoError(t, s.engine.Erasures.DeleteAccount(t.Context(), demo.TestTenant, "anna", false))
+	s.pass(40)
+	require.Equal(t, []int64{5000, 4000}, s.bills("anna"))
+	var redeemed int64
+	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT sum(redeemed) FROM reward WHERE tenant = ?`, demo.TestTenant).Scan(&redeemed))
+	require.EqualValues(t, 1000, redeemed)
 }
 
 // Every scenario ends in the same state at every gateway.

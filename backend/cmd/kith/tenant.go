@@ -109,17 +109,18 @@ func (c *tenantShowCommand) Run(e *env) error {
 
 type tenantSetCommand struct {
 	databaseFlags
-	Alias          string   `arg:"" help:"Alias of the tenant."`
-	SecureMode     []string `help:"Credentials that a call needs: signed (a user token or an API key), open (none) or disabled (an API key). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
-	BrowserPayment *string  `help:"Whether a browser may report an account as PAID or CANCELLED: only in a signed token (signed, the default), or always (any). With any, every visitor can convert a referral." placeholder:"any|signed"`
-	InitChecksum   *string  `help:"Whether the checksum of an init call is accepted in place of a user token: on or off. Prefer tokens." placeholder:"on|off"`
-	UndatedTokens  *string  `help:"Whether a user token without exp is accepted, for 24 hours after its iat: on or off." placeholder:"on|off"`
-	APIKeyTokens   *string  `name:"api-key-tokens" help:"Whether user tokens may be signed with an API key that has the role all: on (the default) or off. With off, only keys with the role tokens may sign them." placeholder:"on|off"`
-	ShareOrigin    *string  `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
-	ExportDates    *string  `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
-	Consent        *string  `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
-	ConsentCookie  *string  `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
-	DiscountID     *string  `help:"Id of the tenant's discount at the payment gateway." placeholder:"ID"`
+	Alias           string         `arg:"" help:"Alias of the tenant."`
+	SecureMode      []string       `help:"Credentials that a call needs: signed (a user token or an API key), open (none) or disabled (an API key). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
+	BrowserPayment  *string        `help:"Whether a browser may report an account as PAID or CANCELLED: only in a signed token (signed, the default), or always (any). With any, every visitor can convert a referral." placeholder:"any|signed"`
+	InitChecksum    *string        `help:"Whether the checksum of an init call is accepted in place of a user token: on or off. Prefer tokens." placeholder:"on|off"`
+	UndatedTokens   *string        `help:"Whether a user token without exp is accepted, for 24 hours after its iat: on or off." placeholder:"on|off"`
+	APIKeyTokens    *string        `name:"api-key-tokens" help:"Whether user tokens may be signed with an API key that has the role all: on (the default) or off. With off, only keys with the role tokens may sign them." placeholder:"on|off"`
+	ShareOrigin     *string        `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
+	ExportDates     *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
+	RememberDeleted *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
+	Consent         *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
+	ConsentCookie   *string        `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
+	DiscountID      *string        `help:"Id of the tenant's discount at the payment gateway." placeholder:"ID"`
 }
 
 // Run changes the settings and prints them.
@@ -151,6 +152,10 @@ func (c *tenantSetCommand) Run(e *env) error {
 	}
 	if change.APIKeyTokens, err = onOff("api-key-tokens", c.APIKeyTokens); err != nil {
 		return err
+	}
+	if c.RememberDeleted != nil {
+		change.RememberDeleted = new(core.Time)
+		setDuration(change.RememberDeleted, c.RememberDeleted)
 	}
 	if c.ExportDates != nil {
 		dates, err := job.ParseDates("export-dates", *c.ExportDates)
@@ -204,7 +209,7 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
 		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
-		{"export-dates", string(t.ExportDates)},
+		{"export-dates", string(t.ExportDates)}, {"remember-deleted", durationText(t.RememberDeleted)},
 	}
 	for _, endpoint := range auth.Endpoints() {
 		lines = append(lines, [2]string{"secure-mode", endpoint.String() + "=" + t.SecureMode[endpoint].String()})

@@ -27,6 +27,7 @@ var sources = map[string]string{
 var rules = map[string]string{
 	"already-referred":      "the customer was referred by another code before, and the first one counts",
 	"paid-while-unreferred": "the customer paid before any code was known",
+	"deleted-before":        "the customer's account was deleted, and had paid before",
 	"unknown-code":          "no customer has this code",
 	"self-referral-account": "the code is the customer's own",
 	"self-referral-email":   "the code's owner has the same e-mail address",

@@ -237,6 +237,12 @@ func EndPromotion(ctx context.Context, tx *store.Tx, p Promotion, next core.Time
 		WHERE tenant = ? AND code = ?`, p.Coupon, p.ID, p.Problem, p.Tries, store.NullTime(next), string(p.Tenant), string(p.Code))
 }
 
+// DropPromotion deletes a code that is inactive at the gateway and has no owner.
+func DropPromotion(ctx context.Context, tx *store.Tx, p Promotion) error {
+	return tx.Exec(ctx, "drop promotion", `DELETE FROM gateway_promotion WHERE tenant = ?1 AND code = ?2 AND coupon_id = ''
+		AND NOT EXISTS (SELECT 1 FROM code WHERE tenant = ?1 AND code = ?2)`, string(p.Tenant), string(p.Code))
+}
+
 // OfStripe reports whether a tenant is connected to Stripe.
 func OfStripe(ctx context.Context, r store.Reads, tenant core.TenantAlias) (bool, error) {
 	return store.One[bool](ctx, r, "connected to stripe", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ? AND kind = ?)`,

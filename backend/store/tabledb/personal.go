@@ -23,7 +23,7 @@ const (
 
 // personal has the condition of the rows of each table that are about a user. It is
 // empty if the table has no such rows, or if they cannot be found: uploads and the
-// results of imports are files of the tenant, and do_not_track has keyed hashes.
+// results of imports are files of the tenant, and do_not_track and erased_account have keyed hashes.
 var personal = map[string]string{
 	"account": `tenant = ?1 AND id = ?2`, "user": `tenant = ?1 AND account_id = ?2 AND id = ?3`,
 	"analytics": ofUser, "audit_entry": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "kept_answer": ofUser, "reward": ofUser,
@@ -37,7 +37,7 @@ var personal = map[string]string{
 	"gateway_coupon":    `tenant = ?1 AND customer_id = (SELECT payment_provider_id FROM account WHERE tenant = ?1 AND id = ?2)`,
 	"webhook_event":     ofEvents,
 
-	"api_key": "", "backup_schedule": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
+	"api_key": "", "backup_schedule": "", "do_not_track": "", "erased_account": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
 	"intake_cursor": "", "invitation": "", "job": "", "job_part": "", "master_key": "", "membership": "", "person": "", "person_identity": "", "person_recovery": "", "person_reset": "", "person_session": "", "pipeline": "", "program": "", "program_reward": "", "program_version": "", "readiness": "", "referral_day": "", "reward_day": "", "schema_version": "", "secure_mode": "",
 	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "user_range": "", "visit_batch": "", "visit_day": "", "webhook_allowed": "", "webhook_attempt": "", "webhook_counter": "",
 	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "", "worker_process": "",

@@ -39,6 +39,9 @@ type Tenant struct {
 	InitChecksum, UndatedTokens bool
 	// APIKeyTokens is true if a user token signed with an API key is accepted.
 	APIKeyTokens bool
+	// RememberDeleted is for how long a deleted account is recognised when it is made again;
+	// zero: it is not.
+	RememberDeleted core.Time
 	// ExportDates is the format of dates in exports.
 	ExportDates job.Dates
 	Created     core.Time
@@ -62,6 +65,7 @@ var tenantRowColumns = store.Selection[tenantRow]{
 	store.Col(`undated_tokens`, func(t *tenantRow) any { return &t.UndatedTokens }),
 	store.Col(`api_key_tokens`, func(t *tenantRow) any { return &t.APIKeyTokens }),
 	store.Col(`export_dates`, func(t *tenantRow) any { return &t.ExportDates }),
+	store.Col(`remember_deleted`, func(t *tenantRow) any { return &t.RememberDeleted }),
 	store.Col(`created_at`, func(t *tenantRow) any { return &t.Created }),
 	store.Col(`coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), '')`, func(t *tenantRow) any { return &t.Landing }),
 	store.Col(`(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)`, func(t *tenantRow) any { return &t.modes }),
@@ -106,9 +110,9 @@ func FindAlias(ctx context.Context, r store.Reads, alias core.TenantAlias) (core
 // time of creation.
 func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ? WHERE alias = ?`,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ?, remember_deleted = ? WHERE alias = ?`,
 		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, t.APIKeyTokens,
-		string(t.ExportDates), string(t.Alias))
+		string(t.ExportDates), int64(t.RememberDeleted), string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func (u *Unit) Save(ctx context.Context) error {
 		}
 	}
 	for _, table := range []interface{ Saved() }{
-		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.EventKeys, &u.RedeemKeys, &u.Rewards, &u.Orders, &u.Balances, &u.Owing, &u.Tanks,
+		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.Erased, &u.EventKeys, &u.RedeemKeys, &u.Rewards, &u.Orders, &u.Balances, &u.Owing, &u.Tanks,
 	} {
 		table.Saved()
 	}

@@ -28,7 +28,8 @@ import (
 type Unit struct {
 	*state.State
 	tx *store.Tx
-	// identify returns the keyed hash of a user, for the table do_not_track.
+	// identify returns the keyed hash of a user for the table do_not_track, and without a
+	// user that of an account for the table erased_account.
 	identify func(referral.Identity) string
 	// lastSeq is the number of the newest user before those that the next save adds.
 	lastSeq int64
@@ -164,6 +165,7 @@ func (u *Unit) wanted() (all []query) {
 	all = append(all, u.loadCodes()...)
 	all = append(all, u.loadReferrals()...)
 	all = append(all, u.loadUntracked()...)
+	all = append(all, u.loadErased()...)
 	all = append(all, u.loadEventKeys()...)
 	all = append(all, u.loadRedeemKeys()...)
 	all = append(all, u.loadCustomers()...)
@@ -203,6 +205,7 @@ type facts struct {
 var factColumns = store.Selection[facts]{
 	store.Col(`EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`, func(f *facts) any { return &f.Listens }),
 	store.Col(`EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`, func(f *facts) any { return &f.Untracking }),
+	store.Col(`EXISTS (SELECT 1 FROM erased_account WHERE tenant = ?1)`, func(f *facts) any { return &f.Erasing }),
 	store.Col(`EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?1)`, func(f *facts) any { return &f.Connected }),
 	store.Col(rewarddb.AnyDebt, func(f *facts) any { return &f.Indebted }),
 	store.Col(`(SELECT coalesce(max(seq), 0) FROM user)`, func(f *facts) any { return &f.lastSeq }),
@@ -357,6 +360,23 @@ func (u *Unit) loadUntracked() []query {
 	}
 	return []query{{`SELECT identity FROM do_not_track WHERE tenant = ?1 AND identity IN (SELECT value FROM json_each(?2))`,
 		[]any{string(u.Tenant), store.TextList(asked)}, reading(scanOne[string], func(hash string) { u.Untracked.Load(byHash[hash], true) })}}
+}
+
+// loadErased loads which of the accounts that are wanted were deleted after they had earned.
+func (u *Unit) loadErased() []query {
+	accounts := absent(&u.Erased)
+	if len(accounts) == 0 {
+		return nil
+	}
+	byHash := make(map[string]core.AccountID, len(accounts))
+	var asked []string
+	for _, id := range accounts {
+		hash := u.identify(referral.Identity{Account: id})
+		byHash[hash] = id
+		asked = append(asked, hash)
+	}
+	return []query{{`SELECT identity FROM erased_account WHERE tenant = ?1 AND earned = 1 AND forget_at > ?3 AND identity IN (SELECT value FROM json_each(?2))`,
+		[]any{string(u.Tenant), store.TextList(asked), int64(u.Now)}, reading(scanOne[string], func(hash string) { u.Erased.Load(byHash[hash], true) })}}
 }
 
 func scanOne[T any](rows *sql.Rows, v *T) error { return rows.Scan(v) }

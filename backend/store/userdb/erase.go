@@ -110,6 +110,8 @@ var userErasure = []string{
 	goneIn("UPDATE", "kept_answer", `answer = '', account_id = '', user_id = ''`, `kept_answer t ON `+ofGone("t", "account_id", "user_id")),
 	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
 	goneIn("UPDATE", "audit_entry", `subject = '', was = '', became = '', user_id = hit.who`, `audit_entry t ON t.user_id <> '' AND `+ofGone("t", "account_id", "user_id")),
+	// The gateway makes a code without an owner inactive.
+	`UPDATE gateway_promotion SET due_at = 0 WHERE tenant = ?1 AND code IN (SELECT code.code FROM ` + gone + ` CROSS JOIN ` + ownCodes + `)`,
 	goneFrom("code"),
 	`DELETE FROM user WHERE +tenant = ?1 AND seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
 }
@@ -142,9 +144,23 @@ var accountErasure = []string{
 	goneIn("UPDATE", "referral_order", `referrer_account_id = hit.who`, `referral_order t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
 	goneIn("UPDATE", "audit_entry", `account_id = hit.who`, `audit_entry t ON t.tenant = ?1 AND t.account_id = gone.account AND t.user_id <> ''`),
+	// What the account was given at the gateway ends: its subscriptions are read there now.
+	goneIn("UPDATE", "gateway_subscription", `account_id = hit.who, user_id = '', code = '', due_at = CASE WHEN status IN ('Canceled', 'Expired') THEN due_at ELSE 0 END`,
+		`gateway_subscription t ON t.tenant = ?1 AND t.account_id = gone.account`),
+	goneIn("UPDATE", "gateway_payment", `account_id = hit.who, user_id = ''`, `gateway_payment t ON t.tenant = ?1 AND t.account_id = gone.account`),
+	renamed("gateway_bill", "transaction_id"), renamed("gateway_refund", "transaction_id"), renamed("gateway_credit", "id"),
+	`DELETE FROM gateway_coupon WHERE tenant = ?1 AND customer_id IN (
+		SELECT a.payment_provider_id FROM ` + gone + ` CROSS JOIN account a ON a.tenant = ?1 AND a.id = gone.account)`,
 	`DELETE FROM decision WHERE +tenant = ?1 AND rowid IN (
 		SELECT d.rowid FROM ` + gone + ` CROSS JOIN decision d ON d.tenant = ?1 AND d.account_id = gone.account)`,
 	`DELETE FROM account WHERE tenant = ?1 AND id IN (SELECT account FROM ` + gone + `)`,
+}
+
+// renamed returns a statement that replaces the ids of accounts in a table without rowids,
+// whose primary key is the tenant and key.
+func renamed(table, key string) string {
+	return `UPDATE ` + table + ` SET account_id = (SELECT who FROM ` + gone + ` WHERE gone.account = account_id)
+		WHERE tenant = ?1 AND ` + key + ` IN (SELECT t.` + key + ` FROM ` + gone + ` CROSS JOIN ` + table + ` t ON t.tenant = ?1 AND t.account_id = gone.account)`
 }
 
 // EraseAccounts deletes accounts that have no users. It takes the pseudonym of each
