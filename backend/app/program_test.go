@@ -32,6 +32,7 @@ func TestCreateProgram_ReturnsTheStoredProgram(t *testing.T) {
 	got, err := b.Programs.Create(t.Context(), b.tenant, want)
 	require.NoError(t, err)
 	want.Created, want.Modified, want.AllowedHosts = start+core.Second, start+core.Second, []string{}
+	want.MoneyBack = referral.DefaultMoneyBack
 	require.Equal(t, want, got)
 	stored, err := b.Programs.ByKey(t.Context(), b.tenant, "gift")
 	require.NoError(t, err)
@@ -84,7 +85,7 @@ func TestUpdateProgram(t *testing.T) {
 	})
 	require.NoError(t, err)
 	want := aProgram("other")
-	want.Key, want.AllowedHosts, want.Created, want.Modified = core.ClassicProgram, []string{}, start, start+core.Hour
+	want.Key, want.AllowedHosts, want.Created, want.Modified, want.MoneyBack = core.ClassicProgram, []string{}, start, start+core.Hour, 0
 	want.Referred = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
 	require.Equal(t, want, got, "the key and the time of creation stay")
 	info, err := b.Codes.Lookup(t.Context(), b.tenantRow(t), "ANNA10")

@@ -14,13 +14,15 @@ import (
 type programNode struct {
 	stored referral.Program
 
-	ID          id
-	Name        string
-	Status      string
-	Rewards     []*programReward
-	Sharing     *programSharing
-	Conversion  *programConversion
-	DateCreated *date
+	ID         id
+	Name       string
+	Status     string
+	Rewards    []*programReward
+	Sharing    *programSharing
+	Conversion *programConversion
+	// MoneyBackDuration is nil if an event converts.
+	MoneyBackDuration *word
+	DateCreated       *date
 }
 
 func newProgram(p referral.Program) *programNode {
@@ -30,6 +32,9 @@ func newProgram(p referral.Program) *programNode {
 			URL: p.LandingURL, FallbackURL: p.LandingURL, CookieExpiryDuration: word(core.FormatDuration(p.CookieLife)),
 		}},
 		Conversion: newConversion(p.Conversion),
+	}
+	if !p.Conversion.ByEvent() {
+		out.MoneyBackDuration = pointer(word(core.FormatDuration(p.MoneyBack)))
 	}
 	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
 		if earning := p.Earning(side); !earning.Offer.None() {

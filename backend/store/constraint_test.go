@@ -226,6 +226,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"site", `host='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 
 	{"program", ``, "UNIQUE constraint failed: program.tenant, program.key"},
+	{"program", `key='x', money_back=-1`, "CHECK constraint failed: money_back >= 0"},
 	{"program", `key='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"program", `key='x', allowed_hosts='{}'`, "CHECK constraint failed: json_type(allowed_hosts) = 'array'"},
 	{"program", `key='x', allowed_hosts='['`, "malformed JSON"},

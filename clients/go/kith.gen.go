@@ -2054,14 +2054,18 @@ type ProgramPage struct {
 
 // ProgramRewards defines model for ProgramRewards.
 type ProgramRewards struct {
-	Referred *ProgramOffer `json:"referred"`
-	Referrer *ProgramOffer `json:"referrer"`
+	// MoneyBackDuration For how long after the first payment a refund of all of it takes the rewards back; PT0S: never. Left out if an event converts.
+	MoneyBackDuration *string       `json:"moneyBackDuration,omitempty"`
+	Referred          *ProgramOffer `json:"referred"`
+	Referrer          *ProgramOffer `json:"referrer"`
 }
 
 // ProgramRewardsInput defines model for ProgramRewardsInput.
 type ProgramRewardsInput struct {
-	Referred *OfferInput `json:"referred,omitempty"`
-	Referrer *OfferInput `json:"referrer,omitempty"`
+	// MoneyBackDuration Without `conversion`: for how long after the first payment a refund of all of it takes the rewards of both sides back, up to P365D; PT0S: never. Default: P30D for a new program, else unchanged.
+	MoneyBackDuration *string     `json:"moneyBackDuration,omitempty"`
+	Referred          *OfferInput `json:"referred,omitempty"`
+	Referrer          *OfferInput `json:"referrer,omitempty"`
 }
 
 // ProgramShareLinks defines model for ProgramShareLinks.

@@ -41,6 +41,8 @@ type Payment struct {
 	// Returned is how much of Amount Kith gave back: a friend's share of a first bill, which
 	// is no refund of the order.
 	Returned int64
+	// RefundedAt is when the shop made its last refund; zero if it made none.
+	RefundedAt core.Time
 	// Open is true while a refund or a dispute has not ended: read the payment again.
 	Open bool
 	// Disputed is true if there is a dispute, open or ended.
@@ -74,6 +76,12 @@ func (p Payment) Reversed() int64 {
 		return p.Revenue
 	}
 	return min(p.Revenue, Share(min(p.Refunded, p.Amount), p.Revenue, p.Amount))
+}
+
+// MoneyBack returns how long after the payment the shop had given all of it back; ok is
+// false if it has not.
+func (p Payment) MoneyBack() (after core.Time, ok bool) {
+	return p.RefundedAt - p.At, p.RefundedAt != 0 && p.Amount > 0 && p.Refunded+p.Returned >= p.Amount
 }
 
 // Purchased reports whether a payment counts as a purchase: it has revenue, and was made

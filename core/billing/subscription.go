@@ -58,6 +58,9 @@ type Subscription struct {
 	Begins, Next string
 	// Opened is when it was created at the gateway.
 	Opened core.Time
+	// FirstReturned is when the shop had given back all of the charge by which the account
+	// converted; zero if it has not. A gateway that is Itemized says it of the payment.
+	FirstReturned core.Time
 	// Paused is true while the gateway charges nothing, although it has not ended.
 	Paused bool
 

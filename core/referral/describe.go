@@ -41,7 +41,7 @@ func (p Program) Summary() string {
 // Describe returns what a program does, in the order of the settings in the API.
 func (p Program) Describe() []Sentence {
 	var d description
-	d.conversion(p.Conversion)
+	d.conversion(p)
 	d.side("rewards.referrer", "The referrer", p.Earning(ReferrerSide), p)
 	d.side("rewards.referred", "The friend", p.Earning(ReferredSide), p)
 	if r := p.Conversion; r.ByEvent() && r.Reversal != "" {
@@ -64,9 +64,13 @@ type description struct{ all []Sentence }
 
 func (d *description) add(about, text string) { d.all = append(d.all, Sentence{about, text}) }
 
-func (d *description) conversion(r conversion.Rule) {
+func (d *description) conversion(p Program) {
+	r := p.Conversion
 	if !r.ByEvent() {
 		d.add("conversion", "A referral counts when the friend's account becomes PAID for the first time.")
+		if p.MoneyBack > 0 {
+			d.add("rewards.moneyBackDuration", "If all of the first payment is refunded within "+long(p.MoneyBack)+", both sides lose the reward.")
+		}
 		return
 	}
 	s := "A referral counts when the event " + quoted(r.Event) + " arrives for the friend's account"

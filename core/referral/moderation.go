@@ -47,6 +47,8 @@ type ModerationState struct {
 	Referrer, Referred Side
 	// Signals are all fraud signals that were found, each signal once.
 	Signals []Finding
+	// Refused is why both sides were denied for another reason than fraud, or empty.
+	Refused Refusal
 	// Moderated is when fraud handling or a moderator last decided. ByHand is when a
 	// moderator last decided; zero if none did.
 	Moderated, ByHand core.Time
@@ -63,7 +65,7 @@ func (m ModerationState) Stored(began core.Time) ModerationState {
 
 func (m ModerationState) same(as ModerationState) bool {
 	return m.Referrer == as.Referrer && m.Referred == as.Referred && slices.Equal(m.Signals, as.Signals) &&
-		m.Moderated == as.Moderated && m.ByHand == as.ByHand
+		m.Moderated == as.Moderated && m.ByHand == as.ByHand && m.Refused == as.Refused
 }
 
 // Status returns the status of both sides together: PENDING while a moderator must
@@ -91,9 +93,41 @@ func (m ModerationState) Automoderate(p FraudPolicy, found []Finding, now core.T
 	return m.atLeast(wanted, now)
 }
 
-// Refuse denies the sides about which no moderator decided, for another reason than
-// fraud.
-func (m ModerationState) Refuse(now core.Time) ModerationState { return m.atLeast(SideDenied, now) }
+// Refusal is a reason, other than fraud, for which a referral loses its rewards.
+type Refusal string
+
+const (
+	// ChargedBack: the customer's bank took the first payment back.
+	ChargedBack Refusal = "charged-back"
+	// MoneyBack: the shop gave all of the first payment back within Program.MoneyBack.
+	MoneyBack Refusal = "money-back"
+	// Unfit: the referral began without a user, and the code may not refer the one whom
+	// the account then got.
+	Unfit Refusal = "unfit-user"
+)
+
+// Explain returns the reason as a clause for people.
+func (r Refusal) Explain() string {
+	switch r {
+	case ChargedBack:
+		return "the bank took the first payment back"
+	case MoneyBack:
+		return "the shop gave all of the first payment back"
+	case Unfit:
+		return "the code may not refer this user"
+	}
+	return string(r)
+}
+
+// Refuse denies the sides about which no moderator decided. It reports whether it changed
+// one.
+func (m ModerationState) Refuse(why Refusal, now core.Time) (after ModerationState, changed bool) {
+	after = m.atLeast(SideDenied, now)
+	if changed = after.Referrer != m.Referrer || after.Referred != m.Referred; changed {
+		after.Refused = why
+	}
+	return after, changed
+}
 
 func (m ModerationState) atLeast(wanted SideStatus, now core.Time) ModerationState {
 	for _, side := range []*Side{&m.Referrer, &m.Referred} {

@@ -138,8 +138,11 @@ func TestModerationState_Walk(t *testing.T) {
 }
 
 func TestModerationState_Refuse(t *testing.T) {
-	m := ModerationState{Referrer: Side{Status: SideApproved, ByHand: true}, Referred: Side{Status: SidePending}}.Refuse(now)
-	if m.Referrer.Status != SideApproved || m.Referred.Status != SideDenied || m.Moderated != now || len(m.Signals) != 0 {
+	m, changed := ModerationState{Referrer: Side{Status: SideApproved, ByHand: true}, Referred: Side{Status: SidePending}}.Refuse(MoneyBack, now)
+	if again, twice := m.Refuse(ChargedBack, now+1); !changed || twice || !again.same(m) {
+		t.Errorf("twice: %+v", again)
+	}
+	if m.Refused != MoneyBack || m.Referrer.Status != SideApproved || m.Referred.Status != SideDenied || m.Moderated != now || len(m.Signals) != 0 {
 		t.Errorf("%+v", m)
 	}
 }

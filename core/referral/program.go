@@ -43,6 +43,10 @@ type Program struct {
 	ReferredTerms, ReferrerTerms conversion.Terms
 	// Conversion says what converts a referral.
 	Conversion conversion.Rule
+	// MoneyBack is for how long after the first payment a refund of all of it takes the
+	// rewards of both sides back, if the first PAID converts: 0 to MaxMoneyBack, of which 0
+	// is never, or KeepMoneyBack.
+	MoneyBack core.Time
 	// Limits limit the rewards of one referrer.
 	Limits Limits
 	// Fraud is the handling of fraud signals.
@@ -67,13 +71,24 @@ type Limits struct {
 	Discount reward.BasisPoints
 }
 
+// The money-back window of a program.
+const (
+	// MaxMoneyBack is the longest window.
+	MaxMoneyBack = 365 * core.Day
+	// DefaultMoneyBack is that of new programs.
+	DefaultMoneyBack = 30 * core.Day
+	// KeepMoneyBack is the value of a program that was read without a window: a new program
+	// then gets the default, and a stored one keeps its own.
+	KeepMoneyBack core.Time = -1
+)
+
 // NewProgram returns a program with the defaults: cookies live for
 // link.DefaultCookieLife, there are no rewards, and fraud signals have no effect
 // (clients 5.6: no action is the default).
 func NewProgram(key core.ProgramKey) Program {
 	return Program{
 		Program: link.Program{Key: key, CookieLife: link.DefaultCookieLife},
-		Name:    string(key), Fraud: FraudPolicy{Handling: HandleNone},
+		Name:    string(key), Fraud: FraudPolicy{Handling: HandleNone}, MoneyBack: KeepMoneyBack,
 	}
 }
 
@@ -88,11 +103,12 @@ func DefaultProgram(landingURL string) Program {
 }
 
 // SetDefaults sets the settings of a parsed program that depend on others: an event that
-// reverses orders, if an event converts. Orders has its default 1; without such an event
+// reverses orders, if an event converts; it needs no money-back window. Orders has its default 1; without such an event
 // that says nothing, so it is removed.
 func (p *Program) SetDefaults() {
 	if p.Conversion.ByEvent() {
 		p.Conversion.Reversal = cmp.Or(p.Conversion.Reversal, conversion.DefaultReversal)
+		p.MoneyBack = KeepMoneyBack
 	}
 	for _, side := range []struct {
 		offer *reward.Offer
@@ -114,6 +130,9 @@ func (p Program) Check() error {
 	}
 	if err := checkSharing(p.Program); err != nil {
 		return err
+	}
+	if p.MoneyBack < KeepMoneyBack || p.MoneyBack > MaxMoneyBack {
+		return core.Invalid("rewards.moneyBackDuration", "must be PT0S to P365D; PT0S is never, and left out, it stays as it is")
 	}
 	for _, err := range []error{
 		p.Conversion.Check(), p.checkEarning("rewards.referrer", p.Earning(ReferrerSide)), p.checkEarning("rewards.referred", p.Earning(ReferredSide)),

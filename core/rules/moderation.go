@@ -22,7 +22,7 @@ func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referr
 	}
 	ref.Moderation = ref.Moderation.Automoderate(policy, evidence.Findings(), s.Now)
 	if did.refused {
-		ref.Moderation = ref.Moderation.Refuse(s.Now)
+		ref.Moderation, _ = ref.Moderation.Refuse(referral.Unfit, s.Now)
 	}
 	return nil
 }
@@ -129,6 +129,35 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 		return nil
 	}
 	return r.unlock(s, &ref, missing...)
+}
+
+// MoneyBack takes the rewards of an account's referral back, because all of its first
+// payment was given back some time after it was paid: if the program has a window, no event
+// converts, and the time is within it. It reports whether it did; a moderator's decision
+// stays.
+func (r *Rules) MoneyBack(s *state.State, account core.AccountID, after core.Time) (bool, error) {
+	ref, ok := s.ReferralOf(account)
+	if !ok {
+		return false, nil
+	}
+	program, _ := s.Program(ref.Program)
+	if program.Conversion.ByEvent() || after < 0 || after > program.MoneyBack || program.MoneyBack == 0 {
+		return false, nil
+	}
+	return r.Refuse(s, ref, referral.MoneyBack)
+}
+
+// Refuse takes the rewards of a converted referral back, and reports whether it did; a
+// moderator's decision stays.
+func (r *Rules) Refuse(s *state.State, ref referral.Referral, why referral.Refusal) (refused bool, err error) {
+	if ref.State != referral.Converted {
+		return false, nil
+	}
+	before := ref.Moderation
+	if ref.Moderation, refused = before.Refuse(why, s.Now); !refused {
+		return false, nil
+	}
+	return true, r.KeepModeration(s, before, ref)
 }
 
 // moderateReward holds, releases or cancels a reward according to its moderation.

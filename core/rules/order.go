@@ -77,7 +77,12 @@ func (r *Rules) ApplyOrder(s *state.State, e OrderEvent) ([]state.Replay, error)
 		return nil, nil
 	}
 	plans, _ := s.Plans.Get(ref.Program)
-	if len(plans) == 0 {
+	if e.Key == conversion.DefaultReversal && !plans.At(ref.Converted).Rule.ByEvent() {
+		if taken, err := r.refundFirst(s, account.Account, e.Event); err != nil || taken {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(plans, func(p conversion.Plan) bool { return p.Rule.ByEvent() }) {
 		return nil, nil
 	}
 	events := []event.Event{e.Event}
@@ -95,6 +100,16 @@ func (r *Rules) ApplyOrder(s *state.State, e OrderEvent) ([]state.Replay, error)
 		s.PutReferral(orders.ref)
 	}
 	return orders.replays, nil
+}
+
+// refundFirst applies an event of an account that converted by its first payment: a refund
+// without a revenue is one of all of it. Of one with a revenue it is not known whether it is
+// of the first payment, nor how much that was. It reports whether it took rewards back.
+func (r *Rules) refundFirst(s *state.State, account referral.Account, e event.Event) (taken bool, err error) {
+	if account.Standing.FirstPaid == 0 || wire.OrderEvent(e, nil).Revenue != "" {
+		return false, nil
+	}
+	return r.MoneyBack(s, account.ID, e.Triggered-account.Standing.FirstPaid)
 }
 
 // attributeOrder refers an account by the code of an event that may convert, and reports

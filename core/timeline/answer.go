@@ -159,7 +159,10 @@ func (f Facts) priceOf(key string) string {
 // denied returns when, by whom and why a side was denied.
 func (f Facts) denied(source reward.Source) Sentence {
 	if !f.sideStatus(source).ByHand {
-		if len(f.Referral.Moderation.Signals) > 0 {
+		switch m := f.Referral.Moderation; {
+		case m.Refused != "":
+			return say(" on ", m.Moderated, ": "+m.Refused.Explain())
+		case len(m.Signals) > 0:
 			return say(" by the handling of fraud: " + strings.TrimSuffix(signals(f.Referral.Moderation.Signals), "."))
 		}
 		return nil

@@ -122,6 +122,9 @@ func (c *collector) addModeration() {
 		}
 		c.add(Entry{At: at, Kind: Moderation, Tone: Bad, Text: say("Signs of fraud were found."), Why: say(signals(m.Signals))})
 	}
+	if m.Refused != "" {
+		c.add(Entry{At: m.Moderated, Kind: Moderation, Tone: Bad, Text: say("The rewards are taken back, except those that a moderator has approved: " + m.Refused.Explain() + ".")})
+	}
 	known := false
 	for _, a := range c.Acts {
 		known = known || a.At == m.ByHand

@@ -49,7 +49,9 @@ func ReadProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 
 // ReadStoredProgram reads a program that Program has written, and when it was last changed.
 func ReadStoredProgram(text []byte) (p referral.Program, modified core.Time, err error) {
-	p, err = ReadProgram("", text)
+	if p, err = ReadProgram("", text); p.MoneyBack == referral.KeepMoneyBack {
+		p.MoneyBack = 0
+	}
 	return p, core.Time(gjson.GetBytes(text, "dateModified").Int()), err
 }
 
@@ -123,6 +125,8 @@ func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
 		return r.earning(&p.p.Referrer, &p.p.ReferrerTerms, key, v, p.body)
 	case "referred":
 		return r.earning(&p.p.Referred, &p.p.ReferredTerms, key, v, p.body)
+	case "moneyBackDuration":
+		return r.duration(&p.p.MoneyBack, key, v)
 	}
 	return false
 }
@@ -362,6 +366,9 @@ func appendProgram(b []byte, p referral.Program) []byte {
 	w.object("rewards", func() {
 		w.earning("referrer", p.Earning(referral.ReferrerSide), p.Conversion.ByEvent())
 		w.earning("referred", p.Earning(referral.ReferredSide), p.Conversion.ByEvent())
+		if !p.Conversion.ByEvent() && p.MoneyBack != referral.KeepMoneyBack {
+			w.text("moneyBackDuration", core.FormatDuration(p.MoneyBack))
+		}
 	})
 	if p.Conversion.ByEvent() {
 		w.object("conversion", func() { w.conversion(p.Conversion) })

@@ -12,7 +12,7 @@ import (
 )
 
 const fullProgram = `{"id":"spring","name":"Spring","sharing":{"url":"https://s.example/","allowedHosts":["p.example"],"cookieExpiryDuration":"P14D"},` +
-	`"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","credit":1500,"currency":"EUR","name":null,"description":null,"expiryDuration":"P90D","scheduleDuration":null},"referred":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":12.5,"name":"Welcome","description":"Off","expiryDuration":null,"scheduleDuration":"PT1H"}},` +
+	`"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","credit":1500,"currency":"EUR","name":null,"description":null,"expiryDuration":"P90D","scheduleDuration":null},"referred":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":12.5,"name":"Welcome","description":"Off","expiryDuration":null,"scheduleDuration":"PT1H"},"moneyBackDuration":"P20D"},` +
 	`"limits":{"rewards":20,"rewardsInPeriod":5,"period":"P30D","discountPercent":50},` +
 	`"fraud":{"handling":"PENDING","signals":{"name":"NONE","ip":"DENY"},"dailyRewardLimit":3},"invitations":{"de":{"subject":"{reward}","message":"Schau mal: {shop}"},"pt-BR":{"subject":"s","message":"m"}},"dateCreated":1,"dateModified":2}`
 
@@ -32,7 +32,7 @@ func TestParseProgram(t *testing.T) {
 		}},
 	}
 	want.Invitations = map[text.Tag]text.Invitation{"de": {Subject: "{reward}", Message: "Schau mal: {shop}"}, "pt-BR": {Subject: "s", Message: "m"}}
-	want.Created, want.Modified = 1, 2
+	want.Created, want.Modified, want.MoneyBack = 1, 2, 20*core.Day
 	got.Created, got.Modified = 1, 2 // the body's are ignored
 	if text := string(Program(got)); text != fullProgram || string(Program(want)) != fullProgram {
 		t.Errorf("%+v\nis written as %s", got, text)

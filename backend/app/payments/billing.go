@@ -380,25 +380,42 @@ func (b *billed) share(ctx context.Context, account core.AccountID, all []billin
 }
 
 // reverse cancels the unused rewards of a referral whose first charge was charged back
-// (gateway 3.3.1: dispute_lost). The account stays unchanged. If an operator approves
+// (gateway 3.3.1: dispute_lost), or given back by the shop (3.3.3). The account stays unchanged. If an operator approves
 // the referral afterwards, the rewards are given again, and reverse leaves them.
 func (b *billed) reverse(ctx context.Context, account referral.Account) (reversed bool, err error) {
 	if account.Standing.Referral != referral.Converted {
 		return false, nil
 	}
 	first, ok, err := billingdb.FirstBill(ctx, b.tx.Reads, b.tenant, account.ID)
-	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
+	if err != nil || !ok {
 		return false, err
 	}
-	err = b.billing.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
-		ref, ok := s.ReferralOf(account.ID)
-		before := ref.Moderation
-		ref.Moderation = before.Refuse(s.Now)
-		reversed = ok && (ref.Moderation.Referrer != before.Referrer || ref.Moderation.Referred != before.Referred)
-		if !reversed {
-			return nil
+	if b.read.FirstReturned != 0 && first.Subscription == b.read.ID {
+		return b.billing.moneyBack(ctx, b.tx, b.tenant, account.ID, first.Transaction, b.read.FirstReturned-first.At)
+	}
+	if !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
+		return false, nil
+	}
+	err = b.billing.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
+		if ref, ok := s.ReferralOf(account.ID); ok {
+			reversed, err = b.billing.Rules().Refuse(s, ref, referral.ChargedBack)
 		}
-		return b.billing.Rules().KeepModeration(s, before, ref)
+		return err
+	})
+	return reversed, err
+}
+
+// moneyBack takes the rewards of an account's referral back if a charge was the account's
+// first, and the shop gave all of it back within the window of the program. after is the
+// time since the charge.
+func (bl *Billing) moneyBack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, charge string, after core.Time) (reversed bool, err error) {
+	first, ok, err := billingdb.FirstBill(ctx, tx.Reads, tenant, account)
+	if err != nil || !ok || first.Transaction != charge {
+		return false, err
+	}
+	err = bl.DecideWithin(ctx, tx, tenant, func(s *state.State) (err error) {
+		reversed, err = bl.Rules().MoneyBack(s, account, after)
+		return err
 	})
 	return reversed, err
 }

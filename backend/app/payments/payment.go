@@ -57,7 +57,12 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 			}
 		}
 		r := report{billing: ps.Billing, tx: tx, tenant: task.Tenant, connection: task.Connection, who: who}
-		a.logged, err = r.payment(ctx, p, stored)
+		if a.logged, err = r.payment(ctx, p, stored); err != nil {
+			return a, err
+		}
+		if after, ok := p.MoneyBack(); ok && p.Subscription != "" {
+			_, err = ps.Billing.moneyBack(ctx, tx, task.Tenant, who.account, p.ID, after)
+		}
 		return a, err
 	})
 	if err == nil && a.logged {

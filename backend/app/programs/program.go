@@ -54,6 +54,9 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 	if err := p.Check(); err != nil {
 		return p, err
 	}
+	if p.MoneyBack == referral.KeepMoneyBack {
+		p.MoneyBack = referral.DefaultMoneyBack
+	}
 	added, err := programdb.Insert(ctx, tx, tenant, p)
 	if err == nil && !added {
 		err = &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program " + string(p.Key) + " already; give another id"}
@@ -81,6 +84,9 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 			return stored, err
 		}
 		p.Key, p.Created = key, before.Created
+		if p.MoneyBack == referral.KeepMoneyBack {
+			p.MoneyBack = before.MoneyBack
+		}
 		if err := p.Check(); err != nil {
 			return stored, err
 		}

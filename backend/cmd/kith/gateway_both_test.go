@@ -42,6 +42,8 @@ type billedShop interface {
 	cancel(who string)
 	decline(who string)
 	accept(who string)
+	// giveBack refunds an amount of the first charge of a customer, by hand.
+	giveBack(who string, cents int64)
 	// chargeBack has the customer's bank take the first charge back.
 	chargeBack(who string)
 	// bills returns the paid bills of a customer in cents, oldest first, and refunds what
@@ -126,6 +128,32 @@ var common = []struct {
 		s.chargeBack("bob")
 		s.pass(2)
 	}, []string{"anna TRIAL none 0 [] 0", "bob PAID converted 0 [4500] 0"}, nil},
+	{"the shop gives a part of the first payment back", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(9)
+		s.giveBack("bob", 2000)
+		s.pass(32)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [4500 4500] 2000"}, nil},
+	{"the shop gives all of the first payment back", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(9)
+		s.giveBack("bob", 2000)
+		s.pass(2)
+		s.giveBack("bob", 2500)
+		s.pass(30)
+	}, []string{"anna TRIAL none 0 [] 0", "bob PAID converted 0 [4500 5000] 4500"}, nil},
+	{"the shop gives back what Kith has not", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(3)
+		s.giveBack("bob", 4500)
+		s.pass(30)
+	}, []string{"anna TRIAL none 0 [] 0", "bob PAID converted 0 [5000 5000] 5000"}, nil},
+	{"the shop gives the first payment back after the window", func(t *testing.T, s billedShop) {
+		s.subscribe("bob", "ANNA10", 7)
+		s.pass(42)
+		s.giveBack("bob", 4500)
+		s.pass(2)
+	}, []string{"anna TRIAL none 1000 [] 0", "bob PAID converted 0 [4500 4500] 4500"}, nil},
 	{"credit passes over a free plan", func(t *testing.T, s billedShop) {
 		s.add("anna", "free")
 		s.add("anna", "monthly")
@@ -389,6 +417,10 @@ func (s braintreeShop) cancel(who string)  { s.do("cancel " + who); s.do("send")
 func (s braintreeShop) decline(who string) { s.do("decline " + who) }
 func (s braintreeShop) accept(who string)  { s.do("accept " + who) }
 
+func (s braintreeShop) giveBack(who string, cents int64) {
+	s.do(fmt.Sprintf("refund %s#1 %s", who, braintree.NewAmount(cents, "USD")))
+}
+
 func (s braintreeShop) chargeBack(who string) {
 	s.do("dispute " + who + "#1 open")
 	s.do("dispute " + who + "#1 lost")
@@ -498,6 +530,17 @@ func (s stripeShop) decline(who string) {
 
 func (s stripeShop) accept(who string) {
 	s.control(s.t, "decline", "customer", s.made[who].Customer.ID, "on", "false")
+}
+
+func (s stripeShop) giveBack(who string, cents int64) {
+	charges := s.api.V1Charges.List(s.t.Context(), &sdk.ChargeListParams{Customer: sdk.String(s.made[who].Customer.ID)})
+	first := ""
+	for charge, err := range charges.All(s.t.Context()) {
+		require.NoError(s.t, err)
+		first = charge.PaymentIntent.ID // the oldest is last
+	}
+	s.refund(s.t, first, cents)
+	s.send(s.t)
 }
 
 func (s stripeShop) chargeBack(who string) {

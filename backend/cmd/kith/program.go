@@ -75,6 +75,8 @@ type programFlags struct {
 
 	conversionFlags
 
+	MoneyBack *time.Duration `help:"Without --convert-event: for how long after the first payment a refund of all of it takes the rewards of both sides back, up to 8760h; 0s is never. Default: 720h." placeholder:"DURATION"`
+
 	MaxRewards         *int64         `help:"Most rewards of one referrer in total; 0 is no limit. Default: 0." placeholder:"N"`
 	MaxRewardsInPeriod *int64         `help:"Most rewards of one referrer within --period; 0 is no limit. Default: 0." placeholder:"N"`
 	Period             *time.Duration `help:"Period of --max-rewards-in-period, such as 720h." placeholder:"DURATION"`
@@ -278,6 +280,10 @@ func (f *programFlags) apply(p *referral.Program) error {
 		}
 	}
 	setDuration(&p.CookieLife, f.CookieLife)
+	if f.MoneyBack != nil && *f.MoneyBack < 0 {
+		return core.Invalid("money-back", "must not be negative; 0s is never")
+	}
+	setDuration(&p.MoneyBack, f.MoneyBack)
 	setIfGiven(&p.Limits.Total, f.MaxRewards)
 	setIfGiven(&p.Limits.InPeriod, f.MaxRewardsInPeriod)
 	setDuration(&p.Limits.Period, f.Period)
@@ -443,7 +449,7 @@ func asFlag(err error) error {
 	}
 	for field, flag := range map[string]string{
 		"id": "key", "name": "name", "sharing.url": "landing-url", "sharing.allowedHosts": "allow-host", "sharing.cookieExpiryDuration": "cookie-life",
-		"rewards.referrer": "referrer-reward", "rewards.referred": "referred-reward", "limits.rewards": "max-rewards",
+		"rewards.moneyBackDuration": "money-back", "rewards.referrer": "referrer-reward", "rewards.referred": "referred-reward", "limits.rewards": "max-rewards",
 		"limits.rewardsInPeriod": "max-rewards-in-period", "limits.period": "period", "limits.discountPercent": "max-discount",
 		"invitations": "invitation-message", "fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",
 		"conversion.event": "convert-event", "conversion.reversalEvent": "reversal-event", "conversion.conditions": "condition",

@@ -29,6 +29,9 @@ func showProgram(out io.Writer, p referral.Program) error {
 	}
 	line("referrer earns", earningText(p.Earning(referral.ReferrerSide), p.Conversion.ByEvent()))
 	line("referred earns", earningText(p.Earning(referral.ReferredSide), p.Conversion.ByEvent()))
+	if !p.Conversion.ByEvent() {
+		line("money-back window", cmp.Or(map[bool]string{true: "none"}[p.MoneyBack == 0], durationText(p.MoneyBack)))
+	}
 	line("most rewards", limitText(p.Limits.Total, ""))
 	line("most rewards in a period", limitText(p.Limits.InPeriod, " in "+durationText(p.Limits.Period)))
 	line("most discount", percentLimit(p.Limits.Discount))

@@ -151,10 +151,13 @@ func (g *adapter) SetDiscount(ctx context.Context, s billing.Subscription, want 
 	return portError(err)
 }
 
+// refundOrder returns the order id of the refund that Kith makes of a charge.
+func refundOrder(charge string) string { return "svc-refund-" + charge }
+
 // Refund gives money back, at most once: it first checks whether the refund exists, and
 // repeats the request under the same key while the result is unknown.
 func (g *adapter) Refund(ctx context.Context, r gateway.RefundOrder) (gateway.RefundResult, error) {
-	order := "svc-refund-" + r.Transaction
+	order := refundOrder(r.Transaction)
 	sale, err := g.client.Transaction(ctx, r.Transaction)
 	switch {
 	case err != nil:

@@ -22,6 +22,9 @@ func (g *adapter) Subscription(ctx context.Context, id, first string) (s billing
 	if err == nil {
 		s, err = toBilling(found, currency, g.discountID)
 	}
+	if err == nil && first != "" {
+		s.FirstReturned, err = g.returned(ctx, found, first, currency)
+	}
 	if err == nil && s.Customer == "" && found.PaymentMethod != "" {
 		var method PaymentMethod
 		method, err = g.client.PaymentMethod(ctx, found.PaymentMethod)
@@ -44,6 +47,38 @@ func (g *adapter) addCharge(ctx context.Context, s *Subscription, id string) err
 		s.Transactions = append(s.Transactions, charge)
 	}
 	return err
+}
+
+// returned returns when the shop had given back all of a charge; zero if it has not. What
+// Kith gave back counts for the sum.
+func (g *adapter) returned(ctx context.Context, s Subscription, charge, currency string) (at core.Time, err error) {
+	i := slices.IndexFunc(s.Transactions, func(t Transaction) bool { return t.ID == charge })
+	if i < 0 {
+		return 0, nil
+	}
+	sale, m, sum := s.Transactions[i], minor{currency: currency}, int64(0)
+	if sale.Status == Voided {
+		return sale.Created, nil // no later than the day after, when it would settle
+	}
+	for _, id := range sale.RefundIDs {
+		refund, err := g.client.Transaction(ctx, id)
+		if isAction(err, Missing) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if refund.Status == Voided || !refund.Status.Paid() {
+			continue
+		}
+		if sum += m.of(refund.Amount); refund.OrderID != refundOrder(charge) {
+			at = max(at, refund.Created)
+		}
+	}
+	if sum < m.of(sale.Amount) {
+		at = 0
+	}
+	return at, m.err
 }
 
 // currencyOf returns the currency of a subscription. While the subscription has no

@@ -57,7 +57,7 @@ func start(t *testing.T, answers ...said) (*server, *client) {
 	return s, newClient(listener.URL, key)
 }
 
-const made = `{"id":"re_1","amount":700}`
+const made = `{"id":"re_1","amount":700,"created":1}`
 
 func refusing(status int, code, message string, header ...string) said {
 	h := http.Header{"Request-Id": {"req_9"}}
@@ -192,8 +192,8 @@ func TestClient_Context(t *testing.T) {
 func TestClient_Lists(t *testing.T) {
 	t.Parallel()
 	s, c := start(t,
-		said{status: 200, body: `{"object":"list","has_more":true,"data":[{"id":"re_1","amount":1},{"id":"re_2","amount":2}]}`},
-		said{status: 200, body: `{"object":"list","has_more":false,"data":[{"id":"re_3","amount":3}]}`})
+		said{status: 200, body: `{"object":"list","has_more":true,"data":[{"id":"re_1","amount":1,"created":1},{"id":"re_2","amount":2,"created":1}]}`},
+		said{status: 200, body: `{"object":"list","has_more":false,"data":[{"id":"re_3","amount":3,"created":1}]}`})
 	p := page()
 	found, err := list[refund](t.Context(), c, p, "refunds")
 	require.NoError(t, err)
@@ -202,13 +202,13 @@ func TestClient_Lists(t *testing.T) {
 	require.Equal(t, "/v1/refunds?limit=100&starting_after=re_2", s.seen[1].RequestURI)
 	require.Equal(t, page(), p)
 
-	for _, body := range []string{`{}`, `{"data":[]}`, `{"has_more":false}`, `{"data":null,"has_more":false}`, `[]`, `{"data":[{"amount":1}],"has_more":false}`, `{"data":["re_1"],"has_more":false}`, `{"data":[null],"has_more":false}`} {
+	for _, body := range []string{`{}`, `{"data":[]}`, `{"has_more":false}`, `{"data":null,"has_more":false}`, `[]`, `{"data":[{"amount":1,"created":1}],"has_more":false}`, `{"data":["re_1"],"has_more":false}`, `{"data":[null],"has_more":false}`} {
 		_, c := start(t, said{status: 200, body: body})
 		_, err := list[refund](t.Context(), c, page(), "refunds")
 		require.True(t, gateway.Is(err, gateway.Retry), body)
 	}
 	// A server that has no end does not keep the caller.
-	_, c = start(t, said{status: 200, body: `{"has_more":true,"data":[` + strings.Repeat(`{"id":"re_1","amount":1},`, 2999) + `{"id":"re_1","amount":1}]}`})
+	_, c = start(t, said{status: 200, body: `{"has_more":true,"data":[` + strings.Repeat(`{"id":"re_1","amount":1,"created":1},`, 2999) + `{"id":"re_1","amount":1,"created":1}]}`})
 	found, err = list[refund](t.Context(), c, page(), "refunds")
 	require.NoError(t, err)
 	require.Len(t, found, maxList)

@@ -275,6 +275,7 @@ func (o *paid) UnmarshalJSON(data []byte) error {
 type refund struct {
 	ID       string            `json:"id"`
 	Amount   int64             `json:"amount"`
+	Created  int64             `json:"created"`
 	Status   string            `json:"status"`
 	Metadata map[string]string `json:"metadata"`
 }
@@ -283,7 +284,7 @@ func (o refund) key() string { return o.ID }
 
 func (o *refund) UnmarshalJSON(data []byte) error {
 	type plain refund
-	return read(data, (*plain)(o), "id", "amount")
+	return read(data, (*plain)(o), "id", "amount", "created")
 }
 
 type dispute struct {

@@ -146,6 +146,7 @@ func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent str
 				continue
 			}
 			p.Refunded += fromStripe(r.Amount, p.Currency)
+			p.RefundedAt = max(p.RefundedAt, timeOf(r.Created))
 		case "pending", "requires_action":
 			p.Open = true
 		}

@@ -43,6 +43,7 @@ var fieldTexts = map[string]fieldText{
 	"conversion.beforeDuration":    {kindDuration, "Order before the referral", "How long before the referral the account's first order may be placed. Empty: 10 minutes; 0: not before it."},
 	"conversion.firstEvent":        {kindCheck, "New customers only", "The account must never have had this event before."},
 	"conversion.reversalEvent":     {kindText, "Event of a refund", "The event that takes the reward of its order back. Empty: refund."},
+	"rewards.moneyBackDuration":    {kindDuration, "Money-back window", "If all of the first payment is refunded within it, both sides lose the reward. 0: never."},
 	"limits.rewards":               {kindNumber, "Rewards in total", "The most rewards of one referrer. Empty: no limit."},
 	"limits.rewardsInPeriod":       {kindNumber, "Rewards in a period", "The most rewards of one referrer within the period. Empty: no limit."},
 	"limits.period":                {kindDuration, "Period", "Counted back from each new reward."},

@@ -184,6 +184,7 @@ func (r *reading) program(key core.ProgramKey) object {
 			rewards[string(side)] = o
 		}
 	}
+	r.duration(rewards, "moneyBackDuration", "rewards.moneyBackDuration")
 	body["rewards"] = rewards
 	limits := object{}
 	r.count(limits, "rewards", "limits.rewards")

@@ -64,6 +64,10 @@ func valuesOf(p referral.Program) url.Values {
 	set("sharing.url", p.LandingURL)
 	set("sharing.allowedHosts", strings.Join(p.AllowedHosts, "\n"))
 	setDuration(v, "sharing.cookieExpiryDuration", p.CookieLife)
+	if p.MoneyBack != referral.KeepMoneyBack {
+		set("rewards.moneyBackDuration", "0")
+		setDuration(v, "rewards.moneyBackDuration", p.MoneyBack)
+	}
 	conversionValues(v, p.Conversion)
 	for _, side := range sideKeys {
 		earningValues(v, "rewards."+string(side)+".", p.Earning(side))

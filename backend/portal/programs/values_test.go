@@ -29,7 +29,7 @@ var samples = []string{
 		"fraud":{"handling":"PENDING","signals":{"mutualReferral":"NONE","ip":"DENY","name":"NONE","email":"PENDING","tempEmail":"DENY","rate":"DENY","dailyReferralRewardLimit":"DENY"},"dailyRewardLimit":5},
 		"invitations":{"de":{"subject":"Hallo","message":"Zwei\nZeilen {reward}"},"pt-BR":{"subject":"Oi","message":"Veja"}}}`,
 	`{"id":"c","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":1050,"currency":"USD","tiers":[{"from":2,"credit":1105}]},
-		"referred":{"type":"FUELTANK","fuelTankType":"PCT_DISCOUNT","amount":20}}}`,
+		"referred":{"type":"FUELTANK","fuelTankType":"PCT_DISCOUNT","amount":20},"moneyBackDuration":"P14D"}}`,
 	`{"id":"d","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":1500,"currency":"JPY","tiers":[{"from":2,"credit":2000}]},
 		"referred":{"type":"FUELTANK","fuelTankType":"CREDIT","amount":1234,"currency":"KWD"}}}`,
 	`{"id":"e","sharing":{"url":"https://a.example/"},"rewards":{"referrer":{"type":"CREDIT","credit":5,"unit":"POINT","tiers":[{"from":2,"credit":7}]},
@@ -69,7 +69,7 @@ func TestForm_HasAllSettings(t *testing.T) {
 	document, err := os.ReadFile("../../api/openapi/openapi.yaml")
 	require.NoError(t, err)
 	for _, of := range []struct{ schema, at string }{
-		{"ProgramInput", ""}, {"ProgramSharingInput", "sharing."}, {"OfferInput", "rewards.referrer."}, {"RewardTier", "rewards.referrer.tiers."}, {"ConversionRule", "conversion."},
+		{"ProgramInput", ""}, {"ProgramRewardsInput", "rewards."}, {"ProgramSharingInput", "sharing."}, {"OfferInput", "rewards.referrer."}, {"RewardTier", "rewards.referrer.tiers."}, {"ConversionRule", "conversion."},
 		{"ProgramLimits", "limits."}, {"FraudPolicy", "fraud."}, {"FraudSignalHandlings", "fraud.signals."},
 	} {
 		names := settingsOf(t, string(document), of.schema)

@@ -6,19 +6,22 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/rules"
 )
 
 // PutEvents queues the events of processed calls that may place or take back an order:
-// those of trusted senders whose key a program of the tenant names or has named, if the
+// those of trusted senders whose key a program of the tenant names or has named, or that may
+// be a refund of a first payment, if the
 // account is referred or the event may refer it. Other events change nothing now; if their
 // account is referred later, they are in its history. calls is the SQL condition of the
 // calls i, with the first of its parameters args. changed returns the number of events.
 func PutEvents(ctx context.Context, tx *store.Tx, calls string, args ...any) (changed func() (int, error), err error) {
 	return tx.Later(ctx, "queue order events", `INSERT INTO order_event (tenant, event_id)
 		SELECT i.tenant, e.value ->> 'id' FROM intake i, json_each(i.events) e
-		WHERE `+calls+` AND i.trusted = 1 AND `+mayRefer+` AND e.type = 'object' AND e.value ->> 'id' IS NOT NULL AND `+named(`i.tenant`, `e.value ->> 'key'`)+`
+		WHERE `+calls+` AND i.trusted = 1 AND `+mayRefer+` AND e.type = 'object' AND e.value ->> 'id' IS NOT NULL
+			AND (`+named(`i.tenant`, `e.value ->> 'key'`)+` OR e.value ->> 'key' = '`+conversion.DefaultReversal+`' AND `+moneyBack+`)
 		ORDER BY i.seq, e.key`, args...)
 }
 
@@ -32,6 +35,10 @@ const mayRefer = `(EXISTS (SELECT 1 FROM referral r WHERE r.tenant = i.tenant AN
 func named(tenant, key string) string {
 	return `EXISTS (SELECT 1 FROM program_version v WHERE v.tenant = ` + tenant + ` AND v.event <> '' AND ` + key + ` IN (v.event, v.reversal))`
 }
+
+// moneyBack is the SQL condition that a refund of the first payment of a call's account may
+// take rewards back.
+const moneyBack = `EXISTS (SELECT 1 FROM program p WHERE p.tenant = i.tenant AND p.money_back > 0)`
 
 // PutHistory queues an event of each account that is newly referred, if its programs name one
 // of its events: the first of them applies the whole history. Of a tenant whose programs name

@@ -57,6 +57,7 @@ var programColumns = store.Selection[programRow]{
 	store.Col(`p.fraud_signals`, func(p *programRow) any { return &p.signals }),
 	store.Col(`p.daily_rewards`, func(p *programRow) any { return &p.Fraud.DailyRewards }),
 	store.Col(`p.conversion`, func(p *programRow) any { return &p.conversion }),
+	store.Col(`p.money_back`, func(p *programRow) any { return &p.MoneyBack }),
 	store.Col(`p.invitations`, func(p *programRow) any { return &p.invitations }),
 	store.Col(`p.created_at`, func(p *programRow) any { return &p.Created }),
 	store.Col(`p.updated_at`, func(p *programRow) any { return &p.Modified }),
@@ -132,7 +133,7 @@ func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referr
 	}
 	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (name, landing_url, allowed_hosts, cookie_life,
 			most_rewards, most_in_period, reward_period, most_discount, fraud_handling, fraud_signals, daily_rewards,
-			conversion, invitations, updated_at, tenant, key, created_at)
+			conversion, invitations, money_back, updated_at, tenant, key, created_at)
 		VALUES (`+store.Placeholders(len(args)+1)+`) ON CONFLICT (tenant, key) DO NOTHING`, append(args, int64(tx.Now))...)
 	if err != nil || !added {
 		return false, err
@@ -154,7 +155,7 @@ func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p, befor
 	}
 	err = tx.Exec(ctx, "update program", `UPDATE program SET name = ?, landing_url = ?, allowed_hosts = ?, cookie_life = ?,
 			most_rewards = ?, most_in_period = ?, reward_period = ?, most_discount = ?, fraud_handling = ?,
-			fraud_signals = ?, daily_rewards = ?, conversion = ?, invitations = ?, updated_at = ?
+			fraud_signals = ?, daily_rewards = ?, conversion = ?, invitations = ?, money_back = ?, updated_at = ?
 		WHERE tenant = ? AND key = ?`, args...)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]
 	return []any{
 		p.Name, p.LandingURL, string(hosts), int64(p.CookieLife),
 		p.Limits.Total, p.Limits.InPeriod, int64(p.Limits.Period), int64(p.Limits.Discount),
-		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, conversion, string(invitations), int64(now),
+		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, conversion, string(invitations), int64(p.MoneyBack), int64(now),
 		string(tenant), string(p.Key),
 	}, nil
 }

@@ -178,6 +178,7 @@ var Columns = store.Selection[referral.Referral]{
 	store.Col(`r.started_at`, func(r *referral.Referral) any { return &r.Started }),
 	store.Col(`coalesce(r.converted_at, 0)`, func(r *referral.Referral) any { return &r.Converted }),
 	store.Col(`coalesce(r.ended_at, 0)`, func(r *referral.Referral) any { return &r.Ended }),
+	store.Col(`r.refused_for`, func(r *referral.Referral) any { return &r.Moderation.Refused }),
 	store.Col(`r.moderated_at`, func(r *referral.Referral) any { return &r.Moderation.Moderated }),
 	store.Col(`coalesce(r.by_hand_at, 0)`, func(r *referral.Referral) any { return &r.Moderation.ByHand }),
 	store.Col(`coalesce(r.attributed_at, 0)`, func(r *referral.Referral) any { return &r.Attributed }),
@@ -228,7 +229,7 @@ func AppendRow(t *store.Tuples, r referral.Referral) {
 	t.Boolean(m.Referrer.ByHand)
 	t.Text(string(sideStatus(m.Referred)))
 	t.Boolean(m.Referred.ByHand)
-	t.Text(wire.FraudSignals(m.Signals))
+	t.Text(wire.FraudSignals(m.Signals), string(m.Refused))
 	t.Time(r.Started, r.Converted, r.Ended, cmp.Or(m.Moderated, r.Started), m.ByHand, r.Attributed)
 }
 
@@ -240,10 +241,10 @@ func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, r
 var Put = &store.Put{
 	Table: "referral", Columns: store.Columns(`id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
 		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,
-		referred_by_hand, fraud_signals, started_at, converted_at, ended_at, moderated_at, by_hand_at, attributed_at`), At: store.Columns("updated_at"),
+		referred_by_hand, fraud_signals, refused_for, started_at, converted_at, ended_at, moderated_at, by_hand_at, attributed_at`), At: store.Columns("updated_at"),
 	Conflict: `ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, referred_user_id = excluded.referred_user_id,
 		referrer_moderation = excluded.referrer_moderation, referrer_by_hand = excluded.referrer_by_hand,
 		referred_moderation = excluded.referred_moderation, referred_by_hand = excluded.referred_by_hand,
-		fraud_signals = excluded.fraud_signals, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
+		fraud_signals = excluded.fraud_signals, refused_for = excluded.refused_for, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
 		moderated_at = excluded.moderated_at, by_hand_at = excluded.by_hand_at, attributed_at = excluded.attributed_at, updated_at = excluded.updated_at`,
 }
