@@ -19,6 +19,7 @@ import (
 	"kith/core/event"
 	"kith/core/link"
 	"kith/core/pipeline"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -195,4 +196,27 @@ func TestAuthenticate_Signature(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(wire.PipelineSettings(s)), string(wire.PipelineSettings(stored)))
 	})
+}
+
+// A message that places an order, or refunds a part of one, counts once for as long as the
+// order is kept, also if it names neither.
+func TestReceive_CountsOnceForEver(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.owner(t, "anna", "ANNA10")
+	b.shop(t, func(p *referral.Program) { p.ReferrerTerms.Orders = 5 })
+	b.identify(t, "u", b.cookie("ANNA10"))
+	b.pass(core.Second)
+	track := func(id, event, properties string) string {
+		return fmt.Sprintf(`{"type":"track","messageId":%q,"userId":"u","event":%q,"properties":%s}`, id, event, properties)
+	}
+	for range 3 {
+		b.receive(t, track("message-1", "Order Completed", `{"revenue":"80.00"}`))
+		b.receive(t, track("no key: 2", "Order Completed", `{"revenue":"20.00"}`)) // not the form of a key
+		b.receive(t, track("message-3", "Order Refunded", `{"order_id":"message-1","total":"40.00"}`))
+		b.receive(t, track("no key: 4", "Order Refunded", `{"order_id":"no key: 2","total":"10.00"}`))
+		b.process(t)
+		require.Equal(t, []string{"message-1: 1, 800-400, 1000", "no key: 2: 2, 200-100, all-orders-rewarded"}, b.orders(t, "u"))
+		b.pass(event.KeyLife + core.Second)
+	}
 }

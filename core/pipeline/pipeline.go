@@ -37,7 +37,7 @@ const (
 // Message is a message as this service understands it.
 type Message struct {
 	// Index is its position in the batch. ID is its message id and Type its type, both
-	// cut to MaxShown bytes: they are used in the answer only.
+	// cut to MaxShown bytes. The id also names an order, if it is not cut.
 	Index int
 	ID    string
 	Type  Type
@@ -58,8 +58,12 @@ type Message struct {
 	Err error
 }
 
-// MaxShown is the most bytes of a message id and of a type in the answer.
-const MaxShown = 100
+// MaxShown is the most bytes of a message id and of a type in the answer; Cut ends a longer
+// one.
+const (
+	MaxShown = 100
+	Cut      = "…"
+)
 
 // Problem is what is wrong with a message. An empty Field is the whole message.
 type Problem struct{ Field, Message, Remedy string }

@@ -1,11 +1,14 @@
 package rules
 
 import (
+	"strings"
+
 	"kith/core/event"
 	"kith/core/link"
 	"kith/core/pipeline"
 	"kith/core/referral"
 	"kith/core/state"
+	"kith/core/wire"
 )
 
 // WantMessage requests the rows that a message of a pipeline needs first. The rows of
@@ -83,6 +86,26 @@ func (r *Rules) track(s *state.State, m pipeline.Message, createUsers bool, shar
 			return err
 		}
 	}
-	_, err := r.LogEvents(s, event.Call{Account: who.Account, User: who.User, Key: m.Key, Trusted: true, Events: []event.Event{m.Event}})
+	_, err := r.LogEvents(s, event.Call{Account: who.Account, User: who.User, Key: m.Key, Trusted: true, Events: []event.Event{ofOrder(s, m)}})
 	return err
+}
+
+// ofOrder returns the event of a message. One that places an order, or takes it back, and
+// does not say which one, has the id of the message: repeated, it counts once for as long as
+// the order is kept, and not only for event.KeyLife.
+func ofOrder(s *state.State, m pipeline.Message) event.Event {
+	e, sent := m.Event, wire.OrderEvent(m.Event, nil)
+	if m.ID == "" || strings.HasSuffix(m.ID, pipeline.Cut) {
+		return e
+	}
+	for _, p := range s.Programs() {
+		switch {
+		case !p.Conversion.ByEvent():
+		case e.Key == p.Conversion.Event && sent.OrderID == "":
+			e.Fields = wire.WithField(m.Event.Fields, "order_id", m.ID)
+		case e.Key == p.Conversion.Reversal && sent.OrderID != "" && sent.RefundID == "":
+			e.Fields = wire.WithField(m.Event.Fields, "refund_id", m.ID)
+		}
+	}
+	return e
 }

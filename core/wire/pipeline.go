@@ -119,7 +119,7 @@ func pipelineMessage(s pipeline.Settings, index int, sent gjson.Result) pipeline
 // shown cuts a text for the answer.
 func shown(s string) string {
 	if len(s) > pipeline.MaxShown {
-		return strings.ToValidUTF8(s[:pipeline.MaxShown], "") + "…"
+		return strings.ToValidUTF8(s[:pipeline.MaxShown], "") + pipeline.Cut
 	}
 	return s
 }
@@ -375,6 +375,18 @@ func (r *messageReader) fields() string {
 			w.raw(f.Name, mapped[i])
 		}
 	}
+	w.close()
+	return string(w.b)
+}
+
+// WithField returns the fields of an event, a JSON object, with another one.
+func WithField(fields, name, value string) string {
+	w := writer{b: []byte(strings.TrimSuffix(fields, "}")), comma: true}
+	if fields == "{}" {
+		w = writer{}
+		w.open()
+	}
+	w.text(name, value)
 	w.close()
 	return string(w.b)
 }
