@@ -175,7 +175,7 @@ func (a *API) topReferrers(c *call) ([]byte, error) {
 
 // attention handles GET /analytics/attention.
 func (a *API) attention(c *call) ([]byte, error) {
-	return encode(wire.Attention)(a.Engine.Analytics.Attention(c.Context(), c.tenant, statistics.Parts{Moderation: true, Integrations: true}))
+	return encode(wire.Attention)(a.Engine.Analytics.Attention(c.Context(), c.tenant, statistics.Parts{Referrals: true, Integrations: true}))
 }
 
 // period reads the query parameters from and until.

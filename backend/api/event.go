@@ -15,7 +15,19 @@ import (
 )
 
 func (a *API) eventRoutes() routes {
-	return routes{userPath + "/events": {"POST": a.userAt(auth.TrackEvents, a.events)}}
+	return routes{
+		userPath + "/events":           {"POST": a.userAt(auth.TrackEvents, a.events)},
+		tenantPath + "/events/refused": {"GET": a.keyed(a.refusedEvents)},
+	}
+}
+
+// refusedEvents handles GET /events/refused.
+func (a *API) refusedEvents(c *call) ([]byte, error) {
+	p, err := c.page()
+	if err != nil {
+		return nil, err
+	}
+	return encodeBoth(wire.RefusedEvents)(a.Engine.Events.Refused(c.Context(), c.tenant, p))
 }
 
 // events handles POST of events of a user.

@@ -69,6 +69,43 @@ func TestAppendIntake_KeyLivesADay(t *testing.T) {
 	})
 }
 
+// A call is the one that was recorded if its user, and the keys and fields of its events are
+// the same, however they are written.
+func TestRecorded_ComparesCalls(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		call := func(user core.UserID, key string, fields ...string) event.Call {
+			c := event.Call{Account: "a", User: user, Key: "order-1001"}
+			for _, f := range fields {
+				c.Events = append(c.Events, event.Event{Key: key, Fields: f})
+			}
+			c.Stamp(now, entropy)
+			return c
+		}
+		recorded := func(c event.Call) string {
+			t.Helper()
+			key, err := eventdb.Recorded(t.Context(), b.db.Reads, b.tenant, c)
+			require.NoError(t, err)
+			return key
+		}
+		const first, second = `{"a":1,"b":"é","c":{"d":[1]}}`, `{}`
+		require.Empty(t, recorded(call("u", "k", first)), "nothing is recorded")
+		added, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, call("u", "k", first, second))
+		require.NoError(t, err)
+		require.True(t, added)
+		for _, same := range []string{first, `{"c":{"d":[1]},"b":"\u00e9","a":1.0}`} {
+			require.Empty(t, recorded(call("u", "k", same, second)), same)
+			require.Empty(t, recorded(call("u", "k", same, "")), same)
+		}
+		for _, other := range []event.Call{
+			call("v", "k", first, second), call("u", "l", first, second), call("u", "k", second, first), call("u", "k", first), call("u", "k", first, second, second),
+			call("u", "k", `{"a":"1","b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":2,"b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":1,"b":"é"}`, second),
+			call("u", "k", `{"a":1,"b":"é","c":{"d":[1]},"e":null}`, second), call("u", "k", `{"a":true,"b":"é","c":{"d":[1]}}`, second),
+		} {
+			require.Equal(t, "k", recorded(other), "%+v", other.Events)
+		}
+	})
+}
+
 func TestAppendIntake_KeysAreOfTheTenantAndExact(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)

@@ -82,6 +82,7 @@ var acrossTenants = map[string]string{
 	"exports":                    "a fragment of an export",
 	"ofUser":                     "a fragment of a condition of personal",
 	"personal":                   "a fragment of a condition of personal",
+	"DeleteOldRefused":           "deletes by age, for all tenants",
 	"DeleteOldEntries":           "deletes by age, for all tenants",
 	"DeleteOldInvitations":       "deletes by age, for all tenants",
 	"DeleteLonely":               "a person is deleted who is a member of no tenant",

@@ -16,8 +16,8 @@ import (
 // forgetEvery is how often records that have become too old are removed.
 const forgetEvery = time.Hour
 
-// NewForget returns the worker that removes webhook deliveries, records of event calls and
-// of batches of visits, sign-ins, entries of the audit log, kept answers and hashes of
+// NewForget returns the worker that removes webhook deliveries, records of event calls, of
+// refused ones and of batches of visits, sign-ins, entries of the audit log, kept answers and hashes of
 // deleted accounts that are older than their retention time.
 func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytics, audits *members.Audits, erasures *users.Erasures, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
@@ -27,9 +27,10 @@ func NewForget(d *webhooks.Deliveries, ev *events.Events, a *statistics.Analytic
 		portal, portalErr := audits.Forget(ctx)
 		answers, answersErr := ev.ForgetAnswers(ctx)
 		erased, erasedErr := erasures.ForgetErased(ctx)
-		if deliveries+calls+batches+portal+answers+erased > 0 {
-			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal, "kept_answers", answers, "deleted_accounts", erased)
+		refused, refusedErr := ev.ForgetRefused(ctx)
+		if deliveries+calls+batches+portal+answers+erased+refused > 0 {
+			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls, "visit_batches", batches, "portal_rows", portal, "kept_answers", answers, "deleted_accounts", erased, "refused_events", refused)
 		}
-		return errors.Join(err, callsErr, batchesErr, portalErr, answersErr, erasedErr)
+		return errors.Join(err, callsErr, batchesErr, portalErr, answersErr, erasedErr, refusedErr)
 	})
 }

@@ -555,6 +555,9 @@ type Attention struct {
 
 	// PendingReferrals Referrals of which a side waits for a moderator. See `listReferrals` with `moderationStatus`.
 	PendingReferrals int64 `json:"pendingReferrals"`
+
+	// RefusedEvents Event calls that were refused within 7 days, because their idempotency key was used for other events. See `listRefusedEvents`.
+	RefusedEvents int64 `json:"refusedEvents"`
 }
 
 // Attribution defines model for Attribution.
@@ -2305,6 +2308,59 @@ type ReferredByInput struct {
 // ReferrerRank defines model for ReferrerRank.
 type ReferrerRank string
 
+// RefusedEvent An event call that was refused. The same call again is counted.
+type RefusedEvent struct {
+	// AccountId The account of the user.
+	AccountId string `json:"accountId"`
+
+	// DateFirst Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateFirst Date `json:"dateFirst"`
+
+	// DateLast Time in epoch milliseconds.
+	//
+	// Example: 1772355600000
+	DateLast Date `json:"dateLast"`
+
+	// Event Key of the first event that was refused.
+	Event string `json:"event"`
+
+	// Events The first events that were refused, up to 600 bytes.
+	Events []RefusedEventContent `json:"events"`
+
+	// IdempotencyKey The key of the call.
+	IdempotencyKey string `json:"idempotencyKey"`
+
+	// RecordedEvent Key of the first event that was recorded.
+	RecordedEvent string `json:"recordedEvent"`
+
+	// Times How often the call was refused.
+	Times int64 `json:"times"`
+
+	// UserId The user.
+	UserId string `json:"userId"`
+}
+
+// RefusedEventContent defines model for RefusedEventContent.
+type RefusedEventContent struct {
+	// Fields `order_id`, `refund_id`, `revenue` and `currency` of the event, where they are texts or numbers of up to 100 bytes.
+	Fields map[string]interface{} `json:"fields"`
+
+	// Key Key of the event.
+	Key string `json:"key"`
+}
+
+// RefusedEventPage defines model for RefusedEventPage.
+type RefusedEventPage struct {
+	// Count Number of items in this page.
+	Count   int64          `json:"count"`
+	Refused []RefusedEvent `json:"refused"`
+
+	// TotalCount Number of items in all pages.
+	TotalCount int64 `json:"totalCount"`
+}
+
 // RenderedWidget defines model for RenderedWidget.
 type RenderedWidget struct {
 	// BrandingConfig Colours and sizes for the widget.
@@ -3376,6 +3432,15 @@ type ListAuditEntriesParams struct {
 	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListRefusedEventsParams defines parameters for ListRefusedEvents.
+type ListRefusedEventsParams struct {
+	// Limit Highest number of items in the answer.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset Number of items to skip.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // ListExportsParams defines parameters for ListExports.
 type ListExportsParams struct {
 	// Limit Highest number of items in the answer.
@@ -4105,6 +4170,20 @@ func (c *Client) GetDiscountCode(ctx context.Context, code ReferralCode) (Discou
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/discount/{code}",
 		params:     []string{"code", fmt.Sprint(code)},
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ListRefusedEvents List refused events
+func (c *Client) ListRefusedEvents(ctx context.Context, params ListRefusedEventsParams) (RefusedEventPage, error) {
+	query := url.Values{}
+	addQuery(query, "limit", params.Limit)
+	addQuery(query, "offset", params.Offset)
+	var answer RefusedEventPage
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/events/refused",
+		query:      query,
 		repeatable: true,
 	}, &answer)
 	return answer, err

@@ -189,6 +189,9 @@ type Attention struct {
 	FailedWebhooks int
 	// FailedGateway are refunds, discounts and codes that the payment gateway refused.
 	FailedGateway int
+	// RefusedEvents are event calls that were refused in event.RefusedAttention, because their
+	// idempotency key was used for other events.
+	RefusedEvents int
 	// Tanks are the fuel tanks that are low or have too few codes for what they owe.
 	Tanks []TankLevel
 }

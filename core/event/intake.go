@@ -20,12 +20,12 @@ RETURNING seq`
 // row, as on a replica that is behind, means that it is not known.
 //
 // Parameters: 1 to 6 of Append.
-const Recorded = `SELECT CASE WHEN account_id = ?2 AND user_id = ?3 AND ` + contents + `events) e) = ` + contents + `?5) e) THEN ''
+const Recorded = `SELECT CASE WHEN account_id = ?2 AND user_id = ?3 AND (SELECT count(DISTINCT ` + contents + `) FROM json_each(json_array(json(events), json(?5))) c) = 1 THEN ''
 	ELSE coalesce(events ->> '$[0].key', '') END
 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6 LIMIT 1`
 
-// contents selects the keys and fields of events as one text, whatever the order and the
-// spelling of the fields; the list follows.
+// contents is the keys and fields of the events of the call c as one text, whatever the order
+// and the spelling of the fields.
 const contents = `(SELECT json_group_array(json_array(e.value ->> 'key', (SELECT json_group_array(json_array(f.key,
 	CASE f.type WHEN 'integer' THEN 'real' ELSE f.type END, CASE f.type WHEN 'integer' THEN f.value + 0.0 ELSE f.value END))
-	FROM (SELECT key, type, value FROM json_each(e.value, '$.fields') ORDER BY key) f))) FROM json_each(`
+	FROM (SELECT key, type, value FROM json_each(e.value, '$.fields') ORDER BY key) f))) FROM json_each(c.value) e)`

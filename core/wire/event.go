@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strconv"
 	"strings"
 
@@ -207,4 +209,84 @@ func EventFields(e event.Event) string {
 		return "{}"
 	}
 	return e.Fields
+}
+
+// Limits of event.Refused.Events, in bytes.
+const (
+	maxRefusedValue = 100
+	maxRefused      = 600
+)
+
+// Refused returns the record of a call that was refused, without its times. recorded is the
+// key of the event that was recorded. Its events are the first ones, as far as they fit: the
+// key of each, and those of its fields that say which order is missing.
+func Refused(c event.Call, recorded string) event.Refused {
+	same := event.Call{Events: make([]event.Event, len(c.Events))}
+	for i, e := range c.Events {
+		same.Events[i] = event.Event{Key: e.Key, Fields: e.Fields}
+	}
+	whose := appendString(appendString(nil, string(c.Account)), string(c.User))
+	sum := sha256.Sum256(append(whose, IntakeEvents(same)...))
+	return event.Refused{
+		Key: c.Key, Digest: base64.RawURLEncoding.EncodeToString(sum[:16]), Account: c.Account, User: c.User,
+		Event: c.Events[0].Key, Recorded: recorded, Events: string(refusedEvents(c.Events)),
+	}
+}
+
+func refusedEvents(all []event.Event) []byte {
+	var shown [][]byte
+	size := 0
+	for _, e := range all {
+		one := refusedEvent(e)
+		if size += len(one); len(shown) > 0 && size > maxRefused {
+			break
+		}
+		shown = append(shown, one)
+	}
+	return list(nil, len(shown), func(b []byte, i int) []byte { return append(b, shown[i]...) })
+}
+
+func refusedEvent(e event.Event) []byte {
+	w := writer{}
+	w.open()
+	w.text("key", e.Key)
+	w.object("fields", func() {
+		for _, name := range []string{"order_id", "refund_id", "revenue", "currency"} {
+			v := gjson.Get(e.Fields, name)
+			if (v.Type == gjson.String || v.Type == gjson.Number) && len(v.Raw) <= maxRefusedValue {
+				w.raw(name, v.Raw)
+			}
+		}
+	})
+	w.close()
+	return w.b
+}
+
+// RefusedEvents returns the response to GET /events/refused: {count, totalCount, refused}.
+// total is the number of calls on all pages.
+func RefusedEvents(page []event.Refused, total int) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.key("refused")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendRefused(b, page[i]) })
+	w.close()
+	return w.b
+}
+
+func appendRefused(b []byte, r event.Refused) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("idempotencyKey", string(r.Key))
+	w.text("accountId", string(r.Account))
+	w.text("userId", string(r.User))
+	w.text("event", r.Event)
+	w.text("recordedEvent", r.Recorded)
+	w.raw("events", r.Events)
+	w.number("times", r.Times)
+	w.date("dateFirst", r.First)
+	w.date("dateLast", r.Last)
+	w.close()
+	return w.b
 }

@@ -5,8 +5,8 @@
 // Only the backend refuses a request, because a replica may be out of date: a request
 // that the replica does not permit, or whose data it does not have, is forwarded. The
 // edge itself refuses a request only by a rule that needs no data (a malformed event
-// call, a body above the limit), or by a statement that runs on the primary (a
-// repeated idempotency key).
+// call, a body above the limit), or by a statement that runs on the primary (the same
+// event call again).
 //
 // Nothing is kept between requests, except the targets of share links and codes in
 // the host's key-value store (cache.go).
@@ -79,6 +79,9 @@ type request struct {
 	unusable error
 	// sites are the sites of the tenant in the path; nil until they are read.
 	sites *string
+	// refused is true if the key of an event call was used for other events: the backend
+	// answers and records it. If the backend is away, the response of the edge is sent.
+	refused bool
 }
 
 // Serve handles a request.
@@ -93,9 +96,15 @@ func (e *Edge) Serve(in *abi.Request) abi.Response {
 	if r.unusable != nil {
 		response, err = abi.Response{}, r.unusable
 	}
-	if err == errForward {
-		if response, err = r.forward(); err == nil {
-			return response
+	if err == errForward || r.refused {
+		forwarded, failed := r.forward()
+		if failed == nil && (err == errForward || forwarded.Status < 500) {
+			return forwarded
+		}
+		if err == errForward {
+			err = failed
+		} else if failed != nil {
+			r.logError(failed)
 		}
 	}
 	if err != nil {

@@ -53,14 +53,16 @@ func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *ev
 }
 
 // recorded returns the key of an event that was recorded in place of a call whose key was
-// used; see event.Recorded.
-func (r *request) recorded(tenant core.TenantAlias, b event.Call) string {
-	rows, err := r.execute(event.Recorded, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
+// used; see event.Recorded. If there is one, or the replica does not know, the backend
+// answers the call, because it records what it refuses.
+func (r *request) recorded(tenant core.TenantAlias, b event.Call) (key string) {
+	v, known := r.row(event.Recorded, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
 		abi.Text(string(b.Key)), abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))))
-	if err != nil || len(rows.Values) == 0 {
-		return ""
+	if known {
+		key = v[0].String()
 	}
-	return rows.Values[0][0].String()
+	r.refused = !known || key != ""
+	return key
 }
 
 // maySend reports whether the replica knows the user and permits the call: by the

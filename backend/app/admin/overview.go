@@ -37,7 +37,7 @@ func (o *Overview) Attention(ctx context.Context, c people.Caller) (analytics.At
 		return analytics.Attention{}, err
 	}
 	return o.api.Attention(ctx, c.Tenant, statistics.Parts{
-		Moderation: c.Role.Permits(people.ReadReferrals), Integrations: c.Role.Permits(people.ReadIntegrations),
+		Referrals: c.Role.Permits(people.ReadReferrals), Integrations: c.Role.Permits(people.ReadIntegrations),
 	})
 }
 

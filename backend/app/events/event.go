@@ -22,7 +22,7 @@ type Events struct {
 	// Wake is called after events were stored, to wake the worker that processes
 	// them. It must not block, and must not be nil.
 	Wake func()
-	// Timeout bounds Log, which may wait for a lock that a paused process holds. Zero means
+	// Timeout bounds each write of Log, which may wait for a lock that a paused process holds. Zero means
 	// no bound.
 	Timeout time.Duration
 }
@@ -32,9 +32,11 @@ type Events struct {
 // user is a not-found error: events create no users. The idempotency keys of a caller
 // without the API key are separate; see event.Call.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, c event.Call) (event.Call, error) {
-	return es.log(ctx, by, c, func(ctx context.Context, c event.Call) (bool, error) {
+	logged, err := es.log(ctx, by, c, func(ctx context.Context, c event.Call) (bool, error) {
 		return eventdb.AppendIntake(ctx, es.DB, by.Tenant.Alias, c)
 	})
+	es.recordRefused(ctx, by, c, err)
+	return logged, err
 }
 
 // LogWithEntry is Log in a transaction, for a member whose change belongs to the audit log.
@@ -56,12 +58,8 @@ type appending func(context.Context, event.Call) (added bool, err error)
 
 // log is logNow, within Timeout.
 func (es *Events) log(ctx context.Context, by base.Caller, c event.Call, add appending) (event.Call, error) {
-	bounded := ctx
-	if es.Timeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, es.Timeout)
-		defer cancel()
-	}
+	bounded, cancel := es.bounded(ctx)
+	defer cancel()
 	c, err := es.logNow(bounded, by, c, add)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &core.Error{
@@ -69,6 +67,14 @@ func (es *Events) log(ctx context.Context, by base.Caller, c event.Call, add app
 		}
 	}
 	return c, err
+}
+
+// bounded returns a context that ends after Timeout.
+func (es *Events) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if es.Timeout > 0 {
+		return context.WithTimeout(ctx, es.Timeout)
+	}
+	return ctx, func() {}
 }
 
 func (es *Events) logNow(ctx context.Context, by base.Caller, c event.Call, add appending) (event.Call, error) {

@@ -13,6 +13,7 @@ import (
 	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/analytics"
+	"kith/core/event"
 	"kith/core/referral"
 )
 
@@ -32,15 +33,19 @@ func (a *Analytics) Compare(ctx context.Context, tenant core.TenantAlias, in Ran
 }
 
 // Parts are the parts of an Attention that a caller may see. Fuel tanks are always part.
-type Parts struct{ Moderation, Integrations bool }
+// Referrals includes refused events, which name users.
+type Parts struct{ Referrals, Integrations bool }
 
 // Attention returns what waits for a person of the tenant. Parts that are not asked for
 // are zero.
 func (a *Analytics) Attention(ctx context.Context, tenant core.TenantAlias, parts Parts) (found analytics.Attention, err error) {
 	const most = analytics.MostAttention
 	r := a.DB.Reads
-	if parts.Moderation {
+	if parts.Referrals {
+		var second error
 		found.Pending, err = referraldb.CountPending(ctx, r, tenant, most)
+		found.RefusedEvents, second = eventdb.CountRefused(ctx, r, tenant, a.Now()-event.RefusedAttention, most)
+		err = errors.Join(err, second)
 	}
 	if parts.Integrations && err == nil {
 		var second error

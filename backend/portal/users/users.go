@@ -24,6 +24,7 @@ func Section() *frame.Section {
 			Files: files, Style: style,
 			Routes: frame.Routes{
 				"GET ":                            findPage,
+				"GET /refused":                    refusedPage,
 				"GET /{account}/{user}":           profilePage,
 				"GET /{account}/{user}/reward":    rewardPage,
 				"POST /{account}/{user}/reward":   addReward,
@@ -39,7 +40,7 @@ func Section() *frame.Section {
 				"POST /{account}/{user}/erase":    erase,
 			},
 			Functions: template.FuncMap{
-				"personPath": personPath, "nameOf": nameOf, "fields": fieldsOf, "why": rewardReason, "earned": earned, "erased": erased,
+				"personPath": personPath, "nameOf": nameOf, "fields": fieldsOf, "why": rewardReason, "earned": earned, "erased": erased, "refusedEvents": refusedEvents,
 				"state": stateText, "mediums": mediums,
 			},
 			Done: map[string]string{

@@ -26,7 +26,7 @@ const (
 // results of imports are files of the tenant, and do_not_track and erased_account have keyed hashes.
 var personal = map[string]string{
 	"account": `tenant = ?1 AND id = ?2`, "user": `tenant = ?1 AND account_id = ?2 AND id = ?3`,
-	"analytics": ofUser, "audit_entry": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "kept_answer": ofUser, "reward": ofUser,
+	"analytics": ofUser, "audit_entry": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "kept_answer": ofUser, "refused_event": ofUser, "reward": ofUser,
 	"referral": ofReferrals, "fuel_due": `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`,
 	"referral_order": `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`,
 	"order_replay":   ofUser, "order_event": `tenant = ?1 AND event_id IN (SELECT id FROM event WHERE ` + ofUser + `)`,

@@ -106,6 +106,7 @@ var userErasure = []string{
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
 	goneIn("UPDATE", "reward", `user_id = hit.who`, `reward t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("event"),
+	goneFrom("refused_event"),
 	// The key stays used, without the answer.
 	goneIn("UPDATE", "kept_answer", `answer = '', account_id = '', user_id = ''`, `kept_answer t ON `+ofGone("t", "account_id", "user_id")),
 	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
