@@ -301,3 +301,33 @@ func TestGateway_KeyRotation(t *testing.T) {
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
 	require.Equal(t, http.StatusUnauthorized, s.deliver(t, url.Values{"bt_signature": {old.Public + "|" + old.Sign(payload)}, "bt_payload": {payload}}))
 }
+
+// What failed because a key was retired is tried as soon as another one replaces it.
+func TestGateway_ReplacedKey(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	p := s.player()
+	play := func(text string) {
+		t.Helper()
+		if err := p.Play(t.Context(), text); err != nil {
+			require.ErrorContains(t, err, unlistedError, text)
+		}
+	}
+	play("customer bob\nregister bob code=ANNA10\nsubscribe bob pro b1\nsend\naccount bob status=PAID")
+	play("key add")
+	state, err := p.State(t.Context())
+	require.NoError(t, err)
+	next := billing.Key{Public: state.Keys[1], Private: strings.Replace(state.Keys[1], "public", "private", 1)}
+	play("mode drop\ncancel b1\nkey retire")
+	s.clock.advance(24 * time.Hour)
+	require.Eventually(t, func() bool {
+		var failed int
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM gateway_subscription WHERE problem <> ''`).Scan(&failed))
+		return failed == 1
+	}, sqldtest.Deadline, 20*time.Millisecond)
+	play("account bob status=PAID")
+	_, err = s.engine.Gateways.Connect(t.Context(), demo.TestTenant, billing.Connection{Kind: billing.Braintree, MerchantID: braintreelab.MerchantID, BaseURL: s.lab, Keys: []billing.Key{next}})
+	require.NoError(t, err)
+	require.NoError(t, s.idle(t.Context()))
+	play("account bob status=CANCELLED")
+}
