@@ -132,7 +132,7 @@ func (p Program) Check() error {
 		return err
 	}
 	if p.MoneyBack < KeepMoneyBack || p.MoneyBack > MaxMoneyBack {
-		return core.Invalid("rewards.moneyBackDuration", "must be PT0S to P365D; PT0S is never, and left out, it stays as it is")
+		return core.Invalid("rewards.moneyBackDuration", "must be 0 to 365 days; 0 is never, and left out, it stays as it is")
 	}
 	for _, err := range []error{
 		p.Conversion.Check(), p.checkEarning("rewards.referrer", p.Earning(ReferrerSide)), p.checkEarning("rewards.referred", p.Earning(ReferredSide)),

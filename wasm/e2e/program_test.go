@@ -32,6 +32,7 @@ further hosts             partner.example
 cookie life               36h
 referrer earns            7.5% for 90 days
 referred earns            10.00 EUR
+money-back window         30 days
 most rewards              no limit
 most rewards in a period  3 in 1 day
 most discount             50%
@@ -43,8 +44,8 @@ changed                   DATE
 	require.Equal(t, want, did("show", "spring"))
 	require.Equal(t, want, did("update", "spring"), "no setting is given")
 	want = strings.NewReplacer("name                      Spring", "name                      Summer", ", name none, ip deny", ", name none", "7.5% for 90 days", "none",
-		"3 in 1 day", "no limit", "partner.example", "none").Replace(want)
-	require.Equal(t, want, did("update", "spring", "--name", "Summer", "--fraud-signal", "ip=default", "--referrer-reward", "none", "--max-rewards-in-period", "0", "--allow-host", "none"))
+		"3 in 1 day", "no limit", "partner.example", "none", "30 days", "none").Replace(want)
+	require.Equal(t, want, did("update", "spring", "--name", "Summer", "--money-back", "0s", "--fraud-signal", "ip=default", "--referrer-reward", "none", "--max-rewards-in-period", "0", "--allow-host", "none"))
 	for _, reward := range [][2]string{
 		{"2 months", "2 months"}, {"FUELTANK 10%", "FUELTANK 10%"}, {"INTEGRATION 25 USD", "INTEGRATION 25.00 USD"}, {"500 POINT", "500 POINT"}, {"none", "none"},
 	} {
@@ -56,6 +57,7 @@ changed                   DATE
 	require.Contains(t, did("update", "spring", "--invitation-subject", "de=Neu"), "invitation in de          Neu | Schau mal, bei {shop}\n")
 	require.NotContains(t, did("update", "spring", "--default-invitation", "de", "--default-invitation", "nl"), "invitation in")
 	for args, says := range map[string]string{
+		"--money-back 8761h":              "money-back: must be 0 to 365 days; 0 is never, and left out, it stays as it is",
 		"--invitation-subject fr=Regarde": "invitation-message: fr must not be empty",
 		"--invitation-subject french=x":   "invitation-subject: must be a locale such as en or pt-BR",
 		"--default-invitation ?":          "default-invitation: must be a locale such as en or pt-BR",
