@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,8 +41,8 @@ func TestMoneyBack_ProgramChanges(t *testing.T) {
 		b.sync(t, account, referral.Paid, "")
 	}
 	b.sync(t, "by-order", referral.Paid, "")
-	require.NoError(t, b.log(t, "paid", "", orderJSON("refund", "1", "", b.Now())))
-	require.NoError(t, b.log(t, "by-order", "", orderJSON("refund", "2", "", b.Now())))
+	require.NoError(t, b.log(t, "paid", "", `{"key":"refund"}`))
+	require.NoError(t, b.log(t, "by-order", "", `{"key":"refund"}`))
 	b.process(t)
 	require.Equal(t, "DENIED/DENIED, CANCELLED/CANCELLED", b.statuses(t, "paid"))
 	require.Equal(t, referral.MoneyBack, b.referral(t, "paid").Moderation.Refused)
@@ -49,7 +50,7 @@ func TestMoneyBack_ProgramChanges(t *testing.T) {
 	require.Empty(t, b.referral(t, "by-order").Moderation.Refused, "it converted by an order")
 	require.EqualValues(t, 800+1000, b.balance(t, "anna"))
 	update(func(p *referral.Program) { p.Conversion = conversion.Rule{Event: "purchase", Reversal: "refund"} })
-	require.NoError(t, b.log(t, "paid-too", "", orderJSON("refund", "1", "", b.Now())))
+	require.NoError(t, b.log(t, "paid-too", "", `{"key":"refund"}`))
 	b.process(t)
 	require.Empty(t, b.referral(t, "paid-too").Moderation.Refused, "the program has no first payment now")
 }
@@ -72,23 +73,25 @@ func TestMoneyBack(t *testing.T) {
 	})
 	require.NoError(t, err)
 	for account, c := range map[string]struct {
-		after   core.Time
-		revenue string
-		key     string
-		taken   bool
+		after  core.Time
+		fields string
+		key    string
+		taken  bool
 	}{
-		"at-once":  {0, "", "refund", true},
-		"last-day": {referral.DefaultMoneyBack, "", "refund", true},
-		"late":     {referral.DefaultMoneyBack + 1, "", "refund", false},
-		"before":   {-1, "", "refund", false},
-		"part":     {0, "5", "refund", false},
-		"unread":   {0, `"$5"`, "refund", false},
-		"other":    {0, "", "returned", false},
+		"at-once":  {0, `{"reason":"wanted it back"}`, "refund", true},
+		"last-day": {referral.DefaultMoneyBack, "{}", "refund", true},
+		"late":     {referral.DefaultMoneyBack + 1, "{}", "refund", false},
+		"before":   {-1, "{}", "refund", false},
+		"part":     {0, `{"revenue":5}`, "refund", false},
+		"unread":   {0, `{"revenue":"$5"}`, "refund", false},
+		"of-order": {0, `{"order_id":"1"}`, "refund", false},
+		"money":    {0, `{"currency":"dollars"}`, "refund", false},
+		"other":    {0, "{}", "returned", false},
 	} {
 		b.identify(t, account, b.cookie("ANNA10"))
 		paid := b.sync(t, account, referral.Paid, "").Standing.FirstPaid
 		require.Equal(t, referral.Converted, b.state(t, account))
-		require.NoError(t, b.log(t, account, "", orderJSON(c.key, "1", c.revenue, paid+c.after)))
+		require.NoError(t, b.log(t, account, "", fmt.Sprintf(`{"key":%q,"dateTriggered":%d,"fields":%s}`, c.key, paid+c.after, c.fields)))
 		b.process(t)
 		want := "APPROVED/APPROVED, AVAILABLE/AVAILABLE"
 		if c.taken {
@@ -101,12 +104,23 @@ func TestMoneyBack(t *testing.T) {
 	}
 	balances, err := b.Rewards.Balances(t.Context(), b.tenant, "anna", "", reward.Credit)
 	require.NoError(t, err)
-	require.EqualValues(t, 5*1000, balances[0].Available())
+	require.EqualValues(t, 7*1000, balances[0].Available())
 
-	b.moderate(t, "at-once", referral.Approve)
-	require.NoError(t, b.log(t, "at-once", "", orderJSON("refund", "1", "", b.Now())))
-	b.process(t)
-	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "at-once"), "a moderator has decided")
+	// An approval before the refund is none of it; one after it stays.
+	refund := func(account string, at core.Time) {
+		t.Helper()
+		require.NoError(t, b.log(t, account, "", fmt.Sprintf(`{"key":"refund","dateTriggered":%d}`, at)))
+		b.process(t)
+	}
+	b.moderate(t, "part", referral.Approve)
+	b.pass(core.Second)
+	refund("part", b.Now())
+	require.Equal(t, "DENIED/DENIED, CANCELLED/CANCELLED", b.statuses(t, "part"))
+	refunded := b.Now()
+	b.pass(core.Second)
+	b.moderate(t, "part", referral.Approve)
+	refund("part", refunded)
+	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "part"), "a moderator has decided")
 
 	// A change without the window keeps it, and 0 turns it off.
 	for _, window := range []core.Time{referral.KeepMoneyBack, 0} {
@@ -119,7 +133,6 @@ func TestMoneyBack(t *testing.T) {
 	}
 	b.identify(t, "off", b.cookie("ANNA10"))
 	b.sync(t, "off", referral.Paid, "")
-	require.NoError(t, b.log(t, "off", "", orderJSON("refund", "1", "", b.Now())))
-	b.process(t)
+	refund("off", b.Now())
 	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "off"))
 }

@@ -316,6 +316,10 @@ type billingDone struct {
 	after       core.Time
 }
 
+// confirmDelay is the time after which a discount that was lowered is read again: until
+// then, no other bill has the credit.
+const confirmDelay = core.Second
+
 // settlementPoll is how often a charge that has not settled is read again: the
 // gateway sends no notification when it settles (gateway 2.5.2).
 const settlementPoll = core.Hour
@@ -356,7 +360,7 @@ func (g *gateways) apply(ctx context.Context, client gateway.Gateway, task payme
 			return done, err
 		}
 		if effects.Lowered {
-			done.after = firstDelay
+			done.after = confirmDelay
 		}
 	}
 	for _, c := range effects.Credits {

@@ -78,10 +78,9 @@ func (p Payment) Reversed() int64 {
 	return min(p.Revenue, Share(min(p.Refunded, p.Amount), p.Revenue, p.Amount))
 }
 
-// MoneyBack returns how long after the payment the shop had given all of it back; ok is
-// false if it has not.
-func (p Payment) MoneyBack() (after core.Time, ok bool) {
-	return p.RefundedAt - p.At, p.RefundedAt != 0 && p.Amount > 0 && p.Refunded+p.Returned >= p.Amount
+// MoneyBack reports whether the shop has given all of the payment back, at RefundedAt.
+func (p Payment) MoneyBack() bool {
+	return p.RefundedAt != 0 && p.Amount > 0 && p.Refunded+p.Returned >= p.Amount
 }
 
 // Purchased reports whether a payment counts as a purchase: it has revenue, and was made

@@ -85,7 +85,7 @@ type Subscription struct {
 
 // SkippedBill returns the current cycle's bill if it was skipped because it was 0. had is
 // the discount that was set for it; a discount for one bill is no longer on the
-// subscription. ok is false if the cycle was charged, or had no discount.
+// subscription. ok is false if the cycle was charged.
 func (s Subscription) SkippedBill(had Discount) (c Charge, ok bool) {
 	if s.Itemized {
 		return c, false
@@ -94,7 +94,7 @@ func (s Subscription) SkippedBill(had Discount) (c Charge, ok bool) {
 	if s.HasDiscount {
 		discount = s.Discount
 	}
-	if s.Skipped == "" || discount == 0 {
+	if s.Skipped == "" {
 		return c, false
 	}
 	return s.billOfZero(discount, s.Skipped), true
@@ -113,7 +113,7 @@ func (s Subscription) MissedBill(had Discount, next string) (c Charge, ok bool) 
 }
 
 func (s Subscription) billOfZero(discount int64, period string) Charge {
-	return Charge{Amount: max(0, s.Price-discount), Discount: discount, Period: period}
+	return Charge{Amount: max(0, s.Price-discount), Discount: min(discount, max(0, s.Price)), Period: period}
 }
 
 // Charge is a paid bill.

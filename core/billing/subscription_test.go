@@ -162,12 +162,12 @@ func TestSubscription_SkippedBill(t *testing.T) {
 		had  int64
 	}{
 		{name: "charged", s: billing.Subscription{Price: 400, HasDiscount: true, Discount: 400}, had: 400},
-		{name: "no discount", s: billing.Subscription{Price: 400, Skipped: "2026-02-01"}},
+		{name: "no discount", s: billing.Subscription{Price: 400, Skipped: "2026-02-01"}, want: billing.Charge{Amount: 400, Period: "2026-02-01"}, ok: true},
 		{"a discount for one bill", billing.Subscription{Price: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 400},
 		{"a discount that is there", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 300},
 		{"discount is the whole price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 0},
 		{"paid from the balance", billing.Subscription{Price: 400, HasDiscount: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true, 0},
-		{"more discount than price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true, 0},
+		{"more discount than price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true, 0},
 	} {
 		if got, ok := c.s.SkippedBill(billing.Discount{Amount: c.had}); got != c.want || ok != c.ok {
 			t.Errorf("%s: %+v %t", c.name, got, ok)

@@ -119,12 +119,17 @@ func (r Refusal) Explain() string {
 	return string(r)
 }
 
-// Refuse denies the sides about which no moderator decided. It reports whether it changed
-// one.
-func (m ModerationState) Refuse(why Refusal, now core.Time) (after ModerationState, changed bool) {
-	after = m.atLeast(SideDenied, now)
-	if changed = after.Referrer != m.Referrer || after.Referred != m.Referred; changed {
-		after.Refused = why
+// Refuse denies both sides for what happened at a time, except those about which a moderator
+// has decided since then. It reports whether it changed one.
+func (m ModerationState) Refuse(why Refusal, at, now core.Time) (after ModerationState, changed bool) {
+	after = m
+	for _, side := range []*Side{&after.Referrer, &after.Referred} {
+		if side.Status != SideDenied && !(side.ByHand && m.ByHand >= at) {
+			*side, changed = Side{Status: SideDenied}, true
+		}
+	}
+	if changed {
+		after.Refused, after.Moderated = why, now
 	}
 	return after, changed
 }

@@ -138,8 +138,12 @@ func TestModerationState_Walk(t *testing.T) {
 }
 
 func TestModerationState_Refuse(t *testing.T) {
-	m, changed := ModerationState{Referrer: Side{Status: SideApproved, ByHand: true}, Referred: Side{Status: SidePending}}.Refuse(MoneyBack, now)
-	if again, twice := m.Refuse(ChargedBack, now+1); !changed || twice || !again.same(m) {
+	approved := ModerationState{Referrer: Side{Status: SideApproved, ByHand: true}, Referred: Side{Status: SidePending}, ByHand: now - 5}
+	if m, _ := approved.Refuse(MoneyBack, now-4, now); m.Referrer != (Side{Status: SideDenied}) || m.Referred != m.Referrer {
+		t.Errorf("approved before: %+v", m)
+	}
+	m, changed := approved.Refuse(MoneyBack, now-5, now)
+	if again, twice := m.Refuse(ChargedBack, 0, now+1); !changed || twice || !again.same(m) {
 		t.Errorf("twice: %+v", again)
 	}
 	if m.Refused != MoneyBack || m.Referrer.Status != SideApproved || m.Referred.Status != SideDenied || m.Moderated != now || len(m.Signals) != 0 {

@@ -22,7 +22,7 @@ func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referr
 	}
 	ref.Moderation = ref.Moderation.Automoderate(policy, evidence.Findings(), s.Now)
 	if did.refused {
-		ref.Moderation, _ = ref.Moderation.Refuse(referral.Unfit, s.Now)
+		ref.Moderation, _ = ref.Moderation.Refuse(referral.Unfit, 0, s.Now)
 	}
 	return nil
 }
@@ -132,29 +132,29 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 }
 
 // MoneyBack takes the rewards of an account's referral back, because all of its first
-// payment was given back some time after it was paid: if the program has a window, no event
-// converts, and the time is within it. It reports whether it did; a moderator's decision
-// stays.
-func (r *Rules) MoneyBack(s *state.State, account core.AccountID, after core.Time) (bool, error) {
+// payment, which was made at the time paid, was given back at the time returned: if the
+// program has a window, no event converts, and returned is within it. It reports whether it
+// did; what a moderator has decided since then stays.
+func (r *Rules) MoneyBack(s *state.State, account core.AccountID, paid, returned core.Time) (bool, error) {
 	ref, ok := s.ReferralOf(account)
 	if !ok {
 		return false, nil
 	}
 	program, _ := s.Program(ref.Program)
-	if program.Conversion.ByEvent() || after < 0 || after > program.MoneyBack || program.MoneyBack == 0 {
+	if program.Conversion.ByEvent() || returned < paid || returned > paid+program.MoneyBack || program.MoneyBack == 0 {
 		return false, nil
 	}
-	return r.Refuse(s, ref, referral.MoneyBack)
+	return r.Refuse(s, ref, referral.MoneyBack, returned)
 }
 
-// Refuse takes the rewards of a converted referral back, and reports whether it did; a
-// moderator's decision stays.
-func (r *Rules) Refuse(s *state.State, ref referral.Referral, why referral.Refusal) (refused bool, err error) {
+// Refuse takes the rewards of a converted referral back for what happened at a time, and
+// reports whether it did; what a moderator has decided since then stays.
+func (r *Rules) Refuse(s *state.State, ref referral.Referral, why referral.Refusal, at core.Time) (refused bool, err error) {
 	if ref.State != referral.Converted {
 		return false, nil
 	}
 	before := ref.Moderation
-	if ref.Moderation, refused = before.Refuse(why, s.Now); !refused {
+	if ref.Moderation, refused = before.Refuse(why, at, s.Now); !refused {
 		return false, nil
 	}
 	return true, r.KeepModeration(s, before, ref)

@@ -103,13 +103,15 @@ func (r *Rules) ApplyOrder(s *state.State, e OrderEvent) ([]state.Replay, error)
 }
 
 // refundFirst applies an event of an account that converted by its first payment: a refund
-// without a revenue is one of all of it. Of one with a revenue it is not known whether it is
-// of the first payment, nor how much that was. It reports whether it took rewards back.
+// that names neither an order nor an amount is one of all of it. Of any other it is not known
+// whether it is of the first payment, nor how much that was. It reports whether it took
+// rewards back.
 func (r *Rules) refundFirst(s *state.State, account referral.Account, e event.Event) (taken bool, err error) {
-	if account.Standing.FirstPaid == 0 || wire.OrderEvent(e, nil).Revenue != "" {
+	sent := wire.OrderEvent(e, nil)
+	if account.Standing.FirstPaid == 0 || sent.OrderID != "" || sent.Revenue != "" || sent.Currency != "" {
 		return false, nil
 	}
-	return r.MoneyBack(s, account.ID, e.Triggered-account.Standing.FirstPaid)
+	return r.MoneyBack(s, account.ID, account.Standing.FirstPaid, e.Triggered)
 }
 
 // attributeOrder refers an account by the code of an event that may convert, and reports

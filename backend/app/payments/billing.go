@@ -391,14 +391,14 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 		return false, err
 	}
 	if b.read.FirstReturned != 0 && first.Subscription == b.read.ID {
-		return b.billing.moneyBack(ctx, b.tx, b.tenant, account.ID, first.Transaction, b.read.FirstReturned-first.At)
+		return b.billing.moneyBack(ctx, b.tx, b.tenant, account.ID, first.Transaction, b.read.FirstReturned)
 	}
 	if !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
 		return false, nil
 	}
 	err = b.billing.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
 		if ref, ok := s.ReferralOf(account.ID); ok {
-			reversed, err = b.billing.Rules().Refuse(s, ref, referral.ChargedBack)
+			reversed, err = b.billing.Rules().Refuse(s, ref, referral.ChargedBack, 0)
 		}
 		return err
 	})
@@ -406,15 +406,14 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 }
 
 // moneyBack takes the rewards of an account's referral back if a charge was the account's
-// first, and the shop gave all of it back within the window of the program. after is the
-// time since the charge.
-func (bl *Billing) moneyBack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, charge string, after core.Time) (reversed bool, err error) {
+// first, and the shop gave all of it back at a time within the window of the program.
+func (bl *Billing) moneyBack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, charge string, returned core.Time) (reversed bool, err error) {
 	first, ok, err := billingdb.FirstBill(ctx, tx.Reads, tenant, account)
 	if err != nil || !ok || first.Transaction != charge {
 		return false, err
 	}
 	err = bl.DecideWithin(ctx, tx, tenant, func(s *state.State) (err error) {
-		reversed, err = bl.Rules().MoneyBack(s, account, after)
+		reversed, err = bl.Rules().MoneyBack(s, account, first.At, returned)
 		return err
 	})
 	return reversed, err
@@ -423,7 +422,7 @@ func (bl *Billing) moneyBack(ctx context.Context, tx *store.Tx, tenant core.Tena
 // refund sets the refund that is owed for the first charge of a converted account if the
 // charge lacked the discount, because the shop had not looked it up (spec 4.3.2).
 func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
-	if account.Standing.Referral != referral.Converted || percent == 0 {
+	if account.Standing.Referral != referral.Converted || percent == 0 || b.read.FirstReturned != 0 {
 		return nil
 	}
 	first, ok, err := billingdb.FirstBill(ctx, b.tx.Reads, b.tenant, account.ID)

@@ -60,8 +60,8 @@ func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payme
 		if a.logged, err = r.payment(ctx, p, stored); err != nil {
 			return a, err
 		}
-		if after, ok := p.MoneyBack(); ok && p.Subscription != "" {
-			_, err = ps.Billing.moneyBack(ctx, tx, task.Tenant, who.account, p.ID, after)
+		if p.MoneyBack() && p.Subscription != "" {
+			_, err = ps.Billing.moneyBack(ctx, tx, task.Tenant, who.account, p.ID, p.RefundedAt)
 		}
 		return a, err
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -250,6 +251,36 @@ func TestGateways_DeletedAccount(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A cycle that was free used no credit that came later, and a bill of zero uses no more than
+// its price, also if the discount was lowered just before it.
+func TestGateway_FreeCycleUsesNoCredit(t *testing.T) {
+	t.Parallel()
+	opened, _ := openBraintreeShop(t)
+	s := opened.(braintreeShop)
+	left := func() string {
+		line := strings.Fields(accountLine(t, s.engine, "anna"))
+		return line[len(line)-1]
+	}
+	s.add("anna", "free")
+	s.pass(33)
+	s.do("change anna1 price=10.00 prorate=no")
+	s.pass(2)
+	s.do("grant anna 500")
+	s.pass(3)
+	require.Equal(t, "500", left(), "no bill had it yet")
+	s.pass(25)
+	require.Equal(t, []int64{500}, s.bills("anna"))
+	require.Equal(t, "0", left())
+
+	s.do("grant anna 1900")
+	s.pass(2)
+	s.do("change anna1 price=7.00 prorate=no")
+	s.do("grant anna 1")
+	s.do("advance 1m")
+	s.pass(2)
+	require.Equal(t, "1201", left(), "a bill of 7.00 uses no more")
 }
 
 // The gateway does not answer while the account of a referrer is deleted, and bills the

@@ -197,7 +197,7 @@ func TestClient_Lists(t *testing.T) {
 	p := page()
 	found, err := list[refund](t.Context(), c, p, "refunds")
 	require.NoError(t, err)
-	require.Equal(t, []refund{{ID: "re_1", Amount: 1}, {ID: "re_2", Amount: 2}, {ID: "re_3", Amount: 3}}, found)
+	require.Equal(t, []refund{{ID: "re_1", Amount: 1, Created: 1}, {ID: "re_2", Amount: 2, Created: 1}, {ID: "re_3", Amount: 3, Created: 1}}, found)
 	require.Equal(t, "/v1/refunds?limit=100", s.seen[0].RequestURI)
 	require.Equal(t, "/v1/refunds?limit=100&starting_after=re_2", s.seen[1].RequestURI)
 	require.Equal(t, page(), p)
