@@ -507,7 +507,7 @@ func TestSites_HaveTheLandingPages(t *testing.T) {
 		tenant := newTenant(t, b.db)
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			p := referral.DefaultProgram("https://landing.example/start?a=b#c")
-			p.Key = "other"
+			p.Key, p.MoneyBack = "other", 0
 			_, err := programdb.Insert(ctx, tx, tenant, p)
 			return err
 		})
