@@ -3482,7 +3482,7 @@ type DeleteUserParams struct {
 	// DoNotTrack Whether the deleted ids are refused from now on (403, RS050). Default: false.
 	DoNotTrack *bool `form:"doNotTrack,omitempty" json:"doNotTrack,omitempty"`
 
-	// PreserveEmptyAccount Whether the account remains if the user was its last one. Default: true.
+	// PreserveEmptyAccount Whether the account remains if the user was its last one, with its discount and credit, also at a payment gateway. Default: true.
 	PreserveEmptyAccount *bool `form:"preserveEmptyAccount,omitempty" json:"preserveEmptyAccount,omitempty"`
 }
 

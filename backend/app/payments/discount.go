@@ -193,7 +193,7 @@ func (ds *Discounts) wouldRefer(ctx context.Context, r store.Reads, now core.Tim
 	if err != nil {
 		return code, false, err
 	}
-	deleted, err := userdb.HadEarned(ctx, r, tenant, now, ds.Keys.Identity(tenant, account.ID, ""))
+	_, deleted, err := userdb.WasErased(ctx, r, tenant, now, ds.Keys.Identity(tenant, account.ID, ""))
 	if err != nil {
 		return code, false, err
 	}

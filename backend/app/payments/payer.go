@@ -60,7 +60,7 @@ func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 		return who, err
 	}
 	if !exists && !tied {
-		erased, err := userdb.WasErased(ctx, tx.Reads, tenant, tx.Now, bl.Keys.Identity(tenant, who.account, ""), bl.Keys.Identity(tenant, core.AccountID(p.Customer), ""))
+		erased, _, err := userdb.WasErased(ctx, tx.Reads, tenant, tx.Now, bl.Keys.Identity(tenant, who.account, ""), bl.Keys.Identity(tenant, core.AccountID(p.Customer), ""))
 		if err != nil || erased {
 			return payer{code: who.code}, err
 		}

@@ -345,40 +345,6 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	}
 }
 
-// loadUntracked loads which of the users that are wanted must not be tracked again.
-func (u *Unit) loadUntracked() []query {
-	users := absent(&u.Untracked)
-	if len(users) == 0 {
-		return nil
-	}
-	byHash := make(map[string]referral.Identity, len(users))
-	var asked []string
-	for _, who := range users {
-		hash := u.identify(who)
-		byHash[hash] = who
-		asked = append(asked, hash)
-	}
-	return []query{{`SELECT identity FROM do_not_track WHERE tenant = ?1 AND identity IN (SELECT value FROM json_each(?2))`,
-		[]any{string(u.Tenant), store.TextList(asked)}, reading(scanOne[string], func(hash string) { u.Untracked.Load(byHash[hash], true) })}}
-}
-
-// loadErased loads which of the accounts that are wanted were deleted after they had earned.
-func (u *Unit) loadErased() []query {
-	accounts := absent(&u.Erased)
-	if len(accounts) == 0 {
-		return nil
-	}
-	byHash := make(map[string]core.AccountID, len(accounts))
-	var asked []string
-	for _, id := range accounts {
-		hash := u.identify(referral.Identity{Account: id})
-		byHash[hash] = id
-		asked = append(asked, hash)
-	}
-	return []query{{`SELECT identity FROM erased_account WHERE tenant = ?1 AND earned = 1 AND forget_at > ?3 AND identity IN (SELECT value FROM json_each(?2))`,
-		[]any{string(u.Tenant), store.TextList(asked), int64(u.Now)}, reading(scanOne[string], func(hash string) { u.Erased.Load(byHash[hash], true) })}}
-}
-
 func scanOne[T any](rows *sql.Rows, v *T) error { return rows.Scan(v) }
 
 // loadEventKeys loads which of the idempotency keys that are wanted were used.

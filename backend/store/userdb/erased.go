@@ -2,7 +2,6 @@ package userdb
 
 import (
 	"context"
-	"strings"
 
 	"kith/backend/store"
 	"kith/core"
@@ -57,23 +56,11 @@ func PutErased(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all [
 }
 
 // WasErased reports whether one of the keyed hashes is of an erased account that is still
-// recognised.
-func WasErased(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, identities ...string) (bool, error) {
-	return wasErased(ctx, r, tenant, now, "", identities)
-}
-
-// HadEarned is WasErased of an account that had paid or converted.
-func HadEarned(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, identity string) (bool, error) {
-	return wasErased(ctx, r, tenant, now, " AND earned = 1", []string{identity})
-}
-
-func wasErased(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, more string, identities []string) (bool, error) {
-	args := []any{string(tenant), int64(now)}
-	for _, one := range identities {
-		args = append(args, one)
-	}
-	return store.One[bool](ctx, r, "erased account", `SELECT EXISTS (SELECT 1 FROM erased_account WHERE tenant = ? AND forget_at > ?`+more+`
-		AND identity IN (?`+strings.Repeat(", ?", len(identities)-1)+`))`, args...)
+// recognised, and whether one that is had paid or converted.
+func WasErased(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, identities ...string) (erased, earned bool, err error) {
+	most, err := store.One[int](ctx, r, "erased account", `SELECT coalesce(max(1 + earned), 0) FROM erased_account
+		WHERE tenant = ? AND forget_at > ? AND identity IN (SELECT value FROM json_each(?))`, string(tenant), int64(now), store.TextList(identities))
+	return most > 0, most > 1, err
 }
 
 // ForgetErased removes up to limit accounts that are no longer recognised, and returns
