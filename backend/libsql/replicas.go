@@ -145,7 +145,7 @@ func (rs *replicas) read(ctx context.Context, text string, args []any) (*result,
 	servers, end := rs.available(), rs.now().Add(rs.readTimeout)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := make(chan *result, len(servers))
+	late := make(chan answer, len(servers))
 	err := errUnavailable
 	for i, r := range servers {
 		share := end.Sub(rs.now()) / time.Duration(len(servers)-i)
@@ -174,7 +174,7 @@ func (rs *replicas) ownShare() time.Duration { return rs.readTimeout / 8 }
 
 // ask asks a server. It also returns the answer of a server that was asked before, and it
 // returns when the server is marked unavailable.
-func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, c *call, late chan *result) (*result, error) {
+func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, c *call, late chan answer) (*result, error) {
 	p := r.uptime()
 	if p == nil {
 		return nil, errUnavailable
@@ -195,7 +195,8 @@ func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, c 
 		}
 		return nil, o.err
 	case got := <-late:
-		return got, nil
+		got.from.reads.Add(1)
+		return got.result, nil
 	case <-p.over:
 		go r.await(ctx, c, late)
 		return nil, errUnavailable
@@ -216,13 +217,19 @@ func (rs *replicas) unanswered(ctx context.Context, r *replica, p *uptime, why e
 	return why
 }
 
-// await passes on the answer to a call, until the caller no longer waits.
-func (r *replica) await(ctx context.Context, c *call, late chan<- *result) {
+// answer is an answer that came after a server's share of the time.
+type answer struct {
+	from   *replica
+	result *result
+}
+
+// await passes on the answer to a call, until the caller no longer waits. The caller counts
+// it if it takes it: another server may have answered the same read.
+func (r *replica) await(ctx context.Context, c *call, late chan<- answer) {
 	select {
 	case o := <-c.result:
-		if o.err == nil && ctx.Err() == nil {
-			r.reads.Add(1)
-			late <- o.result
+		if o.err == nil {
+			late <- answer{r, o.result}
 		}
 	case <-ctx.Done():
 	}

@@ -42,6 +42,9 @@ const small = 64 << 10
 // arrived, not for its Content-Length.
 const firstRead = 4 << 10
 
+// restWithin is how long the server drops the rest of a body that found no room.
+const restWithin = time.Second
+
 // Budget accounts for the bodies of one server. It is safe for concurrent use.
 type Budget struct {
 	limits Limits
@@ -115,11 +118,16 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 		return body[:length], release, nil
 	}
 	release()
+	// The server reads the rest only as far as it comes now. It must not close the
+	// connection to a client that is still sending: that client would not see the answer.
+	rest := began
+	if err == ErrFull {
+		rest = time.Now().Add(restWithin)
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrSlow
 	}
-	// Read does not wait for the rest of the body either.
-	_ = connection.SetReadDeadline(began)
+	_ = connection.SetReadDeadline(rest)
 	return nil, func() {}, err
 }
 
