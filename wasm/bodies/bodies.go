@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -41,9 +42,6 @@ const small = 64 << 10
 // firstRead is the size of the first buffer. A body uses budget for the bytes that have
 // arrived, not for its Content-Length.
 const firstRead = 4 << 10
-
-// restWithin is how long the server drops the rest of a body that found no room.
-const restWithin = time.Second
 
 // Budget accounts for the bodies of one server. It is safe for concurrent use.
 type Budget struct {
@@ -83,6 +81,7 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 		return nil, func() {}, nil
 	}
 	if r.ContentLength > limit {
+		waitBeforeClosing(w)
 		return nil, func() {}, &http.MaxBytesError{Limit: limit}
 	}
 	connection := http.NewResponseController(w)
@@ -118,17 +117,20 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 		return body[:length], release, nil
 	}
 	release()
-	// The server reads the rest only as far as it comes now. It must not close the
-	// connection to a client that is still sending: that client would not see the answer.
-	rest := began
-	if err == ErrFull {
-		rest = time.Now().Add(restWithin)
-	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrSlow
 	}
-	_ = connection.SetReadDeadline(rest)
+	// Read does not wait for the rest of the body either.
+	_ = connection.SetReadDeadline(began)
+	waitBeforeClosing(w)
 	return nil, func() {}, err
+}
+
+// waitBeforeClosing tells the server to close the connection half a second after the
+// answer, as it does for a body that is too large. If it closed at once, a client that is
+// still sending would get a reset and not the answer.
+func waitBeforeClosing(w http.ResponseWriter) {
+	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1))
 }
 
 // Reserve accounts for a body of n bytes that is being sent to a client. ok is false if it
