@@ -80,6 +80,7 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return nil, func() {}, nil
 	}
+	w = unwrapped(w)
 	if r.ContentLength > limit {
 		waitBeforeClosing(w)
 		return nil, func() {}, &http.MaxBytesError{Limit: limit}
@@ -124,6 +125,17 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 	_ = connection.SetReadDeadline(began)
 	waitBeforeClosing(w)
 	return nil, func() {}, err
+}
+
+// unwrapped returns the writer of the server, which alone knows the connection.
+func unwrapped(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = wrapper.Unwrap()
+	}
 }
 
 // waitBeforeClosing tells the server to close the connection half a second after the
