@@ -26,7 +26,7 @@ var offered = map[string]string{
 	"Programs.Versions": "listProgramVersions",
 	"Programs.Preview":  "(a form shows a widget that is not stored, for an invented user; renderWidget has those of real users)",
 
-	"Users.Find": "listUsers", "Users.Refused": "listRefusedEvents", "Users.ByID": "getUserWithKey", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
+	"Users.Find": "listUsers", "Users.Refused": "listRefusedEvents", "Users.ByID": "getUserWithKey", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
 	"Users.Profile":   "getUserWithKey getShareLinks listRewards listRewardBalances listReferrals listAttributions listAuditEntries GraphQL User.userEvents",
 	"Users.Attribute": "applyCodeByHand", "Users.AddReward": "createReward", "Users.AddEvent": "logEvents", "Users.Export": "downloadUser", "Users.Erase": "deleteUser",
 	"Users.Grant": "createReward", "Users.Delete": "deleteUser", "Users.DeleteAccount": "deleteAccount",

@@ -10,6 +10,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
+	"kith/core/reward"
 	"kith/core/rules"
 	"kith/core/wire"
 )
@@ -252,7 +253,11 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 
 // block handles POST of /block. The request has no body.
 func (a *API) block(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.Admin.Users.Block(c.Context(), c.member(), c.who(), "")
+	rewards, err := reward.ParseBlock("rewards", c.URL.Query().Get("rewards"))
+	if err != nil {
+		return nil, err
+	}
+	return wire.Empty(), a.Engine.Admin.Users.Block(c.Context(), c.member(), c.who(), rewards, "")
 }
 
 // unblock handles POST of /unblock. The request has no body.

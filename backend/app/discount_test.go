@@ -106,7 +106,7 @@ func TestAccountDiscount_WithACode(t *testing.T) {
 	require.Equal(t, "10+0", b.discount(t, "shop", "anna10"))
 	require.Equal(t, "0+0", b.discount(t, "shop", ""), "reading a discount changes nothing")
 	require.Equal(t, "0+0", b.discount(t, "anna", "ANNA10"), "the account's own code")
-	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "bert", "u"))
+	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "bert", "u", ""))
 	require.Equal(t, "0+0", b.discount(t, "shop", "BERT20"), "a blocked user's code")
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 	require.Equal(t, "10+0", b.discount(t, "friend", "BERT20"), "a second code adds nothing")

@@ -92,7 +92,7 @@ func (b bundle) prepareReferrals(t *testing.T, seed uint64) {
 	b.sync(t, "paidlate", referral.Paid, "bert20")
 	b.sync(t, "closed", referral.Paid, "")
 	b.owner(t, "carl", "CARL30")
-	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "carl", "u"))
+	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "carl", "u", ""))
 	b.identify(t, "before", claim(referral.SourceCodes, "ANNA10"))
 	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 		switch seed % 4 {

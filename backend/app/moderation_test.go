@@ -546,18 +546,19 @@ func TestReferral_ByItsID(t *testing.T) {
 	}
 }
 
-// If the referrer or the referred user is blocked after the referral began, both sides
-// are denied, whatever the fraud policy says.
+// If the referred user is blocked after the referral began, both sides are denied, whatever
+// the fraud policy says. If the referrer is, the friend keeps what was promised.
 func TestFraud_Blocked(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
+	want := map[string]string{"by-anna": "DENIED/APPROVED, none/AVAILABLE", "by-bert": "DENIED/DENIED, none/none"}
 	for friend, blocked := range map[string]core.AccountID{"by-anna": "anna", "by-bert": "by-bert"} {
 		code := map[string]core.ReferralCode{"by-anna": "ANNA10", "by-bert": "BERT20"}[friend]
 		b.identify(t, friend, claim(referral.SourceInit, code))
 		require.Empty(t, b.signals(t, friend))
-		require.NoError(t, b.Users.Block(t.Context(), b.tenant, blocked, "u"))
+		require.NoError(t, b.Users.Block(t.Context(), b.tenant, blocked, "u", ""))
 		b.identify(t, friend, paid)
 		require.Equal(t, []referral.Signal{referral.SignalBlocked}, b.signals(t, friend))
-		require.Equal(t, "DENIED/DENIED, none/none", b.statuses(t, friend))
+		require.Equal(t, want[friend], b.statuses(t, friend))
 	}
 }

@@ -25,7 +25,7 @@ func TestBlockUser_AgainstAttribution(t *testing.T) {
 		blocks := make(chan error, callersAtOnce)
 		for _, err := range concurrently(func(i int) error {
 			if i%8 == 0 {
-				blocks <- b.Users.Block(t.Context(), b.tenant, "anna", "u")
+				blocks <- b.Users.Block(t.Context(), b.tenant, "anna", "u", "")
 				return nil
 			}
 			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend"+strconv.Itoa(i), claim(referral.SourceInit, "ANNA10")))

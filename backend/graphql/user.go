@@ -41,6 +41,7 @@ type user struct {
 	ReferredByCodes                                                  []string
 	EmailHash, CookieID, FirstSeenIP, LastSeenIP                     *string
 	DateCreated, DateBlocked, DateUsTaxFormSubmitted                 *date
+	BlockedRewards                                                   *string
 }
 
 // userFieldLoaders loads the lists of the users of one list.
@@ -107,6 +108,7 @@ func newUser(c *call, stored wire.UserInfo) *user {
 	out.CustomFields, out.ReferralCodes = pointer(node(u.CustomFields)), codes(u.Codes)
 	out.EmailHash, out.CookieID = textOrNull(referral.EmailHash(u.Email)), textOrNull(u.CookieID)
 	out.FirstSeenIP, out.LastSeenIP = textOrNull(u.FirstSeenIP), textOrNull(u.LastSeenIP)
+	out.BlockedRewards = textOrNull(string(u.BlockedRewards))
 	out.DateBlocked, out.DateUsTaxFormSubmitted = dateOrNull(u.Blocked), dateOrNull(u.USTaxForm)
 	for _, s := range u.Segments {
 		out.Segments = append(out.Segments, word(s))
@@ -335,8 +337,17 @@ func (*query) User(ctx context.Context, args userKey) (*user, error) {
 type blocked struct{ User *user }
 
 // BlockUser blocks a user: their codes become unknown. It needs the API key.
-func (*mutation) BlockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return setBlocked(ctx, args, callOf(ctx).engine.Admin.Users.Block)
+func (*mutation) BlockUser(ctx context.Context, args struct {
+	userKey
+	Rewards argument
+}) (*blocked, error) {
+	return setBlocked(ctx, args.userKey, func(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
+		rewards, err := args.Rewards.text("rewards")
+		if err != nil {
+			return err
+		}
+		return callOf(ctx).engine.Admin.Users.Block(ctx, c, who, reward.Block(rewards), reason)
+	})
 }
 
 // UnblockUser ends the block of a user. It needs the API key.

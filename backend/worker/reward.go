@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/backend/app/rewards"
+	"kith/backend/app/users"
 )
 
 // settlePoll is the longest delay until the ledger records that a reward has started
@@ -13,11 +14,16 @@ import (
 const settlePoll = time.Second
 
 // NewRewards returns the worker that records in the ledger that rewards have started
-// or expired. Several may run on one database: the write lock admits one at a time.
-func NewRewards(r *rewards.Rewards, log *slog.Logger) *Worker {
+// or expired, and lets them follow the block of their owner. Several may run on one database: the write lock admits one at a time.
+func NewRewards(r *rewards.Rewards, u *users.Users, log *slog.Logger) *Worker {
 	return newWorker("rewards", settlePoll, log, func(ctx context.Context) error {
 		for {
-			if settled, err := r.Settle(ctx); err != nil || settled == 0 {
+			settled, err := r.Settle(ctx)
+			if err != nil {
+				return err
+			}
+			followed, err := u.FollowBlocks(ctx)
+			if err != nil || settled == 0 && !followed {
 				return err
 			}
 		}

@@ -52,7 +52,7 @@ func TestRewards_WorkerSettlesDueRewards(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	rewards := worker.NewRewards(&engine.Rewards, slog.New(slog.NewTextHandler(b.log, nil)))
+	rewards := worker.NewRewards(&engine.Rewards, &engine.Users, slog.New(slog.NewTextHandler(b.log, nil)))
 	rewards.Finish = sqldtest.Deadline
 	running.Go(func() { rewards.Run(ctx) })
 	clock.Add(int64(core.Hour))

@@ -363,6 +363,13 @@ const (
 	WebsiteInputConsentOptOut WebsiteInputConsent = "opt-out"
 )
 
+// Defines values for BlockUserParamsRewards.
+const (
+	BlockUserParamsRewardsCANCEL BlockUserParamsRewards = "CANCEL"
+	BlockUserParamsRewardsHOLD   BlockUserParamsRewards = "HOLD"
+	BlockUserParamsRewardsKEEP   BlockUserParamsRewards = "KEEP"
+)
+
 // Defines values for ListUserReferralsParamsState.
 const (
 	ListUserReferralsParamsStateConverted  ListUserReferralsParamsState = "converted"
@@ -3300,6 +3307,15 @@ type GetUserWithKeyParams struct {
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
+// BlockUserParams defines parameters for BlockUser.
+type BlockUserParams struct {
+	// Rewards What becomes of the rewards of the user that are pending or available, and of those that referrals in progress earn until the user is unblocked. KEEP leaves them as they are. HOLD makes them pending until the user is unblocked. CANCEL cancels them for good. If it is left out, those that exist stay, and referrals in progress are denied for the user when they convert.
+	Rewards *BlockUserParamsRewards `form:"rewards,omitempty" json:"rewards,omitempty"`
+}
+
+// BlockUserParamsRewards defines parameters for BlockUser.
+type BlockUserParamsRewards string
+
 // GetUserPiiParams defines parameters for GetUserPii.
 type GetUserPiiParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
@@ -3898,10 +3914,13 @@ func (c *Client) GetUserWithKey(ctx context.Context, account AccountId, user Use
 }
 
 // BlockUser Block a user
-func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId) error {
+func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId, params BlockUserParams) error {
+	query := url.Values{}
+	addQuery(query, "rewards", params.Rewards)
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/block",
 		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
+		query:  query,
 	}, nil)
 }
 

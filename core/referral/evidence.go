@@ -67,8 +67,8 @@ func (e Evidence) Findings() []Finding {
 	add(e.Recent > RateMost, SignalRate, 70, "The referrer made more than 3 referrals within 30 minutes")
 	add(e.DailyRewards > 0 && e.RewardsToday > e.DailyRewards, SignalDailyLimit, 70, "The referrer got more rewards in a day than usual")
 	add(e.Mutual, SignalMutual, 80, "Referrer and referred have referred each other")
-	add(a.Blocked != 0, SignalBlocked, Certain, "The referrer is blocked")
-	add(a.Blocked == 0 && b.Blocked != 0, SignalBlocked, Certain, "The referred user is blocked")
+	add(b.Blocked != 0, SignalBlocked, Certain, "The referred user is blocked")
+	add(b.Blocked == 0 && a.Blocked != 0, SignalBlocked, 90, "The referrer is blocked")
 	return out
 }
 

@@ -99,14 +99,14 @@ func TestEvidence_Findings(t *testing.T) {
 		"daily: at the limit":   {with(func(e *Evidence) { e.RewardsToday, e.DailyRewards = 5, 5 }), ""},
 		"daily: above it":       {with(func(e *Evidence) { e.RewardsToday, e.DailyRewards = 6, 5 }), "dailyReferralRewardLimit 70"},
 		"daily: without one":    {with(func(e *Evidence) { e.RewardsToday = 1 << 40 }), ""},
-		"blocked: the referrer": {with(func(e *Evidence) { e.Referrer.Blocked = 1 }), "blockedUser 100"},
+		"blocked: the referrer": {with(func(e *Evidence) { e.Referrer.Blocked = 1 }), "blockedUser 90"},
 		"blocked: the referred": {with(func(e *Evidence) { e.Referred.Blocked = 1 }), "blockedUser 100"},
 		"blocked: both":         {with(func(e *Evidence) { e.Referrer.Blocked, e.Referred.Blocked = 1, 1 }), "blockedUser 100"},
 
 		"all together": {with(func(e *Evidence) {
 			e.Referrer, e.Referred = bob(), bob()
 			e.TempEmail, e.Recent, e.RewardsToday, e.DailyRewards, e.Referrer.Blocked = true, 9, 9, 1, 1
-		}), "name 50, email 100, tempEmail 50, ip 50, rate 70, dailyReferralRewardLimit 70, blockedUser 100"},
+		}), "name 50, email 100, tempEmail 50, ip 50, rate 70, dailyReferralRewardLimit 70, blockedUser 90"},
 	} {
 		var got []string
 		for _, f := range c.evidence.Findings() {

@@ -26,8 +26,8 @@ const (
 	// SignalMutual: the referred account has referred the account of the referrer. Each of the
 	// two would be paid for the other. It holds the rewards unless the program says otherwise.
 	SignalMutual Signal = "mutualReferral"
-	// SignalBlocked: one of the two is blocked. It denies the referral, whatever the
-	// program's policy.
+	// SignalBlocked: one of the two is blocked. A blocked friend denies the referral, whatever
+	// the program's policy; for a blocked referrer see ModerationState.DenyBlocked.
 	SignalBlocked Signal = "blockedUser"
 )
 
@@ -92,6 +92,9 @@ func (p FraudPolicy) For(f Finding) Handling {
 func (p FraudPolicy) handling(s Signal) Handling {
 	if h, ok := p.BySignal[s]; ok {
 		return h
+	}
+	if s == SignalBlocked {
+		return HandleNone
 	}
 	if s == SignalMutual && p.Handling != HandleDeny {
 		return HandlePending

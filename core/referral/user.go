@@ -5,6 +5,7 @@ import (
 
 	"kith/core"
 	"kith/core/link"
+	"kith/core/reward"
 )
 
 // MaxSegments is the most segments that a user may be in.
@@ -45,6 +46,9 @@ type User struct {
 	// Blocked is when the user was blocked from referring; zero if the user is not
 	// blocked.
 	Blocked core.Time
+	// BlockedRewards is what becomes of the rewards of a blocked user. If it is empty, those
+	// that exist stay, and referrals in progress earn the user nothing.
+	BlockedRewards reward.Block
 }
 
 // UserCode is a code that a user owns in a program.
@@ -181,10 +185,10 @@ func (u UserUpdate) Apply(user User) User {
 
 // Same reports whether two users are equal in all stored fields.
 func (u User) Same(as User) bool {
-	return u.SameProfile(as) && slices.Equal(u.Codes, as.Codes) && slices.Equal(u.Links, as.Links) && u.Blocked == as.Blocked
+	return u.SameProfile(as) && slices.Equal(u.Codes, as.Codes) && slices.Equal(u.Links, as.Links) && u.Blocked == as.Blocked && u.BlockedRewards == as.BlockedRewards
 }
 
-// SameProfile is like Same, but ignores Codes, Links and Blocked.
+// SameProfile is like Same, but ignores Codes, Links and the block.
 func (u User) SameProfile(as User) bool {
 	return u.Account == as.Account && u.ID == as.ID &&
 		u.FirstName == as.FirstName && u.LastName == as.LastName && u.Email == as.Email && u.ImageURL == as.ImageURL &&

@@ -77,8 +77,13 @@ func (g Grant) Begin(id string, now core.Time) (Reward, []Entry, error) {
 		r.Given = max(now, g.Scheduled)
 	}
 	entries := []Entry{r.entry(ActionGrant, r.Offer.Value(), now)}
-	if r.Pending = r.Held || r.Given > now; r.Pending {
+	if r.Pending = r.Held || r.Given > now || g.Block.Changes(); r.Pending {
 		entries = append(entries, r.entry(ActionHold, 0, now))
+	}
+	if g.Block.Changes() {
+		var entry Entry
+		r, entry = r.blocked(g.Block, now, now)
+		entries = append(entries, entry)
 	}
 	return r, entries, nil
 }
@@ -168,6 +173,7 @@ func (r Reward) Cancel(now core.Time) (Reward, Entry, error) {
 	if err := r.open("cancelled", now); err != nil {
 		return r, Entry{}, err
 	}
+	r.Blocked = 0 // it is not the block that cancels it
 	r, entry := r.takeBack(now)
 	return r, entry, nil
 }
@@ -188,10 +194,10 @@ func (r Reward) takeBack(now core.Time) (Reward, Entry) {
 	return r, r.moved(ActionCancel, left, now)
 }
 
-// Deny cancels the amount that is left of a reward whose referral was denied, even if
+// deny cancels the amount that is left of a reward whose referral was denied, even if
 // the reward is not cancellable. A redeemed, expired or cancelled reward does not
 // change.
-func (r Reward) Deny(now core.Time) (Reward, Entry) {
+func (r Reward) deny(now core.Time) (Reward, Entry) {
 	if r.open("", now) != nil && !r.taken() {
 		return r, Entry{}
 	}
@@ -199,9 +205,9 @@ func (r Reward) Deny(now core.Time) (Reward, Entry) {
 	return r.takeBack(now)
 }
 
-// Restore gives back the amount that Deny cancelled. It does not restore an amount
+// restore gives back the amount that deny cancelled. It does not restore an amount
 // that Cancel cancelled. The caller then applies refunds again: see Reverse.
-func (r Reward) Restore(now core.Time) (Reward, Entry) {
+func (r Reward) restore(now core.Time) (Reward, Entry) {
 	if !r.Denied {
 		return r, Entry{}
 	}
@@ -229,7 +235,7 @@ const (
 func (r Reward) Moderate(m Moderation, now core.Time) (Reward, []Entry) {
 	switch m {
 	case ModerationDenied:
-		after, entry := r.Deny(now)
+		after, entry := r.deny(now)
 		return after, []Entry{entry}
 	case ModerationPending:
 		return r.restoreAnd(Reward.hold, now)
@@ -241,7 +247,7 @@ func (r Reward) Moderate(m Moderation, now core.Time) (Reward, []Entry) {
 // it if it has not ended.
 func (r Reward) restoreAnd(step func(Reward, core.Time) (Reward, Entry), now core.Time) (Reward, []Entry) {
 	entries := make([]Entry, 1, 3)
-	r, entries[0] = r.Restore(now)
+	r, entries[0] = r.restore(now)
 	if r.Refunded > 0 || r.Sums.Reversed > 0 {
 		var reversed Entry
 		r, reversed = r.Reverse(r.Refunded, now)
@@ -288,9 +294,12 @@ func (r Reward) Hold(now core.Time) (Reward, Entry, error) {
 }
 
 func (r Reward) hold(now core.Time) (Reward, Entry) {
+	given := r.wasGiven()
 	r.Held = true
 	if r.Pending {
-		r.Given = 0
+		if !given {
+			r.Given = 0
+		}
 		return r, Entry{}
 	}
 	r.Pending = true
@@ -298,10 +307,13 @@ func (r Reward) hold(now core.Time) (Reward, Entry) {
 }
 
 // Release ends a hold. A reward that was not given before is given now, or on its
-// date if that is later.
+// date if that is later. It is an error while the owner's block holds the reward.
 func (r Reward) Release(now core.Time) (Reward, Entry, error) {
 	if err := r.open("released", now); err != nil {
 		return r, Entry{}, err
+	}
+	if r.Blocked != 0 {
+		return r, Entry{}, core.Invalid("id", "the reward is held because its owner is blocked; unblock the user")
 	}
 	r, entry := r.release(now)
 	return r, entry, nil
@@ -317,7 +329,7 @@ func (r Reward) release(now core.Time) (Reward, Entry) {
 
 // Give records that the reward was given, if its date has passed.
 func (r Reward) Give(now core.Time) (Reward, Entry) {
-	if !r.Pending || r.Held || r.Given > now || r.taken() {
+	if !r.Pending || r.OnHold() || r.Given > now || r.taken() {
 		return r, Entry{}
 	}
 	r.Pending = false
@@ -333,7 +345,7 @@ func (r Reward) GivenSince(before Reward) bool {
 	case before.ID == "":
 		return true
 	}
-	return before.Pending && (!before.Held || before.Given == 0)
+	return !before.wasGiven()
 }
 
 // open returns an error unless the reward is pending or available. to is the intended

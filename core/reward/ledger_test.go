@@ -166,11 +166,11 @@ func TestReward_Cancel(t *testing.T) {
 	r := begin(t, fixed)
 	_, _, err := r.Cancel(now)
 	refused(t, "id", err)
-	r, entry := r.Deny(now + 1)
+	r, entry := r.deny(now + 1)
 	if entry.Action != ActionCancel || entry.Amount != -10 || r.Cancelled != now+1 || r.Cancellable {
 		t.Errorf("a denial does not cancel a reward that is not cancellable: %+v, %+v", r, entry)
 	}
-	if _, entry := r.Deny(now + 2); !entry.None() {
+	if _, entry := r.deny(now + 2); !entry.None() {
 		t.Errorf("twice: %+v", entry)
 	}
 
@@ -185,7 +185,7 @@ func TestReward_Cancel(t *testing.T) {
 	all, _, _ := begin(t, credit(10)).Redeem(10, now)
 	_, _, err = all.Cancel(now)
 	refused(t, "id", err)
-	if after, entry := all.Deny(now); !entry.None() || after.Status(now) != StatusRedeemed {
+	if after, entry := all.deny(now); !entry.None() || after.Status(now) != StatusRedeemed {
 		t.Errorf("a redeemed reward changed: %+v", after)
 	}
 }
@@ -291,7 +291,7 @@ func TestReward_ModerateEndedReward(t *testing.T) {
 	}
 	g := credit(10)
 	g.Expires = now + 10
-	r, _ := begin(t, g).Deny(now)
+	r, _ := begin(t, g).deny(now)
 	if r, _ = r.Moderate(ModerationApproved, now+20); r.Status(now+20) != StatusExpired || r.Left() != 10 {
 		t.Errorf("restored after its date: %+v", r)
 	}
@@ -483,7 +483,7 @@ func act(s *sequence, r Reward, at core.Time) (Reward, Entry) {
 		r, entry, err = r.To([]Status{StatusPending, StatusAvailable, StatusRedeemed, StatusExpired, StatusCancelled}[s.draw(5)], at)
 	case 8:
 		if s.draw(3) == 0 {
-			r, entry = r.Deny(at)
+			r, entry = r.deny(at)
 		}
 	}
 	if err != nil {
@@ -517,5 +517,70 @@ func agree(t *testing.T, r Reward, ledger []Entry) {
 	}
 	if balance != r.Left() || sums != r.Sums || r.Pending != (holds == 1) || holds < 0 || holds > 1 {
 		t.Fatalf("%+v does not agree with %+v", r, ledger)
+	}
+}
+
+// A block holds or cancels a reward beside its other holds, and does not make a reward new.
+func TestReward_Follow(t *testing.T) {
+	later := credit(10)
+	later.Scheduled = now + 5
+	held := credit(10)
+	held.Held = true
+	during := func(b Block) Grant {
+		g := credit(10)
+		g.Block = b
+		return g
+	}
+	follow := func(b Block) func(Reward) Reward {
+		return func(r Reward) Reward { r, _ = r.Follow(b, now+1); return r }
+	}
+	moderate := func(m Moderation) func(Reward) Reward {
+		return func(r Reward) Reward { r, _ = r.Moderate(m, now+2); return r }
+	}
+	hold, cancel := follow(BlockHold), follow(BlockCancel)
+	unblock := func(r Reward) Reward { r, _ = r.Follow("", now+3); return r }
+	for name, c := range map[string]struct {
+		grant Grant
+		steps []func(Reward) Reward
+		want  Status
+		given bool // since the last step
+	}{
+		"available, held":                {credit(10), []func(Reward) Reward{hold}, StatusPending, false},
+		"available, kept":                {credit(10), []func(Reward) Reward{follow(BlockKeep)}, StatusAvailable, false},
+		"available, back":                {credit(10), []func(Reward) Reward{hold, unblock}, StatusAvailable, false},
+		"later, held":                    {later, []func(Reward) Reward{hold}, StatusPending, false},
+		"later, back":                    {later, []func(Reward) Reward{hold, unblock}, StatusPending, false},
+		"available, cancelled":           {credit(10), []func(Reward) Reward{cancel, unblock}, StatusCancelled, false},
+		"held, then cancelled":           {credit(10), []func(Reward) Reward{hold, cancel, unblock}, StatusCancelled, false},
+		"new during it":                  {during(BlockHold), nil, StatusPending, false},
+		"new during it, back":            {during(BlockHold), []func(Reward) Reward{unblock}, StatusAvailable, true},
+		"new during it, kept":            {during(BlockKeep), nil, StatusAvailable, true},
+		"new during it, cancelled":       {during(BlockCancel), []func(Reward) Reward{unblock}, StatusCancelled, false},
+		"held, approved":                 {held, []func(Reward) Reward{hold, moderate(ModerationApproved)}, StatusPending, false},
+		"held, approved, back":           {held, []func(Reward) Reward{hold, moderate(ModerationApproved), unblock}, StatusAvailable, true},
+		"held, back":                     {held, []func(Reward) Reward{hold, unblock}, StatusPending, false},
+		"available, both, back":          {credit(10), []func(Reward) Reward{hold, moderate(ModerationPending), unblock, moderate(ModerationApproved)}, StatusAvailable, false},
+		"denied, held, approved":         {credit(10), []func(Reward) Reward{moderate(ModerationDenied), hold, moderate(ModerationApproved)}, StatusPending, false},
+		"denied, held, approved, back":   {credit(10), []func(Reward) Reward{moderate(ModerationDenied), hold, moderate(ModerationApproved), unblock}, StatusAvailable, false},
+		"denied, cancelled, approved":    {credit(10), []func(Reward) Reward{moderate(ModerationDenied), cancel, moderate(ModerationApproved)}, StatusCancelled, false},
+		"held, denied, approved, back":   {credit(10), []func(Reward) Reward{hold, moderate(ModerationDenied), moderate(ModerationApproved), unblock}, StatusAvailable, false},
+		"refunded, held, corrected":      {credit(10), []func(Reward) Reward{func(r Reward) Reward { r, _ = r.Reverse(10, now); return r }, hold, func(r Reward) Reward { r, _ = r.Reverse(0, now); return r }}, StatusPending, false},
+		"held, cancelled by a call":      {credit(10), []func(Reward) Reward{hold, func(r Reward) Reward { r, _, _ = r.Cancel(now); return r }, unblock}, StatusCancelled, false},
+		"used, then blocked":             {credit(10), []func(Reward) Reward{func(r Reward) Reward { r, _, _ = r.Redeem(10, now); return r }, cancel}, StatusRedeemed, false},
+		"available, held, no gift again": {credit(10), []func(Reward) Reward{hold, hold, unblock, unblock}, StatusAvailable, false},
+	} {
+		before, r := Reward{}, begin(t, c.grant)
+		for _, step := range c.steps {
+			before, r = r, step(r)
+		}
+		if got := r.Status(now + 3); got != c.want {
+			t.Errorf("%s: %s, want %s: %+v", name, got, c.want, r)
+		}
+		if got := r.GivenSince(before); got != c.given {
+			t.Errorf("%s: given is %v: %+v", name, got, r)
+		}
+		if r.Blocked != 0 && !r.Pending {
+			t.Errorf("%s: it is held and not pending in the ledger", name)
+		}
 	}
 }

@@ -93,8 +93,7 @@ func (r Reward) end(now core.Time) (Reward, Entry) {
 // reschedule changes the date on which the reward is to be given, unless it was given
 // or has expired, and moves its expiry by the same time.
 func (r Reward) reschedule(scheduled, now core.Time) Reward {
-	given := !r.Pending || r.Held && r.Given != 0
-	if scheduled == r.Scheduled || given || r.ended() || r.Expires != 0 && r.Expires <= now {
+	if scheduled == r.Scheduled || r.wasGiven() || r.ended() || r.Expires != 0 && r.Expires <= now {
 		return r
 	}
 	if r.Expires != 0 {

@@ -196,6 +196,8 @@ type Grant struct {
 	Held bool
 	// Fixed makes a reward that only a denial can cancel.
 	Fixed bool
+	// Block is what becomes of it because its owner is blocked; empty: nothing.
+	Block Block
 }
 
 // GrantOf returns a grant of an offer at now: GivenAfter and ValidFor become the
@@ -239,6 +241,9 @@ type Reward struct {
 	Given core.Time
 	// Held is true while it is held: it is pending, whatever its date.
 	Held bool
+	// Blocked is since when it is held, or was cancelled, because its owner is blocked;
+	// zero otherwise. It is later than Given only if it was given before.
+	Blocked core.Time
 	// Expires is when it expires; zero means never.
 	Expires core.Time
 	// Cancelled is when it was cancelled; zero if it was not.

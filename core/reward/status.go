@@ -7,8 +7,8 @@ type Status string
 
 const (
 	// StatusPending is a reward that is not given yet, because its date is in the
-	// future or its referral waits for moderation. Its date or a release makes it
-	// available.
+	// future, its referral waits for moderation or its owner is blocked. Its date, a
+	// release or the end of the block makes it available.
 	StatusPending Status = "PENDING"
 	// StatusAvailable is a reward that was given and of which some amount can be
 	// redeemed. A hold makes it pending again.
@@ -46,7 +46,7 @@ func (r Reward) Status(now core.Time) Status {
 		return StatusCancelled
 	case r.Expires != 0 && r.Expires <= now:
 		return StatusExpired
-	case r.Held || r.Given > now:
+	case r.OnHold() || r.Given > now:
 		return StatusPending
 	}
 	return StatusAvailable

@@ -20,7 +20,7 @@ func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referr
 			return err
 		}
 	}
-	ref.Moderation = ref.Moderation.Automoderate(policy, evidence.Findings(), s.Now)
+	ref.Moderation = ref.Moderation.Automoderate(policy, evidence.Findings(), s.Now).DenyBlocked(evidence.Referrer, s.Now)
 	if did.refused {
 		ref.Moderation, _ = ref.Moderation.Refuse(referral.Unfit, 0, s.Now)
 	}

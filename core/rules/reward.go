@@ -47,6 +47,7 @@ func (r *Rules) giveUnlocked(s *state.State, ref *referral.Referral, g reward.Gr
 
 // giveOrDue is giveUnlocked, and returns the reward; the zero Reward if it is due.
 func (r *Rules) giveOrDue(s *state.State, ref *referral.Referral, g reward.Grant) (w reward.Reward, err error) {
+	g.Block = blockOf(s, referral.Identity{Account: g.Account, User: g.User})
 	if g.Offer.Kind != reward.FuelTank {
 		if w, err = r.Give(s, g); err == nil {
 			ref.Attach(w)
@@ -72,6 +73,15 @@ func (r *Rules) giveOrDue(s *state.State, ref *referral.Referral, g reward.Grant
 	s.Tanks.Put(key, state.Tank{Codes: tank.Codes[1:], Whole: tank.Whole})
 	s.UsedFuel.Add(state.UsedFuel{Number: next.Number, Reward: w.ID})
 	return w, nil
+}
+
+// blockOf returns what becomes of the rewards of a user, who may be blocked.
+func blockOf(s *state.State, who referral.Identity) reward.Block {
+	if !s.Facts.Get().Blocking {
+		return ""
+	}
+	u, _ := s.User(who)
+	return u.BlockedRewards
 }
 
 // GiveDue gives the due reward of one side of a converted referral, now that the fuel

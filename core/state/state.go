@@ -111,6 +111,8 @@ type Facts struct {
 	Connected, Listens, Untracking, Erasing bool
 	// Indebted is true if a reward of the tenant is a debt.
 	Indebted bool
+	// Blocking is true if a user is blocked whose rewards are held or cancelled.
+	Blocking bool
 	// LastLedger is the position of the last entry of the ledger.
 	LastLedger int64
 }

@@ -85,6 +85,9 @@ func (f Facts) one(w reward.Reward, who string) (Tone, Sentence) {
 	case reward.StatusExpired:
 		return Bad, say(who+" got "+value+", but it expired on ", w.Expires, ".")
 	case reward.StatusPending:
+		if w.Blocked != 0 {
+			return Waiting, say(who + " gets no reward yet: " + value + " is held until " + who + " is unblocked.")
+		}
 		if w.Held {
 			return Waiting, say(who + " gets no reward yet: " + value + " is held until the referral is approved or denied." + f.because())
 		}
@@ -108,6 +111,9 @@ func (f Facts) because() string {
 func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 	if w.Denied {
 		return Bad, say(who+" gets no reward: "+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
+	}
+	if w.Blocked != 0 {
+		return Bad, say(who+" gets no reward: "+value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")
 	}
 	if w.Cancelled == 0 {
 		if w.Sums.Reversed > 0 || w.Offer.Value() > 0 {
@@ -183,13 +189,13 @@ func (f Facts) denied(source reward.Source) Sentence {
 func (f Facts) several(own []reward.Reward, who string) (Tone, Sentence) {
 	count := map[reward.Status]int{}
 	var next reward.Reward
-	held := false
+	held, blocked := false, false
 	for _, w := range own {
 		status := w.Status(f.Now)
 		count[status]++
 		if status == reward.StatusPending {
-			held = held || w.Held
-			if !w.Held && (next.ID == "" || due(w) < due(next)) {
+			held, blocked = held || w.Held, blocked || w.Blocked != 0
+			if !w.OnHold() && (next.ID == "" || due(w) < due(next)) {
 				next = w
 			}
 		}
@@ -218,7 +224,9 @@ func (f Facts) several(own []reward.Reward, who string) (Tone, Sentence) {
 	if next.ID != "" {
 		all = say(all, " The next one is due on ", due(next), ".")
 	}
-	if held {
+	if blocked {
+		all = say(all, " Held ones wait until "+who+" is unblocked.")
+	} else if held {
 		all = say(all, " Held ones wait until the referral is approved or denied."+f.because())
 	}
 	return tone, all

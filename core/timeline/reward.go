@@ -22,7 +22,7 @@ func (c *collector) addRewards() {
 		}
 	}
 	for _, w := range c.Rewards {
-		if w.Status(c.Now) == reward.StatusPending && !w.Held {
+		if w.Status(c.Now) == reward.StatusPending && !w.OnHold() {
 			c.add(Entry{At: w.Given, Kind: Rewarding, Tone: Waiting, Text: say(c.owner(w) + " can use the reward of " + worth(w, w.Left()) + " from here on.")})
 		}
 	}
@@ -49,14 +49,19 @@ func (c *collector) addEntry(w reward.Reward, l reward.Entry) {
 		e.Tone, e.Text = Good, say(who+" earned "+amount+order(w)+".")
 		if w.Scheduled > w.Created {
 			e.Why = say("It is due on ", w.Scheduled, ", so that a refund before then takes it back.")
+		} else if w.Blocked == w.Created {
+			e.Why = say(who + " was blocked.")
 		} else if c.heldAtFirst(w) {
-			e.Why = say("It was held until the referral is approved or denied.")
+			e.Why = say("It was held at first.")
 		}
 	case reward.ActionHold:
 		if l.At == w.Created {
 			return // the grant says it
 		}
 		e.Tone, e.Text = Waiting, say("The reward of "+who+" was held.")
+		if w.Blocked != 0 && l.At+1 >= w.Blocked {
+			e.Why = say(who + " was blocked.")
+		}
 	case reward.ActionRelease:
 		e.Tone, e.Text = Good, say(who+" can use the reward of "+worth(w, w.Offer.Value())+".")
 	case reward.ActionRedeem:
@@ -107,8 +112,11 @@ func (f Facts) cancelled(w reward.Reward) (why Sentence, by string) {
 			return say(a.Reason), a.By
 		}
 	}
-	if w.Denied {
+	switch {
+	case w.Denied:
 		return say("The referral was denied."), ""
+	case w.Blocked != 0:
+		return say("The user was blocked."), ""
 	}
 	return nil, ""
 }

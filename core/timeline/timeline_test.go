@@ -249,7 +249,7 @@ func TestOf_HeldReward(t *testing.T) {
 	f := facts(give(func(w *reward.Reward) { w.Held = true }))
 	f.Ledger = []reward.Entry{{Reward: "w", Action: reward.ActionGrant, Amount: 1000, At: now - core.Day}, {Reward: "w", Action: reward.ActionHold, At: now - core.Day}}
 	entries := Of(f)
-	if got, want := entries[len(entries)-1].Why.String(), "It was held until the referral is approved or denied."; got != want {
+	if got, want := entries[len(entries)-1].Why.String(), "It was held at first."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

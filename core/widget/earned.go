@@ -60,7 +60,7 @@ func EarnedOf(rewards []reward.Reward, program core.ProgramKey, now core.Time) (
 		case status == reward.StatusAvailable && r.FuelTankCode != "" && len(e.Codes) < MaxEarned:
 			e.Codes = append(e.Codes, Code{Code: r.FuelTankCode, Offer: r.Offer, Expires: r.Expires})
 		case status != reward.StatusPending || r.Left() <= 0 || len(e.Pending) == MaxEarned:
-		case r.Held:
+		case r.OnHold():
 			e.Pending = append(e.Pending, Pending{Offer: r.Offer.With(r.Left()), Reason: InReview})
 		default:
 			e.Pending = append(e.Pending, Pending{Offer: r.Offer.With(r.Left()), Reason: Scheduled, Date: r.Given})

@@ -138,7 +138,7 @@ func unwrapped(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
-// waitBeforeClosing tells the server to close the connection half a second after the
+// waitBeforeClosing makes the server close the connection half a second after the
 // answer, as it does for a body that is too large. If it closed at once, a client that is
 // still sending would get a reset and not the answer.
 func waitBeforeClosing(w http.ResponseWriter) {

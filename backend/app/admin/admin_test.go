@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 var operations = map[string]people.Operation{
 	"Overview.Compare": people.ReadPrograms, "Overview.TopReferrers": people.ReadReferrals, "Overview.Attention": people.ReadPrograms, "Overview.Beginning": people.ReadPrograms,
 	"Programs.List": people.ReadPrograms, "Programs.ByKey": people.ReadPrograms,
-	"Users.Find": people.ReadReferrals, "Users.Refused": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
+	"Users.Find": people.ReadReferrals, "Users.Refused": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.Stake": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
 	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,
 	"Users.Grant": people.WriteUsers, "Users.Delete": people.EraseUsers, "Users.DeleteAccount": people.EraseUsers,
 	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,

@@ -31,7 +31,7 @@ import (
 // uploads is no change yet: the entry is that of the import. A test of the gateway changes
 // only when it was tested.
 var reads = strings.Fields(`Overview.Compare Overview.TopReferrers Overview.Attention Overview.Beginning
-	Programs.List Programs.ByKey Programs.Try Programs.Tank Programs.Preview Programs.Versions Users.Find Users.Refused Users.Profile Users.ByID
+	Programs.List Programs.ByKey Programs.Try Programs.Tank Programs.Preview Programs.Versions Users.Find Users.Refused Users.Profile Users.Stake Users.ByID
 	Files.Upload Files.AddPiece Files.Join Files.Stored Files.Check Files.List Files.Job Files.Rejected SFTPKeys.List
 	Referrals.Search Referrals.ListByID Referrals.Timeline APIKeys.List Webhooks.List Webhooks.Deliveries Webhooks.Delivery Website.Read
 	Gateway.Connection Gateway.Check Gateway.SendTest Gateway.Notifications Gateway.Operations Pipelines.Read`)
@@ -89,7 +89,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 			return err
 		}},
 		{"Programs.Delete", people.ProgramDeleted, func() error { return a.Programs.Delete(ctx, owner, "second") }},
-		{"Users.Block", people.UserBlocked, func() error { return a.Users.Block(ctx, owner, anna, "why") }},
+		{"Users.Block", people.UserBlocked, func() error { return a.Users.Block(ctx, owner, anna, reward.BlockKeep, "why") }},
 		{"Users.Unblock", people.UserUnblocked, func() error { return a.Users.Unblock(ctx, owner, anna, "why") }},
 		{"Users.Attribute", people.UserAttributed, func() error { _, err := a.Users.Attribute(ctx, owner, ben, "ANNA10", "why"); return err }},
 		{"Users.AddReward", people.RewardAdded, func() (err error) {

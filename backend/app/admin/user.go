@@ -165,13 +165,43 @@ func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity
 }
 
 // Block stops a user from referring others; see users.Users.Block.
-func (us *Users) Block(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
-	return us.act(ctx, c, who, people.UserBlocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
-		return conflict(c, us.api.Users.Block(ctx, c.Tenant, who.Account, who.User))
+func (us *Users) Block(ctx context.Context, c people.Caller, who referral.Identity, rewards reward.Block, reason string) error {
+	return us.act(ctx, c, who, people.UserBlocked, reason, func(ctx context.Context, reason string, entry *base.Change) error {
+		if rewards != "" {
+			entry.After = blockedFor{why{reason}, rewards}
+		}
+		return conflict(c, us.api.Users.Block(ctx, c.Tenant, who.Account, who.User, rewards))
 	})
 }
 
-// Unblock allows a blocked user to refer others again.
+// blockedFor is what the audit log keeps of a block that changes rewards.
+type blockedFor struct {
+	why
+	Rewards reward.Block `json:"rewards"`
+}
+
+// Stake is what a block may touch.
+type Stake struct {
+	// InProgress is the number of the referrals of the user that have not converted.
+	InProgress int
+	Balances   []reward.Balance
+}
+
+// Stake returns what a block of a user may touch.
+func (us *Users) Stake(ctx context.Context, c people.Caller, who referral.Identity) (s Stake, err error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return s, err
+	}
+	_, s.InProgress, err = us.api.Referrals.List(ctx, c.Tenant, referral.Filter{
+		ReferrerAccount: who.Account, ReferrerUser: who.User, Situation: referral.SituationOpen, Limit: 1,
+	})
+	if err == nil {
+		s.Balances, err = us.api.Rewards.Balances(ctx, c.Tenant, who.Account, who.User, "")
+	}
+	return s, err
+}
+
+// Unblock allows a blocked user to refer others again; see users.Users.Unblock.
 func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
 	return us.act(ctx, c, who, people.UserUnblocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
 		return conflict(c, us.api.Users.Unblock(ctx, c.Tenant, who.Account, who.User))

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"kith/backend/app/base"
-	"kith/backend/store"
 	"kith/backend/store/programdb"
 	"kith/backend/store/referraldb"
 	"kith/backend/store/userdb"
@@ -182,39 +181,4 @@ func (us *Users) Invitation(ctx context.Context, tenant core.TenantAlias, accoun
 	s.Code = code.Code
 	s.Invitation, s.Language = p.Invite(text.Wanted(page, user.Locale, browser))
 	return s, nil
-}
-
-// Block stops a user from referring others. The user's codes are then unknown to callers
-// without the API key, and start no referral. Existing referrals stay. The error is
-// forbidden if the user is blocked already, and not-found for an unknown user
-// (clients 1.2.10).
-func (us *Users) Block(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
-	return us.setBlocked(ctx, tenant, account, user, true)
-}
-
-// Unblock allows a blocked user to refer others again; see Block. It is forbidden if the
-// user is not blocked.
-func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
-	return us.setBlocked(ctx, tenant, account, user, false)
-}
-
-func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool) error {
-	return us.DB.Write(ctx, us.Now(), func(tx *store.Tx) error {
-		known, err := userdb.UserExists(ctx, tx.Reads, tenant, account, user)
-		if err == nil && !known {
-			err = rules.UnknownUser()
-		}
-		if err != nil {
-			return err
-		}
-		since, refusal := core.Time(0), "this user is not blocked"
-		if blocked {
-			since, refusal = tx.Now, "this user is blocked already"
-		}
-		changed, err := userdb.BlockUser(ctx, tx, tenant, account, user, since)
-		if err == nil && !changed {
-			err = &core.Error{Code: core.CodeForbidden, Message: refusal}
-		}
-		return err
-	})
 }

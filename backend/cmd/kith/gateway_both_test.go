@@ -47,6 +47,9 @@ type billedShop interface {
 	giveBack(who string, cents int64)
 	// chargeBack has the customer's bank take the first charge back.
 	chargeBack(who string)
+	// block holds the rewards of the user of a customer, and unblock gives them back.
+	block(who string)
+	unblock(who string)
 	// bills returns the paid bills of a customer in cents, oldest first, and refunds what
 	// was given back.
 	bills(who string) []int64
@@ -178,6 +181,25 @@ var common = []struct {
 		s.add("anna", "monthly")
 		s.pass(65)
 	}, []string{"anna PAID none 0 [50000 5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [50000 4000 5000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"the credit is held while the referrer is blocked", func(t *testing.T, s billedShop) {
+		s.subscribe("anna", "", 0)
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 0)
+		s.pass(2)
+		s.block("anna")
+		s.pass(30)
+		s.unblock("anna")
+		s.pass(30)
+	}, []string{"anna PAID none 0 [5000 5000 4000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [5000 4000 5000] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"a referrer is blocked before the friend pays", func(t *testing.T, s billedShop) {
+		s.subscribe("anna", "", 0)
+		s.pass(5)
+		s.subscribe("bob", "ANNA10", 7)
+		s.block("anna")
+		s.pass(30)
+		s.unblock("anna")
+		s.pass(30)
+	}, []string{"anna PAID none 0 [5000 5000 4000] 0", "bob PAID converted 0 [4500 4500] 0"}, nil},
 	{"credit for two bills of one day", func(t *testing.T, s billedShop) {
 		s.add("anna", "monthly")
 		s.add("anna", "monthly")
@@ -458,6 +480,14 @@ func (s braintreeShop) chargeBack(who string) {
 	s.do("send")
 }
 
+func (s braintreeShop) block(who string) {
+	require.NoError(s.t, s.engine.Users.Block(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who), reward.BlockHold))
+}
+
+func (s braintreeShop) unblock(who string) {
+	require.NoError(s.t, s.engine.Users.Unblock(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who)))
+}
+
 func (s braintreeShop) bills(who string) (all []int64) {
 	for _, c := range cycles(s.state(), who) {
 		all = append(all, cents(s.t, c.Amount))
@@ -582,6 +612,14 @@ func (s stripeShop) chargeBack(who string) {
 		s.control(s.t, "dispute", "charge", charge.ID, "status", "lost")
 	}
 	s.send(s.t)
+}
+
+func (s stripeShop) block(who string) {
+	require.NoError(s.t, s.engine.Users.Block(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who), reward.BlockHold))
+}
+
+func (s stripeShop) unblock(who string) {
+	require.NoError(s.t, s.engine.Users.Unblock(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who)))
 }
 
 func (s stripeShop) bills(who string) (all []int64) {

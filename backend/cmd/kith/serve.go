@@ -228,7 +228,7 @@ func (b backend) serve(e *env) error {
 	var leased sync.WaitGroup
 	leased.Go(func() { leases.Run(leasing) })
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now, Wrap: b.tracer.Outgoing})
-	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, e.log),
+	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, &engine.Users, e.log),
 		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, &engine.Erasures, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })

@@ -345,7 +345,9 @@ func serveStory(t *testing.T, serve func(*env, net.Listener) error) string {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- serve(newEnv(ctx, io.Discard, slog.New(slog.NewTextHandler(t.Output(), nil))), listener)
+		err := serve(newEnv(ctx, io.Discard, slog.New(slog.NewTextHandler(t.Output(), nil))), listener)
+		_ = listener.Close() // a caller of one that did not start must not wait
+		done <- err
 	}()
 	t.Cleanup(func() {
 		stop()

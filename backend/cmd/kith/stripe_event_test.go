@@ -426,7 +426,7 @@ func TestStripe_TypedCodes(t *testing.T) {
 	require.Len(t, s.events(t, core.AccountID(lower.Customer.ID)), 1)
 	require.EqualValues(t, 1800, s.credit(t, "anna"))
 
-	require.NoError(t, s.engine.Users.Block(t.Context(), demo.TestTenant, "anna", "anna"))
+	require.NoError(t, s.engine.Users.Block(t.Context(), demo.TestTenant, "anna", "anna", ""))
 	late := s.order(t, 10000, "usd", "fay@example.com", "", func(p *sdk.CheckoutSessionCreateParams) {
 		saved(p)
 		p.ClientReferenceID = sdk.String("ANNA10")

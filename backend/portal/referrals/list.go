@@ -169,7 +169,7 @@ func tagsOf(r referral.Referral) (tags []tag) {
 func rewardStatus(w reward.Reward, now core.Time) string {
 	switch w.Status(now) {
 	case reward.StatusPending:
-		if w.Held {
+		if w.OnHold() {
 			return "held"
 		}
 		return "pending"

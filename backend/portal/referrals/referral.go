@@ -126,7 +126,7 @@ func (d decision) Effect(w reward.Reward) string {
 		return pretty(w.Left()) + " is cancelled"
 	case !d.Deny() && w.Denied:
 		return pretty(w.Sums.Cancelled) + " is given again"
-	case !d.Deny() && w.Held && open:
+	case !d.Deny() && w.Held && w.Blocked == 0 && open:
 		return pretty(w.Left()) + " is released"
 	}
 	return pretty(w.Offer.Value()) + " stays " + rewardStatus(w, d.Now)

@@ -33,14 +33,23 @@ type change struct {
 // show shows a page with a form about a user. The caller must be permitted an operation
 // with which the form can do something.
 func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operation) error {
-	if err := v.Caller.Require(needs); err != nil {
+	data, err := read(v, f, needs)
+	if err != nil {
 		return err
+	}
+	return v.Page(f.Status(), page, title+" – "+data.Name, data)
+}
+
+// read reads the data of a page with a form about a user.
+func read(v *frame.Visit, f *frame.Form, needs people.Operation) (data change, err error) {
+	if err := v.Caller.Require(needs); err != nil {
+		return data, err
 	}
 	u, programs, err := v.Engine.Admin.Users.ByID(v.Ctx(), v.Caller, who(v))
 	if err != nil {
-		return gone(err)
+		return data, gone(err)
 	}
-	data := change{
+	data = change{
 		Form: f, UserInfo: u, Name: userName(u), Path: pathOf(v), Once: f.Value("once"), Typed: string(u.User.ID),
 		MayExport: v.Caller.Role.Permits(people.RunExports), MayErase: v.Caller.Role.Permits(people.EraseUsers),
 	}
@@ -66,7 +75,7 @@ func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operat
 			data.Events = append(data.Events, program.Conversion.Event)
 		}
 	}
-	return v.Page(f.Status(), page, title+" – "+data.Name, data)
+	return data, nil
 }
 
 // after shows the profile after a change, or the form with what is wrong with it.
@@ -136,15 +145,47 @@ func attribute(v *frame.Visit) error {
 	return after(v, err, "user-attributed", map[string]string{"code": "The code", "reason": "The reason"}, showReferrer)
 }
 
+// blocking is the data of the page that blocks or unblocks a user.
+type blocking struct {
+	change
+	admin.Stake
+	// Choices are what may become of the rewards.
+	Choices []frame.Option
+}
+
 func blockPage(v *frame.Visit) error { return showBlock(v, v.NewForm()) }
 
 func showBlock(v *frame.Visit, f *frame.Form) error {
-	return show(v, f, "block", "Block or unblock", people.WriteUsers)
+	data, err := read(v, f, people.WriteUsers)
+	if err != nil {
+		return err
+	}
+	stake, err := v.Engine.Admin.Users.Stake(v.Ctx(), v.Caller, who(v))
+	if err != nil {
+		return err
+	}
+	chosen := f.Value("rewards")
+	if chosen == "" {
+		chosen = string(reward.BlockHold)
+	}
+	all := []frame.Option{
+		{Value: string(reward.BlockKeep), Label: "Keep them", Hint: "Referrals in progress still earn, and the user can use every reward."},
+		{Value: string(reward.BlockHold), Label: "Hold them", Hint: "The user can use none, and no new ones, until you unblock the user. Then all are given back; one that expires meanwhile is not."},
+		{Value: string(reward.BlockCancel), Label: "Cancel them", Hint: "For good, also what referrals in progress earn during the block. Unblocking gives nothing back."},
+	}
+	for i := range all {
+		all[i].Chosen = all[i].Value == chosen
+	}
+	return v.Page(f.Status(), "block", "Block or unblock – "+data.Name, blocking{data, stake, all})
 }
 
 func block(v *frame.Visit) error {
-	err := v.Engine.Admin.Users.Block(v.Ctx(), v.Caller, who(v), v.NewForm().Value("reason"))
-	return after(v, err, "user-blocked", map[string]string{"reason": "The reason"}, showBlock)
+	f := v.NewForm()
+	rewards, err := reward.ParseBlock("rewards", f.Value("rewards"))
+	if err == nil {
+		err = v.Engine.Admin.Users.Block(v.Ctx(), v.Caller, who(v), rewards, f.Value("reason"))
+	}
+	return after(v, err, "user-blocked", map[string]string{"reason": "The reason", "rewards": "The choice"}, showBlock)
 }
 
 func unblock(v *frame.Visit) error {

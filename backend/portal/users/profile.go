@@ -144,6 +144,9 @@ func earned(s reward.Source) string {
 func rewardReason(r reward.Reward, now core.Time) string {
 	switch r.Status(now) {
 	case reward.StatusPending:
+		if r.Blocked != 0 {
+			return "It is held until the user is unblocked."
+		}
 		if r.Held {
 			return "It waits until a member moderates the referral."
 		}
@@ -154,6 +157,8 @@ func rewardReason(r reward.Reward, now core.Time) string {
 			return "A member denied the referral."
 		case r.Cancelled == 0:
 			return "A refund of the order took it back."
+		case r.Blocked != 0:
+			return "The user was blocked."
 		}
 		return "It was cancelled."
 	case reward.StatusAvailable:

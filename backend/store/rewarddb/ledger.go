@@ -28,6 +28,7 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
 			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
 			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled), r.Offer.Currency, store.BoolInt(r.Unsettled),
+			store.NullTime(r.Blocked),
 		}
 	}
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
@@ -44,12 +45,12 @@ const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value 
 			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
 			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied, value ->> 10 AS value,
 			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at, value ->> 15 AS currency,
-			value ->> 16 AS unsettled
+			value ->> 16 AS unsettled, value ->> 17 AS blocked_since
 		FROM json_each(?2))
 	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
 		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
 		denied = given.denied, value = given.value, reversed = given.reversed, settled = given.settled, refunded = given.refunded,
-		scheduled_at = given.scheduled_at, currency = given.currency, unsettled = given.unsettled
+		scheduled_at = given.scheduled_at, currency = given.currency, unsettled = given.unsettled, blocked_since = given.blocked_since
 	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
 // execList runs a statement with two arguments: the tenant, and the list as JSON.
@@ -234,7 +235,7 @@ var dueColumns = store.Selection[Due]{
 // at the time ?, and whose ledger does not have it yet. toSettle selects those by which
 // a settlement of debts is continued.
 var (
-	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
+	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.blocked_since IS NULL AND r.given_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
 	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
 	toSettle = ` FROM reward r WHERE r.unsettled = 1 AND r.created_at <= ? AND ` + store.TenantExists("r")
 )

@@ -90,6 +90,7 @@ var Columns = store.Selection[reward.Reward]{
 	store.Col(`coalesce(cancelled_at, 0)`, func(r *reward.Reward) any { return &r.Cancelled }),
 	store.Col(`denied`, func(r *reward.Reward) any { return &r.Denied }),
 	store.Col(`held`, func(r *reward.Reward) any { return &r.Held }),
+	store.Col(`coalesce(blocked_since, 0)`, func(r *reward.Reward) any { return &r.Blocked }),
 	store.Col(`pending`, func(r *reward.Reward) any { return &r.Pending }),
 	store.Col(`redeemed`, func(r *reward.Reward) any { return &r.Sums.Redeemed }),
 	store.Col(`expired`, func(r *reward.Reward) any { return &r.Sums.Expired }),
@@ -115,7 +116,7 @@ func StatusOf(row, now string) string {
 		WHEN r.expired = 0 AND r.value <= ` + takenOf("r") + ` AND (r.redeemed > 0 OR r.settled > 0) THEN 'REDEEMED'
 		WHEN r.expired = 0 AND r.value <= ` + takenOf("r") + ` AND r.reversed > 0 THEN 'CANCELLED'
 		WHEN r.expires_at <= now THEN 'EXPIRED'
-		WHEN r.held = 1 OR r.given_at > now THEN 'PENDING'
+		WHEN r.held = 1 OR r.blocked_since IS NOT NULL OR r.given_at > now THEN 'PENDING'
 		ELSE 'AVAILABLE' END`)
 }
 
@@ -275,7 +276,7 @@ func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.TextOrNull(string(r.FuelTankType))
 	t.TextOrNull(r.Offer.Settings)
 	t.Boolean(r.Cancellable)
-	t.Time(r.Created, r.Scheduled, r.Given, r.Expires, r.Cancelled)
+	t.Time(r.Created, r.Scheduled, r.Given, r.Expires, r.Cancelled, r.Blocked)
 	t.Boolean(r.Denied)
 	t.Boolean(r.Held)
 	t.Boolean(r.Pending)
@@ -292,7 +293,7 @@ func AppendRow(t *store.Tuples, r reward.Reward) {
 var PutNew = &store.Put{
 	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, order_key, source, kind,
 		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
-		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled, reversed, settled, refunded, unsettled`),
+		scheduled_at, given_at, expires_at, cancelled_at, blocked_since, denied, held, pending, redeemed, expired, cancelled, reversed, settled, refunded, unsettled`),
 }
 
 // groupColumns sum the rewards r of a group at the time ?2. The first six are the

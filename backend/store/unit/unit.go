@@ -207,6 +207,7 @@ var factColumns = store.Selection[facts]{
 	store.Col(`EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`, func(f *facts) any { return &f.Untracking }),
 	store.Col(`EXISTS (SELECT 1 FROM erased_account WHERE tenant = ?1)`, func(f *facts) any { return &f.Erasing }),
 	store.Col(`EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?1)`, func(f *facts) any { return &f.Connected }),
+	store.Col(`EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND blocked_rewards <> 'KEEP')`, func(f *facts) any { return &f.Blocking }),
 	store.Col(rewarddb.AnyDebt, func(f *facts) any { return &f.Indebted }),
 	store.Col(`(SELECT coalesce(max(seq), 0) FROM user)`, func(f *facts) any { return &f.lastSeq }),
 	store.Col(`(SELECT coalesce(max(seq), 0) FROM reward_ledger)`, func(f *facts) any { return &f.LastLedger }),

@@ -52,6 +52,7 @@ var UserColumns = store.Selection[referral.User]{
 	store.Col(`coalesce(u.us_tax_form_at, 0)`, func(u *referral.User) any { return &u.USTaxForm }),
 	store.Col(`u.created_at`, func(u *referral.User) any { return &u.Created }),
 	store.Col(`coalesce(u.blocked_at, 0)`, func(u *referral.User) any { return &u.Blocked }),
+	store.Col(`coalesce(u.blocked_rewards, '')`, func(u *referral.User) any { return &u.BlockedRewards }),
 }
 
 // jsonList scans a JSON array of texts.
@@ -107,13 +108,4 @@ var PutUsers = &store.Put{
 		custom_fields = excluded.custom_fields, segments = excluded.segments,
 		first_seen_ip = excluded.first_seen_ip, last_seen_ip = excluded.last_seen_ip,
 		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`,
-}
-
-// BlockUser sets since when a user may not refer others; zero unblocks the user. It
-// returns false if nothing changed: the user does not exist, or is already blocked, or
-// already not.
-func BlockUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, id core.UserID, since core.Time) (bool, error) {
-	return tx.Changed(ctx, "block user", `UPDATE user SET blocked_at = ?4, updated_at = ?5
-		WHERE tenant = ?1 AND account_id = ?2 AND id = ?3 AND (blocked_at IS NULL) <> (?4 IS NULL)`,
-		string(tenant), string(account), string(id), store.NullTime(since), int64(tx.Now))
 }
