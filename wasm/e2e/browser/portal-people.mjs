@@ -7,12 +7,17 @@ import { asOwner, checkLooks, views } from './portalpage.mjs';
 
 const people = '/portal/t/demo/people';
 
-/** Identifies a user as the shop's server does. */
-async function identify({ portal, key }, account, user, body) {
-  const answer = await fetch(`${portal}/api/v1/demo/open/account/${encodeURIComponent(account)}/user/${encodeURIComponent(user)}`, {
-    method: 'PUT', body: JSON.stringify(body), headers: { authorization: 'Basic ' + btoa(':' + key), 'content-type': 'application/json' },
+/** Calls the API as the shop's server does. */
+async function send({ portal, key }, method, path, body) {
+  const answer = await fetch(`${portal}/api/v1/demo/${path}`, {
+    method, body: JSON.stringify(body), headers: { authorization: 'Basic ' + btoa(':' + key), 'content-type': 'application/json' },
   });
   assert.ok(answer.ok, await answer.text());
+}
+
+/** Identifies a user as the shop's server does. */
+function identify(world, account, user, body) {
+  return send(world, 'PUT', `open/account/${encodeURIComponent(account)}/user/${encodeURIComponent(user)}`, body);
 }
 
 /** From a search to a referrer, a reward and an event, each with a visible trace. */
@@ -59,15 +64,25 @@ export async function helping(world) {
   assert.match(await page.getByLabel('Share link for WhatsApp').first().inputValue(), /\/s\/demo\/\w+\?rsShareMedium=WHATSAPP$/);
 }
 
-/** A user is blocked, exported and erased. */
+/** A user is blocked, which holds the reward, unblocked, exported and erased. */
 export async function leaving(world) {
   await identify(world, 'gustav', 'gustav', { firstName: 'Gustav', email: 'gustav@example.com' });
+  await send(world, 'POST', 'rewards/account/gustav/user/gustav', { type: 'CREDIT', unit: 'CENTS', currency: 'EUR', assignedCredit: 500 });
   const page = await asOwner(world, people + '/gustav/gustav');
   await page.getByRole('link', { name: 'Block', exact: true }).click();
+  await page.getByText('No referral is in progress. €5.00 available.').waitFor();
+  assert.ok(await page.getByRole('radio', { name: 'Hold them' }).isChecked());
   await page.getByLabel('Reason').fill('fake friends');
   await page.getByRole('button', { name: 'Block the user' }).click();
   await page.getByText('The user is blocked, and').waitFor();
-  await page.getByText('Blocked since').waitFor();
+  await page.getByText('; the rewards are held').waitFor();
+  await page.getByText('It is held until the user is unblocked.').waitFor();
+  await page.getByRole('link', { name: 'Unblock', exact: true }).click();
+  await page.getByText('The rewards that the block held are given back.').waitFor();
+  await page.getByLabel('Reason').fill('real friends');
+  await page.getByRole('button', { name: 'Unblock the user' }).click();
+  await page.getByText('The user may refer others again.').waitFor();
+  await page.getByText('It is held until the user is unblocked.').waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'Export or erase' }).click();
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the data' }).click()]);
   const data = JSON.parse(readFileSync(await download.path(), 'utf8'));
