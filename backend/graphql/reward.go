@@ -2,10 +2,15 @@ package graphql
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 
+	"kith/backend/app/base"
+	"kith/backend/store/answerdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -250,8 +255,8 @@ func (c *call) oneReward(r reward.Reward, err error) (*rewardNode, error) {
 	return storedRewards(c, []reward.Reward{r})[0], nil
 }
 
-// CreateReward gives a user a reward. It needs the API key.
-func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, UserID, AccountID, Status argument }) (*rewardNode, error) {
+// CreateReward gives a user a reward, with an idempotency key once. It needs the API key.
+func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, UserID, AccountID, Status, IdempotencyKey argument }) (*rewardNode, error) {
 	c, account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.keyed(ctx, "userId")
 	if err != nil {
 		return nil, err
@@ -271,7 +276,41 @@ func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, Use
 	default:
 		return nil, core.Invalid("status", "must be PENDING or AVAILABLE for a new reward")
 	}
-	return c.oneReward(c.engine.Admin.Users.Grant(ctx, c.member(), grant))
+	key, err := args.IdempotencyKey.text("idempotencyKey")
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
+		return c.oneReward(c.engine.Admin.Users.Grant(ctx, c.member(), grant))
+	}
+	return c.grantOnce(ctx, grant, key, args.RewardInput.json())
+}
+
+// grantOnce gives a reward at most once for each key, and returns the reward as it is now.
+func (c *call) grantOnce(ctx context.Context, grant reward.Grant, key, input string) (*rewardNode, error) {
+	parsed, err := core.ParseIdempotencyKey("idempotencyKey", key)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(fmt.Appendf(nil, "createReward %q %q %v %s", grant.Account, grant.User, grant.Held, input))
+	kept, _, err := c.engine.Base.Once(ctx, c.tenant, base.Once{
+		Key: parsed, Digest: hex.EncodeToString(digest[:]),
+		Answer: func(value any) answerdb.Answer {
+			r := value.(reward.Reward)
+			return answerdb.Answer{Account: r.Account, User: r.User, JSON: wire.Reward(r)}
+		},
+	}, func(ctx context.Context) error {
+		_, err := c.engine.Admin.Users.Grant(ctx, c.member(), grant)
+		return err
+	})
+	var given struct{ ID string }
+	if err == nil {
+		err = json.Unmarshal(kept, &given)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.oneReward(c.engine.Rewards.ByID(ctx, c.tenant, given.ID))
 }
 
 // UpdateRewardStatus changes the status of a reward. It needs the API key.
