@@ -2,13 +2,17 @@ package e2e
 
 import (
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -339,7 +343,12 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(43, seed))
 		s := storeGrounds[int(seed)%len(storeGrounds)].open(t)
-		tenant := alias(t, s.site, "ledger")
+		tenant := "test_" + alias(t, s.site, "ledger")
+		told := &toldRewards{balances: map[string]toldBalance{}, given: map[string]bool{}}
+		receiver := httptest.NewServer(told)
+		t.Cleanup(receiver.Close)
+		s.site.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", tenant)
+		s.site.ok(t, "webhook", "add", receiver.URL, "--tenant", tenant)
 		s.call(t, "PUT", tenant, "/programs/classic", `{"name":"Shop","sharing":{"url":"https://x.example/"},"limits":{"rewards":5},
 			"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","currency":"USD","credit":500},"referred":{"type":"CREDIT","unit":"CENTS","currency":"USD","credit":300}}}`)
 		referrers, friends := []string{"anna", "ben"}, map[string]modelFriend{}
@@ -384,15 +393,18 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 				friends[name] = f
 			}
 		}
-		deny := func(name string) {
+		moderate := func(name, action string) {
 			id := decode[struct{ Referrals []struct{ ID string } }](t, s.call(t, "GET", tenant, "/referrals?referredAccountId="+name, "")).Referrals[0].ID
-			s.call(t, "POST", tenant, "/referrals/moderate", `{"actions":[{"referralId":"`+id+`","action":"DENIED"}]}`)
+			s.call(t, "POST", tenant, "/referrals/moderate", `{"actions":[{"referralId":"`+id+`","action":"`+action+`"}]}`)
 			f := friends[name]
-			f.denied = true
+			f.denied = action == "DENIED"
 			friends[name] = f
 		}
-		deny(names[1])
-		deny(names[4])
+		moderate(names[1], "DENIED")
+		moderate(names[4], "DENIED")
+		moderate(names[6], "DENIED")
+		// What a block holds is given back.
+		s.call(t, "POST", tenant, "/account/ben/user/ben/block?rewards=HOLD", "")
 		s.synced()
 		began, events := time.Now(), modelHistory(r, names, size)
 		var calls []orderCall
@@ -425,10 +437,15 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 			}
 			return nil
 		})
+		s.call(t, "POST", tenant, "/account/ben/user/ben/unblock", "")
+		s.synced()
 		for i, name := range names[7:] {
 			refer(i, name)
 		}
-		deny(names[5])
+		moderate(names[5], "DENIED")
+		moderate(names[6], "APPROVED")
+		moderate(names[1], "APPROVED")
+		moderate(names[1], "DENIED")
 		s.settled(t)
 		s.synced()
 		read()
@@ -467,6 +484,8 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 				require.Equal(t, amount, s.assigned(t, tenant, who)[currency], "seed %d: %s has %s", seed, who, currency)
 			}
 		}
+		s.requireExported(t, tenant, owed, told)
+		await(t, func() error { return told.are(owed) })
 		// What is redeemed with one key is redeemed once.
 		for currency, amount := range owed[referrers[0]] {
 			if amount <= 0 {
@@ -498,6 +517,99 @@ func (s *store) assigned(t *testing.T, tenant, account string) map[string]int64 
 		sums[b.Currency] += b.TotalAssignedCredit
 	}
 	return sums
+}
+
+// toldRewards is a receiver of webhooks that keeps the newest balance of each user and
+// currency, and the ids of the rewards that were reported as given.
+type toldRewards struct {
+	mu       sync.Mutex
+	balances map[string]toldBalance
+	given    map[string]bool
+}
+
+type toldBalance struct{ sequence, amount int64 }
+
+func (r *toldRewards) ServeHTTP(_ http.ResponseWriter, call *http.Request) {
+	var event struct {
+		Type     string
+		Sequence int64
+		Data     struct {
+			ID, UserID, Currency string
+			AvailableValue       int64
+		}
+	}
+	if json.NewDecoder(call.Body).Decode(&event) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := event.Data.UserID + " " + event.Data.Currency
+	switch event.Type {
+	case "reward.created":
+		r.given[event.Data.ID] = true
+	case "user.reward.balance.changed":
+		if event.Sequence > r.balances[key].sequence {
+			r.balances[key] = toldBalance{event.Sequence, event.Data.AvailableValue}
+		}
+	}
+}
+
+// are returns an error unless the newest balances are those of the model.
+func (r *toldRewards) are(owed map[string]map[string]int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for who, all := range owed {
+		for currency, amount := range all {
+			if got := r.balances[who+" "+currency].amount; currency != "" && got != amount {
+				return fmt.Errorf("%s has %d %s, and the webhooks say %d", who, amount, currency, got)
+			}
+		}
+	}
+	return nil
+}
+
+// requireExported exports all rewards, and asserts that they have what the model owes, and
+// that the webhooks report each that was given.
+func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map[string]int64, told *toldRewards) {
+	t.Helper()
+	base := s.site.edge + "/api/v1/" + tenant + "/export"
+	id := decode[struct{ ID string }](t, mustCall(t, http.StatusCreated, "POST", base, `{"type":"REWARD"}`, s.site.auth(tenant), "Content-Type: application/json")).ID
+	await(t, func() error {
+		if status := decode[struct{ Status string }](t, mustCall(t, http.StatusOK, "GET", base+"/"+id, "", s.site.auth(tenant))).Status; status != "COMPLETED" {
+			return fmt.Errorf("the export is %s", status)
+		}
+		return nil
+	})
+	rows, err := csv.NewReader(strings.NewReader(mustCall(t, http.StatusOK, "GET", base+"/"+id+"/download", "", s.site.auth(tenant)).body)).ReadAll()
+	require.NoError(t, err)
+	got, given := map[string]map[string]int64{}, []string{}
+	for _, row := range rows[1:] {
+		cell := func(name string) string { return row[slices.Index(rows[0], name)] }
+		amount := func(name string) int64 { n, _ := strconv.ParseInt(cell(name), 10, 64); return n }
+		if cell("dateCancelled") != "" {
+			continue
+		}
+		if got[cell("accountId")] == nil {
+			got[cell("accountId")] = map[string]int64{}
+		}
+		got[cell("accountId")][cell("currency")] += amount("assignedCredit") - amount("reversedCredit")
+		given = append(given, cell("id"))
+	}
+	for who, all := range owed {
+		for currency, amount := range all {
+			require.Equal(t, amount, got[who][currency], "%s has %s", who, currency)
+		}
+	}
+	await(t, func() error {
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		for _, one := range given {
+			if !told.given[one] {
+				return fmt.Errorf("no webhook reports the reward %s", one)
+			}
+		}
+		return nil
+	})
 }
 
 // about returns the events of an order, for the message of a failure.
