@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,6 +93,9 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 		case "id":
 			return true
 		case "key":
+			if v.Type() == fastjson.TypeString && len(v.GetStringBytes()) == 0 {
+				return true // it is missing
+			}
 			s, err := textItem(r.path(key), v)
 			if err == nil && len(s) > event.MaxKey {
 				err = core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(event.MaxKey)+" bytes")
@@ -121,13 +125,17 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 	return e, err
 }
 
-// checkField checks the limits of a field (clients 1.5.4): no long strings, no
+// checkField checks the limits of a field (clients 1.5.4): no long strings, no U+0000, no
 // arrays of arrays.
 func checkField(at string, v *fastjson.Value, inArray bool) error {
 	switch v.Type() {
 	case fastjson.TypeString:
-		if len(v.GetStringBytes()) > event.MaxText {
+		text := v.GetStringBytes()
+		if len(text) > event.MaxText {
 			return core.Invalid(at, "must not be longer than "+strconv.Itoa(event.MaxText)+" bytes")
+		}
+		if slices.Contains(text, 0) {
+			return core.Invalid(at, noNUL)
 		}
 	case fastjson.TypeArray:
 		if inArray {

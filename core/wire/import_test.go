@@ -146,8 +146,10 @@ func TestParseImportedEvent(t *testing.T) {
 		`{"userId":"u","event":{"key":"x"}}`:                                                  "accountId: is required",
 		`{"accountId":"a","userId":"u","idempotencyKey":"short","event":{"key":"x"}}`:         "idempotencyKey: an idempotency key is 8 to 64 of A-Z a-z 0-9 - _ .",
 		`[]`: "the row is a JSON array; write each of its objects on a line of its own",
-		`[{"accountId":"a","userId":"u","event":{"key":"x"}}]`:  "the row is a JSON array; write each of its objects on a line of its own",
-		`{"accountId":"a","userId":"u","event":{"key":"key "}}`: "event.key: must not begin or end with a blank",
+		`[{"accountId":"a","userId":"u","event":{"key":"x"}}]`:                                    "the row is a JSON array; write each of its objects on a line of its own",
+		`{"accountId":"a","userId":"u","event":{"key":"key "}}`:                                   "event.key: must not begin or end with a blank",
+		`{"accountId":"a","userId":"u","event":{"key":""}}`:                                       "event.key: is required",
+		`{"accountId":"a","userId":"u","event":{"key":"x","fields":{"a":["b",{"c":"d\u0000"}]}}}`: "event.fields.a[1].c: must not contain the character U+0000",
 		`"x"`: "the row is not a valid JSON object",
 	} {
 		if _, err := ParseImportedEvent(LineRow([]byte(row))); err == nil || err.Error() != want {

@@ -276,7 +276,7 @@ func traitText(field, s string) (string, error) {
 	case len(s) > maxText:
 		return "", core.Invalid(field, "must not be longer than "+strconv.Itoa(maxText)+" bytes")
 	case strings.IndexByte(s, 0) >= 0:
-		return "", core.Invalid(field, "must not contain the character U+0000")
+		return "", core.Invalid(field, noNUL)
 	}
 	return s, nil
 }

@@ -215,6 +215,9 @@ func (r *reader) wrongType(key, want string) bool {
 	return r.fail(core.Malformed(r.path(key), "must be "+want))
 }
 
+// noNUL refuses U+0000, which programs in C take for the end of a text.
+const noNUL = "must not contain the character U+0000"
+
 // text stores a string; null does not change the field (clients 2.2.7).
 func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 	switch v.Type() {
@@ -229,7 +232,7 @@ func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxText)+" bytes"))
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return r.fail(core.Invalid(r.path(key), "must not contain the character U+0000"))
+		return r.fail(core.Invalid(r.path(key), noNUL))
 	}
 	*into = &s
 	return true

@@ -412,7 +412,7 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return "", core.Invalid(at, "must not contain the character U+0000")
+		return "", core.Invalid(at, noNUL)
 	}
 	return s, nil
 }
