@@ -344,8 +344,8 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(43, seed))
 		s := storeGrounds[int(seed)%len(storeGrounds)].open(t)
 		tenant := "test_" + alias(t, s.site, "ledger")
-		told := &toldRewards{balances: map[string]toldBalance{}, given: map[string]bool{}}
-		receiver := httptest.NewServer(told)
+		reported := &reportedRewards{balances: map[string]reportedBalance{}, given: map[string]bool{}}
+		receiver := httptest.NewServer(reported)
 		t.Cleanup(receiver.Close)
 		s.site.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", tenant)
 		s.site.ok(t, "webhook", "add", receiver.URL, "--tenant", tenant)
@@ -484,8 +484,8 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 				require.Equal(t, amount, s.assigned(t, tenant, who)[currency], "seed %d: %s has %s", seed, who, currency)
 			}
 		}
-		s.requireExported(t, tenant, owed, told)
-		await(t, func() error { return told.are(owed) })
+		s.requireExported(t, tenant, owed, reported)
+		await(t, func() error { return reported.are(owed) })
 		// What is redeemed with one key is redeemed once.
 		for currency, amount := range owed[referrers[0]] {
 			if amount <= 0 {
@@ -519,17 +519,17 @@ func (s *store) assigned(t *testing.T, tenant, account string) map[string]int64 
 	return sums
 }
 
-// toldRewards is a receiver of webhooks that keeps the newest balance of each user and
+// reportedRewards is a receiver of webhooks that keeps the newest balance of each user and
 // currency, and the ids of the rewards that were reported as given.
-type toldRewards struct {
+type reportedRewards struct {
 	mu       sync.Mutex
-	balances map[string]toldBalance
+	balances map[string]reportedBalance
 	given    map[string]bool
 }
 
-type toldBalance struct{ sequence, amount int64 }
+type reportedBalance struct{ sequence, amount int64 }
 
-func (r *toldRewards) ServeHTTP(_ http.ResponseWriter, call *http.Request) {
+func (r *reportedRewards) ServeHTTP(_ http.ResponseWriter, call *http.Request) {
 	var event struct {
 		Type     string
 		Sequence int64
@@ -549,19 +549,19 @@ func (r *toldRewards) ServeHTTP(_ http.ResponseWriter, call *http.Request) {
 		r.given[event.Data.ID] = true
 	case "user.reward.balance.changed":
 		if event.Sequence > r.balances[key].sequence {
-			r.balances[key] = toldBalance{event.Sequence, event.Data.AvailableValue}
+			r.balances[key] = reportedBalance{event.Sequence, event.Data.AvailableValue}
 		}
 	}
 }
 
 // are returns an error unless the newest balances are those of the model.
-func (r *toldRewards) are(owed map[string]map[string]int64) error {
+func (r *reportedRewards) are(owed map[string]map[string]int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for who, all := range owed {
+	for user, all := range owed {
 		for currency, amount := range all {
-			if got := r.balances[who+" "+currency].amount; currency != "" && got != amount {
-				return fmt.Errorf("%s has %d %s, and the webhooks say %d", who, amount, currency, got)
+			if got := r.balances[user+" "+currency].amount; currency != "" && got != amount {
+				return fmt.Errorf("%s has %d %s, and the webhooks say %d", user, amount, currency, got)
 			}
 		}
 	}
@@ -570,7 +570,7 @@ func (r *toldRewards) are(owed map[string]map[string]int64) error {
 
 // requireExported exports all rewards, and asserts that they have what the model owes, and
 // that the webhooks report each that was given.
-func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map[string]int64, told *toldRewards) {
+func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map[string]int64, reported *reportedRewards) {
 	t.Helper()
 	base := s.site.edge + "/api/v1/" + tenant + "/export"
 	id := decode[struct{ ID string }](t, mustCall(t, http.StatusCreated, "POST", base, `{"type":"REWARD"}`, s.site.auth(tenant), "Content-Type: application/json")).ID
@@ -593,18 +593,20 @@ func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map
 			got[cell("accountId")] = map[string]int64{}
 		}
 		got[cell("accountId")][cell("currency")] += amount("assignedCredit") - amount("reversedCredit")
-		given = append(given, cell("id"))
+		if cell("dateGiven") != "" {
+			given = append(given, strings.Join(row, ","))
+		}
 	}
-	for who, all := range owed {
+	for user, all := range owed {
 		for currency, amount := range all {
-			require.Equal(t, amount, got[who][currency], "%s has %s", who, currency)
+			require.Equal(t, amount, got[user][currency], "%s has %s", user, currency)
 		}
 	}
 	await(t, func() error {
-		told.mu.Lock()
-		defer told.mu.Unlock()
+		reported.mu.Lock()
+		defer reported.mu.Unlock()
 		for _, one := range given {
-			if !told.given[one] {
+			if id, _, _ := strings.Cut(one, ","); !reported.given[id] {
 				return fmt.Errorf("no webhook reports the reward %s", one)
 			}
 		}
