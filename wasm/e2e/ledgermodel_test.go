@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"database/sql"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -344,8 +344,7 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(43, seed))
 		s := storeGrounds[int(seed)%len(storeGrounds)].open(t)
 		tenant := "test_" + alias(t, s.site, "ledger")
-		reported := &reportedRewards{balances: map[string]reportedBalance{}, given: map[string]bool{}}
-		receiver := httptest.NewServer(reported)
+		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		t.Cleanup(receiver.Close)
 		s.site.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", tenant)
 		s.site.ok(t, "webhook", "add", receiver.URL, "--tenant", tenant)
@@ -484,8 +483,7 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 				require.Equal(t, amount, s.assigned(t, tenant, who)[currency], "seed %d: %s has %s", seed, who, currency)
 			}
 		}
-		s.requireExported(t, tenant, owed, reported)
-		await(t, func() error { return reported.are(owed) })
+		s.requireExported(t, tenant, owed)
 		// What is redeemed with one key is redeemed once.
 		for currency, amount := range owed[referrers[0]] {
 			if amount <= 0 {
@@ -519,58 +517,33 @@ func (s *store) assigned(t *testing.T, tenant, account string) map[string]int64 
 	return sums
 }
 
-// reportedRewards is a receiver of webhooks that keeps the newest balance of each user and
-// currency, and the ids of the rewards that were reported as given.
-type reportedRewards struct {
-	mu       sync.Mutex
-	balances map[string]reportedBalance
-	given    map[string]bool
-}
-
-type reportedBalance struct{ sequence, amount int64 }
-
-func (r *reportedRewards) ServeHTTP(_ http.ResponseWriter, call *http.Request) {
-	var event struct {
-		Type     string
-		Sequence int64
-		Data     struct {
-			ID, UserID, Currency string
-			AvailableValue       int64
+// reported returns what the webhooks of a tenant report: the newest balance of each user and
+// currency, and the ids of the rewards that were given. It reads the stored events: one that
+// two kills cut off is sent again after 5 minutes.
+func reported(t *testing.T, db *sql.DB, tenant string) (balances map[string]int64, given map[string]bool) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), `SELECT coalesce(data ->> 'id', ''), coalesce(data ->> 'userId', '') || ' ' || coalesce(data ->> 'currency', ''),
+		coalesce(data ->> 'availableValue', 0) FROM webhook_event WHERE tenant = ? AND type IN ('reward.created', 'user.reward.balance.changed') ORDER BY seq`, tenant)
+	require.NoError(t, err)
+	defer rows.Close()
+	balances, given = map[string]int64{}, map[string]bool{}
+	for rows.Next() {
+		var reward, whose string
+		var available int64
+		require.NoError(t, rows.Scan(&reward, &whose, &available))
+		if reward != "" {
+			given[reward] = true
+		} else {
+			balances[whose] = available
 		}
 	}
-	if json.NewDecoder(call.Body).Decode(&event) != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := event.Data.UserID + " " + event.Data.Currency
-	switch event.Type {
-	case "reward.created":
-		r.given[event.Data.ID] = true
-	case "user.reward.balance.changed":
-		if event.Sequence > r.balances[key].sequence {
-			r.balances[key] = reportedBalance{event.Sequence, event.Data.AvailableValue}
-		}
-	}
-}
-
-// are returns an error unless the newest balances are those of the model.
-func (r *reportedRewards) are(owed map[string]map[string]int64) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for user, all := range owed {
-		for currency, amount := range all {
-			if got := r.balances[user+" "+currency].amount; currency != "" && got != amount {
-				return fmt.Errorf("%s has %d %s, and the webhooks say %d", user, amount, currency, got)
-			}
-		}
-	}
-	return nil
+	require.NoError(t, rows.Err())
+	return balances, given
 }
 
 // requireExported exports all rewards, and asserts that they have what the model owes, and
-// that the webhooks report each that was given.
-func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map[string]int64, reported *reportedRewards) {
+// that the webhooks report each that was given, and the balances.
+func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map[string]int64) {
 	t.Helper()
 	base := s.site.edge + "/api/v1/" + tenant + "/export"
 	id := decode[struct{ ID string }](t, mustCall(t, http.StatusCreated, "POST", base, `{"type":"REWARD"}`, s.site.auth(tenant), "Content-Type: application/json")).ID
@@ -602,12 +575,19 @@ func (s *store) requireExported(t *testing.T, tenant string, owed map[string]map
 			require.Equal(t, amount, got[user][currency], "%s has %s", user, currency)
 		}
 	}
+	db := s.site.open(t)
 	await(t, func() error {
-		reported.mu.Lock()
-		defer reported.mu.Unlock()
+		balances, known := reported(t, db, tenant)
 		for _, one := range given {
-			if id, _, _ := strings.Cut(one, ","); !reported.given[id] {
+			if id, _, _ := strings.Cut(one, ","); !known[id] {
 				return fmt.Errorf("no webhook reports the reward %s", one)
+			}
+		}
+		for user, all := range owed {
+			for currency, amount := range all {
+				if got := balances[user+" "+currency]; currency != "" && got != amount {
+					return fmt.Errorf("%s has %d %s, and the webhooks report %d", user, amount, currency, got)
+				}
 			}
 		}
 		return nil
