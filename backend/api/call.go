@@ -16,6 +16,7 @@ import (
 	"kith/core/auth"
 	"kith/core/people"
 	"kith/core/referral"
+	"kith/core/wire"
 )
 
 // call is a request whose caller was authenticated.
@@ -133,6 +134,15 @@ func decode[T any](c *call, parse func([]byte) (T, error)) (in T, err error) {
 		return in, err
 	}
 	return parse(body)
+}
+
+// readOptional reads a JSON body that may be empty.
+func readOptional(c *call) ([]byte, error) {
+	body, err := readBody(c.w, c.Request, wire.MaxBody)
+	if err == nil && len(body) > 0 {
+		err = wire.CheckJSONType(c.Header.Get("Content-Type"))
+	}
+	return body, err
 }
 
 const (

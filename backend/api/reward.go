@@ -75,14 +75,9 @@ func rewardAnswer(r reward.Reward) answerdb.Answer {
 // cancelReward handles POST /reward/{id}/cancel. The body may be empty; older clients send
 // none.
 func (a *API) cancelReward(c *call) ([]byte, error) {
-	body, err := readBody(c.w, c.Request, wire.MaxBody)
+	body, err := readOptional(c)
 	if err != nil {
 		return nil, err
-	}
-	if len(body) > 0 {
-		if err := wire.CheckJSONType(c.Header.Get("Content-Type")); err != nil {
-			return nil, err
-		}
 	}
 	reason, err := wire.ParseCancellation(body)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
-	"kith/core/reward"
 	"kith/core/rules"
 	"kith/core/wire"
 )
@@ -251,9 +250,13 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 	return false, core.Invalid(name, "must be true or false")
 }
 
-// block handles POST of /block. The request has no body.
+// block handles POST of /block. The body may be empty; older clients send none.
 func (a *API) block(c *call) ([]byte, error) {
-	rewards, err := reward.ParseBlock("rewards", c.URL.Query().Get("rewards"))
+	body, err := readOptional(c)
+	if err != nil {
+		return nil, err
+	}
+	rewards, err := wire.ParseBlock(body)
 	if err != nil {
 		return nil, err
 	}

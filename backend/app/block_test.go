@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -109,6 +110,42 @@ func TestBlock_ManyRewards(t *testing.T) {
 	require.Equal(t, [3]int64{0, 0, many + 7}, b.stake(t))
 	require.NoError(t, b.Users.Unblock(t.Context(), b.tenant, "anna", "u"))
 	require.Equal(t, [3]int64{0, 0, many + 7}, b.stake(t))
+
+	for range many {
+		b.reward(t, points("anna", 1))
+	}
+	b.pass(core.Second)
+	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "anna", "u", reward.BlockHold))
+	require.Equal(t, [3]int64{0, many, many + 7}, b.stake(t))
+	require.NoError(t, b.Users.Unblock(t.Context(), b.tenant, "anna", "u"))
+	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "anna", "u", reward.BlockKeep))
+	require.Equal(t, [3]int64{many, 0, many + 7}, b.stake(t), "a block that keeps them does not stop the end of one that held them")
+	require.NoError(t, b.Users.Unblock(t.Context(), b.tenant, "anna", "u"))
+	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "anna", "u", reward.BlockCancel))
+	require.NoError(t, b.Users.Unblock(t.Context(), b.tenant, "anna", "u"))
+	require.Equal(t, [3]int64{0, 0, 2*many + 7}, b.stake(t), "all are cancelled before the block ends")
+}
+
+// An order that converts the referral of a blocked referrer has the reason at once, for the
+// first order as for later ones.
+func TestBlock_ReasonOfTheFirstOrder(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.owner(t, "anna", "ANNA10")
+	b.shop(t, func(p *referral.Program) { p.ReferrerTerms.Orders = 0 })
+	b.pass(core.Second)
+	b.identify(t, "ben", b.cookie("ANNA10"))
+	require.NoError(t, b.Users.Block(t.Context(), b.tenant, "anna", "u", ""))
+	b.purchase(t, "ben", "1", "80")
+	b.purchase(t, "ben", "2", "80")
+	b.process(t)
+	page, total, err := b.Orders.List(t.Context(), b.tenant, b.referral(t, "ben").ID, 10, 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, total)
+	for _, o := range page {
+		require.Equal(t, conversion.ReasonDenied, o.Sides[conversion.Referrer].Reason)
+	}
+	require.Equal(t, "DENIED/APPROVED, none/AVAILABLE", b.statuses(t, "ben"))
 }
 
 // A block and a moderation hold a reward independently of each other, and what a block has

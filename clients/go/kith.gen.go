@@ -32,6 +32,14 @@ const (
 	BillingIntervalYEAR       BillingInterval = "YEAR"
 )
 
+// Defines values for BlockInputRewards.
+const (
+	BlockInputRewardsCANCEL      BlockInputRewards = "CANCEL"
+	BlockInputRewardsHOLD        BlockInputRewards = "HOLD"
+	BlockInputRewardsKEEP        BlockInputRewards = "KEEP"
+	BlockInputRewardsLessThannil BlockInputRewards = "<nil>"
+)
+
 // Defines values for ConsentPolicyConsent.
 const (
 	ConsentPolicyConsentOff    ConsentPolicyConsent = "off"
@@ -363,13 +371,6 @@ const (
 	WebsiteInputConsentOptOut WebsiteInputConsent = "opt-out"
 )
 
-// Defines values for BlockUserParamsRewards.
-const (
-	BlockUserParamsRewardsCANCEL BlockUserParamsRewards = "CANCEL"
-	BlockUserParamsRewardsHOLD   BlockUserParamsRewards = "HOLD"
-	BlockUserParamsRewardsKEEP   BlockUserParamsRewards = "KEEP"
-)
-
 // Defines values for ListUserReferralsParamsState.
 const (
 	ListUserReferralsParamsStateConverted  ListUserReferralsParamsState = "converted"
@@ -670,6 +671,15 @@ type AuditPage struct {
 
 // BillingInterval defines model for BillingInterval.
 type BillingInterval string
+
+// BlockInput defines model for BlockInput.
+type BlockInput struct {
+	// Rewards What becomes of the rewards of the user that are pending or available, and of those that referrals earn until the user is unblocked. KEEP leaves them as they are. HOLD makes them pending until the user is unblocked. CANCEL cancels them for good, and also those that a moderation has denied. If it is left out, those that exist stay, and referrals in progress are denied for the user when they convert.
+	Rewards *BlockInputRewards `json:"rewards,omitempty"`
+}
+
+// BlockInputRewards What becomes of the rewards of the user that are pending or available, and of those that referrals earn until the user is unblocked. KEEP leaves them as they are. HOLD makes them pending until the user is unblocked. CANCEL cancels them for good, and also those that a moderation has denied. If it is left out, those that exist stay, and referrals in progress are denied for the user when they convert.
+type BlockInputRewards string
 
 // BulkRedemptionInput defines model for BulkRedemptionInput.
 type BulkRedemptionInput struct {
@@ -3307,15 +3317,6 @@ type GetUserWithKeyParams struct {
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
-// BlockUserParams defines parameters for BlockUser.
-type BlockUserParams struct {
-	// Rewards What becomes of the rewards of the user that are pending or available, and of those that referrals in progress earn until the user is unblocked. KEEP leaves them as they are. HOLD makes them pending until the user is unblocked. CANCEL cancels them for good. If it is left out, those that exist stay, and referrals in progress are denied for the user when they convert.
-	Rewards *BlockUserParamsRewards `form:"rewards,omitempty" json:"rewards,omitempty"`
-}
-
-// BlockUserParamsRewards defines parameters for BlockUser.
-type BlockUserParamsRewards string
-
 // GetUserPiiParams defines parameters for GetUserPii.
 type GetUserPiiParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
@@ -3914,13 +3915,11 @@ func (c *Client) GetUserWithKey(ctx context.Context, account AccountId, user Use
 }
 
 // BlockUser Block a user
-func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId, params BlockUserParams) error {
-	query := url.Values{}
-	addQuery(query, "rewards", params.Rewards)
+func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId, body BlockInput) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/block",
 		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
-		query:  query,
+		body:   body,
 	}, nil)
 }
 

@@ -46,7 +46,7 @@ func (r Reward) Follow(b Block, now core.Time) (Reward, []Entry) {
 	default:
 		since = now
 	}
-	if !r.Pending {
+	if b == BlockHold && !r.Pending {
 		r.Pending = true
 		entries = append(entries, r.entry(ActionHold, 0, now))
 	}
@@ -54,14 +54,14 @@ func (r Reward) Follow(b Block, now core.Time) (Reward, []Entry) {
 	return r, append(entries, entry)
 }
 
-// blocked records since when a pending reward is held, or cancels it.
+// blocked records since when the reward is held, or cancels it.
 func (r Reward) blocked(b Block, since, now core.Time) (Reward, Entry) {
 	r.Blocked = since
 	if b != BlockCancel {
 		return r, Entry{}
 	}
 	if r.Denied {
-		r.Denied = false
+		r.Denied, r.Cancelled = false, now
 		return r, Entry{}
 	}
 	return r.takeBack(now)
@@ -74,6 +74,9 @@ func (b Block) Changes() bool { return b == BlockHold || b == BlockCancel }
 func (r Reward) unblock(now core.Time) (Reward, Entry) {
 	if r.Blocked == 0 || r.Cancelled != 0 && !r.Denied {
 		return r, Entry{}
+	}
+	if !r.wasGiven() && r.Given != 0 {
+		r.Given = max(r.Given, now)
 	}
 	r.Blocked = 0
 	return r.Give(now)

@@ -579,7 +579,7 @@ func TestReward_Follow(t *testing.T) {
 		if got := r.GivenSince(before); got != c.given {
 			t.Errorf("%s: given is %v: %+v", name, got, r)
 		}
-		if r.Blocked != 0 && !r.Pending {
+		if r.Blocked != 0 && !r.Pending && r.Cancelled == 0 {
 			t.Errorf("%s: it is held and not pending in the ledger", name)
 		}
 	}

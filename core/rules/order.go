@@ -293,6 +293,10 @@ func (r *Rules) decideOrder(s *state.State, o state.Order, d conversion.Decision
 		if err := r.convertByOrder(s, &ref, at); err != nil {
 			return err
 		}
+		if ref.Moderation.Referrer.Status == referral.SideDenied || ref.Moderation.Referred.Status == referral.SideDenied {
+			// This order, and later ones, were decided before that was known.
+			s.Replays.Add(state.Replay{Program: ref.Program, Referrer: state.Who(ref.Referrer), From: o.Position()})
+		}
 	} else if d.Counts() && at < ref.Converted {
 		// An earlier order has arrived later.
 		ref.Converted = at

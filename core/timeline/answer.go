@@ -85,11 +85,8 @@ func (f Facts) one(w reward.Reward, who string) (Tone, Sentence) {
 	case reward.StatusExpired:
 		return Bad, say(who+" got "+value+", but it expired on ", w.Expires, ".")
 	case reward.StatusPending:
-		if w.Blocked != 0 {
-			return Waiting, say(who + " gets no reward yet: " + value + " is held until " + who + " is unblocked.")
-		}
-		if w.Held {
-			return Waiting, say(who + " gets no reward yet: " + value + " is held until the referral is approved or denied." + f.because())
+		if w.OnHold() {
+			return Waiting, say(who + " gets no reward yet: " + worth(w, w.Left()) + " is held until " + f.until(w.Blocked != 0, w.Held, who))
 		}
 		if w.Order != "" {
 			return Waiting, say(who+" gets no reward yet: "+value+" for the order "+w.Order+f.priceOf(w.Order)+" is due on ", due(w), ". A refund before then takes it back.")
@@ -97,6 +94,17 @@ func (f Facts) one(w reward.Reward, who string) (Tone, Sentence) {
 		return Waiting, say(who+" gets no reward yet: "+value+" is due on ", due(w), ".")
 	}
 	return f.gone(w, who, value)
+}
+
+// until returns what a held reward waits for, as the end of a sentence.
+func (f Facts) until(blocked, moderated bool, who string) string {
+	switch {
+	case blocked && moderated:
+		return who + " is unblocked and the referral is approved." + f.because()
+	case blocked:
+		return who + " is unblocked."
+	}
+	return "the referral is approved or denied." + f.because()
 }
 
 // because returns the fraud signals as further sentences, or "".
@@ -111,6 +119,9 @@ func (f Facts) because() string {
 func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 	if w.Denied {
 		return Bad, say(who+" gets no reward: "+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
+	}
+	if w.Cancelled != 0 && w.Sums.Cancelled > 0 {
+		value = worth(w, w.Sums.Cancelled)
 	}
 	if w.Blocked != 0 {
 		return Bad, say(who+" gets no reward: "+value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")
@@ -224,10 +235,8 @@ func (f Facts) several(own []reward.Reward, who string) (Tone, Sentence) {
 	if next.ID != "" {
 		all = say(all, " The next one is due on ", due(next), ".")
 	}
-	if blocked {
-		all = say(all, " Held ones wait until "+who+" is unblocked.")
-	} else if held {
-		all = say(all, " Held ones wait until the referral is approved or denied."+f.because())
+	if held || blocked {
+		all = say(all, " Held ones wait until "+f.until(blocked, held, who))
 	}
 	return tone, all
 }
@@ -250,7 +259,11 @@ func (f Facts) without(side referral.SideKey, who string) (Tone, Sentence) {
 		at = conversion.Referred
 	}
 	for _, o := range f.Orders {
-		if reason := o.Sides[at].Reason; o.Number > 0 && reason != "" {
+		reason := o.Sides[at].Reason
+		if o.Number > 0 && (reason == conversion.ReasonDenied || reason == "" && (side == referral.ReferrerSide || r.Referred.User != "")) {
+			return Waiting, say(yet + "the order " + o.Order.Key + price(o) + " is being decided again.")
+		}
+		if o.Number > 0 && reason != "" {
 			return Bad, say(none + "the order " + o.Order.Key + price(o) + " earns none. " + reason.Sentence())
 		}
 	}

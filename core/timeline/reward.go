@@ -15,10 +15,12 @@ func worth(w reward.Reward, amount int64) string {
 }
 
 func (c *collector) addRewards() {
-	for _, e := range c.Ledger {
+	left := map[string]int64{}
+	for _, e := range slices.Backward(c.Ledger) {
+		left[e.Reward] += e.Amount
 		i := slices.IndexFunc(c.Rewards, func(w reward.Reward) bool { return w.ID == e.Reward })
 		if i >= 0 {
-			c.addEntry(c.Rewards[i], e)
+			c.addEntry(c.Rewards[i], e, left[e.Reward])
 		}
 	}
 	for _, w := range c.Rewards {
@@ -37,8 +39,8 @@ func (c *collector) addRewards() {
 
 const tankEmpty = "The fuel tank is empty. Upload codes to it; the reward is then given by itself."
 
-// addEntry adds an entry of the ledger of a reward.
-func (c *collector) addEntry(w reward.Reward, l reward.Entry) {
+// addEntry adds an entry of the ledger of a reward, of which an amount was left then.
+func (c *collector) addEntry(w reward.Reward, l reward.Entry, left int64) {
 	e := Entry{At: l.At, Kind: Rewarding}
 	if w.Offer.Kind == reward.PercentDiscount {
 		e.Kind = Discount
@@ -63,14 +65,18 @@ func (c *collector) addEntry(w reward.Reward, l reward.Entry) {
 			e.Why = say(who + " was blocked.")
 		}
 	case reward.ActionRelease:
-		e.Tone, e.Text = Good, say(who+" can use the reward of "+worth(w, w.Offer.Value())+".")
+		if e.Tone, e.Text = Good, say(who+" can use the reward of "+worth(w, w.Offer.Value())+"."); left <= 0 && !c.Cut {
+			e.Tone, e.Text = "", say("The reward of "+who+" is no longer held; nothing of it was left.")
+		}
 	case reward.ActionRedeem:
 		e.Text = say(who + " used " + amount + " of the reward.")
 	case reward.ActionExpire:
 		e.Tone, e.Text = Bad, say(amount+" of the reward of "+who+" expired unused.")
 	case reward.ActionCancel:
 		e.Tone, e.Text = Bad, say("The reward of "+who+" was cancelled: "+amount+".")
-		e.Why, e.By = c.cancelled(w)
+		if e.Why, e.By = c.cancelled(w); w.Blocked != 0 && !w.Denied && l.At != w.Cancelled {
+			e.Why = nil // it was cancelled and given again before
+		}
 	case reward.ActionRestore:
 		e.Tone, e.Text = Good, say("The reward of "+who+" was given again: "+amount+".")
 	case reward.ActionReverse:
@@ -115,7 +121,7 @@ func (f Facts) cancelled(w reward.Reward) (why Sentence, by string) {
 	switch {
 	case w.Denied:
 		return say("The referral was denied."), ""
-	case w.Blocked != 0:
+	case w.Blocked != 0 && w.Cancelled != 0:
 		return say("The user was blocked."), ""
 	}
 	return nil, ""

@@ -42,7 +42,7 @@ type Facts struct {
 	// Decisions are those about codes of the account.
 	Decisions []wire.Decision
 	Orders    []state.Order
-	// Rewards are those of the referral at Now, and Ledger their entries.
+	// Rewards are those of the referral at Now, and Ledger their entries, the latest first.
 	Rewards []reward.Reward
 	Ledger  []reward.Entry
 	// Dues are the sides whose reward waits for a code of a fuel tank.

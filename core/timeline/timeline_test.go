@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,6 +178,7 @@ func TestOf(t *testing.T) {
 			f.Ledger = append(f.Ledger, e)
 		}
 		f.Ledger = append(f.Ledger, reward.Entry{Reward: "unknown", Action: reward.ActionGrant})
+		slices.Reverse(f.Ledger)
 		f.Acts = []Act{
 			{At: at(30), By: "owner@acme.example", Decision: referral.DenyReferrer, Denied: true, Reason: "Same household."},
 			{At: at(13), By: "owner@acme.example", Reward: "w", Reason: "Paid in cash."},
@@ -247,7 +249,7 @@ func TestOf(t *testing.T) {
 // A reward that was held from the beginning says so.
 func TestOf_HeldReward(t *testing.T) {
 	f := facts(give(func(w *reward.Reward) { w.Held = true }))
-	f.Ledger = []reward.Entry{{Reward: "w", Action: reward.ActionGrant, Amount: 1000, At: now - core.Day}, {Reward: "w", Action: reward.ActionHold, At: now - core.Day}}
+	f.Ledger = []reward.Entry{{Reward: "w", Action: reward.ActionHold, At: now - core.Day}, {Reward: "w", Action: reward.ActionGrant, Amount: 1000, At: now - core.Day}}
 	entries := Of(f)
 	if got, want := entries[len(entries)-1].Why.String(), "It was held at first."; got != want {
 		t.Errorf("%q, want %q", got, want)

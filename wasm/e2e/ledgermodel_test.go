@@ -403,7 +403,7 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 		moderate(names[4], "DENIED")
 		moderate(names[6], "DENIED")
 		// What a block holds is given back.
-		s.call(t, "POST", tenant, "/account/ben/user/ben/block?rewards=HOLD", "")
+		s.call(t, "POST", tenant, "/account/ben/user/ben/block", `{"rewards":"HOLD"}`)
 		s.synced()
 		began, events := time.Now(), modelHistory(r, names, size)
 		var calls []orderCall

@@ -28,6 +28,7 @@ func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account c
 }
 
 func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool, rewards reward.Block) error {
+	who := referral.Identity{Account: account, User: user}
 	return us.DB.Write(ctx, us.Now(), func(tx *store.Tx) error {
 		known, err := userdb.UserExists(ctx, tx.Reads, tenant, account, user)
 		if err == nil && !known {
@@ -39,6 +40,8 @@ func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, accoun
 		since, refusal := core.Time(0), "this user is not blocked"
 		if blocked {
 			since, refusal = tx.Now, "this user is blocked already"
+		} else if err := us.finishCancel(ctx, tx, tenant, who); err != nil {
+			return err
 		}
 		changed, err := userdb.BlockUser(ctx, tx, tenant, account, user, since, rewards)
 		if err == nil && !changed {
@@ -48,9 +51,18 @@ func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, accoun
 			return err
 		}
 		// Those of almost all users follow at once.
-		who := referral.Identity{Account: account, User: user}
-		return us.follow(ctx, tx, userdb.BlockDue{Tenant: tenant, Identity: who, Since: since, Rewards: rewards})
+		_, err = us.follow(ctx, tx, userdb.BlockDue{Tenant: tenant, Identity: who, Since: since, Rewards: rewards})
+		return err
 	})
+}
+
+// finishCancel cancels what a block is still to cancel, before it ends.
+func (us *Users) finishCancel(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who referral.Identity) error {
+	due, ok, err := userdb.BlockDueOf(ctx, tx.Reads, tenant, who)
+	for done := !ok || due.Rewards != reward.BlockCancel; err == nil && !done; {
+		done, err = us.follow(ctx, tx, due)
+	}
+	return err
 }
 
 // followed is the most rewards that one transaction lets follow a block. A larger number
@@ -68,20 +80,18 @@ func (us *Users) FollowBlocks(ctx context.Context) (any bool, err error) {
 	return store.WriteValue(ctx, us.DB.Write, us.Now(), func(tx *store.Tx) (bool, error) {
 		due, any, err := userdb.FirstBlockDue(ctx, tx.Reads)
 		if err == nil && any {
-			err = us.follow(ctx, tx, due)
+			_, err = us.follow(ctx, tx, due)
 		}
 		return any, err
 	})
 }
 
-// follow lets a batch of the rewards of a user follow a block, or its end.
-func (us *Users) follow(ctx context.Context, tx *store.Tx, due userdb.BlockDue) error {
-	if due.Since != 0 && !due.Rewards.Changes() {
-		return nil
-	}
+// follow lets a batch of the rewards of a user follow a block, or its end, and reports whether
+// all do now.
+func (us *Users) follow(ctx context.Context, tx *store.Tx, due userdb.BlockDue) (done bool, err error) {
 	batch, err := rewarddb.ToFollow(ctx, tx, due.Tenant, due.Identity, due.Since, due.Rewards, followed)
 	if err != nil {
-		return err
+		return false, err
 	}
 	steps := make([]rules.Step, len(batch))
 	for i, before := range batch {
@@ -94,8 +104,8 @@ func (us *Users) follow(ctx context.Context, tx *store.Tx, due userdb.BlockDue) 
 			return nil
 		})
 	}
-	if err == nil && len(batch) < followed {
+	if done = len(batch) < followed; err == nil && done {
 		err = userdb.BlockDone(ctx, tx, due)
 	}
-	return err
+	return done, err
 }

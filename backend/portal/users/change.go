@@ -170,8 +170,8 @@ func showBlock(v *frame.Visit, f *frame.Form) error {
 	}
 	all := []frame.Option{
 		{Value: string(reward.BlockKeep), Label: "Keep them", Hint: "Referrals in progress still earn, and the user can use every reward."},
-		{Value: string(reward.BlockHold), Label: "Hold them", Hint: "The user can use none, and no new ones, until you unblock the user. Then all are given back; one that expires meanwhile is not."},
-		{Value: string(reward.BlockCancel), Label: "Cancel them", Hint: "For good, also what referrals in progress earn during the block. Unblocking gives nothing back."},
+		{Value: string(reward.BlockHold), Label: "Hold them", Hint: "The user can use none of them, and none that referrals earn meanwhile, until you unblock the user. Then all are given back; one that expires meanwhile is not."},
+		{Value: string(reward.BlockCancel), Label: "Cancel them", Hint: "For good, also those that were denied, and what referrals earn during the block. Unblocking gives nothing back."},
 	}
 	for i := range all {
 		all[i].Chosen = all[i].Value == chosen

@@ -10,10 +10,11 @@ import (
 )
 
 // ToFollow returns up to limit rewards of a user that do not follow the user's block yet:
-// those from before it, since, that reward.Reward.Follow changes.
+// those from before it, since, that reward.Reward.Follow changes. Unless the block changes
+// rewards, they are those that an earlier one has held.
 func ToFollow(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who referral.Identity, since core.Time, block reward.Block, limit int) ([]reward.Reward, error) {
 	where, args := `r.blocked_since IS NOT NULL AND (r.cancelled_at IS NULL OR r.denied = 1)`, []any{string(tenant), string(who.Account), string(who.User), limit}
-	if since != 0 {
+	if block.Changes() {
 		status := StatusOf("r", "?5")
 		where = `(r.blocked_since IS NULL OR ?6 AND (r.cancelled_at IS NULL OR r.denied = 1)) AND r.created_at <= ?7
 			AND (r.denied = 1 OR ` + status + ` IN ('PENDING', 'AVAILABLE') OR r.cancelled_at IS NULL AND ` + status + ` = 'CANCELLED')`

@@ -18,7 +18,7 @@ func BlockUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 		chosen = (*string)(&rewards)
 	}
 	return tx.Changed(ctx, "block user", `UPDATE user SET blocked_at = ?4, blocked_rewards = ?6, updated_at = ?5,
-			block_due = coalesce(coalesce(?6, blocked_rewards) <> 'KEEP', 0)
+			block_due = max(block_due, coalesce(?6 <> 'KEEP', 0), coalesce(blocked_rewards <> 'KEEP', 0))
 		WHERE tenant = ?1 AND account_id = ?2 AND id = ?3 AND (blocked_at IS NULL) <> (?4 IS NULL)`,
 		string(tenant), string(account), string(id), store.NullTime(since), int64(tx.Now), chosen)
 }
@@ -44,6 +44,13 @@ var blockDueColumns = store.Selection[BlockDue]{
 func FirstBlockDue(ctx context.Context, r store.Reads) (d BlockDue, ok bool, err error) {
 	ok, err = blockDueColumns.One(r.QueryRowContext(ctx, `SELECT `+blockDueColumns.SQL()+` FROM user u
 		WHERE u.block_due = 1 AND `+store.TenantExists("u")+` LIMIT 1`), "block due", &d)
+	return d, ok, err
+}
+
+// BlockDueOf is like FirstBlockDue, for one user.
+func BlockDueOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, who referral.Identity) (d BlockDue, ok bool, err error) {
+	ok, err = blockDueColumns.One(r.QueryRowContext(ctx, `SELECT `+blockDueColumns.SQL()+` FROM user u
+		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ? AND u.block_due = 1`, string(tenant), string(who.Account), string(who.User)), "block due of a user", &d)
 	return d, ok, err
 }
 
