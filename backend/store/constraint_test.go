@@ -293,6 +293,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"user", `id='x', seq=1`, "UNIQUE constraint failed: user.seq"},
 	{"user", `account_id='nobody'`, "FOREIGN KEY constraint failed"},
 	{"user", `id='x', referable=2`, "CHECK constraint failed: referable IN (0, 1)"},
+	{"user", `id='x', blocked_rewards='x'`, "CHECK constraint failed: blocked_rewards IN ('KEEP', 'HOLD', 'CANCEL')"},
+	{"user", `id='x', block_due=2`, "CHECK constraint failed: block_due IN (0, 1)"},
 	{"user", `id='x', custom_fields='[]'`, "CHECK constraint failed: json_type(custom_fields) = 'object'"},
 	{"user", `id='x', segments='{}'`, "CHECK constraint failed: json_type(segments) = 'array'"},
 
@@ -349,6 +351,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"reward", `id='x', referral_id=null, fuel_tank_code='C', fuel_tank_type='CREDIT'`, "CHECK constraint failed: (kind = 'FUELTANK') = (fuel_tank_code IS NOT NULL)"},
 	{"reward", `id='x', referral_id=null, kind='FUELTANK', fuel_tank_code='C'`, "CHECK constraint failed: (fuel_tank_code IS NULL) = (fuel_tank_type IS NULL)"},
 	{"reward", `id='x', referral_id=null, given_at=null`, "CHECK constraint failed: given_at IS NOT NULL OR held = 1"},
+	{"reward", `id='x', referral_id=null, blocked_since=1`, "CHECK constraint failed: blocked_since IS NULL OR pending = 1 OR cancelled_at IS NOT NULL"},
 	{"reward", `id='x', referral_id=null, held=1`, "CHECK constraint failed: held = 0 OR pending = 1"},
 	{"reward", `id='x', referral_id=null, held=2`, "CHECK constraint failed: held IN (0, 1)"},
 	{"reward", `id='x', referral_id=null, cancelled=1`, "CHECK constraint failed: cancelled = 0 OR cancelled_at IS NOT NULL"},

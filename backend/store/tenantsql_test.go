@@ -49,6 +49,7 @@ var acrossTenants = map[string]string{
 	"lease":           "LeaseNext, and LeaseJob, which names the tenant",
 	"AnyDue: SELECT EXISTS (SELECT 1 FROM reward r": "a worker looks for work of all tenants",
 	"ListDue":                    "a worker takes work of any tenant, and gets the tenant with it",
+	"FirstBlockDue":              "a worker takes work of any tenant, and gets the tenant with it",
 	"Notifications":              "a worker takes work of any tenant, and gets the tenant with it",
 	"SweepDue":                   "a worker looks for work of all tenants",
 	"TakeSweeps":                 "a worker takes work of any tenant, and gets the tenant with it",
