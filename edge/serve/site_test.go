@@ -109,7 +109,7 @@ func seed(t *testing.T, url string) map[string]string {
 		require.NoError(t, err)
 		identify(t, engine, alias, "anna", "ANNA10")
 		identify(t, engine, alias, "bob", "BOB10")
-		require.NoError(t, engine.Users.Block(t.Context(), alias, "bob", "bob"))
+		require.NoError(t, engine.Users.Block(t.Context(), alias, "bob", "bob", ""))
 	}
 	_, err = secretdb.KeepKeyFingerprint(t.Context(), db, now, keys.Fingerprint())
 	require.NoError(t, err)
