@@ -2005,10 +2005,10 @@ type ProgramLimits struct {
 	// Example: P30D
 	Period *MaybeDuration `json:"period,omitempty"`
 
-	// Rewards Number of rewards in total.
+	// Rewards Number of rewards in total. 0: no limit.
 	Rewards *int64 `json:"rewards,omitempty"`
 
-	// RewardsInPeriod Number of rewards within any period of the length `period`.
+	// RewardsInPeriod Number of rewards within any period of the length `period`. 0: no limit.
 	RewardsInPeriod *int64 `json:"rewardsInPeriod,omitempty"`
 }
 

@@ -25,9 +25,10 @@ func ParseBlock(field, s string) (Block, error) {
 	return "", core.Invalid(field, "must be KEEP, HOLD or CANCEL")
 }
 
-// Follow returns the reward after its owner was blocked, or with an empty Block unblocked, and the
-// entries that record the change; entries may be empty. It does not change a reward that has
-// ended, unless a moderation may restore it. What a block has cancelled stays cancelled.
+// Follow returns the reward after its owner was blocked, and the entries that record the
+// change; entries may be empty. A Block that changes no rewards gives back what an earlier one
+// has held; what it has cancelled stays cancelled. A reward that has ended does not change,
+// unless a moderation may restore it.
 func (r Reward) Follow(b Block, now core.Time) (Reward, []Entry) {
 	if !b.Changes() {
 		r, entry := r.unblock(now)
@@ -82,7 +83,8 @@ func (r Reward) unblock(now core.Time) (Reward, Entry) {
 	return r.Give(now)
 }
 
-// OnHold reports whether the reward is pending until it is released or its owner unblocked, whatever its date.
+// OnHold reports whether the reward is pending until it is released or its owner unblocked,
+// whatever its date.
 func (r Reward) OnHold() bool { return r.Held || r.Blocked != 0 }
 
 // wasGiven reports whether the reward was given before, though it may be held now.

@@ -11,7 +11,7 @@ import (
 
 // BlockUser sets since when a user may not refer others, and what becomes of the rewards;
 // zero unblocks the user. It returns false if nothing changed: the user does not exist, or
-// is already blocked, or already not. The rewards follow with FollowBlock.
+// is already blocked, or already not. The rewards are then to follow; see BlockDue.
 func BlockUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, id core.UserID, since core.Time, rewards reward.Block) (bool, error) {
 	var chosen *string
 	if rewards != "" {
