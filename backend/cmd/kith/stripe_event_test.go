@@ -22,6 +22,7 @@ import (
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 // byPurchase makes the program of the test tenant convert by purchases: the referrer earns
@@ -136,6 +137,24 @@ func TestStripe_Orders(t *testing.T) {
 	s.control(t, "dispute", "charge", intent.LatestCharge.ID, "status", "lost")
 	s.send(t)
 	require.EqualValues(t, 1400, s.credit(t, "anna"))
+}
+
+// Stripe's times are whole seconds: an order in the second of the sign-up is not before it.
+func TestStripe_OrderInTheSecondOfTheSignUp(t *testing.T) {
+	t.Parallel()
+	s := newStripeStage(t, payments.StripeSettings{})
+	s.byPurchase(t, "USD") // without a window before the sign-up
+	s.clock.advance(400 * time.Millisecond)
+	_, err := s.engine.Identification.Identify(t.Context(), demo.TestTenant, rules.Identification{
+		Update: referral.UserUpdate{Account: "late", ID: "late", Claims: []referral.Claim{{Code: "ANNA10", Source: referral.SourceInit}}},
+	})
+	require.NoError(t, err)
+	s.order(t, 10000, "usd", "late@example.com", "", func(p *sdk.CheckoutSessionCreateParams) {
+		p.CustomerCreation, p.Metadata = sdk.String("always"), map[string]string{"kith_account": "late", "kith_user": "late"}
+	})
+	s.send(t)
+	require.Equal(t, []string{"10000-0 earns 2000-0 counts"}, s.orders(t))
+	require.EqualValues(t, 2000, s.credit(t, "anna"))
 }
 
 // Tax and shipping are no revenue, unless the tenant says so.
