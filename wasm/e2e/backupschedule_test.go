@@ -118,8 +118,8 @@ func TestBackupSchedule_KillInTheMiddle(t *testing.T) {
 	env := []string{"KITH_BACKUP_DIR=" + folder, "KITH_BACKUP_EVERY=1h", "KITH_JOB_LEASE=1s"}
 	first := s.serve(t, env...)
 	first.killWhen(t, func() error {
-		if number(t, db, `SELECT count(*) FROM backup_schedule WHERE leased_by IS NOT NULL`) == 0 {
-			return fmt.Errorf("no backup was begun")
+		if n, err := tryNumber(db, `SELECT count(*) FROM backup_schedule WHERE leased_by IS NOT NULL`); err != nil || n == 0 {
+			return fmt.Errorf("no backup was begun, %v", err)
 		}
 		return nil
 	})

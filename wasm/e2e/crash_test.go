@@ -165,11 +165,11 @@ func TestKillBackend_EveryAcceptedEventIsProcessedOnce(t *testing.T) {
 		before := number(t, db, `SELECT seq FROM intake_cursor`)
 		backend = s.launch(t, nil, "serve")
 		backend.killWhen(t, func() error {
-			if number(t, db, `SELECT seq FROM intake_cursor`) == before {
-				return errors.New("no event was processed")
+			if n, err := tryNumber(db, `SELECT seq FROM intake_cursor`); err != nil || n == before {
+				return fmt.Errorf("no event was processed, %v", err)
 			}
-			if number(t, db, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`) == 0 {
-				return errors.New("no event is left to process")
+			if n, err := tryNumber(db, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`); err != nil || n == 0 {
+				return fmt.Errorf("no event is left to process, %v", err)
 			}
 			return nil
 		})

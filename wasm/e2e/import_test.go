@@ -160,11 +160,11 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 			const done = `SELECT coalesce(sum(processed), 0) FROM job`
 			goal := number(t, db, done) + 1 + random.IntN(rows/6)
 			working := func() error {
-				if n := number(t, db, done); n < goal {
-					return fmt.Errorf("%d rows are done", n)
+				if n, err := tryNumber(db, done); err != nil || n < goal {
+					return fmt.Errorf("%d rows are done, %v", n, err)
 				}
-				if number(t, db, `SELECT count(*) FROM job WHERE status = 'PENDING' AND attempt > 0`) == 0 {
-					return errors.New("no job is running")
+				if n, err := tryNumber(db, `SELECT count(*) FROM job WHERE status = 'PENDING' AND attempt > 0`); err != nil || n == 0 {
+					return fmt.Errorf("no job is running, %v", err)
 				}
 				return nil
 			}

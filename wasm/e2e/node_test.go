@@ -312,8 +312,16 @@ func (s *site) open(t testing.TB) *sql.DB {
 // number runs a query for one number.
 func number(t testing.TB, db *sql.DB, query string, args ...any) (n int) {
 	t.Helper()
-	require.NoError(t, db.QueryRow(query, args...).Scan(&n), query)
+	n, err := tryNumber(db, query, args...)
+	require.NoError(t, err, query)
 	return n
+}
+
+// tryNumber is number where the process that writes the file may be paused: if it was
+// writing the index of the WAL, no other process can read.
+func tryNumber(db *sql.DB, query string, args ...any) (n int, err error) {
+	err = db.QueryRow(query, args...).Scan(&n)
+	return n, err
 }
 
 // texts runs a query for one column of texts.
