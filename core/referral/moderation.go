@@ -93,9 +93,9 @@ func (m ModerationState) Automoderate(p FraudPolicy, found []Finding, now core.T
 	return m.atLeast(wanted, now)
 }
 
-// DenyBlocked denies the side of a referrer who was blocked after the referral began, unless
-// it was chosen what becomes of the rewards, or a moderator decided. The friend keeps what
-// was promised.
+// DenyBlocked denies the referrer's side if the referrer was blocked after the referral
+// began, without a choice for the rewards, and no moderator has decided. The friend keeps
+// what was promised.
 func (m ModerationState) DenyBlocked(referrer User, now core.Time) ModerationState {
 	if referrer.Blocked != 0 && referrer.BlockedRewards == "" && !m.Referrer.ByHand && m.Referrer.Status != SideDenied {
 		m.Referrer.Status, m.Moderated = SideDenied, now

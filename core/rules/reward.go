@@ -75,7 +75,7 @@ func (r *Rules) giveOrDue(s *state.State, ref *referral.Referral, g reward.Grant
 	return w, nil
 }
 
-// blockOf returns what becomes of the rewards of a user, who may be blocked.
+// blockOf returns what a block does to the rewards of a user; empty without a block.
 func blockOf(s *state.State, who referral.Identity) reward.Block {
 	if !s.Facts.Get().Blocking {
 		return ""

@@ -9,6 +9,7 @@ import (
 	"kith/core"
 	"kith/core/people"
 	"kith/core/referral"
+	"kith/core/reward"
 )
 
 // Referrals returns the response to GET /referrals: {count, totalCount, referrals}
@@ -198,6 +199,20 @@ func ParseByHand(body []byte) (b ByHand, err error) {
 		_, err = people.ParseReason("reason", "")
 	}
 	return b, err
+}
+
+// ParseBlock parses the body that blocks a user: {rewards}. It may be empty, and so is the
+// choice then.
+func ParseBlock(body []byte) (rewards reward.Block, err error) {
+	if len(body) == 0 {
+		return "", nil
+	}
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+		return key == "rewards" && take(func(into **reward.Block, key string, v *fastjson.Value) bool {
+			return parsed(r, key, v, into, reward.ParseBlock)
+		}, &rewards, key, v)
+	})
+	return rewards, err
 }
 
 // Decision is a stored verdict about a claim. It explains why a user was or was not

@@ -228,20 +228,6 @@ func ParseCancellation(body []byte) (reason string, err error) {
 	return reason, err
 }
 
-// ParseBlock parses the body that blocks a user: {rewards}. It may be empty, and so is the
-// choice then.
-func ParseBlock(body []byte) (rewards reward.Block, err error) {
-	if len(body) == 0 {
-		return "", nil
-	}
-	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
-		return key == "rewards" && take(func(into **reward.Block, key string, v *fastjson.Value) bool {
-			return parsed(r, key, v, into, reward.ParseBlock)
-		}, &rewards, key, v)
-	})
-	return rewards, err
-}
-
 // ParseRedemption parses the body of POST /credit/{id}/redeem (clients 1.3.11). id is
 // that of the reward.
 func ParseRedemption(id string, body []byte) (reward.Draw, error) {
