@@ -183,7 +183,8 @@ func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration)
 }
 
 func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error {
-	return p.Write(ctx, now, func(tx *Tx) error {
+	// A table that is copied and dropped must not take the rows that refer to it along.
+	return p.WriteWithoutForeignKeys(ctx, now, func(tx *Tx) error {
 		var applied bool
 		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version).Scan(&applied)
 		if err != nil || applied {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -179,5 +180,43 @@ func TestMigrations_KeepRewardsAndTheirLedger(t *testing.T) {
 		require.Equal(t, "10", text(t, p, `SELECT max(seq) FROM reward_ledger`))
 		_, err = p.write.ExecContext(t.Context(), `UPDATE reward_ledger SET amount = 5`)
 		require.ErrorContains(t, err, "the ledger is only ever added to")
+	})
+}
+
+// Schema 452 takes the password that was set before the address was proven away, and ends
+// the sessions; other people keep both.
+func TestMigrations_ProveAddresses(t *testing.T) {
+	onNew(t, func(t *testing.T, p *Primary) {
+		all, err := knownMigrations()
+		require.NoError(t, err)
+		before := all[:slices.IndexFunc(all, func(m migration) bool { return m.version == 452 })]
+		require.NoError(t, p.migrateBy(t.Context(), 1, before))
+		require.NoError(t, p.WriteWithoutForeignKeys(t.Context(), 1, func(tx *Tx) error {
+			for _, statement := range []string{
+				`INSERT INTO person (id, email, name, password, password_at, totp, totp_on, created_at) VALUES
+				('stolen', 'a@x', 'A', '$argon2id$1', 5, 's', 1, 1), ('later', 'b@x', 'B', '$argon2id$2', 9, '', 0, 1), ('local', 'c@x', 'C', '$argon2id$3', 5, '', 0, 1)`,
+				`INSERT INTO person_identity (issuer, subject, person, created_at) VALUES ('i', '1', 'stolen', 7), ('i', '2', 'later', 7), ('j', '2', 'later', 8)`,
+				`INSERT INTO person_session (hash, id, person, stage, created_at, seen_at, confirmed_at, ip, agent)
+				SELECT id, id, id, 'in', 1, 1, 1, '', '' FROM person`,
+				`INSERT INTO person_recovery (person, hash) SELECT id, 'h' FROM person`,
+				`INSERT INTO membership (tenant, person, role, created_at) SELECT 'shop', id, 'owner', 1 FROM person`,
+				`INSERT INTO audit_entry (tenant, at, person, actor, ip, action, subject, was, became, account_id, user_id) VALUES
+				('shop', 1, 'local', 'c@x', '', 'member.joined', 'c@x', '', '{"role":"owner","invitedBy":"API key k"}', '', '')`,
+			} {
+				if _, err := tx.q.ExecContext(t.Context(), statement); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		require.NoError(t, p.MigrateTo(t.Context(), 2, nil))
+		require.Equal(t, `[["later","$argon2id$2",7],["local","$argon2id$3",null],["stolen","",7]]`,
+			text(t, p, `SELECT json_group_array(json_array(id, password, proven_at)) FROM (SELECT * FROM person ORDER BY id)`))
+		require.Equal(t, `["later","local"]`, text(t, p, `SELECT json_group_array(person) FROM (SELECT person FROM person_session ORDER BY person)`))
+		require.Equal(t, `["later","local","stolen"]`, text(t, p, `SELECT json_group_array(person) FROM (SELECT person FROM person_recovery ORDER BY person)`))
+		require.Equal(t, `[["later",""],["local","API key k"],["stolen",""]]`, text(t, p, `SELECT json_group_array(json_array(person, invited_by)) FROM (SELECT * FROM membership ORDER BY person)`))
+		_, err = p.write.ExecContext(t.Context(), `DELETE FROM person WHERE id = 'local'`)
+		require.NoError(t, err)
+		require.Equal(t, `["later"]`, text(t, p, `SELECT json_group_array(person) FROM person_session`), "its rows are removed with a person")
 	})
 }

@@ -646,6 +646,9 @@ type AuditEntry struct {
 	// Example: 1772355600000
 	Date Date `json:"date"`
 
+	// InvitedBy The inviter of the actor, if the address of the actor was not proven at that time and this was not the operator. Null otherwise.
+	InvitedBy *string `json:"invitedBy"`
+
 	// IpAddress From where. Null: unknown.
 	IpAddress *string `json:"ipAddress"`
 
@@ -1540,6 +1543,9 @@ type MaybeText = string
 
 // Member defines model for Member.
 type Member struct {
+	// AddressProven True if an identity provider has proved that the address is the person's. Otherwise it is the one who opened the link of the invitation.
+	AddressProven bool `json:"addressProven"`
+
 	// DateJoined Time in epoch milliseconds.
 	//
 	// Example: 1772355600000
@@ -1553,6 +1559,9 @@ type Member struct {
 
 	// Id Id of the person.
 	Id string `json:"id"`
+
+	// InvitedBy The inviter of the person, in the form of `actor` of the audit log. Null: not known.
+	InvitedBy *string `json:"invitedBy"`
 
 	// Name Name of the person. Null: not given.
 	Name *string `json:"name"`

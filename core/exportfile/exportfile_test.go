@@ -89,9 +89,9 @@ func TestHarmless(t *testing.T) {
 func TestAuditRow(t *testing.T) {
 	e := people.Entry{
 		Seq: 7, At: 1772355600123, Actor: "ann@acme.example", From: "192.0.2.1", Action: people.MemberInvited,
-		Subject: "=1+1", After: `{"role":"viewer"}`, Account: "a", User: "u",
+		Subject: "=1+1", After: `{"role":"viewer"}`, Account: "a", User: "u", InvitedBy: "API key crm",
 	}
-	want := []string{"7", "2026-03-01T09:00:00.123Z", "ann@acme.example", "192.0.2.1", "member.invited", "'=1+1", "", `{"role":"viewer"}`, "a", "u"}
+	want := []string{"7", "2026-03-01T09:00:00.123Z", "ann@acme.example", "192.0.2.1", "member.invited", "'=1+1", "", `{"role":"viewer"}`, "a", "u", "API key crm"}
 	if got := AuditRow(e); !slices.Equal(got, want) || len(got) != len(AuditHeader()) {
 		t.Errorf("%q", got)
 	}

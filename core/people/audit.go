@@ -189,6 +189,8 @@ type Entry struct {
 	// an export and an erasure of that user find it.
 	Account core.AccountID
 	User    core.UserID
+	// InvitedBy is who vouched for the actor's address at that time; see Vouching.
+	InvitedBy string
 }
 
 // The actors that are no people: the command line, and an API key, whose name follows.

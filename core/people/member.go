@@ -13,6 +13,23 @@ type Member struct {
 	// Joined is when the person became a member, SignedIn when the person last signed in;
 	// zero is never.
 	Joined, SignedIn core.Time
+	// Proven is true if an identity provider has proved the address. Otherwise InvitedBy
+	// vouches for it: who invited the person, as the audit log names them; empty if that is
+	// not known.
+	Proven    bool
+	InvitedBy string
+}
+
+// Voucher returns who vouches for the address of a member; see Vouching.
+func (m Member) Voucher() string { return Vouching(m.Proven, m.InvitedBy) }
+
+// Vouching returns who vouches for the address of a person: the inviter, or empty if the
+// address is proven. The operator, who could change the audit log itself, is not named.
+func Vouching(proven bool, invitedBy string) string {
+	if proven || invitedBy == Operator {
+		return ""
+	}
+	return invitedBy
 }
 
 // Invitation is an open invitation to a tenant.

@@ -123,6 +123,8 @@ type Caller struct {
 	Role   Role
 	// From is the IP address that the call came from, empty if it is unknown.
 	From string
+	// InvitedBy is who vouches for Email; see Vouching.
+	InvitedBy string
 	// Key is true for an API key, which is no person; see KeyHolder.
 	Key bool
 }

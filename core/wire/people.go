@@ -55,6 +55,8 @@ func appendMember(b []byte, m people.Member) []byte {
 	w.boolean("twoStepSignIn", m.TOTP)
 	w.date("dateJoined", m.Joined)
 	w.date("dateLastSignedIn", m.SignedIn)
+	w.boolean("addressProven", m.Proven)
+	w.textOrNull("invitedBy", m.InvitedBy)
 	w.close()
 	return w.b
 }
@@ -101,6 +103,7 @@ func appendAuditEntry(b []byte, e people.Entry) []byte {
 	w.rawOrNull("after", e.After)
 	w.textOrNull("accountId", string(e.Account))
 	w.textOrNull("userId", string(e.User))
+	w.textOrNull("invitedBy", e.InvitedBy)
 	w.close()
 	return w.b
 }

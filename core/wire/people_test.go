@@ -9,10 +9,11 @@ import (
 
 func TestAuditEntry(t *testing.T) {
 	for want, e := range map[string]people.Entry{
-		`{"seq":7,"date":5,"actor":"ann@x.example","ipAddress":"192.0.2.1","action":"member.invited","subject":"b\"en","before":null,"after":{"role":"viewer"},"accountId":"a","userId":"u"}`: {
+		`{"seq":7,"date":5,"actor":"ann@x.example","ipAddress":"192.0.2.1","action":"member.invited","subject":"b\"en","before":null,"after":{"role":"viewer"},"accountId":"a","userId":"u","invitedBy":"API key crm"}`: {
 			Seq: 7, At: 5, Person: "p", Actor: "ann@x.example", From: "192.0.2.1", Action: people.MemberInvited, Subject: `b"en`, After: `{"role":"viewer"}`, Account: "a", User: "u",
+			InvitedBy: "API key crm",
 		},
-		`{"seq":8,"date":6,"actor":"command line","ipAddress":null,"action":"member.removed","subject":"ben","before":{"role":"owner"},"after":null,"accountId":null,"userId":null}`: {
+		`{"seq":8,"date":6,"actor":"command line","ipAddress":null,"action":"member.removed","subject":"ben","before":{"role":"owner"},"after":null,"accountId":null,"userId":null,"invitedBy":null}`: {
 			Seq: 8, At: 6, Actor: people.Operator, Action: people.MemberRemoved, Subject: "ben", Before: `{"role":"owner"}`,
 		},
 	} {
@@ -24,14 +25,14 @@ func TestAuditEntry(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	members := []people.Member{
-		{Person: "p1", Email: "ann@x.example", Name: "Ann", Role: people.Owner, TOTP: true, Joined: 1, SignedIn: 2},
+		{Person: "p1", Email: "ann@x.example", Name: "Ann", Role: people.Owner, TOTP: true, Joined: 1, SignedIn: 2, Proven: true, InvitedBy: people.Operator},
 		{Person: "p2", Email: "ben@x.example", Role: people.Viewer, Joined: 3},
 	}
 	open := []people.Invitation{{Tenant: "demo", ID: "i1", Email: "cleo@x.example", Role: people.Support, By: "ann@x.example", Created: 4, Expires: 5}}
 	invitation := `{"id":"i1","email":"cleo@x.example","role":"support","invitedBy":"ann@x.example","dateCreated":4,"dateExpires":5`
 	for want, got := range map[string][]byte{
-		`{"count":2,"members":[{"id":"p1","email":"ann@x.example","name":"Ann","role":"owner","twoStepSignIn":true,"dateJoined":1,"dateLastSignedIn":2},` +
-			`{"id":"p2","email":"ben@x.example","name":null,"role":"viewer","twoStepSignIn":false,"dateJoined":3,"dateLastSignedIn":null}],"invitations":[` + invitation + `}]}`: Members(members, open),
+		`{"count":2,"members":[{"id":"p1","email":"ann@x.example","name":"Ann","role":"owner","twoStepSignIn":true,"dateJoined":1,"dateLastSignedIn":2,"addressProven":true,"invitedBy":"command line"},` +
+			`{"id":"p2","email":"ben@x.example","name":null,"role":"viewer","twoStepSignIn":false,"dateJoined":3,"dateLastSignedIn":null,"addressProven":false,"invitedBy":null}],"invitations":[` + invitation + `}]}`: Members(members, open),
 		`{"count":0,"members":[],"invitations":[]}`:     Members(nil, nil),
 		invitation + `,"link":"https://x.example/i/t"}`: NewInvitation(open[0], "https://x.example/i/t"),
 		`{"pendingReferrals":1,"failedWebhooks":2,"failedGatewayOperations":100,"refusedEvents":4,"fuelTanks":[{"programId":"classic","programName":"Classic","side":"referrer","available":3,"due":0}]}`: Attention(

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,9 @@ func TestBrowser_Identity(t *testing.T) {
 		_, errOut, status := s.run(t, nil, "person", "invite", "demo", login+"@demo.example", "--role", "manager", "--portal-url", s.edge)
 		require.Zero(t, status, errOut)
 	}
-	runInBrowser(t, "identity", map[string]any{"portal": s.edge}, "joining", "again", "strangers", "foreignCode")
+	invitation, errOut, status := s.run(t, nil, "person", "invite", "demo", "carol@demo.example", "--role", "manager", "--portal-url", s.edge)
+	require.Zero(t, status, errOut)
+	runInBrowser(t, "identity", map[string]any{"portal": s.edge, "invitation": strings.TrimSpace(invitation)}, "joining", "again", "strangers", "foreignCode", "takingBack")
 	out, errOut, status := s.run(t, nil, "person", "list", "demo")
 	require.Zero(t, status, errOut)
 	require.Regexp(t, `ann@demo.example +manager`, out)

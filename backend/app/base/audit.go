@@ -31,6 +31,7 @@ func Audit(ctx context.Context, tx *store.Tx, c people.Caller, change Change) er
 	if err != nil {
 		return err
 	}
+	e.InvitedBy = c.InvitedBy
 	return peopledb.Audit(ctx, tx, c.Tenant, e)
 }
 

@@ -2,8 +2,6 @@ package members
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -27,23 +25,11 @@ type Identity struct {
 const maxSubject = 255
 
 // SignInAs begins a session for an account at an identity provider and returns its token.
-// The first time, the account is the person with its address; if there is none, it joins
-// the tenants to which the address is invited. Later the account decides, even if its
-// address has changed. The second step of a person who has one is not left out.
+// The first time, the account proves its address: see prove. Later the account decides,
+// even if its address has changed. The second step of a person who has one is not left out.
 func (ms *Members) SignInAs(ctx context.Context, v Visitor, i Identity) (token string, stage people.Stage, err error) {
 	if i.Subject == "" || len(i.Subject) > maxSubject {
 		return "", "", &core.Error{Code: core.CodeForbidden, Message: "the identity provider sent no usable account; ask its operator"}
-	}
-	_, ok, err := peopledb.FindByIdentity(ctx, ms.DB.Reads, i.Issuer, i.Subject)
-	if err != nil {
-		return "", "", err
-	}
-	unused := ""
-	if !ok {
-		// Hashing takes long: not in the transaction.
-		if unused, err = ms.SignIns.Passwords.unusable(ctx); err != nil {
-			return "", "", err
-		}
 	}
 	type begun struct {
 		token string
@@ -51,8 +37,11 @@ func (ms *Members) SignInAs(ctx context.Context, v Visitor, i Identity) (token s
 	}
 	session, err := store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (s begun, err error) {
 		p, ok, err := peopledb.FindByIdentity(ctx, tx.Reads, i.Issuer, i.Subject)
-		if err == nil && !ok {
-			p, err = ms.adopt(ctx, tx, v, i, unused)
+		switch {
+		case err == nil && !ok:
+			p, err = ms.prove(ctx, tx, v, i)
+		case err == nil && i.Verified:
+			err = ms.proveAgain(ctx, tx, v, p, i)
 		}
 		if err != nil {
 			return s, err
@@ -67,47 +56,108 @@ func (ms *Members) SignInAs(ctx context.Context, v Visitor, i Identity) (token s
 	return session.token, session.stage, err
 }
 
-// adopt finds or creates the person of an account that signs in for the first time.
-func (ms *Members) adopt(ctx context.Context, tx *store.Tx, v Visitor, i Identity, password string) (p peopledb.Person, err error) {
+// prove returns the person of an account that signs in for the first time. The address is
+// the person's from now on. Until now, each reader of an invitation could act as the
+// person: all passwords, sessions and second steps that people with the address had set are
+// void, and only their memberships stay. If there are none, the person joins the tenants to
+// which the address is invited. An address that belongs to another account of the provider
+// is refused.
+func (ms *Members) prove(ctx context.Context, tx *store.Tx, v Visitor, i Identity) (p peopledb.Person, err error) {
 	email, err := people.ParseEmail("email", i.Email)
 	if err != nil || !i.Verified {
 		return p, &core.Error{Code: core.CodeForbidden, Message: "the identity provider has not verified a mail address of your account; verify it there, or sign in with your password"}
 	}
-	p, known, err := peopledb.FindByEmail(ctx, tx.Reads, email)
+	p, known, err := ms.withProven(ctx, tx, email, i.Name)
 	if err != nil {
 		return p, err
 	}
-	open, err := peopledb.InvitationsOf(ctx, tx.Reads, email, tx.Now)
+	replaced, err := peopledb.Absorb(ctx, tx, p)
 	if err != nil {
 		return p, err
 	}
-	if !known {
-		if len(open) == 0 {
-			return p, &core.Error{Code: core.CodeForbidden, Message: "no person has the address " + email + "; ask an owner of your tenant to invite it"}
-		}
-		name, err := people.ParseName("name", i.Name)
-		if err != nil {
-			name = "" // the person enters another one
-		}
-		p = peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: email, Name: name, Password: password}
-		if _, err := peopledb.Insert(ctx, tx, p); err != nil {
+	if known {
+		if err := ms.void(ctx, tx, p, i.Issuer); err != nil {
 			return p, err
 		}
-		for _, invitation := range open {
-			if err := ms.joinBy(ctx, tx, v, p, invitation); err != nil {
-				return p, err
-			}
+		p.TOTPOn = false
+	} else if replaced == 0 {
+		if err := ms.joinAll(ctx, tx, v, p); err != nil {
+			return p, err
 		}
 	}
 	if err := peopledb.PutIdentity(ctx, tx, i.Issuer, i.Subject, p.ID); err != nil {
 		return p, err
 	}
-	return p, auditPerson(ctx, tx, v, p, base.Change{Action: people.IdentityAdded, Subject: p.Email, After: map[string]any{"issuer": i.Issuer}})
+	return p, auditPerson(ctx, tx, v, p, identityAdded(p, i, known || replaced > 0))
 }
 
-// unusable returns the hash of a random password, for a person who signs in without one.
-func (p *Passwords) unusable(ctx context.Context) (string, error) {
-	var raw [32]byte
-	_, _ = rand.Read(raw[:])
-	return p.hash(ctx, base64.RawURLEncoding.EncodeToString(raw[:]))
+// proveAgain is prove for the account of a person whose address is proven already, for what
+// others with the address have set meanwhile.
+func (ms *Members) proveAgain(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, i Identity) error {
+	if email, err := people.ParseEmail("email", i.Email); err != nil || email != p.Email {
+		return nil // the account has another address by now
+	}
+	replaced, err := peopledb.Absorb(ctx, tx, p)
+	if err != nil || replaced == 0 {
+		return err
+	}
+	return auditPerson(ctx, tx, v, p, identityAdded(p, i, true))
+}
+
+func identityAdded(p peopledb.Person, i Identity, voided bool) base.Change {
+	after := map[string]any{"issuer": i.Issuer}
+	if voided {
+		after["earlierSignInsVoid"] = true
+	}
+	return base.Change{Action: people.IdentityAdded, Subject: p.Email, After: after}
+}
+
+// withProven returns the person whose address is proven. If there is none, it creates the
+// person, and known is false.
+func (ms *Members) withProven(ctx context.Context, tx *store.Tx, email, name string) (p peopledb.Person, known bool, err error) {
+	same, err := peopledb.WithEmail(ctx, tx.Reads, email)
+	if err != nil || len(same) > 0 && same[0].Proven != 0 {
+		return first(same), true, err
+	}
+	if name, err = people.ParseName("name", name); err != nil || name == "" {
+		name = first(same).Name // the person enters another one
+	}
+	p = peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: email, Name: name, Proven: tx.Now}
+	return p, false, peopledb.Insert(ctx, tx, p)
+}
+
+// first returns the first of some people, or the zero value if there are none.
+func first(all []peopledb.Person) (p peopledb.Person) {
+	if len(all) > 0 {
+		p = all[0]
+	}
+	return p
+}
+
+// void removes the password, the sessions and the second step of a person whose address
+// another issuer has proved. It returns an error if this issuer has: it then gives the
+// address to another account, which may be another person's.
+func (ms *Members) void(ctx context.Context, tx *store.Tx, p peopledb.Person, issuer string) error {
+	has, err := peopledb.HasIdentity(ctx, tx.Reads, issuer, p.ID)
+	if err != nil || has {
+		return or(err, &core.Error{Code: core.CodeForbidden, Message: p.Email + " belongs to another account at the identity provider; ask an owner of your tenant to remove this member and to invite the address again"})
+	}
+	if _, err := setPassword(ctx, tx, p.ID, "", ""); err != nil {
+		return err
+	}
+	return disableTOTP(ctx, tx, p, func(base.Change) error { return nil })
+}
+
+// joinAll makes a new person a member of all tenants to which the address is invited.
+func (ms *Members) joinAll(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person) error {
+	open, err := peopledb.InvitationsOf(ctx, tx.Reads, p.Email, tx.Now)
+	if err == nil && len(open) == 0 {
+		err = &core.Error{Code: core.CodeForbidden, Message: "no person has the address " + p.Email + "; ask an owner of your tenant to invite it"}
+	}
+	for _, invitation := range open {
+		if err == nil {
+			err = ms.joinBy(ctx, tx, v, p, invitation)
+		}
+	}
+	return err
 }

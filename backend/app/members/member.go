@@ -3,6 +3,7 @@ package members
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"kith/backend/app/base"
@@ -61,12 +62,8 @@ func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role stri
 		if _, err := tenantdb.Find(ctx, tx.Reads, c.Tenant); err != nil {
 			return i, err
 		}
-		if p, ok, err := peopledb.FindByEmail(ctx, tx.Reads, email); err != nil {
+		if err := notMember(ctx, tx, c.Tenant, email); err != nil {
 			return i, err
-		} else if ok {
-			if _, ok, err := peopledb.FindMember(ctx, tx.Reads, c.Tenant, p.ID); err != nil || ok {
-				return i, or(err, &core.Error{Code: core.CodeConflict, Field: "email", Message: "is a member already; change the role of " + email + " instead"})
-			}
 		}
 		open, err := peopledb.Invitations(ctx, tx.Reads, c.Tenant, tx.Now)
 		if err != nil {
@@ -92,6 +89,15 @@ func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role stri
 	return i, token, err
 }
 
+// notMember returns an error if a tenant has a member with an address.
+func notMember(ctx context.Context, tx *store.Tx, home core.TenantAlias, email string) error {
+	_, ok, err := peopledb.FindMemberByEmail(ctx, tx.Reads, home, email)
+	if err == nil && ok {
+		err = &core.Error{Code: core.CodeConflict, Field: "email", Message: "is a member already; change the role of " + email + " instead"}
+	}
+	return err
+}
+
 // RevokeInvitation makes the link of an invitation invalid.
 func (ms *Members) RevokeInvitation(ctx context.Context, c people.Caller, id string) error {
 	if err := c.Require(people.WriteMembers); err != nil {
@@ -110,21 +116,12 @@ func (ms *Members) RevokeInvitation(ctx context.Context, c people.Caller, id str
 	})
 }
 
-// Invited is an invitation as its recipient sees it.
-type Invited struct {
-	people.Invitation
-	// Known is true if the person has a password already, and joins by signing in.
-	Known bool
-}
-
 // FindInvitation returns the invitation of a link.
-func (ms *Members) FindInvitation(ctx context.Context, token string) (i Invited, err error) {
-	found, ok, err := peopledb.FindInvitation(ctx, ms.DB.Reads, tokenHash(token), ms.Now())
-	if err != nil || !ok {
-		return i, or(err, usedInvitation())
+func (ms *Members) FindInvitation(ctx context.Context, token string) (people.Invitation, error) {
+	i, ok, err := peopledb.FindInvitation(ctx, ms.DB.Reads, tokenHash(token), ms.Now())
+	if err == nil && !ok {
+		err = usedInvitation()
 	}
-	i.Invitation = found
-	_, i.Known, err = peopledb.FindByEmail(ctx, ms.DB.Reads, found.Email)
 	return i, err
 }
 
@@ -133,7 +130,9 @@ func usedInvitation() error {
 }
 
 // Accept creates the person whom a link invited, with a name and a password, and begins a
-// session.
+// session. Other people with the address stay as they are, and have no access to the
+// tenant: the link was sent to this one. A person with an account signs in instead and
+// calls AcceptAs.
 func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password string) (session string, err error) {
 	i, err := ms.FindInvitation(ctx, token)
 	if err != nil {
@@ -143,21 +142,41 @@ func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password 
 	if err := errors.Join(err, people.CheckPassword("password", password, i.Email)); err != nil {
 		return "", err
 	}
-	hash, err := ms.SignIns.Passwords.hash(ctx, password)
+	hash, err := ms.chosen(ctx, v, i.Email, password)
 	if err != nil {
 		return "", err
 	}
 	return store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (session string, err error) {
 		p := peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: i.Email, Name: name, Password: hash}
-		added, err := peopledb.Insert(ctx, tx, p)
-		if err != nil || !added {
-			return session, or(err, &core.Error{Code: core.CodeConflict, Field: "password", Message: "cannot be set: you have one already; sign in with it, then open the invitation again"})
+		if err := peopledb.Insert(ctx, tx, p); err != nil {
+			return session, err
 		}
 		if err := ms.join(ctx, tx, v, p, token); err != nil {
 			return session, err
 		}
 		return ms.SignIns.begin(ctx, tx, v, p, people.SignedIn)
 	})
+}
+
+// chosen returns the hash of the password that an invited person has chosen. It returns an
+// error if it is that of an account with the address: a sign-in could not distinguish the
+// two. Other passwords count as attempts to guess that of the account.
+func (ms *Members) chosen(ctx context.Context, v Visitor, email, password string) (hash string, err error) {
+	if err := ms.SignIns.Limits.admit(v, email); err != nil {
+		return "", err
+	}
+	same, err := peopledb.WithEmail(ctx, ms.DB.Reads, email)
+	if err != nil {
+		return "", err
+	}
+	if hash, err = ms.SignIns.Passwords.hash(ctx, password, same); err != nil || len(same) == 0 {
+		return hash, err
+	}
+	if slices.ContainsFunc(same, func(p peopledb.Person) bool { return p.Password == hash }) {
+		return "", &core.Error{Code: core.CodeConflict, Field: "password", Message: "is that of an account which you have already; sign in with it to join"}
+	}
+	ms.SignIns.Limits.fail(v, email)
+	return hash, nil
 }
 
 // AcceptAs makes the person of a session a member of the tenant of a link.
@@ -189,13 +208,16 @@ func (ms *Members) joinBy(ctx context.Context, tx *store.Tx, v Visitor, p people
 	if _, _, err := peopledb.TakeInvitation(ctx, tx, i.Tenant, i.ID); err != nil {
 		return err
 	}
+	if err := notMember(ctx, tx, i.Tenant, p.Email); err != nil {
+		return err
+	}
 	if err := ms.checkRoom(ctx, tx, i.Tenant, p.ID); err != nil {
 		return err
 	}
-	if err := peopledb.PutMember(ctx, tx, i.Tenant, p.ID, i.Role); err != nil {
+	if err := peopledb.PutMember(ctx, tx, i.Tenant, p.ID, i.Role, i.By); err != nil {
 		return err
 	}
-	c := people.Caller{Person: p.ID, Email: p.Email, Tenant: i.Tenant, Role: i.Role, From: v.from()}
+	c := people.Caller{Person: p.ID, Email: p.Email, Tenant: i.Tenant, Role: i.Role, From: v.from(), InvitedBy: people.Vouching(p.Proven != 0, i.By)}
 	return base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: p.Email, After: map[string]any{"role": i.Role, "invitedBy": i.By}})
 }
 
@@ -219,8 +241,8 @@ func (ms *Members) checkRoom(ctx context.Context, tx *store.Tx, home core.Tenant
 }
 
 // Create adds a person with a password and makes them a member of the caller's tenant,
-// without an invitation. It returns false if a person with this address exists; then
-// nothing is changed. `kith dev` makes its first owner so.
+// without an invitation. It returns false if the tenant has a member with this address;
+// then nothing is changed. `kith dev` makes its first owner so.
 func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, password string, role people.Role) (created bool, err error) {
 	if err := c.Require(people.WriteMembers); err != nil {
 		return false, err
@@ -229,35 +251,44 @@ func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, pas
 	if email, err = people.ParseEmail("email", email); err != nil {
 		return false, err
 	}
-	if _, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email); err != nil || ok {
+	// A repeated call does not compute the hash.
+	if _, ok, err := peopledb.FindMemberByEmail(ctx, ms.DB.Reads, c.Tenant, email); err != nil || ok {
 		return false, err
 	}
 	if err := people.CheckPassword("password", password, email); err != nil {
 		return false, err
 	}
-	hash, err := ms.SignIns.Passwords.hash(ctx, password)
+	same, err := peopledb.WithEmail(ctx, ms.DB.Reads, email)
+	if err != nil {
+		return false, err
+	}
+	hash, err := ms.SignIns.Passwords.hash(ctx, password, same)
 	if err != nil {
 		return false, err
 	}
 	return store.WriteValue(ctx, ms.DB.Write, ms.Now(), func(tx *store.Tx) (created bool, err error) {
+		if _, ok, err := peopledb.FindMemberByEmail(ctx, tx.Reads, c.Tenant, email); err != nil || ok {
+			return false, err
+		}
 		p := peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: email, Name: name, Password: hash}
-		if created, err = peopledb.Insert(ctx, tx, p); err != nil || !created {
-			return created, err
+		if err := peopledb.Insert(ctx, tx, p); err != nil {
+			return false, err
 		}
-		if err := peopledb.PutMember(ctx, tx, c.Tenant, p.ID, role); err != nil {
-			return created, err
+		if err := peopledb.PutMember(ctx, tx, c.Tenant, p.ID, role, c.Email); err != nil {
+			return false, err
 		}
-		return created, base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: email, After: map[string]any{"role": role}})
+		return true, base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: email, After: map[string]any{"role": role}})
 	})
 }
 
 // HasPassword reports whether a person with this address exists and has a password.
 func (ms *Members) HasPassword(ctx context.Context, email, password string) (bool, error) {
-	p, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email)
-	if err != nil || !ok {
+	same, err := peopledb.WithEmail(ctx, ms.DB.Reads, email)
+	if err != nil {
 		return false, err
 	}
-	return ms.SignIns.Passwords.verify(ctx, p.Password, password)
+	_, ok, err := ms.SignIns.Passwords.find(ctx, password, same...)
+	return ok, err
 }
 
 // ChangeRole gives a member of the caller's tenant another role. The last owner stays one.
@@ -281,7 +312,7 @@ func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.Pe
 		if err := ms.keepsOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
-		if err := peopledb.PutMember(ctx, tx, c.Tenant, id, as); err != nil {
+		if err := peopledb.PutMember(ctx, tx, c.Tenant, id, as, m.InvitedBy); err != nil {
 			return err
 		}
 		return base.Audit(ctx, tx, c, base.Change{
@@ -347,12 +378,9 @@ func (ms *Members) ByEmail(ctx context.Context, c people.Caller, email string) (
 	if err != nil {
 		return people.Member{}, err
 	}
-	p, ok, err := peopledb.FindByEmail(ctx, ms.DB.Reads, email)
-	if err == nil && ok {
-		var m people.Member
-		if m, ok, err = peopledb.FindMember(ctx, ms.DB.Reads, people.Home(c.Tenant), p.ID); err == nil && ok {
-			return m, nil
-		}
+	m, ok, err := peopledb.FindMemberByEmail(ctx, ms.DB.Reads, people.Home(c.Tenant), email)
+	if err == nil && !ok {
+		err = core.NotFound("the tenant has no member " + email)
 	}
-	return people.Member{}, or(err, core.NotFound("the tenant has no member "+email))
+	return m, err
 }

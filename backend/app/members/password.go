@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
+	"kith/backend/store/peopledb"
 	"kith/core"
 )
 
@@ -34,17 +35,13 @@ const hashWait = 10 * time.Second
 type Passwords struct {
 	slots   chan struct{}
 	entropy func([]byte)
-	// decoy is the hash of no password. It is verified for an address that no person has.
-	decoy string
 	// computed counts the hashes.
 	computed atomic.Int64
 }
 
 // NewPasswords returns a Passwords that draws salts from entropy.
 func NewPasswords(entropy func([]byte)) *Passwords {
-	p := &Passwords{slots: make(chan struct{}, runtime.GOMAXPROCS(0)), entropy: entropy}
-	p.decoy = encodeHash(make([]byte, saltSize), make([]byte, keySize))
-	return p
+	return &Passwords{slots: make(chan struct{}, runtime.GOMAXPROCS(0)), entropy: entropy}
 }
 
 // compute returns the argon2id hash of a password.
@@ -62,33 +59,54 @@ func (p *Passwords) compute(ctx context.Context, password string, salt []byte) (
 	return argon2.IDKey(norm.NFKC.Bytes([]byte(password)), salt, hashTime, hashMemory, hashThreads, keySize), nil
 }
 
-// hash returns a password in the form in which it is stored.
-func (p *Passwords) hash(ctx context.Context, password string) (string, error) {
-	var salt [saltSize]byte
-	p.entropy(salt[:])
-	key, err := p.compute(ctx, password, salt[:])
+// hash returns a password in the form in which it is stored. All people with one address
+// share a salt, so that a sign-in takes as long for several as for one: same are the others
+// with the address of the person.
+func (p *Passwords) hash(ctx context.Context, password string, same []peopledb.Person) (string, error) {
+	salt := make([]byte, saltSize)
+	p.entropy(salt)
+	for _, other := range same {
+		if other.Password != "" {
+			var err error
+			if salt, _, err = decodeHash(other.Password); err != nil {
+				return "", err
+			}
+		}
+	}
+	key, err := p.compute(ctx, password, salt)
 	if err != nil {
 		return "", err
 	}
-	return encodeHash(salt[:], key), nil
+	return encodeHash(salt, key), nil
 }
 
-// verify reports whether a stored hash is that of a password. An empty hash is that of
-// none, and takes as long.
-func (p *Passwords) verify(ctx context.Context, stored, password string) (bool, error) {
-	known := stored != ""
-	if !known {
-		stored = p.decoy
+// find returns the first of the people with an address who has a password; ok is false if
+// there is none. It takes as long for none.
+func (p *Passwords) find(ctx context.Context, password string, same ...peopledb.Person) (found peopledb.Person, ok bool, err error) {
+	keys := map[string][]byte{} // by salt
+	for _, one := range same {
+		if one.Password == "" {
+			continue
+		}
+		salt, want, err := decodeHash(one.Password)
+		if err != nil {
+			return found, false, err
+		}
+		key, known := keys[string(salt)]
+		if !known {
+			if key, err = p.compute(ctx, password, salt); err != nil {
+				return found, false, err
+			}
+			keys[string(salt)] = key
+		}
+		if subtle.ConstantTimeCompare(key, want) == 1 && !ok {
+			found, ok = one, true
+		}
 	}
-	salt, want, err := decodeHash(stored)
-	if err != nil {
-		return false, err
+	if len(keys) == 0 {
+		_, err = p.compute(ctx, password, make([]byte, saltSize))
 	}
-	got, err := p.compute(ctx, password, salt)
-	if err != nil {
-		return false, err
-	}
-	return subtle.ConstantTimeCompare(got, want) == 1 && known, nil
+	return found, ok, err
 }
 
 // hashPrefix begins each stored hash, in the form that other programs use too.

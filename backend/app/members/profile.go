@@ -35,7 +35,7 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 	if err := ps.SignIns.checkPassword(ctx, v, s.Person, "current", current); err != nil {
 		return err
 	}
-	hash, err := ps.SignIns.Passwords.hash(ctx, password)
+	hash, err := ps.SignIns.newHash(ctx, s.Person.Email, password)
 	if err != nil {
 		return err
 	}
@@ -49,6 +49,18 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 		}
 		return auditPerson(ctx, tx, v, s.Person, base.Change{Action: people.PasswordChanged, Subject: s.Person.Email, After: map[string]any{"endedSessions": ended}})
 	})
+}
+
+// newHash returns the hash of a new password of a person with an address.
+func (si *SignIns) newHash(ctx context.Context, email, password string) (string, error) {
+	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
+	if err != nil {
+		return "", err
+	}
+	if len(same) == 1 {
+		same = nil // the person alone gets a new salt
+	}
+	return si.Passwords.hash(ctx, password, same)
 }
 
 // setPassword replaces a person's password and ends all sessions but the one with a hash.

@@ -3,6 +3,8 @@ package members
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -19,25 +21,26 @@ type Resets struct {
 
 // MakeLink makes a link with which the person with an address chooses a new password, and
 // returns its token and when it expires. It replaces an earlier one. The operator calls it
-// by the command line. If withoutTOTP is true, two-step sign-in is turned off, for a
-// person who has lost the phone and the recovery codes.
-func (rs *Resets) MakeLink(ctx context.Context, email string, withoutTOTP bool) (token string, expires core.Time, err error) {
+// by the command line. If several people have the address, tenant is one of the tenants of
+// the person that is meant, else it may be empty. If withoutTOTP is true, two-step sign-in
+// is turned off, for a person who has lost the phone and the recovery codes.
+func (rs *Resets) MakeLink(ctx context.Context, email string, tenant core.TenantAlias, withoutTOTP bool) (token string, expires core.Time, err error) {
 	email, err = people.ParseEmail("email", email)
 	if err != nil {
 		return "", 0, err
 	}
 	token = makeToken(rs.Base)
 	expires, err = store.WriteValue(ctx, rs.DB.Write, rs.Now(), func(tx *store.Tx) (expires core.Time, err error) {
-		p, ok, err := peopledb.FindByEmail(ctx, tx.Reads, email)
-		if err != nil || !ok {
-			return expires, or(err, core.NotFound("no person has the address "+email))
+		p, err := withEmailIn(ctx, tx.Reads, email, people.Home(tenant))
+		if err != nil {
+			return expires, err
 		}
 		audit := func(c base.Change) error {
 			e, err := c.Entry("", people.Operator, "")
 			if err != nil {
 				return err
 			}
-			return peopledb.AuditPerson(ctx, tx, p.ID, e)
+			return peopledb.AuditPerson(ctx, tx, p, e)
 		}
 		if withoutTOTP {
 			if err := disableTOTP(ctx, tx, p, audit); err != nil {
@@ -51,6 +54,37 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, withoutTOTP bool) 
 		return expires, audit(base.Change{Action: people.ResetLinkMade, Subject: email})
 	})
 	return token, expires, err
+}
+
+// withEmailIn returns the person with an address who is a member of a tenant, if one is
+// given.
+func withEmailIn(ctx context.Context, r store.Reads, email string, tenant core.TenantAlias) (p peopledb.Person, err error) {
+	same, err := peopledb.WithEmail(ctx, r, email)
+	if err != nil {
+		return p, err
+	}
+	var of []string
+	for _, one := range same {
+		all, err := peopledb.Memberships(ctx, r, one.ID)
+		if err != nil {
+			return p, err
+		}
+		for _, m := range all {
+			of = append(of, string(m.Tenant))
+			if m.Tenant == tenant {
+				return one, nil
+			}
+		}
+	}
+	switch {
+	case len(same) == 0:
+		return p, core.NotFound("no person has the address " + email)
+	case tenant != "":
+		return p, core.NotFound(email + " is no member of tenant " + string(tenant) + "; give one of " + strings.Join(of, ", "))
+	case len(same) > 1:
+		return p, &core.Error{Code: core.CodeConflict, Field: "tenant", Message: "is missing: " + strconv.Itoa(len(same)) + " people have the address " + email + "; give one of " + strings.Join(of, ", ")}
+	}
+	return same[0], nil
 }
 
 // Find returns the mail address of the person for whom a reset link was made.
@@ -76,7 +110,7 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 	if err := people.CheckPassword("password", password, email); err != nil {
 		return err
 	}
-	hash, err := rs.SignIns.Passwords.hash(ctx, password)
+	hash, err := rs.SignIns.newHash(ctx, email, password)
 	if err != nil {
 		return err
 	}
@@ -92,7 +126,7 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 		return auditPerson(ctx, tx, v, p, base.Change{Action: people.PasswordReset, Subject: p.Email, After: map[string]any{"endedSessions": ended}})
 	})
 	if err == nil {
-		rs.SignIns.Limits.succeed(v, email)
+		err = rs.SignIns.succeed(ctx, v, email)
 	}
 	return err
 }

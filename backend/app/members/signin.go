@@ -44,11 +44,11 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 	if err := si.Limits.admit(v, email); err != nil {
 		return "", "", err
 	}
-	p, _, err := peopledb.FindByEmail(ctx, si.DB.Reads, email)
+	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
 	if err != nil {
 		return "", "", err
 	}
-	right, err := si.Passwords.verify(ctx, p.Password, password)
+	p, right, err := si.Passwords.find(ctx, password, same...)
 	if err != nil {
 		return "", "", err
 	}
@@ -71,9 +71,19 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 		return si.begin(ctx, tx, v, p, stage)
 	})
 	if err == nil && stage == people.SignedIn {
-		si.Limits.succeed(v, email)
+		err = si.succeed(ctx, v, email)
 	}
 	return token, stage, err
+}
+
+// succeed forgets the failed attempts on an address, whose person has just signed in. It
+// does not if other people have the address, too: they would give each other attempts.
+func (si *SignIns) succeed(ctx context.Context, v Visitor, email string) error {
+	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
+	if err == nil && len(same) == 1 {
+		si.Limits.succeed(v, email)
+	}
+	return err
 }
 
 // begin adds a session of a person, who has just given the password. If the sign-in is
@@ -99,7 +109,7 @@ func auditPerson(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person
 	if err != nil {
 		return err
 	}
-	return peopledb.AuditPerson(ctx, tx, p.ID, e)
+	return peopledb.AuditPerson(ctx, tx, p, e)
 }
 
 // Enter completes a sign-in that waits for a one-time code, and returns the token of a new
@@ -128,7 +138,7 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 	})
 	switch {
 	case err == nil:
-		si.Limits.succeed(v, email)
+		err = si.succeed(ctx, v, email)
 	case isInvalid(err):
 		si.Limits.fail(v, email)
 	}
@@ -206,7 +216,10 @@ func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Pers
 	if err := si.Limits.admit(v, p.Email); err != nil {
 		return err
 	}
-	right, err := si.Passwords.verify(ctx, p.Password, password)
+	if p.Password == "" {
+		return core.Invalid(field, "is not set: you sign in with an identity provider")
+	}
+	_, right, err := si.Passwords.find(ctx, password, p)
 	if err == nil && !right {
 		si.Limits.fail(v, p.Email)
 		err = core.Invalid(field, "is wrong; enter the password that you sign in with")
@@ -233,7 +246,9 @@ func (si *SignIns) As(ctx context.Context, v Visitor, s Seat, tenant core.Tenant
 	if err != nil || found != tenant {
 		return people.Caller{}, or(err, core.UnknownTenant())
 	}
-	return people.Caller{Person: s.Person.ID, Email: s.Person.Email, Tenant: tenant, Role: m.Role, From: v.from()}, nil
+	return people.Caller{
+		Person: s.Person.ID, Email: s.Person.Email, Tenant: tenant, Role: m.Role, From: v.from(), InvitedBy: m.Voucher(),
+	}, nil
 }
 
 // or returns err, or the error otherwise if err is nil.

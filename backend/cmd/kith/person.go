@@ -158,6 +158,7 @@ type personResetCommand struct {
 	databaseFlags
 	portalFlags
 	Email      string `arg:"" help:"Address of the person."`
+	Tenant     string `help:"Alias of a tenant of the person, if several people have the address." placeholder:"ALIAS"`
 	TwoStepOff bool   `help:"Turn two-step sign-in off too, for a person who has lost the phone and the recovery codes."`
 }
 
@@ -167,7 +168,7 @@ func (c *personResetCommand) Run(e *env) error {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
-		token, _, err := engine.Resets.MakeLink(e.ctx, c.Email, c.TwoStepOff)
+		token, _, err := engine.Resets.MakeLink(e.ctx, c.Email, core.TenantAlias(c.Tenant), c.TwoStepOff)
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,8 @@
 package account
 
 import (
-	"kith/backend/app/members"
 	"kith/backend/portal/frame"
+	"kith/core/people"
 )
 
 var invitationRoutes = frame.Routes{
@@ -13,7 +13,7 @@ var invitationRoutes = frame.Routes{
 // invited is the data of the page of an invitation.
 type invited struct {
 	*frame.Form
-	members.Invited
+	people.Invitation
 	// SignIn is the path of the sign-in page that leads back here.
 	SignIn string
 	// Mine is true if the invited person has signed in, Other if another person has.
@@ -23,7 +23,7 @@ type invited struct {
 func newInvited(v *frame.Visit, f *frame.Form) (invited, error) {
 	i, err := v.Engine.Members.FindInvitation(v.Ctx(), v.R.PathValue("token"))
 	return invited{
-		Form: f, Invited: i, SignIn: frame.Root + "/signin" + frame.NextQuery(v.R.URL.Path),
+		Form: f, Invitation: i, SignIn: frame.Root + "/signin" + frame.NextQuery(v.R.URL.Path),
 		Mine: v.SignedIn() && v.Seat.Person.Email == i.Email, Other: v.SignedIn() && v.Seat.Person.Email != i.Email,
 	}, err
 }

@@ -21,20 +21,24 @@ var entryColumns = store.Selection[people.Entry]{
 	store.Col(`became`, func(e *people.Entry) any { return &e.After }),
 	store.Col(`account_id`, func(e *people.Entry) any { return &e.Account }),
 	store.Col(`user_id`, func(e *people.Entry) any { return &e.User }),
+	store.Col(`invited_by`, func(e *people.Entry) any { return &e.InvitedBy }),
 }
 
 // Audit adds an entry to the audit log of a tenant, at the time of the transaction.
 func Audit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, e people.Entry) error {
-	return tx.Exec(ctx, "audit", `INSERT INTO audit_entry (tenant, at, person, actor, ip, action, subject, was, became, account_id, user_id)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, string(tenant), int64(tx.Now), string(e.Person), e.Actor, e.From, string(e.Action), e.Subject,
-		e.Before, e.After, string(e.Account), string(e.User))
+	return tx.Exec(ctx, "audit", `INSERT INTO audit_entry (tenant, at, person, actor, ip, action, subject, was, became, account_id, user_id, invited_by)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, string(tenant), int64(tx.Now), string(e.Person), e.Actor, e.From, string(e.Action), e.Subject,
+		e.Before, e.After, string(e.Account), string(e.User), e.InvitedBy)
 }
 
 // AuditPerson adds an entry about a person to the audit logs of all tenants of the person.
-func AuditPerson(ctx context.Context, tx *store.Tx, id people.PersonID, e people.Entry) error {
-	all, err := Memberships(ctx, tx.Reads, id)
+func AuditPerson(ctx context.Context, tx *store.Tx, p Person, e people.Entry) error {
+	all, err := Memberships(ctx, tx.Reads, p.ID)
 	for _, m := range all {
 		if err == nil {
+			if e.Person == p.ID {
+				e.InvitedBy = people.Vouching(p.Proven != 0, m.InvitedBy)
+			}
 			err = Audit(ctx, tx, m.Tenant, e)
 		}
 	}

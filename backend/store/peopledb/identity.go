@@ -22,6 +22,11 @@ func PutIdentity(ctx context.Context, tx *store.Tx, issuer, subject string, id p
 		issuer, subject, string(id), int64(tx.Now))
 }
 
+// HasIdentity reports whether a person signs in at an identity provider.
+func HasIdentity(ctx context.Context, r store.Reads, issuer string, id people.PersonID) (bool, error) {
+	return store.One[bool](ctx, r, "identity", `SELECT EXISTS (SELECT 1 FROM person_identity WHERE person = ? AND issuer = ?)`, string(id), issuer)
+}
+
 // InvitationsOf returns the invitations of an address that have not expired.
 func InvitationsOf(ctx context.Context, r store.Reads, email string, now core.Time) ([]people.Invitation, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+invitationColumns.SQL()+` FROM invitation i

@@ -16,12 +16,14 @@ var memberColumns = store.Selection[people.Member]{
 	store.Col(`p.totp_on`, func(m *people.Member) any { return &m.TOTP }),
 	store.Col(`m.created_at`, func(m *people.Member) any { return &m.Joined }),
 	store.Col(`coalesce(p.signed_in_at, 0)`, func(m *people.Member) any { return &m.SignedIn }),
+	store.Col(`p.proven_at IS NOT NULL`, func(m *people.Member) any { return &m.Proven }),
+	store.Col(`m.invited_by`, func(m *people.Member) any { return &m.InvitedBy }),
 }
 
 // Members returns the members of a tenant by address. The tenant is a people.Home.
 func Members(ctx context.Context, r store.Reads, home core.TenantAlias) ([]people.Member, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+memberColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
-		WHERE m.tenant = ? ORDER BY p.email LIMIT ?`, string(home), people.MaxMembers)
+		WHERE m.tenant = ? ORDER BY p.email, p.id LIMIT ?`, string(home), people.MaxMembers)
 	return memberColumns.All(rows, err, "members")
 }
 
@@ -29,6 +31,14 @@ func Members(ctx context.Context, r store.Reads, home core.TenantAlias) ([]peopl
 func FindMember(ctx context.Context, r store.Reads, home core.TenantAlias, id people.PersonID) (m people.Member, ok bool, err error) {
 	ok, err = memberColumns.One(r.QueryRowContext(ctx, `SELECT `+memberColumns.SQL()+` FROM membership m JOIN person p ON p.id = m.person
 		WHERE m.tenant = ? AND m.person = ?`, string(home), string(id)), "member", &m)
+	return m, ok, err
+}
+
+// FindMemberByEmail returns the member of a tenant with an address; ok is false if there is
+// none.
+func FindMemberByEmail(ctx context.Context, r store.Reads, home core.TenantAlias, email string) (m people.Member, ok bool, err error) {
+	ok, err = memberColumns.One(r.QueryRowContext(ctx, `SELECT `+memberColumns.SQL()+` FROM person p CROSS JOIN membership m
+		WHERE m.tenant = ? AND m.person = p.id AND p.email = ? LIMIT 1`, string(home), email), "member", &m)
 	return m, ok, err
 }
 
@@ -48,10 +58,11 @@ var countColumns = store.Selection[counts]{
 	store.Col(`coalesce(sum(m.role = 'owner'), 0)`, func(n *counts) any { return &n.owners }),
 }
 
-// PutMember gives a person a role in a tenant.
-func PutMember(ctx context.Context, tx *store.Tx, home core.TenantAlias, id people.PersonID, role people.Role) error {
-	return tx.Exec(ctx, "put member", `INSERT INTO membership (tenant, person, role, created_at) VALUES (?1, ?2, ?3, ?4)
-		ON CONFLICT (tenant, person) DO UPDATE SET role = ?3`, string(home), string(id), string(role), int64(tx.Now))
+// PutMember gives a person a role in a tenant. invitedBy is who invited a new member; of a
+// member it is not changed.
+func PutMember(ctx context.Context, tx *store.Tx, home core.TenantAlias, id people.PersonID, role people.Role, invitedBy string) error {
+	return tx.Exec(ctx, "put member", `INSERT INTO membership (tenant, person, role, created_at, invited_by) VALUES (?1, ?2, ?3, ?4, ?5)
+		ON CONFLICT (tenant, person) DO UPDATE SET role = ?3`, string(home), string(id), string(role), int64(tx.Now), invitedBy)
 }
 
 // DeleteMember ends the membership of a person in a tenant.
@@ -65,12 +76,15 @@ type Membership struct {
 	Role   people.Role
 	// Test is true if the tenant has a test tenant.
 	Test bool
+	// InvitedBy is as in people.Member.
+	InvitedBy string
 }
 
 var membershipColumns = store.Selection[Membership]{
 	store.Col(`m.tenant`, func(m *Membership) any { return &m.Tenant }),
 	store.Col(`m.role`, func(m *Membership) any { return &m.Role }),
 	store.Col(`EXISTS (SELECT 1 FROM tenant x WHERE x.alias = 'test_' || m.tenant)`, func(m *Membership) any { return &m.Test }),
+	store.Col(`m.invited_by`, func(m *Membership) any { return &m.InvitedBy }),
 }
 
 // Memberships returns the tenants of a person in alphabetical order.

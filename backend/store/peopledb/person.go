@@ -15,7 +15,8 @@ type Person struct {
 	ID    people.PersonID
 	Email string
 	Name  string
-	// Password is the argon2id hash of the password, and PasswordAt when it was set.
+	// Password is the argon2id hash of the password, empty if the person has none, and
+	// PasswordAt when it was set or removed.
 	Password   string
 	PasswordAt core.Time
 	// TOTP is the sealed secret of the authenticator app, or empty. TOTPOn is true once a
@@ -26,6 +27,8 @@ type Person struct {
 	Created  core.Time
 	// SignedIn is when the person last signed in; zero is never.
 	SignedIn core.Time
+	// Proven is when an identity provider first proved the address; zero is never.
+	Proven core.Time
 }
 
 var personColumns = store.Selection[Person]{
@@ -39,13 +42,15 @@ var personColumns = store.Selection[Person]{
 	store.Col(`p.totp_step`, func(p *Person) any { return &p.TOTPStep }),
 	store.Col(`p.created_at`, func(p *Person) any { return &p.Created }),
 	store.Col(`coalesce(p.signed_in_at, 0)`, func(p *Person) any { return &p.SignedIn }),
+	store.Col(`coalesce(p.proven_at, 0)`, func(p *Person) any { return &p.Proven }),
 }
 
-// FindByEmail returns the person with an address, as people.ParseEmail returns it; ok is
-// false if there is none.
-func FindByEmail(ctx context.Context, r store.Reads, email string) (p Person, ok bool, err error) {
-	ok, err = personColumns.One(r.QueryRowContext(ctx, `SELECT `+personColumns.SQL()+` FROM person p WHERE p.email = ?`, email), "person", &p)
-	return p, ok, err
+// WithEmail returns the people with an address, as people.ParseEmail returns it: first the
+// one whose address is proven, if there is one, then the oldest.
+func WithEmail(ctx context.Context, r store.Reads, email string) ([]Person, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+personColumns.SQL()+` FROM person p WHERE p.email = ?
+		ORDER BY p.proven_at IS NULL, p.created_at, p.id LIMIT ?`, email, people.MaxTenants)
+	return personColumns.All(rows, err, "people with an address")
 }
 
 // Find returns a person; ok is false if there is none.
@@ -54,12 +59,25 @@ func Find(ctx context.Context, r store.Reads, id people.PersonID) (p Person, ok 
 	return p, ok, err
 }
 
-// Insert adds a person who has not signed in yet. It returns false if the address is in
-// use.
-func Insert(ctx context.Context, tx *store.Tx, p Person) (bool, error) {
-	return tx.Inserted(ctx, "person", `INSERT INTO person (id, email, name, password, password_at, created_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (email) DO NOTHING`,
-		string(p.ID), p.Email, p.Name, p.Password, int64(tx.Now), int64(tx.Now))
+// Insert adds a person who has not signed in yet.
+func Insert(ctx context.Context, tx *store.Tx, p Person) error {
+	return tx.Exec(ctx, "person", `INSERT INTO person (id, email, name, password, password_at, created_at, proven_at)
+		VALUES (?, ?, ?, ?, ?, ?, nullif(?, 0))`,
+		string(p.ID), p.Email, p.Name, p.Password, int64(tx.Now), int64(tx.Now), int64(p.Proven))
+}
+
+// Absorb makes the person whose address is proven a member of all tenants of the people
+// with the same address, and deletes those people, with their passwords and sessions. It
+// returns how many they were. In a tenant of both, the role of the first stays.
+func Absorb(ctx context.Context, tx *store.Tx, p Person) (int, error) {
+	const others = `SELECT id FROM person WHERE email = ?1 AND id <> ?2`
+	if err := tx.Exec(ctx, "absorb memberships", `UPDATE OR IGNORE membership SET person = ?2 WHERE person IN (`+others+`)`, p.Email, string(p.ID)); err != nil {
+		return 0, err
+	}
+	if err := tx.Exec(ctx, "absorb memberships", `DELETE FROM membership WHERE person IN (`+others+`)`, p.Email, string(p.ID)); err != nil {
+		return 0, err
+	}
+	return tx.Count(ctx, "absorb people", `DELETE FROM person WHERE email = ?1 AND id <> ?2`, p.Email, string(p.ID))
 }
 
 // SetName changes the name of a person.

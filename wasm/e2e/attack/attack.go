@@ -298,6 +298,9 @@ var Elsewhere = []Shown{
 	{"a hop between edge and backend, forged", []string{"core/auth.TestHop_CoversEachPart", "core/auth.TestHop_PartsDoNotRunTogether"}},
 	{"script in a widget's texts", []string{"core/widget.TestWithScript"}},
 	{"open redirects of share links", []string{"core/link.FuzzFollowShareLink", "core/link.TestFollowShareLink_LandingPage", "core/origin.FuzzAllowed"}},
+	{"an inviter takes the address of a person, and with it other tenants", []string{"backend/app/members.TestSignInAs_TakesTheAddressBack", "wasm/e2e.TestBrowser_Identity"}},
+	{"an API key removes a member and acts under the address", []string{"backend/app/members.TestAudit_NamesTheInviter"}},
+	{"people with one address give each other attempts to guess", []string{"backend/app/members.TestSignIn_AttemptsOnASharedAddress"}},
 	{"a hostile component", []string{"wasm/host.TestHostile"}},
 }
 

@@ -40,6 +40,26 @@ export async function strangers({ visitor, portal }) {
   }
 }
 
+/** What a stranger who read the link of an invitation has set is void once its owner comes. */
+export async function takingBack({ visitor, portal, invitation, assert }) {
+  const stranger = await visitor();
+  await stranger.goto(invitation);
+  assert.equal(await stranger.getByRole('link', { name: 'sign in to join with it' }).count(), 1);
+  await stranger.getByLabel('Your name').fill('Carol');
+  await stranger.getByLabel('Choose a password').fill('the stranger chose this');
+  await stranger.getByRole('button', { name: 'Join demo' }).click();
+  await stranger.waitForURL(/\/portal\/t\/demo/);
+  const carol = await visitor();
+  await signInAt(carol, portal, 'carol', '/portal/profile');
+  await carol.getByText('None: you sign in with Example ID').waitFor();
+  await stranger.goto(portal + '/portal/t/demo/members');
+  await stranger.waitForURL(/\/portal\/signin\?next=/);
+  await stranger.getByLabel('Mail address').fill('carol@demo.example');
+  await stranger.getByLabel('Password').fill('the stranger chose this');
+  await stranger.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await stranger.getByRole('alert').getByText('does not match the address').waitFor();
+}
+
 /** A link with a code that was begun in another browser opens no session. */
 export async function foreignCode({ visitor, portal }) {
   const attacker = await visitor();
