@@ -16,6 +16,7 @@ import (
 	"kith/backend/app"
 	"kith/backend/graphql"
 	"kith/backend/guess"
+	"kith/backend/sparse"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -52,8 +53,10 @@ type API struct {
 	Bodies *bodies.Budget
 	// Observe wraps the handler of each route, for metrics; nil: no wrapper.
 	Observe func(route string, next http.Handler) http.Handler
-	// Log gets one record for each internal error.
+	// Log gets a record for each internal error, of the same one at most one a second.
 	Log *slog.Logger
+
+	failures sparse.Log
 }
 
 // Portal has the pages in which people run their programs. Like the documentation, they
@@ -98,11 +101,13 @@ func (a *API) Handler() http.Handler {
 	ambiguous := a.observe("none", a.adapt(badQuery))
 	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case !strings.HasPrefix(r.URL.Path, "/"): // such as CONNECT host:1
+			none.ServeHTTP(w, r)
 		case a.isPortal(r):
 			portal.ServeHTTP(w, r)
 		case !link.OwnPath(r.URL.Path):
 			pages.ServeHTTP(w, r)
-		case unclean(r.URL.EscapedPath()):
+		case link.Unclean(r.URL.EscapedPath()):
 			none.ServeHTTP(w, r)
 		case isCall(r.URL.Path) && wire.CheckQuery(r.URL.RawQuery) != nil:
 			ambiguous.ServeHTTP(w, r)
@@ -126,18 +131,6 @@ func (a *API) observe(route string, next http.Handler) http.Handler {
 		return next
 	}
 	return a.Observe(route, next)
-}
-
-// unclean reports whether a path has empty segments or dots. http.ServeMux redirects
-// such a path to its clean form, which API clients do not follow and which is wrong for
-// the pages of a shop.
-func unclean(path string) bool {
-	for segment := range strings.SplitSeq(path[1:], "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return strings.Contains(path, "//")
 }
 
 // noSuchPath answers a request for an unknown path with 404. On paths without a tenant
@@ -199,7 +192,7 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // adapt turns a handler into an http.Handler. It writes the error that the handler
-// returned. An internal error is logged here, once, and its text is not sent.
+// returned. An internal error is logged here, and its text is not sent.
 func (a *API) adapt(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
@@ -209,7 +202,7 @@ func (a *API) adapt(h handler) http.Handler {
 		w.Header().Del(onceHeader)
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			a.Log.Error("request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
+			a.failures.Error(a.Log, err.Error(), "request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
 		}
 		if after := wire.RetryAfter(status); after != "" {
 			w.Header().Set("Retry-After", after)

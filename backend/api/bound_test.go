@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http/httptest"
+	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,19 +16,19 @@ import (
 
 // GraphQL calls without credentials wait for a free slot. Other calls do not wait.
 func TestAnonymousSlots(t *testing.T) {
-	for range cap(anonymousSlots) {
-		release, err := anonymousSlot(t.Context(), base.Caller{})
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		release, err := anonymousSlot(t.Context(), netip.Addr{}, base.Caller{})
 		require.NoError(t, err)
 		defer release()
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := anonymousSlot(ended, base.Caller{})
+	_, err := anonymousSlot(ended, netip.Addr{}, base.Caller{})
 	var refused *core.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, core.CodeUnavailable, refused.Code)
 	for _, authenticated := range []base.Caller{{Key: true}, {User: &wire.Subject{}}} {
-		release, err := anonymousSlot(t.Context(), authenticated)
+		release, err := anonymousSlot(t.Context(), netip.Addr{}, authenticated)
 		require.NoError(t, err)
 		release()
 	}

@@ -75,7 +75,7 @@ func graphQLBody(query string) ([]byte, error) {
 // answerGraphQL runs a call and writes its answer in the media type that the client
 // prefers.
 func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql.Request) error {
-	release, err := anonymousSlot(r.Context(), call.Caller)
+	release, err := anonymousSlot(r.Context(), seenAddress(r), call.Caller)
 	if err != nil {
 		return err
 	}

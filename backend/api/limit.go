@@ -134,25 +134,25 @@ func seenAddress(r *http.Request) netip.Addr {
 
 // anonymousSlots limits GraphQL calls without credentials. Each call occupies a slot
 // while it runs and then for the same time again. With slots for half of the processors,
-// all such calls together use at most a quarter of the processors' time.
-var anonymousSlots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+// all such calls together use at most a quarter of the processors' time. At most 256 calls
+// wait, of them at most 8 of one network.
+var anonymousSlots = guess.NewSlots(max(1, runtime.GOMAXPROCS(0)/2), 256, 8)
 
 // anonymousWait is how long a GraphQL call without credentials waits for a slot.
 const anonymousWait = 5 * time.Second
 
-// anonymousSlot waits for a slot if a GraphQL call has no credentials. The caller must
-// call release after the call has run.
-func anonymousSlot(ctx context.Context, c base.Caller) (release func(), err error) {
+// anonymousSlot waits for a slot if a GraphQL call of a network has no credentials. The
+// caller must call release after the call has run.
+func anonymousSlot(ctx context.Context, from netip.Addr, c base.Caller) (release func(), err error) {
 	if c.Key || c.User != nil {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, anonymousWait)
 	defer cancel()
-	select {
-	case anonymousSlots <- struct{}{}:
-		start := time.Now()
-		return func() { time.AfterFunc(time.Since(start), func() { <-anonymousSlots }) }, nil
-	case <-ctx.Done():
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many GraphQL calls without credentials at once; try again, or send a user token"}
+	leave, err := anonymousSlots.Enter(ctx, from)
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many GraphQL calls without credentials at once; try again, or send a user token", Err: err}
 	}
+	start := time.Now()
+	return func() { time.AfterFunc(time.Since(start), leave) }, nil
 }

@@ -68,7 +68,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	// http.ServeMux must not answer these: it would answer an unknown path in plain
 	// text, and a path with an empty segment with a redirect.
 	switch {
-	case a.Pages == nil || unclean(r.URL.EscapedPath()):
+	case a.Pages == nil || link.Unclean(r.URL.EscapedPath()):
 		return noSuchPath(w, r)
 	case a.hasPage(r, r.Method):
 		a.Pages.ServeHTTP(w, r)

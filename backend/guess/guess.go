@@ -1,5 +1,6 @@
-// Package guess limits attempts to guess referral codes, API keys and ids, by the
-// client's network. Its callers decide what counts as an attempt.
+// Package guess limits attempts to guess referral codes, API keys, ids and passwords, and
+// the work that they cause, by the client's network. Its callers decide what counts as an
+// attempt.
 package guess
 
 import (
@@ -42,11 +43,17 @@ func (l *Limiter) PerMinute() int {
 	return l.perMinute
 }
 
-// network returns the network of an address. Addresses that are not public are not
-// counted: behind an untrusted proxy all clients have the proxy's address.
-func network(a netip.Addr) (netip.Prefix, bool) {
+// Public reports whether an address is public. Others are not counted: behind an untrusted
+// proxy all clients have the proxy's address.
+func Public(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsPrivate() && !a.IsLinkLocalUnicast()
+}
+
+// network returns the network of an address; ok is false for one that is not counted.
+func network(a netip.Addr) (of netip.Prefix, ok bool) {
 	a = a.Unmap().WithZone("")
-	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() {
+	if !Public(a) {
 		return netip.Prefix{}, false
 	}
 	bits := 56
@@ -55,6 +62,40 @@ func network(a netip.Addr) (netip.Prefix, bool) {
 	}
 	p, err := a.Prefix(bits)
 	return p, err == nil
+}
+
+// Take counts one attempt, unless the network has none left; then it returns false.
+func (l *Limiter) Take(a netip.Addr) bool {
+	if l == nil {
+		return true
+	}
+	of, counted := network(a)
+	if !counted {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	elapsed := l.advance()
+	n, known := l.current[of]
+	if n+int(float64(l.previous[of])*(1-elapsed)) >= l.perMinute {
+		return false
+	}
+	if known || len(l.current) < maxNetworks {
+		l.current[of] = n + 1
+	}
+	return true
+}
+
+// Give takes the attempt of a successful Take back.
+func (l *Limiter) Give(a netip.Addr) {
+	if of, counted := network(a); l != nil && counted {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.advance()
+		if n := l.current[of]; n > 0 {
+			l.current[of] = n - 1
+		}
+	}
 }
 
 // Exhausted reports whether a network has no attempts left in this minute.
@@ -102,12 +143,15 @@ func (l *Limiter) advance() float64 {
 	return float64(now%60_000) / 60_000
 }
 
-// Network returns the network of an address as text, or "" for an address that is not
-// public.
+// Network returns the network of an address as text: for an address that is not public, the
+// address, or "" if it is unknown.
 func Network(a netip.Addr) string {
 	of, counted := network(a)
-	if !counted {
-		return ""
+	switch {
+	case counted:
+		return of.String()
+	case a.IsValid():
+		return a.Unmap().String()
 	}
-	return of.String()
+	return ""
 }

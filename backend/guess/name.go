@@ -36,26 +36,31 @@ func nameKey(name string) (key [16]byte) {
 	return key
 }
 
-// Exhausted reports whether a name has no attempts left.
-func (n *Names) Exhausted(name string) bool {
+// Take counts an attempt on a name as failed, unless the name has none left; then it
+// returns false. Give takes it back.
+func (n *Names) Take(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	elapsed := n.advance()
 	key := nameKey(name)
+	count, known := n.current[key]
 	// The previous window counts in proportion to the part of it that is not older than one window.
-	return n.current[key]+int(float64(n.previous[key])*(1-elapsed)) >= n.most
+	if count+int(float64(n.previous[key])*(1-elapsed)) >= n.most {
+		return false
+	}
+	if known || len(n.current) < maxNames {
+		n.current[key] = count + 1
+	}
+	return true
 }
 
-// Fail counts a failed attempt on a name.
-func (n *Names) Fail(name string) {
+// Give takes the attempt of a successful Take back.
+func (n *Names) Give(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.advance()
-	key := nameKey(name)
-	if count, known := n.current[key]; known || len(n.current) < maxNames {
-		// The count stops at the limit, so that a name is free again after one window
-		// without attempts.
-		n.current[key] = min(count+1, n.most)
+	if key := nameKey(name); n.current[key] > 0 {
+		n.current[key]--
 	}
 }
 

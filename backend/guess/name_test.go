@@ -13,35 +13,36 @@ func TestNames_BoundsFailures(t *testing.T) {
 	now := time.UnixMilli(0)
 	n := NewNames(3, time.Minute, func() time.Time { return now })
 	for range 3 {
-		require.False(t, n.Exhausted("ann"))
-		n.Fail("ann")
+		require.True(t, n.Take("ann"))
 	}
-	require.True(t, n.Exhausted("ann"))
-	require.False(t, n.Exhausted("ben"), "names are counted apart")
+	require.True(t, n.Take("ben"), "names are counted apart")
 	// Attempts while it is exhausted do not make it longer.
 	for range 100 {
-		n.Fail("ann")
+		require.False(t, n.Take("ann"))
 	}
+	n.Give("ann")
+	require.True(t, n.Take("ann"), "an attempt that was given back")
 	now = now.Add(61 * time.Second)
-	require.False(t, n.Exhausted("ann"), "the failures of the previous window count in part")
-	n.Fail("ann")
-	require.True(t, n.Exhausted("ann"))
+	require.True(t, n.Take("ann"), "the failures of the previous window count in part")
+	require.False(t, n.Take("ann"))
 	now = now.Add(2 * time.Minute)
-	require.False(t, n.Exhausted("ann"))
-	n.Fail("ann")
-	n.Fail("ann")
+	require.True(t, n.Take("ann"))
+	require.True(t, n.Take("ann"))
 	n.Succeed("ann")
-	n.Fail("ann")
-	require.False(t, n.Exhausted("ann"), "a success forgets the failures")
+	n.Give("ann")
+	for range 3 {
+		require.True(t, n.Take("ann"), "a success forgets the failures")
+	}
+	require.False(t, n.Take("ann"))
 }
 
 func TestNames_IsBounded(t *testing.T) {
 	t.Parallel()
 	n := NewNames(1, time.Minute, func() time.Time { return time.UnixMilli(0) })
 	for i := range maxNames + 10 {
-		n.Fail(fmt.Sprint(i))
+		n.Take(fmt.Sprint(i))
 	}
 	require.Len(t, n.current, maxNames)
-	require.True(t, n.Exhausted("0"))
-	require.False(t, n.Exhausted(fmt.Sprint(maxNames)))
+	require.False(t, n.Take("0"))
+	require.True(t, n.Take(fmt.Sprint(maxNames)))
 }

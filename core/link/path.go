@@ -20,6 +20,19 @@ func OwnPath(path string) bool {
 	return path == "/healthz" || path == ReadyPath || path == ScriptPath || strings.HasPrefix(path, "/a/") && browserPath(path[len("/a/"):])
 }
 
+// Unclean reports whether a path has empty segments or dots, or does not begin with a slash,
+// as in a request line with a host and no path. http.ServeMux redirects such a path to its
+// clean form, which API clients do not follow and which is wrong for the pages of a shop.
+func Unclean(path string) bool {
+	rest, rooted := strings.CutPrefix(path, "/")
+	for segment := range strings.SplitSeq(rest, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return !rooted || strings.Contains(path, "//")
+}
+
 // OpenedByPeople reports whether a path is that of a link that people open in a browser:
 // a share link or a message link. An error there is shown as a page to a browser.
 func OpenedByPeople(path string) bool {

@@ -41,6 +41,9 @@ func besiege(orders string) error {
 	for i := range siegeBombs {
 		go b.bombs(i)
 	}
+	for i := range siegeSignIns {
+		go b.signIns(i)
+	}
 	go b.guesses()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt)
@@ -99,6 +102,19 @@ func (b *besieger) bombs(i int) {
 		status, err := l.send(rawRequest("POST", "/api/v1/demo/graphql", body, from("198.51", i)))
 		b.note("bomb", status, err)
 		if err != nil || status == 429 {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+}
+
+// signIns sends wrong passwords, one after the other, from one of siegeNetworks networks.
+func (b *besieger) signIns(i int) {
+	l := &line{addr: []string{b.orders.Edge, b.orders.Backend}[i%2]}
+	for n := i; ; n++ {
+		status, err := l.send(rawRequest("POST", "/portal/signin", fmt.Sprintf("email=ann%d@shop.example&password=wrong+password", n),
+			"Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Site: same-origin", from("198.53", i%siegeNetworks)))
+		b.note("password", status, err)
+		if err != nil || status != 200 {
 			time.Sleep(100 * time.Millisecond)
 		}
 	}

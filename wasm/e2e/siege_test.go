@@ -25,6 +25,7 @@ var siegeFor = flag.Duration("siege", 3*time.Second, "how long TestSiege lasts o
 const (
 	siegeSlow     = 500  // slow clients at each server
 	siegeBombs    = 100  // GraphQL calls at a time
+	siegeSignIns  = 60   // sign-ins at a time
 	siegeGuesses  = 1000 // a second, from siegeNetworks networks
 	siegeNetworks = 10
 	siegeVisits   = 100 // share links per second that must be answered in time
@@ -35,8 +36,8 @@ const (
 )
 
 // TestSiege attacks an edge and its backend, on a file and with a libSQL server, with 500
-// slow clients each, 100 expensive GraphQL calls at a time and 1,000 guesses per second, all
-// at once. Neither process may use more than 300 MB, and 99 of 100 share links must be
+// slow clients each, 100 expensive GraphQL calls and 60 sign-ins at a time and 1,000 guesses
+// per second, all at once. Neither process may use more than 300 MB, and 99 of 100 share links must be
 // answered within 50 ms. In make test it is short and checks only the memory; make soak
 // also checks the times, which depend on the machine.
 func TestSiege(t *testing.T) {

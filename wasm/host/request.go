@@ -60,7 +60,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "HEADERS_TOO_LARGE", "headers: must not be more than 4096; send fewer")
 		return
 	}
-	in := &request{method: method, uri: utf8URI(requestURI(r)), client: r.Context()}
+	in := &request{method: method, uri: escapedURI(requestURI(r)), client: r.Context()}
 	if !strings.HasPrefix(in.uri, "/") {
 		refuse(w, r, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
 		return
@@ -229,18 +229,24 @@ func utf8Text(value string) string {
 	return b.String()
 }
 
-// utf8URI converts a URI to UTF-8. If it is not UTF-8, its bytes above ASCII are
-// percent-encoded, which has the same meaning.
-func utf8URI(uri string) string {
-	if utf8.ValidString(uri) {
+// escapedURI returns a URI as a backend receives it that the component forwards it to: what
+// net/http would encode or cut off is percent-encoded, which has the same meaning. These are
+// bytes that are not UTF-8, "#", and in a path that begins with "//" all that a URI may
+// not have.
+func escapedURI(uri string) string {
+	valid, double := utf8.ValidString(uri), strings.HasPrefix(uri, "//")
+	if valid && !double && strings.IndexByte(uri, '#') < 0 {
 		return uri
 	}
 	var b strings.Builder
+	path := true
 	for i := range len(uri) {
-		if uri[i] < utf8.RuneSelf {
-			b.WriteByte(uri[i])
+		c := uri[i]
+		path = path && c != '?'
+		if c == '#' || c >= utf8.RuneSelf && !valid || path && double && (c >= utf8.RuneSelf || strings.IndexByte("\"<>\\^`{|}", c) >= 0) {
+			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
-			fmt.Fprintf(&b, "%%%02X", uri[i])
+			b.WriteByte(c)
 		}
 	}
 	return b.String()

@@ -5,6 +5,7 @@
 package members
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -55,33 +56,53 @@ const (
 type Limits struct {
 	networks       *guess.Limiter
 	here, anywhere *guess.Names
+	// pause is how long a refusal waits for its answer, so that a sender of many attempts
+	// cannot use the processors by being refused.
+	pause time.Duration
 }
 
 // NewLimits returns limits without any failure.
 func NewLimits(now func() core.Time) *Limits {
 	clock := func() time.Time { return time.UnixMilli(int64(now())) }
 	return &Limits{
+		pause:    refusalPause,
 		networks: guess.New(failuresOfNetwork, clock),
 		here:     guess.NewNames(failuresHere, failureWindow, clock), anywhere: guess.NewNames(failuresAnywhere, failureWindow, clock),
 	}
 }
 
+const refusalPause = time.Second
+
 // here is the name under which failures on a person's address from one network count.
 func here(v Visitor, email string) string { return guess.Network(v.Address) + " " + email }
 
-// admit returns an error if a visitor may not try a password or code of the person with
-// an address now. It does not depend on whether there is such a person.
-func (l *Limits) admit(v Visitor, email string) error {
-	if l.networks.Exhausted(v.Address) || l.here.Exhausted(here(v, email)) || l.anywhere.Exhausted(email) {
-		return &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait 15 minutes, or ask for a link to reset the password"}
+// reserve counts an attempt to guess a password or code of the person with an address, in
+// advance, so that attempts at the same time do not exceed the limits. If the attempt is
+// not wrong, the caller calls giveBack. The error does not depend on whether there is such
+// a person.
+func (l *Limits) reserve(ctx context.Context, v Visitor, email string) (giveBack func(), err error) {
+	var given []func()
+	giveBack = func() {
+		for _, give := range given {
+			give()
+		}
 	}
-	return nil
-}
-
-func (l *Limits) fail(v Visitor, email string) {
-	l.networks.Count(v.Address, 1)
-	l.here.Fail(here(v, email))
-	l.anywhere.Fail(email)
+	if l.networks.Take(v.Address) {
+		given = append(given, func() { l.networks.Give(v.Address) })
+		if l.here.Take(here(v, email)) {
+			given = append(given, func() { l.here.Give(here(v, email)) })
+			if l.anywhere.Take(email) {
+				given = append(given, func() { l.anywhere.Give(email) })
+				return giveBack, nil
+			}
+		}
+	}
+	giveBack()
+	select {
+	case <-time.After(l.pause):
+	case <-ctx.Done():
+	}
+	return nil, &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait 15 minutes, or ask for a link to reset the password"}
 }
 
 func (l *Limits) succeed(v Visitor, email string) {

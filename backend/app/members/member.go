@@ -162,21 +162,21 @@ func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password 
 // error if it is that of an account with the address: a sign-in could not distinguish the
 // two. Other passwords count as attempts to guess that of the account.
 func (ms *Members) chosen(ctx context.Context, v Visitor, email, password string) (hash string, err error) {
-	if err := ms.SignIns.Limits.admit(v, email); err != nil {
-		return "", err
-	}
-	same, err := peopledb.WithEmail(ctx, ms.DB.Reads, email)
+	giveBack, err := ms.SignIns.Limits.reserve(ctx, v, email)
 	if err != nil {
 		return "", err
 	}
-	if hash, err = ms.SignIns.Passwords.hash(ctx, password, same); err != nil || len(same) == 0 {
-		return hash, err
+	same, err := peopledb.WithEmail(ctx, ms.DB.Reads, email)
+	if err == nil {
+		hash, err = ms.SignIns.Passwords.hash(ctx, v, password, same)
 	}
-	if slices.ContainsFunc(same, func(p peopledb.Person) bool { return p.Password == hash }) {
-		return "", &core.Error{Code: core.CodeConflict, Field: "password", Message: "is that of an account which you have already; sign in with it to join"}
+	if err == nil && slices.ContainsFunc(same, func(p peopledb.Person) bool { return p.Password == hash }) {
+		err = &core.Error{Code: core.CodeConflict, Field: "password", Message: "is that of an account which you have already; sign in with it to join"}
 	}
-	ms.SignIns.Limits.fail(v, email)
-	return hash, nil
+	if err != nil || len(same) == 0 {
+		giveBack()
+	}
+	return hash, err
 }
 
 // AcceptAs makes the person of a session a member of the tenant of a link.
@@ -262,7 +262,7 @@ func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, pas
 	if err != nil {
 		return false, err
 	}
-	hash, err := ms.SignIns.Passwords.hash(ctx, password, same)
+	hash, err := ms.SignIns.Passwords.hash(ctx, Visitor{}, password, same)
 	if err != nil {
 		return false, err
 	}
@@ -287,7 +287,7 @@ func (ms *Members) HasPassword(ctx context.Context, email, password string) (boo
 	if err != nil {
 		return false, err
 	}
-	_, ok, err := ms.SignIns.Passwords.find(ctx, password, same...)
+	_, ok, err := ms.SignIns.Passwords.find(ctx, Visitor{}, password, same...)
 	return ok, err
 }
 

@@ -71,6 +71,7 @@ func on(t *testing.T, db *store.Primary) *bundle {
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	}
 	b.signIns = members.SignIns{Base: b.Base, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now)}
+	b.signIns.Limits.AnswerAtOnce()
 	b.profiles = members.Profiles{Base: b.Base, SignIns: &b.signIns}
 	b.members = members.Members{Base: b.Base, SignIns: &b.signIns}
 	b.resets = members.Resets{Base: b.Base, SignIns: &b.signIns}
@@ -242,6 +243,52 @@ func TestSignIn_DoesNotShowWhichAddressesAreKnown(t *testing.T) {
 		requireCode(t, core.CodeRateLimited, "", last)
 		b.pass(2 * core.Hour)
 	}
+}
+
+// Attempts at the same time do not exceed the limits: an attempt counts before the work.
+func TestSignIn_LimitsAttemptsAtTheSameTime(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		_, s := b.signIn(t, "owner")
+		b.enableTOTP(t, s)
+		token, _, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), password)
+		require.NoError(t, err)
+		half := b.seat(t, token)
+		b.add(t, "ben", people.Viewer)
+		// The addresses are private, so that only the limits of a person apply.
+		from := func(last byte) members.Visitor {
+			return members.Visitor{Address: netip.AddrFrom4([4]byte{10, 0, 0, last})}
+		}
+		for name, try := range map[string]func() error{
+			"passwords": func() error {
+				_, _, err := b.signIns.SignIn(ctx, from(1), b.address("ben"), "wrong password")
+				return err
+			},
+			"codes": func() error { _, err := b.signIns.Enter(ctx, from(2), half, "000000"); return err },
+			"recovery codes": func() error {
+				_, err := b.signIns.Enter(ctx, from(3), half, "AAAA-BBBB-CCCC-DDDD")
+				return err
+			},
+		} {
+			var compared, refused atomic.Int64
+			var all sync.WaitGroup
+			for range 40 {
+				all.Go(func() {
+					var known *core.Error
+					switch err := try(); {
+					case !errors.As(err, &known):
+						t.Errorf("%s: %v", name, err)
+					case known.Code == core.CodeRateLimited:
+						refused.Add(1)
+					default:
+						compared.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			require.Equal(t, []int64{10, 30}, []int64{compared.Load(), refused.Load()}, name)
+		}
+	})
 }
 
 func TestSignIn_LimitsWrongPasswords(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
+	"kith/backend/guess"
 	"kith/backend/store/peopledb"
 	"kith/core"
 )
@@ -27,13 +28,18 @@ const (
 	keySize     = 32
 )
 
-// hashWait is how long a sign-in waits until others have computed their hashes.
-const hashWait = 10 * time.Second
+// At most hashQueue sign-ins wait until others have computed their hashes, of them at most
+// hashShare of one network, and none longer than hashWait.
+const (
+	hashQueue = 64
+	hashShare = 8
+	hashWait  = 5 * time.Second
+)
 
-// Passwords computes the hashes of passwords, at most one for each processor at a time, so
-// that sign-ins use a bounded amount of memory.
+// Passwords computes the hashes of passwords on at most half of the processors, so that
+// sign-ins neither stop share links nor use an unbounded amount of memory.
 type Passwords struct {
-	slots   chan struct{}
+	slots   *guess.Slots
 	entropy func([]byte)
 	// computed counts the hashes.
 	computed atomic.Int64
@@ -41,19 +47,18 @@ type Passwords struct {
 
 // NewPasswords returns a Passwords that draws salts from entropy.
 func NewPasswords(entropy func([]byte)) *Passwords {
-	return &Passwords{slots: make(chan struct{}, runtime.GOMAXPROCS(0)), entropy: entropy}
+	return &Passwords{slots: guess.NewSlots(max(1, runtime.GOMAXPROCS(0)/2), hashQueue, hashShare), entropy: entropy}
 }
 
 // compute returns the argon2id hash of a password.
-func (p *Passwords) compute(ctx context.Context, password string, salt []byte) ([]byte, error) {
+func (p *Passwords) compute(ctx context.Context, v Visitor, password string, salt []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, hashWait)
 	defer cancel()
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many people are signing in at once; try again", Err: ctx.Err()}
+	leave, err := p.slots.Enter(ctx, v.Address)
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many people are signing in at once; try again", Err: err}
 	}
-	defer func() { <-p.slots }()
+	defer leave()
 	p.computed.Add(1)
 	// The same characters may arrive in different forms from different systems.
 	return argon2.IDKey(norm.NFKC.Bytes([]byte(password)), salt, hashTime, hashMemory, hashThreads, keySize), nil
@@ -62,7 +67,7 @@ func (p *Passwords) compute(ctx context.Context, password string, salt []byte) (
 // hash returns a password in the form in which it is stored. All people with one address
 // share a salt, so that a sign-in takes as long for several as for one: same are the others
 // with the address of the person.
-func (p *Passwords) hash(ctx context.Context, password string, same []peopledb.Person) (string, error) {
+func (p *Passwords) hash(ctx context.Context, v Visitor, password string, same []peopledb.Person) (string, error) {
 	salt := make([]byte, saltSize)
 	p.entropy(salt)
 	for _, other := range same {
@@ -73,7 +78,7 @@ func (p *Passwords) hash(ctx context.Context, password string, same []peopledb.P
 			}
 		}
 	}
-	key, err := p.compute(ctx, password, salt)
+	key, err := p.compute(ctx, v, password, salt)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +87,7 @@ func (p *Passwords) hash(ctx context.Context, password string, same []peopledb.P
 
 // find returns the first of the people with an address who has a password; ok is false if
 // there is none. It takes as long for none.
-func (p *Passwords) find(ctx context.Context, password string, same ...peopledb.Person) (found peopledb.Person, ok bool, err error) {
+func (p *Passwords) find(ctx context.Context, v Visitor, password string, same ...peopledb.Person) (found peopledb.Person, ok bool, err error) {
 	keys := map[string][]byte{} // by salt
 	for _, one := range same {
 		if one.Password == "" {
@@ -94,7 +99,7 @@ func (p *Passwords) find(ctx context.Context, password string, same ...peopledb.
 		}
 		key, known := keys[string(salt)]
 		if !known {
-			if key, err = p.compute(ctx, password, salt); err != nil {
+			if key, err = p.compute(ctx, v, password, salt); err != nil {
 				return found, false, err
 			}
 			keys[string(salt)] = key
@@ -104,7 +109,7 @@ func (p *Passwords) find(ctx context.Context, password string, same ...peopledb.
 		}
 	}
 	if len(keys) == 0 {
-		_, err = p.compute(ctx, password, make([]byte, saltSize))
+		_, err = p.compute(ctx, v, password, make([]byte, saltSize))
 	}
 	return found, ok, err
 }

@@ -35,7 +35,7 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 	if err := ps.SignIns.checkPassword(ctx, v, s.Person, "current", current); err != nil {
 		return err
 	}
-	hash, err := ps.SignIns.newHash(ctx, s.Person.Email, password)
+	hash, err := ps.SignIns.newHash(ctx, v, s.Person.Email, password)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 }
 
 // newHash returns the hash of a new password of a person with an address.
-func (si *SignIns) newHash(ctx context.Context, email, password string) (string, error) {
+func (si *SignIns) newHash(ctx context.Context, v Visitor, email, password string) (string, error) {
 	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (si *SignIns) newHash(ctx context.Context, email, password string) (string,
 	if len(same) == 1 {
 		same = nil // the person alone gets a new salt
 	}
-	return si.Passwords.hash(ctx, password, same)
+	return si.Passwords.hash(ctx, v, password, same)
 }
 
 // setPassword replaces a person's password and ends all sessions but the one with a hash.

@@ -110,7 +110,7 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 	if err := people.CheckPassword("password", password, email); err != nil {
 		return err
 	}
-	hash, err := rs.SignIns.newHash(ctx, email, password)
+	hash, err := rs.SignIns.newHash(ctx, v, email, password)
 	if err != nil {
 		return err
 	}

@@ -41,20 +41,16 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 	if wrong != nil {
 		email = ""
 	}
-	if err := si.Limits.admit(v, email); err != nil {
-		return "", "", err
-	}
-	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
+	giveBack, err := si.Limits.reserve(ctx, v, email)
 	if err != nil {
 		return "", "", err
 	}
-	p, right, err := si.Passwords.find(ctx, password, same...)
-	if err != nil {
-		return "", "", err
+	p, right, err := si.withPassword(ctx, v, email, password)
+	if err != nil || right {
+		giveBack()
 	}
-	if !right {
-		si.Limits.fail(v, email)
-		return "", "", wrongCredentials()
+	if err != nil || !right {
+		return "", "", or(err, wrongCredentials())
 	}
 	stage = people.SignedIn
 	if p.TOTPOn {
@@ -74,6 +70,16 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 		err = si.succeed(ctx, v, email)
 	}
 	return token, stage, err
+}
+
+// withPassword returns the person with an address and a password; ok is false if there is
+// none.
+func (si *SignIns) withPassword(ctx context.Context, v Visitor, email, password string) (p peopledb.Person, ok bool, err error) {
+	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
+	if err != nil {
+		return p, false, err
+	}
+	return si.Passwords.find(ctx, v, password, same...)
 }
 
 // succeed forgets the failed attempts on an address, whose person has just signed in. It
@@ -120,7 +126,8 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 		return "", expired()
 	}
 	email := waiting.Person.Email
-	if err := si.Limits.admit(v, email); err != nil {
+	giveBack, err := si.Limits.reserve(ctx, v, email)
+	if err != nil {
 		return "", err
 	}
 	token, err = store.WriteValue(ctx, si.DB.Write, si.Now(), func(tx *store.Tx) (token string, err error) {
@@ -136,11 +143,11 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 		}
 		return si.begin(ctx, tx, v, seat.Person, people.SignedIn)
 	})
-	switch {
-	case err == nil:
+	if !isInvalid(err) {
+		giveBack()
+	}
+	if err == nil {
 		err = si.succeed(ctx, v, email)
-	case isInvalid(err):
-		si.Limits.fail(v, email)
 	}
 	return token, err
 }
@@ -213,15 +220,17 @@ func (si *SignIns) Confirm(ctx context.Context, v Visitor, s Seat, password stri
 // checkPassword returns an error about field unless a person has a password. Wrong ones
 // are counted as in SignIn.
 func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Person, field, password string) error {
-	if err := si.Limits.admit(v, p.Email); err != nil {
-		return err
-	}
 	if p.Password == "" {
 		return core.Invalid(field, "is not set: you sign in with an identity provider")
 	}
-	_, right, err := si.Passwords.find(ctx, password, p)
-	if err == nil && !right {
-		si.Limits.fail(v, p.Email)
+	giveBack, err := si.Limits.reserve(ctx, v, p.Email)
+	if err != nil {
+		return err
+	}
+	_, right, err := si.Passwords.find(ctx, v, password, p)
+	if err != nil || right {
+		giveBack()
+	} else {
 		err = core.Invalid(field, "is wrong; enter the password that you sign in with")
 	}
 	return err

@@ -18,8 +18,10 @@ import (
 	"sync"
 
 	"kith/backend/app"
+	"kith/backend/sparse"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 )
 
 // Root begins the paths of all pages.
@@ -51,6 +53,7 @@ type Portal struct {
 	templates func() map[string]*template.Template
 	assets    map[string]asset
 	texts     map[string]string // what a change did, by the name in the parameter done
+	failures  sparse.Log
 }
 
 // New returns a portal.
@@ -176,7 +179,7 @@ func (p *Portal) Serve(w http.ResponseWriter, r *http.Request, seen auth.Hop) {
 		return
 	}
 	v := newVisit(p, w, r, seen)
-	if _, pattern := p.mux.Handler(r); pattern == "" || unclean(r.URL.EscapedPath()) {
+	if _, pattern := p.mux.Handler(r); pattern == "" || link.Unclean(r.URL.EscapedPath()) {
 		// http.ServeMux would answer in plain text.
 		if err := v.identify(); err != nil {
 			v.fail(err)
@@ -186,15 +189,4 @@ func (p *Portal) Serve(w http.ResponseWriter, r *http.Request, seen auth.Hop) {
 		return
 	}
 	p.mux.ServeHTTP(w, v.R)
-}
-
-// unclean reports whether a path has empty segments or dots, which http.ServeMux
-// redirects.
-func unclean(path string) bool {
-	for segment := range strings.SplitSeq(path[1:], "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return strings.Contains(path, "//")
 }

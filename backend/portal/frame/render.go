@@ -178,7 +178,7 @@ func (v *Visit) fail(err error) {
 		shown.Message, shown.ID = Sentence(known.Error()), ""
 	}
 	if shown.Status >= 500 && v.Ctx().Err() == nil {
-		v.Log.Error("portal: request failed", "id", v.R.Header.Get(core.RequestIDHeader), "method", v.R.Method, "route", v.R.Pattern, "tenant", v.R.PathValue("tenant"), "error", err)
+		v.failures.Error(v.Log, err.Error(), "portal: request failed", "id", v.R.Header.Get(core.RequestIDHeader), "method", v.R.Method, "route", v.R.Pattern, "tenant", v.R.PathValue("tenant"), "error", err)
 	}
 	if after := wire.RetryAfter(shown.Status); after != "" {
 		v.W.Header().Set("Retry-After", after)

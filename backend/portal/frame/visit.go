@@ -193,7 +193,7 @@ func (v *Visit) Next(otherwise string) string { return Local(v.R.FormValue("next
 // Local returns a path of the portal with its query, or otherwise if it leads elsewhere.
 func Local(to, otherwise string) string {
 	parsed, err := url.Parse(to)
-	if err != nil || parsed.Scheme != "" || parsed.Host != "" || parsed.User != nil || !owns(parsed.Path) || unclean(parsed.EscapedPath()) ||
+	if err != nil || parsed.Scheme != "" || parsed.Host != "" || parsed.User != nil || !owns(parsed.Path) || link.Unclean(parsed.EscapedPath()) ||
 		strings.ContainsAny(to, "\\\r\n\t") || len(to) > 2000 {
 		return otherwise
 	}

@@ -301,6 +301,10 @@ var Elsewhere = []Shown{
 	{"an inviter takes the address of a person, and with it other tenants", []string{"backend/app/members.TestSignInAs_TakesTheAddressBack", "wasm/e2e.TestBrowser_Identity"}},
 	{"an API key removes a member and acts under the address", []string{"backend/app/members.TestAudit_NamesTheInviter"}},
 	{"people with one address give each other attempts to guess", []string{"backend/app/members.TestSignIn_AttemptsOnASharedAddress"}},
+	{"attempts at the same time exceed the limit of wrong passwords and codes", []string{"backend/app/members.TestSignIn_LimitsAttemptsAtTheSameTime"}},
+	{"sign-ins or anonymous calls of one network stop those of others", []string{"backend/guess.TestSlots_NetworksTakeTurns", "wasm/e2e.TestSiege"}},
+	{"a request line makes a handler panic", []string{"wasm/e2e.TestAttack_RequestLines"}},
+	{"forged hops fill the log", []string{"wasm/e2e.TestAttack_ForgedHopsInTheLog"}},
 	{"a hostile component", []string{"wasm/host.TestHostile"}},
 }
 

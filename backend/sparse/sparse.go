@@ -1,0 +1,58 @@
+// Package sparse bounds how often one event is logged, so that a stranger who causes it
+// again and again does not fill the log.
+package sparse
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// every is the least time between two records of one event.
+const every = time.Second
+
+// maxEvents bounds the events that are remembered.
+const maxEvents = 1000
+
+// Log logs events at the level ERROR, each at most once a second. It is safe for concurrent
+// use, and the zero value is ready.
+type Log struct {
+	mu     sync.Mutex
+	events map[string]*event
+}
+
+type event struct {
+	logged  time.Time
+	skipped int
+}
+
+// Error logs an event to a logger, unless the same event was logged within the last second.
+// The next record has the number of those that were skipped.
+func (l *Log) Error(to *slog.Logger, name, text string, attributes ...any) {
+	skipped, ok := l.admit(name, time.Now())
+	if !ok {
+		return
+	}
+	if skipped > 0 {
+		attributes = append(attributes, "skipped", skipped)
+	}
+	to.Error(text, attributes...)
+}
+
+func (l *Log) admit(name string, now time.Time) (skipped int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.events[name]
+	if known != nil && now.Sub(known.logged) < every {
+		known.skipped++
+		return 0, false
+	}
+	if known != nil {
+		skipped = known.skipped
+	}
+	if l.events == nil || len(l.events) >= maxEvents {
+		l.events = map[string]*event{}
+	}
+	l.events[name] = &event{logged: now}
+	return skipped, true
+}
