@@ -427,6 +427,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"webhook_subscription", `url='x', old_until=1`, "CHECK constraint failed: (old_secret IS NULL) = (old_until IS NULL)"},
 	{"webhook_event", ``, "UNIQUE constraint failed: webhook_event.tenant, webhook_event.id"},
 	{"webhook_event", `id='s', sequence=-1`, "CHECK constraint failed: sequence >= 0"},
+	{"webhook_event", `id='x', erased=2`, "CHECK constraint failed: erased IN (0, 1)"},
 	{"webhook_counter", `latest=0`, "CHECK constraint failed: latest > 0"},
 	{"webhook_counter", ``, "UNIQUE constraint failed: webhook_counter.tenant"},
 	{"webhook_event", `id='x', data='{'`, "CHECK constraint failed: json_valid(data)"},

@@ -258,7 +258,8 @@ func (d *Deliveries) CountFailed(ctx context.Context, tenant core.TenantAlias) (
 }
 
 // Replay queues an event for an endpoint again, whether it was delivered or not. It does
-// nothing while an attempt is running. An unknown delivery is a not-found error.
+// nothing while an attempt is running. An unknown delivery is a not-found error, and so is
+// one whose event has no data left because the user in it was erased.
 func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 	return d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
 		known, err := webhookdb.DeliveryExists(ctx, tx.Reads, p)
@@ -267,6 +268,13 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 		}
 		if !known {
 			return notSent()
+		}
+		blank, err := webhookdb.IsBlank(ctx, tx.Reads, p.Tenant, p.Event)
+		if err != nil {
+			return err
+		}
+		if blank {
+			return core.NotFound("the data of this event was deleted with its user; it cannot be sent again")
 		}
 		_, err = webhookdb.Replay(ctx, tx, p)
 		return err

@@ -72,13 +72,16 @@ var ownCodes = `code ON ` + ofGone("code", "account_id", "user_id")
 // ownReferrals joins the referrals by which erased users were referred.
 var ownReferrals = `referral ON ` + ofGone("referral", "referred_account_id", "referred_user_id")
 
+// madeReferrals joins the referrals that erased users made.
+var madeReferrals = `referral ON ` + ofGone("referral", "referrer_account_id", "referrer_user_id")
+
 // userErasure are the statements that erase users from all records. Referrals and
 // rewards keep their ids and amounts, but not the ids of orders, and a used idempotency key stays used.
 var userErasure = []string{
 	goneIn("UPDATE OR REPLACE", "decision", `code = hit.mask, inputs = json_remove(json_set(inputs, '$.codeOwnerAccount', null, '$.codeOwnerUser', null), '$.reason')`,
 		ownCodes+` CROSS JOIN decision t ON t.tenant = ?1 AND t.code = code.code`),
 	goneIn("UPDATE", "decision", `inputs = json_set(inputs, '$.referralCode', hit.mask)`,
-		`referral ON `+ofGone("referral", "referrer_account_id", "referrer_user_id")+` CROSS JOIN decision t
+		madeReferrals+` CROSS JOIN decision t
 			ON t.tenant = ?1 AND t.account_id = referral.referred_account_id AND t.inputs ->> '$.referralCode' IS NOT NULL`),
 	goneFrom("decision"),
 	// SQLite would assume that a tenant has few counts, and read all of them.
@@ -127,7 +130,7 @@ func EraseUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all 
 		rows.Row()
 		rows.Text(string(e.Account), string(e.User), string(e.Pseudonym), string(e.PseudonymCode))
 	}
-	return execAll(ctx, tx, "erase users", userErasure, string(tenant), rows.String())
+	return execAll(ctx, tx, "erase users", slices.Concat(webhookErasure, userErasure), string(tenant), rows.String())
 }
 
 // accountErasure are the statements that delete accounts without users; who is the

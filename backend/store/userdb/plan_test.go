@@ -1,6 +1,7 @@
 package userdb
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ import (
 func TestErasure_FindsByIndex(t *testing.T) {
 	t.Parallel()
 	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
-	for _, statement := range append(userErasure, accountErasure...) {
+	for _, statement := range slices.Concat(webhookErasure, userErasure, accountErasure) {
 		explained.Explain(statement, []any{"t", "[]"})
 	}
 	require.NoError(t, attachCodes(t.Context(), store.NewReads(explained), "t", []referral.User{{ID: "a"}, {ID: "b"}}))

@@ -164,8 +164,8 @@ func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, a webh
 		}
 		return Gone, err
 	}
-	err = tx.Exec(ctx, "webhook attempt", `INSERT INTO webhook_attempt
-		(tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	err = tx.Exec(ctx, "webhook attempt", `INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer)
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE erased WHEN 0 THEN ?9 ELSE '' END FROM webhook_event WHERE tenant = ?1 AND id = ?3`,
 		append(place, a.Number, int64(a.Started), int64(a.Duration), a.Status, a.Error, a.Answer)...)
 	if err != nil {
 		return Counted, err
@@ -274,6 +274,12 @@ func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Queue, since 
 	// Ids begin with the time of the event, so the primary key finds them.
 	return tx.Count(ctx, "replay webhooks", replay+` AND event_id >= ?3 AND state = 'failed'`,
 		string(queue.Tenant), string(queue.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
+}
+
+// IsBlank reports whether the data of an event was erased with the user whom it named, after
+// all its deliveries.
+func IsBlank(ctx context.Context, r store.Reads, tenant core.TenantAlias, event string) (bool, error) {
+	return store.One[bool](ctx, r, "blank webhook", `SELECT EXISTS (SELECT 1 FROM webhook_event WHERE tenant = ? AND id = ? AND erased = 1 AND data = '{}')`, string(tenant), event)
 }
 
 // DeliveryExists reports whether a delivery exists.
