@@ -35,7 +35,7 @@ func TestTables_EveryRowHasAnOwner(t *testing.T) {
 			}
 		}
 		for _, table := range all {
-			require.NoError(t, tabledb.DumpPersonal(t.Context(), b.db.Reads, table, b.tenant, "a", "u", func([]byte) error { return nil }), "add the table to personal in tabledb/personal.go")
+			require.NoError(t, tabledb.DumpPersonal(t.Context(), b.db.Reads, table, b.tenant, "a", "u", func([]byte) error { return nil }), "add the table to PersonalData in tabledb/personal.go")
 		}
 		slices.Sort(service)
 		require.Equal(t, tabledb.ServiceTables, service, "a table has no column named tenant: add one, or list the table in ServiceTables")

@@ -1,4 +1,4 @@
--- The erasure of users in webhook events.
+-- The erasure of users in webhook events and at payment gateways.
 --
 -- 1 since a user whom the event names was erased: userdb.webhookErasure says what stays in
 -- data. Answers to later attempts are not stored.
@@ -11,3 +11,7 @@ CREATE INDEX webhook_event_owner ON webhook_event (tenant, coalesce(data ->> '$.
 CREATE TRIGGER webhook_event_erased AFTER UPDATE OF erased ON webhook_event WHEN new.erased = 1 BEGIN
   UPDATE webhook_attempt SET answer = '' WHERE tenant = new.tenant AND event_id = new.id AND answer <> ''
     AND url IN (SELECT url FROM webhook_delivery INDEXED BY webhook_delivery_event WHERE tenant = new.tenant AND event_id = new.id); END;
+
+-- An erasure finds by them the customers of others who use a code of the user.
+CREATE INDEX gateway_subscription_code ON gateway_subscription (tenant, code) WHERE code <> '';
+CREATE INDEX gateway_coupon_code ON gateway_coupon (tenant, code);

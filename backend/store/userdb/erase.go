@@ -75,6 +75,9 @@ var ownReferrals = `referral ON ` + ofGone("referral", "referred_account_id", "r
 // madeReferrals joins the referrals that erased users made.
 var madeReferrals = `referral ON ` + ofGone("referral", "referrer_account_id", "referrer_user_id")
 
+// readNow makes a worker read a subscription at the gateway, unless it has ended.
+const readNow = `due_at = CASE WHEN status IN ('Canceled', 'Expired') THEN due_at ELSE 0 END`
+
 // userErasure are the statements that erase users from all records. Referrals and
 // rewards keep their ids and amounts, but not the ids of orders, and a used idempotency key stays used.
 var userErasure = []string{
@@ -90,7 +93,8 @@ var userErasure = []string{
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND account_id IN (SELECT account FROM ` + gone + ` WHERE user = '')`,
 	// The shop's own order ids would lead to the user.
 	goneIn("UPDATE", "reward", `order_key = reward.id`, ownReferrals+` CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = referral.id AND t.order_key <> ''`),
-	goneIn("UPDATE", "referral_order", `order_key = coalesce(referral_order.event_id, hex(randomblob(12))), detail = ''`,
+	goneIn("UPDATE", "referral_order", `order_key = coalesce(referral_order.event_id, hex(randomblob(12))), detail = '',
+		refunds = (SELECT json_group_array(json_replace(value, '$.Event', hex(randomblob(12)), '$.Fault', 'unreadable')) FROM json_each(referral_order.refunds))`,
 		ownReferrals+` CROSS JOIN referral_order t ON t.tenant = ?1 AND t.referral_id = referral.id`),
 	goneIn("UPDATE", "referral_order", `referrer_user_id = hit.who`, `referral_order t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
 	goneFrom("order_replay"),
@@ -107,7 +111,9 @@ var userErasure = []string{
 	goneIn("UPDATE", "reward", `order_key = reward.id`, `referral f ON `+ofGone("f", "referred_account_id", "referred_user_id")+`
 		CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = f.id AND t.order_key <> ''`),
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
-	goneIn("UPDATE", "reward", `user_id = hit.who`, `reward t ON `+ofGone("t", "account_id", "user_id")),
+	// A program writes the same texts on all its rewards; others may be about the user.
+	goneIn("UPDATE", "reward", `user_id = hit.who, name = iif(program IS NULL, '', name), description = iif(program IS NULL, '', description),
+		settings = iif(program IS NULL, null, settings)`, `reward t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("event"),
 	goneFrom("refused_event"),
 	// The key stays used, without the answer.
@@ -116,6 +122,12 @@ var userErasure = []string{
 	goneIn("UPDATE", "audit_entry", `subject = '', was = '', became = '', user_id = hit.who`, `audit_entry t ON t.user_id <> '' AND `+ofGone("t", "account_id", "user_id")),
 	// The gateway makes a code without an owner inactive.
 	`UPDATE gateway_promotion SET due_at = 0 WHERE tenant = ?1 AND code IN (SELECT code.code FROM ` + gone + ` CROSS JOIN ` + ownCodes + `)`,
+	`DELETE FROM gateway_coupon INDEXED BY gateway_coupon_code WHERE tenant = ?1 AND code IN (SELECT code.code FROM ` + gone + ` CROSS JOIN ` + ownCodes + `)`,
+	goneIn("UPDATE", "gateway_subscription", `code = ''`, ownCodes+` CROSS JOIN gateway_subscription t INDEXED BY gateway_subscription_code
+		ON t.tenant = ?1 AND t.code <> '' AND t.code = code.code COLLATE BINARY`),
+	// The bills of the subscription become events of another user of the account.
+	goneIn("UPDATE", "gateway_subscription", `user_id = '', `+readNow, `gateway_subscription t ON t.user_id <> '' AND `+ofGone("t", "account_id", "user_id")),
+	goneIn("UPDATE", "gateway_payment", `user_id = ''`, `gateway_payment t ON t.user_id <> '' AND `+ofGone("t", "account_id", "user_id")),
 	goneFrom("code"),
 	`DELETE FROM user WHERE +tenant = ?1 AND seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
 }
@@ -149,7 +161,7 @@ var accountErasure = []string{
 	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
 	goneIn("UPDATE", "audit_entry", `account_id = hit.who`, `audit_entry t ON t.tenant = ?1 AND t.account_id = gone.account AND t.user_id <> ''`),
 	// What the account was given at the gateway ends: its subscriptions are read there now.
-	goneIn("UPDATE", "gateway_subscription", `account_id = hit.who, user_id = '', code = '', due_at = CASE WHEN status IN ('Canceled', 'Expired') THEN due_at ELSE 0 END`,
+	goneIn("UPDATE", "gateway_subscription", `account_id = hit.who, user_id = '', code = '', `+readNow,
 		`gateway_subscription t ON t.tenant = ?1 AND t.account_id = gone.account`),
 	goneIn("UPDATE", "gateway_payment", `account_id = hit.who, user_id = ''`, `gateway_payment t ON t.tenant = ?1 AND t.account_id = gone.account`),
 	renamed("gateway_bill", "transaction_id"), renamed("gateway_refund", "transaction_id"), renamed("gateway_credit", "id"),
