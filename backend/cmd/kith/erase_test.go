@@ -2,108 +2,52 @@ package main
 
 import (
 	"database/sql"
-	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app/base"
-	"kith/backend/app/users"
-	"kith/backend/store/storetest"
-	"kith/backend/store/tenantdb"
-	"kith/core"
-	"kith/core/auth"
-	"kith/core/event"
-	"kith/core/referral"
-	"kith/core/rules"
+	"kith/backend/store/tabledb"
 )
 
-// After deletions no table has personal data of the users, whether their accounts are
-// deleted or not.
-func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
-	t.Parallel()
-	g := &fixture{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
-	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
-	engine := openStory(t, "file:"+g.database, new(storyClock))
-	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
-	marked := func(s string) *string { s = "zz-" + s; return &s }
-	for _, name := range []string{"anna", "ben", "carl"} {
-		id, code := "zz-"+name, core.ReferralCode("zz-code-"+name)
-		update := referral.UserUpdate{
-			Account: core.AccountID(id), ID: core.UserID(id), FirstName: marked("first"), LastName: marked("last"),
-			Email: marked(name + "@mail.example"), ImageURL: marked("image"), Segments: []string{"zz-segment"},
-			CustomFields: []referral.CustomField{{Name: "zz-name", Value: `"zz-value"`}},
-			Codes:        []referral.UserCode{{Program: core.ClassicProgram, Code: code}},
+// docs/operate.md has what the erasure of a user leaves, as tabledb.PersonalData declares it.
+// With -update it is rewritten.
+func TestOperate_PersonalData(t *testing.T) {
+	rows, deleted, without := "", "", ""
+	for _, table := range slices.Sorted(maps.Keys(tabledb.PersonalData)) {
+		p := tabledb.PersonalData[table]
+		switch {
+		case p.Erased == "" && len(p.Kept) == 0:
+			without += " " + table
+			continue
+		case len(p.Kept) == 0 && (p.None == "tenant" || p.None == "seq tenant"):
+			deleted += " " + table
+			continue
+		case len(p.Kept) == 0:
+			p.Kept = []tabledb.Kept{{}}
 		}
-		paid := referral.Paid
-		switch name {
-		case "ben":
-			update.Claims, update.Status = []referral.Claim{{Code: "zz-code-anna", Source: referral.SourceInit}}, &paid
-		case "carl":
-			update.Claims = []referral.Claim{{Code: "zz-code-ben", Source: referral.SourceInit}, {Code: "zz-code-anna", Source: referral.SourceBody}}
+		name, erased := codes(table), codes(p.Erased)
+		for _, k := range p.Kept {
+			kept := codes(k.Columns)
+			if k.Reason == tabledb.Sums {
+				kept = "amounts, states, times"
+			}
+			rows += "| " + strings.Join([]string{name, erased, kept, k.Reason, k.Until}, " | ") + " |\n"
+			name, erased = "", ""
 		}
-		for range 2 {
-			_, err := engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update, IP: "192.0.2.77"})
-			require.NoError(t, err)
-		}
-		_, err := engine.Events.Log(t.Context(), base.Caller{Tenant: tenantdb.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Call{
-			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
-			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
-		})
-		require.NoError(t, err)
 	}
-	for _, id := range []string{"zz-anna", "zz-ben", "zz-carl"} {
-		err := engine.Erasures.DeleteUser(t.Context(), "acme", core.AccountID(id), core.UserID(id), users.DeleteOptions{DoNotTrack: true})
-		require.NoError(t, err)
-	}
-	for _, cell := range cells(t, g.database) {
-		require.NotContains(t, strings.ToLower(cell), "zz-")
-		require.NotContains(t, cell, "192.0.2.77")
-	}
+	requireGenerated(t, "operate.md", "TestOperate_PersonalData", "Rows about the user are deleted from "+codes(deleted)+".\n\n"+
+		"| table | erased | kept | why | until |\n|---|---|---|---|---|\n"+rows+"\nThese tables have no personal data: "+codes(without)+".\n")
 }
 
-// cells returns all values of a database, each with its table and column.
-func cells(t *testing.T, path string) (all []string) {
-	t.Helper()
-	db := openSQL(t, "file:"+path)
-	defer db.Close()
-	names, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
-	require.NoError(t, err)
-	defer names.Close()
-	var tables []string
-	for names.Next() {
-		var name string
-		require.NoError(t, names.Scan(&name))
-		tables = append(tables, name)
+// codes returns names that are separated by spaces as a list in Markdown.
+func codes(names string) string {
+	if names == "" {
+		return ""
 	}
-	require.NoError(t, names.Err())
-	for _, table := range tables {
-		all = append(all, cellsOf(t, db, table)...)
-	}
-	require.NotEmpty(t, all)
-	return all
-}
-
-func cellsOf(t *testing.T, db *sql.DB, table string) (all []string) {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), `SELECT * FROM `+table)
-	require.NoError(t, err)
-	defer rows.Close()
-	columns, err := rows.Columns()
-	require.NoError(t, err)
-	for rows.Next() {
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(any)
-		}
-		require.NoError(t, rows.Scan(values...))
-		for i, v := range values {
-			all = append(all, fmt.Sprintf("%s.%s: %s", table, columns[i], *v.(*any)))
-		}
-	}
-	require.NoError(t, rows.Err())
-	return all
+	return "`" + strings.Join(strings.Fields(names), "`, `") + "`"
 }
 
 // openSQL opens a database by its URL without the store. It waits for the write lock of
