@@ -29,7 +29,8 @@ type DeleteOptions struct {
 
 // DeleteUser removes a user with all personal data, or returns a not-found error. The
 // user's codes are then unknown, and the events are deleted. Referrals and rewards stay,
-// so that sums stay correct, but a random id replaces that of the user in them.
+// so that sums stay correct, but a random id replaces that of the user in them. What
+// stays of each column is in tabledb.PersonalData.
 func (er *Erasures) DeleteUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, o DeleteOptions) error {
 	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
 		refused, err := er.DeleteWithin(ctx, tx, tenant, []Deletion{{account, id, o}})
