@@ -118,7 +118,7 @@ var importRules = []importRule{
 	{pkg: "kith/core/conversion", std: append([]string{"math/bits"}, pure...), kith: rules, why: purity},
 	{pkg: "kith/core/link", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/origin", std: pure, kith: rules, why: purity},
-	{pkg: "kith/core/people", std: append([]string{"crypto/sha1", "encoding/base32", "encoding/binary"}, pure...), kith: rules, why: purity},
+	{pkg: "kith/core/people", std: append([]string{"crypto/sha1", "crypto/sha256", "embed", "encoding/base32", "encoding/binary", "encoding/hex"}, pure...), kith: rules, why: purity},
 	{pkg: "kith/core/referral", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/event", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/reward", std: pure, kith: rules, why: purity},
