@@ -43,7 +43,7 @@ var operations = map[string]people.Operation{
 	"Website.Read": people.ReadIntegrations, "Website.AddOrigins": people.WriteIntegrations, "Website.RemoveOrigin": people.WriteIntegrations, "Website.Change": people.WriteIntegrations, "Website.ChangeTenant": people.WriteIntegrations,
 	"Gateway.Connection": people.ReadIntegrations, "Gateway.Check": people.ReadIntegrations, "Gateway.Notifications": people.ReadIntegrations, "Gateway.Operations": people.ReadIntegrations,
 	"Gateway.Connect": people.WriteIntegrations, "Gateway.ConnectStripe": people.WriteIntegrations, "Gateway.SendTest": people.WriteIntegrations, "Gateway.Disconnect": people.WriteIntegrations, "Gateway.Replay": people.WriteIntegrations, "Gateway.Retry": people.WriteIntegrations,
-	"Pipelines.Read": people.ReadIntegrations, "Pipelines.Change": people.WriteIntegrations, "Pipelines.RotateSecret": people.WriteIntegrations, "Pipelines.RemoveSecret": people.WriteIntegrations,
+	"Pipelines.Read": people.ReadIntegrations, "Pipelines.Change": people.WriteIntegrations, "Pipelines.RotateSecret": people.WriteKeys, "Pipelines.RemoveSecret": people.WriteIntegrations,
 }
 
 // Each use case refuses each role that the table of core/people does not permit, and no

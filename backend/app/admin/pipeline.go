@@ -54,10 +54,11 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 }
 
 // RotateSecret makes a new secret and returns it with the time until which the one before
-// is valid; see pipelines.Pipelines.RotateSecret.
+// is valid; see pipelines.Pipelines.RotateSecret. A secret sends what an API key with the
+// role events does, so the role that makes keys makes it.
 func (ps *Pipelines) RotateSecret(ctx context.Context, c people.Caller, overlap core.Time) (secret string, until core.Time, err error) {
 	change := base.Change{Action: people.PipelineSecretRotated, After: auditedOverlap(overlap)}
-	err = ps.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	err = ps.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
 		secret, until, err = ps.api.RotateSecret(ctx, c.Tenant, overlap)
 		return err
 	})

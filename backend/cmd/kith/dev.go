@@ -19,6 +19,7 @@ import (
 	"kith/backend/stripelab"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/link"
 )
 
 type devCommand struct {
@@ -114,6 +115,7 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	banner(e.out, edgeURL, password)
+	warnOfPublicKeys(e.out, c.EdgeAddr, c.BackendAddr)
 	return c.serve(e, func(own *env) error {
 		return serveEdge(own, loaded, edgeTracer, counter, edge, c.connectionFlags, trusted)
 	},
@@ -196,6 +198,16 @@ func reachable(addr string) string {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// warnOfPublicKeys prints a warning if an address can be reached from other machines.
+func warnOfPublicKeys(out io.Writer, addrs ...string) {
+	for _, addr := range addrs {
+		if !link.Loopback(addr) {
+			fmt.Fprintf(out, "  WARNING: the API keys of kith dev are public. Each machine that reaches %s can\n  read and change all data. Run kith serve and kith edge for a service of your own.\n\n", addr)
+			return
+		}
+	}
 }
 
 // banner prints one address and one password. Everything else is on a page.

@@ -49,6 +49,7 @@ func TestPerson(t *testing.T) {
 		require.Contains(t, errOut, says, args)
 		require.Empty(t, out, args)
 	}
+	fails("alias: must not begin with test_: kith tenant create other makes this test tenant, too", "tenant", "create", "test_other", "--landing-url", "https://acme.example/")
 	fails("there is no tenant", "person", "invite", "other", "ann@acme.example")
 	fails("there is no tenant", "person", "list", "other")
 	fails("email: is not an address", "person", "invite", "acme", "ann")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -22,5 +23,17 @@ func TestRun_WrongValues(t *testing.T) {
 		var out, errOut strings.Builder
 		require.Equal(t, 2, run(strings.Fields(c.args), &out, &errOut), c.args)
 		require.Equal(t, "kith: "+c.want+"\nSee kith --help.\n", errOut.String())
+	}
+}
+
+// kith dev warns if its public keys can be used from other machines.
+func TestWarnOfPublicKeys(t *testing.T) {
+	t.Parallel()
+	for addr, warned := range map[string]bool{
+		"127.0.0.1:3000": false, "localhost:3000": false, "[::1]:3000": false, "0.0.0.0:3000": true, ":3000": true, "192.0.2.7:3000": true,
+	} {
+		var out bytes.Buffer
+		warnOfPublicKeys(&out, "127.0.0.1:8080", addr)
+		require.Equal(t, warned, strings.Contains(out.String(), "WARNING: the API keys of kith dev are public. Each machine that reaches "+addr), addr)
 	}
 }

@@ -48,6 +48,9 @@ const maxCookieLife = 400 * 24 * time.Hour
 
 // Run creates both tenants.
 func (c *tenantCreateCommand) Run(e *env) error {
+	if live, ok := strings.CutPrefix(c.Alias, base.TestPrefix); ok {
+		return core.Invalid("alias", "must not begin with "+base.TestPrefix+": kith tenant create "+live+" makes this test tenant, too")
+	}
 	if c.Consent != string(link.ConsentOff) && c.ConsentCookie == "" {
 		return core.Invalid("consent-cookie", "is required with consent "+c.Consent)
 	}

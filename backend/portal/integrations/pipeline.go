@@ -15,10 +15,12 @@ import (
 // pipelineForm is the data of the page of the pipeline.
 type pipelineForm struct {
 	*frame.Form
-	May      bool
-	Endpoint string
-	Secrets  pipelines.Secrets
-	Overlaps []frame.Option
+	// May and MaySecret are true if the caller may change the mapping, and make a secret.
+	May       bool
+	MaySecret bool
+	Endpoint  string
+	Secrets   pipelines.Secrets
+	Overlaps  []frame.Option
 	// Secret is a secret that was just made; the one before is valid until Until.
 	Secret string
 	Until  core.Time
@@ -42,7 +44,8 @@ func showPipeline(v *frame.Visit, data pipelineForm) error {
 	if err != nil {
 		return err
 	}
-	data.May, data.Secrets, data.Overlaps = v.Caller.Role.Permits(people.WriteIntegrations), secrets, overlaps(data.Value("overlap"))
+	data.May, data.MaySecret = v.Caller.Role.Permits(people.WriteIntegrations), v.Caller.Role.Permits(people.WriteKeys)
+	data.Secrets, data.Overlaps = secrets, overlaps(data.Value("overlap"))
 	data.Endpoint = v.Link("/api/v1/" + string(v.Caller.Tenant) + "/integration/segment")
 	data.Mapping, data.CreateUsers = mappingTexts(settings), settings.CreateUsers
 	others := "log"
