@@ -39,7 +39,7 @@ func New(newID func() string, log *slog.Logger) *Observer {
 	o.families = append(process(),
 		counts("kith_requests_total", "Requests by part (edge, backend), route, method and status.", o.requests),
 		durations("kith_request_seconds", "Duration of requests in seconds, by part and route.", o.seconds),
-		counts("kith_work_total", "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, by work, kind and outcome.", o.work))
+		counts("kith_work_total", "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, sign-ins, by work, kind and outcome.", o.work))
 	return o
 }
 

@@ -45,7 +45,7 @@ func ours(text string) string {
 func TestHandler_WritesAsPrometheusClient(t *testing.T) {
 	t.Parallel()
 	o, registry := observer(), prometheus.NewRegistry()
-	work := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kith_work_total", Help: "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, by work, kind and outcome."}, []string{"work", "kind", "outcome"})
+	work := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kith_work_total", Help: "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, messages of pipelines, sign-ins, by work, kind and outcome."}, []string{"work", "kind", "outcome"})
 	registry.MustRegister(work, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, c := range []struct {
 		work, kind, outcome string

@@ -19,6 +19,8 @@ const (
 	// ConfirmLife is how long ago the password must have been given for a change that
 	// could lock the person out, or a stranger in.
 	ConfirmLife = 15 * core.Minute
+	// FailuresShown is how long after a sign-in each page shows the failed ones before it.
+	FailuresShown = 5 * core.Minute
 )
 
 // Stage is how far a sign-in has progressed.
@@ -45,6 +47,16 @@ type Session struct {
 	Created, Seen, Confirmed core.Time
 	// From and Agent are the IP address and the browser that signed in.
 	From, Agent string
+	// Failed are the failed sign-ins since the person had signed in before.
+	Failed Failures
+}
+
+// Failures are wrong passwords and codes for an address.
+type Failures struct {
+	Times int
+	// Last is when the last one was, and From its IP address, empty if it is unknown.
+	Last core.Time
+	From string
 }
 
 // Valid reports whether a session can be used at a time.

@@ -33,9 +33,16 @@ const (
 	// MessageKinds. OutcomeFailed is a message that was refused.
 	WorkMessage = "pipeline_message"
 
-	OutcomeDone   = "done"
-	OutcomeFailed = "failed"
-	OutcomeLate   = "late"
+	// WorkSignIn is an attempt of a member to sign in; its kind is SignInPassword or SignInCode.
+	// OutcomeFailed is a wrong password or code, OutcomeRefused an attempt beyond the limits.
+	WorkSignIn     = "sign_in"
+	SignInPassword = "password"
+	SignInCode     = "code"
+
+	OutcomeDone    = "done"
+	OutcomeFailed  = "failed"
+	OutcomeLate    = "late"
+	OutcomeRefused = "refused"
 )
 
 // The kinds of WorkGateway.

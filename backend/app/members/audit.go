@@ -105,6 +105,10 @@ func (as *Audits) each(ctx context.Context, c people.Caller, f people.AuditFilte
 // be restored.
 const lonelyLife = 30 * core.Day
 
+// failuresLife is how long failed sign-ins of an address are kept whose person does not
+// come, or does not exist.
+const failuresLife = 30 * core.Day
+
 // Forget removes what is too old: entries of the audit log, expired sessions and
 // invitations, and people without a tenant. It returns the number of rows.
 func (as *Audits) Forget(ctx context.Context) (removed int, err error) {
@@ -118,6 +122,9 @@ func (as *Audits) Forget(ctx context.Context) (removed int, err error) {
 		},
 		func(tx *store.Tx) (int, error) {
 			return peopledb.DeleteOldInvitations(ctx, tx, now, base.ForgetBatch)
+		},
+		func(tx *store.Tx) (int, error) {
+			return peopledb.DeleteOldFailures(ctx, tx, now-failuresLife, base.ForgetBatch)
 		},
 		func(tx *store.Tx) (int, error) {
 			return peopledb.DeleteOldLonely(ctx, tx, now-lonelyLife, base.ForgetBatch)

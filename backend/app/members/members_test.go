@@ -439,8 +439,8 @@ func TestTOTP(t *testing.T) {
 		require.NoError(t, b.profiles.DisableTOTP(ctx, visitor, s))
 		b.signIn(t, "owner")
 		require.Equal(t, []string{
-			"owner person.totp_enabled owner ", "owner person.signed_in owner ", `owner person.recovery_code_used owner {"left":9}`, "owner person.signed_in owner ",
-			"owner person.recovery_codes_renewed owner ", "owner person.totp_disabled owner ", "owner person.signed_in owner ",
+			"owner person.totp_enabled owner ", `owner person.signed_in owner {"failedBefore":1,"lastFailedFrom":"198.51.100.7"}`, `owner person.recovery_code_used owner {"left":9}`, "owner person.signed_in owner ",
+			"owner person.recovery_codes_renewed owner ", "owner person.totp_disabled owner ", `owner person.signed_in owner {"failedBefore":2,"lastFailedFrom":"198.51.100.7"}`,
 		}, b.actions(t, b.tenant)[4:])
 	})
 }
@@ -909,4 +909,41 @@ func TestAudit_BoundsValues(t *testing.T) {
 	e, err := base.Change{After: map[string]any{"a": strings.Repeat("x", people.MaxAuditValue)}}.Entry("p", "a", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"omittedBytes":16392}`, e.After)
+}
+
+// A sign-in has the failed ones before it, the audit log too, and each is counted.
+func TestSignIn_ShowsFailures(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		counted := map[string]int64{}
+		b.OnWork = func(work, kind, outcome string, n int64) { counted[work+" "+kind+" "+outcome] += n }
+		_, s := b.signIn(t, "owner")
+		require.Zero(t, s.Failed)
+		secret, _ := b.enableTOTP(t, s)
+		b.pass(core.Hour)
+		elsewhere := members.Visitor{Address: netip.MustParseAddr("203.0.113.9")}
+		for _, email := range []string{b.address("owner"), b.address("stranger"), "no address"} {
+			_, _, err := b.signIns.SignIn(ctx, elsewhere, email, "wrong password")
+			requireCode(t, core.CodeUnauthenticated, "password", err)
+		}
+		b.pass(core.Minute)
+		waiting, _, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), password)
+		require.NoError(t, err)
+		_, err = b.signIns.Enter(ctx, visitor, b.seat(t, waiting), "000000")
+		requireCode(t, core.CodeInvalid, "code", err)
+		token, err := b.signIns.Enter(ctx, visitor, b.seat(t, waiting), b.code(secret))
+		require.NoError(t, err)
+		require.Equal(t, people.Failures{Times: 2, Last: b.Now(), From: "198.51.100.7"}, b.seat(t, token).Failed)
+		require.Contains(t, b.actions(t, b.tenant), `owner person.signed_in owner {"failedBefore":2,"lastFailedFrom":"198.51.100.7"}`)
+		require.Equal(t, map[string]int64{"sign_in password done": 2, "sign_in password failed": 3, "sign_in code failed": 1, "sign_in code done": 1}, counted)
+		// Old ones are forgotten.
+		b.add(t, "ben", people.Viewer)
+		_, _, err = b.signIns.SignIn(ctx, elsewhere, b.address("ben"), "wrong password")
+		requireCode(t, core.CodeUnauthenticated, "password", err)
+		b.pass(31 * core.Day)
+		_, err = b.audits.Forget(ctx)
+		require.NoError(t, err)
+		_, s = b.signIn(t, "ben")
+		require.Zero(t, s.Failed)
+	})
 }

@@ -18,6 +18,13 @@ type SignIns struct {
 	Limits    *Limits
 }
 
+// failed records a wrong password or code for an address, and takes as long whether a person
+// has the address or not.
+func (si *SignIns) failed(ctx context.Context, v Visitor, kind, email string) error {
+	si.ReportWork(base.WorkSignIn, kind, base.OutcomeFailed, 1)
+	return si.DB.Write(ctx, si.Now(), func(tx *store.Tx) error { return peopledb.CountFailure(ctx, tx, tokenHash(email), v.from()) })
+}
+
 // Seat is a valid session and its person.
 type Seat struct {
 	people.Session
@@ -43,15 +50,20 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 	}
 	giveBack, err := si.Limits.reserve(ctx, v, email)
 	if err != nil {
+		si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeRefused, 1)
 		return "", "", err
 	}
 	p, right, err := si.withPassword(ctx, v, email, password)
 	if err != nil || right {
 		giveBack()
 	}
-	if err != nil || !right {
-		return "", "", or(err, wrongCredentials())
+	if err != nil {
+		return "", "", err
 	}
+	if !right {
+		return "", "", or(si.failed(ctx, v, base.SignInPassword, email), wrongCredentials())
+	}
+	si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeDone, 1)
 	stage = people.SignedIn
 	if p.TOTPOn {
 		stage = people.SecondFactor
@@ -96,8 +108,14 @@ func (si *SignIns) succeed(ctx context.Context, v Visitor, email string) error {
 // complete, it is recorded.
 func (si *SignIns) begin(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, stage people.Stage) (token string, err error) {
 	token = makeToken(si.Base)
+	var failed people.Failures
+	if stage == people.SignedIn {
+		if failed, err = peopledb.TakeFailures(ctx, tx, tokenHash(p.Email)); err != nil {
+			return "", err
+		}
+	}
 	err = peopledb.InsertSession(ctx, tx, tokenHash(token), people.Session{
-		ID: si.IDAt(tx.Now), Person: p.ID, Stage: stage, Created: tx.Now, Seen: tx.Now, Confirmed: tx.Now, From: v.from(), Agent: v.agent(),
+		ID: si.IDAt(tx.Now), Person: p.ID, Stage: stage, Created: tx.Now, Seen: tx.Now, Confirmed: tx.Now, From: v.from(), Agent: v.agent(), Failed: failed,
 	})
 	if err != nil || stage != people.SignedIn {
 		return token, err
@@ -105,7 +123,11 @@ func (si *SignIns) begin(ctx context.Context, tx *store.Tx, v Visitor, p peopled
 	if err := peopledb.RecordSignIn(ctx, tx, p.ID); err != nil {
 		return "", err
 	}
-	return token, auditPerson(ctx, tx, v, p, base.Change{Action: people.PersonSignedIn, Subject: p.Email})
+	change := base.Change{Action: people.PersonSignedIn, Subject: p.Email}
+	if failed.Times > 0 {
+		change.After = map[string]any{"failedBefore": failed.Times, "lastFailedFrom": failed.From}
+	}
+	return token, auditPerson(ctx, tx, v, p, change)
 }
 
 // auditPerson adds a change that a person made to their own profile to the audit logs of
@@ -128,6 +150,7 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 	email := waiting.Person.Email
 	giveBack, err := si.Limits.reserve(ctx, v, email)
 	if err != nil {
+		si.ReportWork(base.WorkSignIn, base.SignInCode, base.OutcomeRefused, 1)
 		return "", err
 	}
 	token, err = store.WriteValue(ctx, si.DB.Write, si.Now(), func(tx *store.Tx) (token string, err error) {
@@ -143,10 +166,12 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 		}
 		return si.begin(ctx, tx, v, seat.Person, people.SignedIn)
 	})
-	if !isInvalid(err) {
-		giveBack()
+	if isInvalid(err) {
+		return "", or(si.failed(ctx, v, base.SignInCode, email), err)
 	}
+	giveBack()
 	if err == nil {
+		si.ReportWork(base.WorkSignIn, base.SignInCode, base.OutcomeDone, 1)
 		err = si.succeed(ctx, v, email)
 	}
 	return token, err
@@ -225,13 +250,14 @@ func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Pers
 	}
 	giveBack, err := si.Limits.reserve(ctx, v, p.Email)
 	if err != nil {
+		si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeRefused, 1)
 		return err
 	}
 	_, right, err := si.Passwords.find(ctx, v, password, p)
 	if err != nil || right {
 		giveBack()
 	} else {
-		err = core.Invalid(field, "is wrong; enter the password that you sign in with")
+		err = or(si.failed(ctx, v, base.SignInPassword, p.Email), core.Invalid(field, "is wrong; enter the password that you sign in with"))
 	}
 	return err
 }

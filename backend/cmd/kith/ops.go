@@ -248,6 +248,11 @@ func observeBackend(e *env, engine *app.Engine) {
 		}
 	}
 	engine.OnWork(base.WorkDelivery, "attempt", base.OutcomeLate, 0)
+	for _, kind := range []string{base.SignInPassword, base.SignInCode} {
+		for _, outcome := range []string{base.OutcomeDone, base.OutcomeFailed, base.OutcomeRefused} {
+			engine.OnWork(base.WorkSignIn, kind, outcome, 0)
+		}
+	}
 }
 
 // oneIf returns the value of a gauge that is 1 while something is true.

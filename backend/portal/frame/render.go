@@ -67,6 +67,8 @@ type view struct {
 	// Done says what the last change did, and Failed is true if the form has errors.
 	Done   string
 	Failed bool
+	// Failures are the failed sign-ins before a recent one; nil: none.
+	Failures *people.Failures
 	// Data is the page's own data.
 	Data any
 }
@@ -93,6 +95,9 @@ func (v *Visit) view(title string, data any) view {
 		return w
 	}
 	w.Person = &v.Seat.Person
+	if s := v.Seat.Session; s.Failed.Times > 0 && v.Engine.Now() < s.Created+people.FailuresShown {
+		w.Failures = &s.Failed
+	}
 	w.Tenant, w.Role = v.Caller.Tenant, v.Caller.Role
 	w.Live = v.Live()
 	below := ""

@@ -17,6 +17,9 @@ var sessionColumns = store.Selection[people.Session]{
 	store.Col(`s.confirmed_at`, func(s *people.Session) any { return &s.Confirmed }),
 	store.Col(`s.ip`, func(s *people.Session) any { return &s.From }),
 	store.Col(`s.agent`, func(s *people.Session) any { return &s.Agent }),
+	store.Col(`s.failed`, func(s *people.Session) any { return &s.Failed.Times }),
+	store.Col(`s.failed_at`, func(s *people.Session) any { return &s.Failed.Last }),
+	store.Col(`s.failed_from`, func(s *people.Session) any { return &s.Failed.From }),
 }
 
 // owned is a session with its person.
@@ -48,8 +51,9 @@ func Sessions(ctx context.Context, r store.Reads, id people.PersonID) ([]people.
 // InsertSession adds a session. If the person then has more than people.MaxSessions, it
 // removes the oldest.
 func InsertSession(ctx context.Context, tx *store.Tx, hash string, s people.Session) error {
-	err := tx.Exec(ctx, "insert session", `INSERT INTO person_session (hash, id, person, stage, created_at, seen_at, confirmed_at, ip, agent)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, hash, s.ID, string(s.Person), string(s.Stage), int64(s.Created), int64(s.Seen), int64(s.Confirmed), s.From, s.Agent)
+	err := tx.Exec(ctx, "insert session", `INSERT INTO person_session (hash, id, person, stage, created_at, seen_at, confirmed_at, ip, agent, failed, failed_at, failed_from)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, hash, s.ID, string(s.Person), string(s.Stage), int64(s.Created), int64(s.Seen), int64(s.Confirmed), s.From, s.Agent,
+		s.Failed.Times, int64(s.Failed.Last), s.Failed.From)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ const (
 
 // ServiceTables are the tables whose rows belong to no tenant, in alphabetical order.
 // All others have a column with the tenant.
-var ServiceTables = []string{"backup_schedule", "heartbeat", "intake_cursor", "master_key", "person", "person_identity", "person_recovery", "person_reset", "person_session", "readiness", "schema_version", sequences, "webhook_key", "worker_process"}
+var ServiceTables = []string{"backup_schedule", "failed_sign_in", "heartbeat", "intake_cursor", "master_key", "person", "person_identity", "person_recovery", "person_reset", "person_session", "readiness", "schema_version", sequences, "webhook_key", "worker_process"}
 
 // derivedTables are the tables that triggers fill, or, with user_range, a statement for all
 // new users (userdb.IndexNew).
