@@ -51,12 +51,14 @@ func Public(a netip.Addr) bool {
 }
 
 // network returns the network of an address; ok is false for one that is not counted.
-func network(a netip.Addr) (of netip.Prefix, ok bool) {
+func network(a netip.Addr) (of netip.Prefix, ok bool) { return prefix(a, 56) }
+
+// prefix returns the /24 of an IPv4 address, or the prefix of an IPv6 address with some bits.
+func prefix(a netip.Addr, bits int) (of netip.Prefix, ok bool) {
 	a = a.Unmap().WithZone("")
 	if !Public(a) {
 		return netip.Prefix{}, false
 	}
-	bits := 56
 	if a.Is4() {
 		bits = 24
 	}

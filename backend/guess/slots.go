@@ -11,8 +11,10 @@ import (
 // ErrFull is the error of Slots.Enter if too many calls wait already.
 var ErrFull = errors.New("guess: too many calls wait")
 
-// Slots lets a bounded number of calls run at once. The others wait in a queue of their
-// network and the networks take turns. It is safe for concurrent use.
+// Slots lets a bounded number of expensive calls run at once. The others wait in a queue of
+// their network, and the networks take turns, so that a flood from one network delays that
+// network. A network is a /24 or, for IPv6, a /48: a stranger gets one for nothing. It is safe
+// for concurrent use.
 type Slots struct {
 	most, share int
 
@@ -38,7 +40,7 @@ func (s *Slots) Enter(ctx context.Context, from netip.Addr) (leave func(), err e
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	network := Network(from)
+	network := queueOf(from)
 	s.mu.Lock()
 	if s.free > 0 {
 		s.free--
@@ -66,6 +68,14 @@ func (s *Slots) Enter(ctx context.Context, from netip.Addr) (leave func(), err e
 		}
 		return nil, ctx.Err()
 	}
+}
+
+// queueOf returns the name of the queue of an address.
+func queueOf(a netip.Addr) string {
+	if of, ok := prefix(a, 48); ok {
+		return of.String()
+	}
+	return Network(a)
 }
 
 // leave gives a slot to the call that waits longest of the next network.

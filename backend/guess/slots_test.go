@@ -63,7 +63,7 @@ func TestSlots_Full(t *testing.T) {
 			synctest.Wait()
 		}
 		wait(one)
-		wait(one)
+		wait(netip.MustParseAddr("203.0.113.200"))
 		_, err = s.Enter(t.Context(), one)
 		require.ErrorIs(t, err, ErrFull, "the share of a network")
 		wait(two)

@@ -332,6 +332,10 @@ func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
 		require.Equal(t, eventdb.Processed{Calls: 2, Events: 1, Orphaned: 2}, b.process(t, 100))
 		require.False(t, b.waits(t))
 		require.Len(t, b.events(t), 1)
+		// Nothing of the user stays, and the key is used.
+		named, err := store.One[int](t.Context(), b.db.Reads, "named", `SELECT count(*) FROM intake WHERE tenant = ? AND (user_id <> '' OR events <> '[]')`, string(b.tenant))
+		require.NoError(t, err)
+		require.Equal(t, 1, named)
 	})
 }
 

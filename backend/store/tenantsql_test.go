@@ -90,6 +90,7 @@ var acrossTenants = map[string]string{
 	"DeleteOldLonely":            "people are deleted who are members of no tenant",
 	"Memberships":                "the tenants of a person who has signed in",
 	"InvitationsOf":              "the address at the identity provider determines the invitations",
+	"clearOrphaned":              "the events of a batch, of all tenants",
 	"Absorb":                     "the tenants of the people with an address that is proven now",
 	"FindInvitation":             "the secret in the link determines the tenant",
 	"TargetOnHost":               "the host determines the tenant",

@@ -126,6 +126,7 @@ func TestHome(t *testing.T) {
 func TestParseEmail(t *testing.T) {
 	for in, want := range map[string]string{
 		"Ann@Example.COM": "ann@example.com", " a@b ": "a@b", "a+b@x.example": "a+b@x.example", "ä@ü.example": "ä@ü.example",
+		"mi\u212ae@demo.example": "mi\u212ae@demo.example", "\u0130RINA@demo.example": "\u0130rina@demo.example",
 		"": "", "a": "", "@b": "", "a@": "", "a@b@c": "", "a b@c": "", "a@b\n": "a@b", "a\x00@b": "", "<a@b>": "", "a@b,c@d": "",
 		"\xff@b": "", strings.Repeat("a", 253) + "@b": "",
 	} {

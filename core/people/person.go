@@ -17,12 +17,14 @@ const (
 const notAnAddress = "is not an address; give one like name@example.com"
 
 // ParseEmail returns a mail address in the form in which addresses are compared: without
-// surrounding spaces and in lower case. The error is about field.
+// surrounding spaces, and with a to z for A to Z. Other letters stay as they are: the lower
+// case of the Kelvin sign is k, and an address with it is another person's. The error is
+// about field.
 func ParseEmail(field, s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", core.Invalid(field, notAnAddress)
 	}
-	s = strings.ToLower(strings.TrimSpace(s))
+	s = strings.Map(lowerASCII, strings.TrimSpace(s))
 	name, domain, _ := strings.Cut(s, "@")
 	// A domain without a dot is a machine of the operator's own network.
 	if name == "" || domain == "" || len(s) > maxEmail || strings.Contains(domain, "@") ||
@@ -30,6 +32,13 @@ func ParseEmail(field, s string) (string, error) {
 		return "", core.Invalid(field, notAnAddress)
 	}
 	return s, nil
+}
+
+func lowerASCII(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		r += 'a' - 'A'
+	}
+	return r
 }
 
 // ParseName returns the name of a person without surrounding spaces. It may be empty. The

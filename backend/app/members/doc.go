@@ -5,7 +5,6 @@
 package members
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -56,22 +55,16 @@ const (
 type Limits struct {
 	networks       *guess.Limiter
 	here, anywhere *guess.Names
-	// pause is how long a refusal waits for its answer, so that a sender of many attempts
-	// cannot use the processors by being refused.
-	pause time.Duration
 }
 
 // NewLimits returns limits without any failure.
 func NewLimits(now func() core.Time) *Limits {
 	clock := func() time.Time { return time.UnixMilli(int64(now())) }
 	return &Limits{
-		pause:    refusalPause,
 		networks: guess.New(failuresOfNetwork, clock),
 		here:     guess.NewNames(failuresHere, failureWindow, clock), anywhere: guess.NewNames(failuresAnywhere, failureWindow, clock),
 	}
 }
-
-const refusalPause = time.Second
 
 // here is the name under which failures on a person's address from one network count.
 func here(v Visitor, email string) string { return guess.Network(v.Address) + " " + email }
@@ -80,29 +73,25 @@ func here(v Visitor, email string) string { return guess.Network(v.Address) + " 
 // advance, so that attempts at the same time do not exceed the limits. If the attempt is
 // not wrong, the caller calls giveBack. The error does not depend on whether there is such
 // a person.
-func (l *Limits) reserve(ctx context.Context, v Visitor, email string) (giveBack func(), err error) {
-	var given []func()
-	giveBack = func() {
-		for _, give := range given {
-			give()
-		}
+func (l *Limits) reserve(v Visitor, email string) (giveBack func(), err error) {
+	if !l.networks.Take(v.Address) {
+		return nil, &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts from your network; wait a minute"}
 	}
-	if l.networks.Take(v.Address) {
-		given = append(given, func() { l.networks.Give(v.Address) })
-		if l.here.Take(here(v, email)) {
-			given = append(given, func() { l.here.Give(here(v, email)) })
-			if l.anywhere.Take(email) {
-				given = append(given, func() { l.anywhere.Give(email) })
-				return giveBack, nil
-			}
-		}
+	tooMany := &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait 15 minutes, or ask for a link to reset the password"}
+	if !l.here.Take(here(v, email)) {
+		l.networks.Give(v.Address)
+		return nil, tooMany
 	}
-	giveBack()
-	select {
-	case <-time.After(l.pause):
-	case <-ctx.Done():
+	if !l.anywhere.Take(email) {
+		l.here.Give(here(v, email))
+		l.networks.Give(v.Address)
+		return nil, tooMany
 	}
-	return nil, &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait 15 minutes, or ask for a link to reset the password"}
+	return func() {
+		l.anywhere.Give(email)
+		l.here.Give(here(v, email))
+		l.networks.Give(v.Address)
+	}, nil
 }
 
 func (l *Limits) succeed(v Visitor, email string) {

@@ -2,6 +2,3 @@ package members
 
 // Computed returns how many hashes were computed.
 func (p *Passwords) Computed() int64 { return p.computed.Load() }
-
-// AnswerAtOnce lets refusals wait for nothing.
-func (l *Limits) AnswerAtOnce() { l.pause = 0 }

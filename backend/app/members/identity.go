@@ -60,14 +60,13 @@ func (ms *Members) SignInAs(ctx context.Context, v Visitor, i Identity) (token s
 // the person's from now on. Until now, each reader of an invitation could act as the
 // person: all passwords, sessions and second steps that people with the address had set are
 // void, and only their memberships stay. If there are none, the person joins the tenants to
-// which the address is invited. An address that belongs to another account of the provider
-// is refused.
+// which the address is invited. See withProven for an address that was proven before.
 func (ms *Members) prove(ctx context.Context, tx *store.Tx, v Visitor, i Identity) (p peopledb.Person, err error) {
 	email, err := people.ParseEmail("email", i.Email)
 	if err != nil || !i.Verified {
 		return p, &core.Error{Code: core.CodeForbidden, Message: "the identity provider has not verified a mail address of your account; verify it there, or sign in with your password"}
 	}
-	p, known, err := ms.withProven(ctx, tx, email, i.Name)
+	p, known, err := ms.withProven(ctx, tx, email, i)
 	if err != nil {
 		return p, err
 	}
@@ -76,7 +75,7 @@ func (ms *Members) prove(ctx context.Context, tx *store.Tx, v Visitor, i Identit
 		return p, err
 	}
 	if known {
-		if err := ms.void(ctx, tx, p, i.Issuer); err != nil {
+		if err := ms.void(ctx, tx, p); err != nil {
 			return p, err
 		}
 		p.TOTPOn = false
@@ -112,36 +111,30 @@ func identityAdded(p peopledb.Person, i Identity, voided bool) base.Change {
 	return base.Change{Action: people.IdentityAdded, Subject: p.Email, After: after}
 }
 
-// withProven returns the person whose address is proven. If there is none, it creates the
-// person, and known is false.
-func (ms *Members) withProven(ctx context.Context, tx *store.Tx, email, name string) (p peopledb.Person, known bool, err error) {
+// withProven returns the person whose address another issuer has proved, known is true then,
+// or a new person. The person of another account at this issuer is not meant: the provider
+// may have given the address to another person, who joins by invitations only.
+func (ms *Members) withProven(ctx context.Context, tx *store.Tx, email string, i Identity) (p peopledb.Person, known bool, err error) {
 	same, err := peopledb.WithEmail(ctx, tx.Reads, email)
-	if err != nil || len(same) > 0 && same[0].Proven != 0 {
-		return first(same), true, err
+	if err != nil {
+		return p, false, err
 	}
-	if name, err = people.ParseName("name", name); err != nil || name == "" {
-		name = first(same).Name // the person enters another one
+	name, err := people.ParseName("name", i.Name)
+	for _, one := range same {
+		if one.Proven != 0 {
+			if other, err := peopledb.HasIdentity(ctx, tx.Reads, i.Issuer, one.ID); err != nil || !other {
+				return one, true, err
+			}
+		} else if err != nil || name == "" {
+			name, err = one.Name, nil // the person may enter another one
+		}
 	}
 	p = peopledb.Person{ID: people.PersonID(ms.IDAt(tx.Now)), Email: email, Name: name, Proven: tx.Now}
 	return p, false, peopledb.Insert(ctx, tx, p)
 }
 
-// first returns the first of some people, or the zero value if there are none.
-func first(all []peopledb.Person) (p peopledb.Person) {
-	if len(all) > 0 {
-		p = all[0]
-	}
-	return p
-}
-
-// void removes the password, the sessions and the second step of a person whose address
-// another issuer has proved. It returns an error if this issuer has: it then gives the
-// address to another account, which may be another person's.
-func (ms *Members) void(ctx context.Context, tx *store.Tx, p peopledb.Person, issuer string) error {
-	has, err := peopledb.HasIdentity(ctx, tx.Reads, issuer, p.ID)
-	if err != nil || has {
-		return or(err, &core.Error{Code: core.CodeForbidden, Message: p.Email + " belongs to another account at the identity provider; ask an owner of your tenant to remove this member and to invite the address again"})
-	}
+// void removes the password, the sessions and the second step of a person.
+func (ms *Members) void(ctx context.Context, tx *store.Tx, p peopledb.Person) error {
 	if _, err := setPassword(ctx, tx, p.ID, "", ""); err != nil {
 		return err
 	}
@@ -152,7 +145,7 @@ func (ms *Members) void(ctx context.Context, tx *store.Tx, p peopledb.Person, is
 func (ms *Members) joinAll(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person) error {
 	open, err := peopledb.InvitationsOf(ctx, tx.Reads, p.Email, tx.Now)
 	if err == nil && len(open) == 0 {
-		err = &core.Error{Code: core.CodeForbidden, Message: "no person has the address " + p.Email + "; ask an owner of your tenant to invite it"}
+		err = &core.Error{Code: core.CodeForbidden, Message: "this account is no member of a tenant, and there is no invitation of " + p.Email + "; ask an owner of your tenant to invite it"}
 	}
 	for _, invitation := range open {
 		if err == nil {

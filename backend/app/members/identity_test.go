@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/members"
+	"kith/backend/store/peopledb"
 	"kith/core"
 	"kith/core/people"
 )
@@ -154,9 +155,25 @@ func TestSignInAs_TakesTheAddressBack(t *testing.T) {
 		_, err = b.signIns.As(ctx, visitor, chris, third)
 		require.NoError(t, err)
 
-		// Another account of the provider with the address opens nothing.
+		// Another account of the provider with the address opens nothing but what it is
+		// invited to, after the first is removed there.
 		_, _, err = b.members.SignInAs(ctx, visitor, b.account("s2", "ceo"))
 		requireCode(t, core.CodeForbidden, "", err)
+		_, err = b.members.Create(ctx, members.OperatorOf(shop), b.address("second"), "", password, people.Owner)
+		require.NoError(t, err)
+		require.NoError(t, b.members.Remove(ctx, members.OperatorOf(shop), chris.Person.ID))
+		_, _, err = b.members.Invite(ctx, members.OperatorOf(shop), b.address("ceo"), "viewer")
+		require.NoError(t, err)
+		token, _, err = b.members.SignInAs(ctx, visitor, b.account("s2", "ceo"))
+		require.NoError(t, err)
+		all, err = b.signIns.Tenants(ctx, b.seat(t, token))
+		require.NoError(t, err)
+		require.Equal(t, []peopledb.Membership{{Tenant: shop, Role: people.Viewer, InvitedBy: people.Operator}}, all)
+		_, _, err = b.members.SignInAs(ctx, visitor, b.account("s1", "ceo"))
+		require.NoError(t, err)
+		all, err = b.signIns.Tenants(ctx, b.seat(t, token))
+		require.NoError(t, err)
+		require.Len(t, all, 1, "people with proven addresses leave each other alone")
 	})
 }
 
@@ -207,6 +224,10 @@ func TestSignIn_AttemptsOnASharedAddress(t *testing.T) {
 	requireCode(t, core.CodeConflict, "password", err)
 	_, err = b.members.Accept(ctx, visitor, link, "", "mallory has the link")
 	require.NoError(t, err)
+	// Neither by a new password.
+	mallory, _, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), "mallory has the link")
+	require.NoError(t, err)
+	requireCode(t, core.CodeConflict, "new", b.profiles.ChangePassword(ctx, visitor, b.seat(t, mallory), "mallory has the link", password))
 	for range 9 {
 		_, _, err = b.signIns.SignIn(ctx, visitor, b.address("owner"), "a guess at the other")
 		requireCode(t, core.CodeUnauthenticated, "password", err)

@@ -3,7 +3,6 @@ package members
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	"kith/backend/app/base"
@@ -142,7 +141,7 @@ func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password 
 	if err := errors.Join(err, people.CheckPassword("password", password, i.Email)); err != nil {
 		return "", err
 	}
-	hash, err := ms.chosen(ctx, v, i.Email, password)
+	hash, err := ms.SignIns.chosen(ctx, v, "password", password, peopledb.Person{Email: i.Email})
 	if err != nil {
 		return "", err
 	}
@@ -156,27 +155,6 @@ func (ms *Members) Accept(ctx context.Context, v Visitor, token, name, password 
 		}
 		return ms.SignIns.begin(ctx, tx, v, p, people.SignedIn)
 	})
-}
-
-// chosen returns the hash of the password that an invited person has chosen. It returns an
-// error if it is that of an account with the address: a sign-in could not distinguish the
-// two. Other passwords count as attempts to guess that of the account.
-func (ms *Members) chosen(ctx context.Context, v Visitor, email, password string) (hash string, err error) {
-	giveBack, err := ms.SignIns.Limits.reserve(ctx, v, email)
-	if err != nil {
-		return "", err
-	}
-	same, err := peopledb.WithEmail(ctx, ms.DB.Reads, email)
-	if err == nil {
-		hash, err = ms.SignIns.Passwords.hash(ctx, v, password, same)
-	}
-	if err == nil && slices.ContainsFunc(same, func(p peopledb.Person) bool { return p.Password == hash }) {
-		err = &core.Error{Code: core.CodeConflict, Field: "password", Message: "is that of an account which you have already; sign in with it to join"}
-	}
-	if err != nil || len(same) == 0 {
-		giveBack()
-	}
-	return hash, err
 }
 
 // AcceptAs makes the person of a session a member of the tenant of a link.

@@ -3,6 +3,7 @@ package members
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -35,7 +36,7 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 	if err := ps.SignIns.checkPassword(ctx, v, s.Person, "current", current); err != nil {
 		return err
 	}
-	hash, err := ps.SignIns.newHash(ctx, v, s.Person.Email, password)
+	hash, err := ps.SignIns.chosen(ctx, v, "new", password, s.Person)
 	if err != nil {
 		return err
 	}
@@ -51,16 +52,34 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 	})
 }
 
-// newHash returns the hash of a new password of a person with an address.
-func (si *SignIns) newHash(ctx context.Context, v Visitor, email, password string) (string, error) {
-	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
+// chosen returns the hash of the password that a person has chosen; the id of a new person
+// is empty. The error is about field if it is the password of another person with the address:
+// a sign-in could not distinguish the two. Any other password then counts as an attempt to
+// guess theirs; see Limits.reserve.
+func (si *SignIns) chosen(ctx context.Context, v Visitor, field, password string, p peopledb.Person) (hash string, err error) {
+	giveBack, err := si.Limits.reserve(v, p.Email)
 	if err != nil {
 		return "", err
 	}
-	if len(same) == 1 {
-		same = nil // the person alone gets a new salt
+	hash, alone, err := si.distinct(ctx, v, field, password, p)
+	if err != nil || alone {
+		giveBack()
 	}
-	return si.Passwords.hash(ctx, v, password, same)
+	return hash, err
+}
+
+// distinct is chosen without a count; alone is true if no other person has the address.
+func (si *SignIns) distinct(ctx context.Context, v Visitor, field, password string, p peopledb.Person) (hash string, alone bool, err error) {
+	others, err := peopledb.WithEmail(ctx, si.DB.Reads, p.Email)
+	if err != nil {
+		return "", false, err
+	}
+	others = slices.DeleteFunc(others, func(other peopledb.Person) bool { return other.ID == p.ID })
+	hash, err = si.Passwords.hash(ctx, v, password, others)
+	if err == nil && slices.ContainsFunc(others, func(other peopledb.Person) bool { return other.Password == hash }) {
+		err = &core.Error{Code: core.CodeConflict, Field: field, Message: "is that of another account with your address; sign in with that one, or choose another password"}
+	}
+	return hash, len(others) == 0, err
 }
 
 // setPassword replaces a person's password and ends all sessions but the one with a hash.

@@ -103,14 +103,15 @@ func usedReset() error {
 // Reset replaces the password of the person of a link, and ends all sessions of the person,
 // who then signs in as usual.
 func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) error {
-	email, err := rs.Find(ctx, token)
-	if err != nil {
+	p, ok, err := peopledb.FindReset(ctx, rs.DB.Reads, tokenHash(token), rs.Now())
+	if err != nil || !ok {
+		return or(err, usedReset())
+	}
+	if err := people.CheckPassword("password", password, p.Email); err != nil {
 		return err
 	}
-	if err := people.CheckPassword("password", password, email); err != nil {
-		return err
-	}
-	hash, err := rs.SignIns.newHash(ctx, v, email, password)
+	// The link is used up by each password that is not refused, so no attempt is counted.
+	hash, _, err := rs.SignIns.distinct(ctx, v, "password", password, p)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 		return auditPerson(ctx, tx, v, p, base.Change{Action: people.PasswordReset, Subject: p.Email, After: map[string]any{"endedSessions": ended}})
 	})
 	if err == nil {
-		err = rs.SignIns.succeed(ctx, v, email)
+		err = rs.SignIns.succeed(ctx, v, p.Email)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 	if wrong != nil {
 		email = ""
 	}
-	giveBack, err := si.Limits.reserve(ctx, v, email)
+	giveBack, err := si.Limits.reserve(v, email)
 	if err != nil {
 		si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeRefused, 1)
 		return "", "", err
@@ -148,7 +148,7 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 		return "", expired()
 	}
 	email := waiting.Person.Email
-	giveBack, err := si.Limits.reserve(ctx, v, email)
+	giveBack, err := si.Limits.reserve(v, email)
 	if err != nil {
 		si.ReportWork(base.WorkSignIn, base.SignInCode, base.OutcomeRefused, 1)
 		return "", err
@@ -248,7 +248,7 @@ func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Pers
 	if p.Password == "" {
 		return core.Invalid(field, "is not set: you sign in with an identity provider")
 	}
-	giveBack, err := si.Limits.reserve(ctx, v, p.Email)
+	giveBack, err := si.Limits.reserve(v, p.Email)
 	if err != nil {
 		si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeRefused, 1)
 		return err

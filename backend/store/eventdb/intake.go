@@ -164,7 +164,16 @@ func ProcessBatch(ctx context.Context, tx *store.Tx, b Batch) (done Processed, e
 			FROM intake i WHERE i.seq > ? AND i.seq <= ? AND NOT `+userExists, b.from, b.to)
 		done.Unreadable = skipped - done.Orphaned
 	}
+	if err == nil && done.Orphaned > 0 {
+		err = clearOrphaned(ctx, tx, b)
+	}
 	return done, err
+}
+
+// clearOrphaned removes what the calls of a batch say of users who do not exist: an edge may
+// accept a call while its user is deleted. The idempotency key stays used.
+func clearOrphaned(ctx context.Context, tx *store.Tx, b Batch) error {
+	return tx.Exec(ctx, "clear orphaned events", `UPDATE intake AS i SET account_id = '', user_id = '', events = '[]' WHERE i.seq > ? AND i.seq <= ? AND NOT `+userExists, b.from, b.to)
 }
 
 // recordSenderUse records the use of the API keys of calls that edges accepted, as

@@ -31,7 +31,6 @@ DELETE FROM person_session WHERE person IN (SELECT id FROM person_new WHERE pass
 DROP TABLE person;
 ALTER TABLE person_new RENAME TO person;
 CREATE INDEX person_email ON person (email);
-CREATE UNIQUE INDEX person_proven ON person (email) WHERE proven_at IS NOT NULL;
 
 -- Who invited the person, as the audit log names them; '' if that is not known. It vouches
 -- for an address that is not proven.

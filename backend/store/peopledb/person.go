@@ -46,7 +46,7 @@ var personColumns = store.Selection[Person]{
 }
 
 // WithEmail returns the people with an address, as people.ParseEmail returns it: first the
-// one whose address is proven, if there is one, then the oldest.
+// people with a proven address, then the oldest.
 func WithEmail(ctx context.Context, r store.Reads, email string) ([]Person, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+personColumns.SQL()+` FROM person p WHERE p.email = ?
 		ORDER BY p.proven_at IS NULL, p.created_at, p.id LIMIT ?`, email, people.MaxTenants)
@@ -66,18 +66,18 @@ func Insert(ctx context.Context, tx *store.Tx, p Person) error {
 		string(p.ID), p.Email, p.Name, p.Password, int64(tx.Now), int64(tx.Now), int64(p.Proven))
 }
 
-// Absorb makes the person whose address is proven a member of all tenants of the people
-// with the same address, and deletes those people, with their passwords and sessions. It
-// returns how many they were. In a tenant of both, the role of the first stays.
+// Absorb makes a person whose address is proven a member of all tenants of the people with
+// the same address that is not, and deletes those people, with their passwords and sessions.
+// It returns how many they were. In a tenant of both, the role of the first stays.
 func Absorb(ctx context.Context, tx *store.Tx, p Person) (int, error) {
-	const others = `SELECT id FROM person WHERE email = ?1 AND id <> ?2`
+	const others = `SELECT id FROM person WHERE email = ?1 AND id <> ?2 AND proven_at IS NULL`
 	if err := tx.Exec(ctx, "absorb memberships", `UPDATE OR IGNORE membership SET person = ?2 WHERE person IN (`+others+`)`, p.Email, string(p.ID)); err != nil {
 		return 0, err
 	}
 	if err := tx.Exec(ctx, "absorb memberships", `DELETE FROM membership WHERE person IN (`+others+`)`, p.Email, string(p.ID)); err != nil {
 		return 0, err
 	}
-	return tx.Count(ctx, "absorb people", `DELETE FROM person WHERE email = ?1 AND id <> ?2`, p.Email, string(p.ID))
+	return tx.Count(ctx, "absorb people", `DELETE FROM person WHERE id IN (`+others+`)`, p.Email, string(p.ID))
 }
 
 // SetName changes the name of a person.
