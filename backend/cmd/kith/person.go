@@ -89,6 +89,9 @@ func (c *personListCommand) Run(e *env) error {
 			if m.SignedIn != 0 {
 				seen = "signed in " + clock(m.SignedIn)
 			}
+			if by := m.Voucher(); by != "" {
+				seen += "\tinvited by " + by
+			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", m.Email, m.Role, steps, seen)
 		}
 		for _, i := range open {

@@ -83,4 +83,15 @@ func TestPerson(t *testing.T) {
 	token, ok = strings.CutPrefix(strings.TrimSpace(link), "http://127.0.0.1:3000/portal/reset/")
 	require.True(t, ok, link)
 	require.NoError(t, engine.Resets.Reset(t.Context(), members.Visitor{}, token, "another horse battery"))
+
+	// A key of another tenant invites the same address: another person, who is recognized.
+	requireKith(t, "tenant", "create", "rival", "--landing-url", "https://rival.example/", "--data", data)
+	_, token, err = engine.Members.Invite(t.Context(), people.KeyHolder("rival", "crm", ""), "ann@acme.example", "viewer")
+	require.NoError(t, err)
+	_, err = engine.Members.Accept(t.Context(), members.Visitor{}, token, "", "a third horse battery")
+	require.NoError(t, err)
+	require.Regexp(t, `^ann@acme.example  viewer  one-step sign-in  signed in \S+Z  invited by API key crm\n$`, requireKith(t, "person", "list", "rival", "--data", data))
+	fails("tenant: is missing: 2 people have the address ann@acme.example; give one of acme, rival", "person", "reset-password", "ann@acme.example")
+	fails("ann@acme.example is no member of tenant other; give one of acme, rival", "person", "reset-password", "ann@acme.example", "--tenant", "other")
+	require.NotEmpty(t, requireKith(t, "person", "reset-password", "ann@acme.example", "--tenant", "rival", "--data", data))
 }
