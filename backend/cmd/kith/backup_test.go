@@ -157,6 +157,7 @@ func fillRest(t *testing.T, url string) {
 		`INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES ('demo', 'https://x.example/', 'e1', 1, 1, 1, 500, '', 'oh')`,
 		`INSERT INTO sftp_key (tenant, fingerprint, type, note, created_at) VALUES ('demo', 'SHA256:x', 'ssh-ed25519', '', 1)`,
 		`INSERT INTO person (id, email, name, password, password_at, totp, totp_on, created_at) VALUES ('p1', 'ann@example.com', 'Ann', '$argon2id$x', 1, 'sealed', 1, 1)`,
+		`INSERT INTO failed_sign_in (address, times, last_at, last_from) VALUES ('a1', 2, 1, '192.0.2.1')`,
 		`INSERT INTO person_identity (issuer, subject, person, created_at) VALUES ('https://id.example', 's', 'p1', 1)`,
 		`INSERT INTO person_recovery (person, hash) VALUES ('p1', 'h1')`,
 		`INSERT INTO person_session (hash, id, person, stage, created_at, seen_at, confirmed_at, ip, agent) VALUES ('h2', 's1', 'p1', 'in', 1, 1, 1, '', '')`,
