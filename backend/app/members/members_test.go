@@ -269,7 +269,7 @@ func TestSignIn_LimitsAttemptsAtTheSameTime(t *testing.T) {
 				return err
 			},
 		} {
-			var compared, refused atomic.Int64
+			var compared, refused, busy atomic.Int64
 			var all sync.WaitGroup
 			for range 40 {
 				all.Go(func() {
@@ -279,13 +279,19 @@ func TestSignIn_LimitsAttemptsAtTheSameTime(t *testing.T) {
 						t.Errorf("%s: %v", name, err)
 					case known.Code == core.CodeRateLimited:
 						refused.Add(1)
+					case known.Code == core.CodeUnavailable:
+						busy.Add(1) // a slow machine: the attempt waited too long, and was given back
 					default:
 						compared.Add(1)
 					}
 				})
 			}
 			all.Wait()
-			require.Equal(t, []int64{10, 30}, []int64{compared.Load(), refused.Load()}, name)
+			require.LessOrEqual(t, compared.Load(), int64(10), name)
+			require.EqualValues(t, 40, compared.Load()+refused.Load()+busy.Load(), name)
+			if busy.Load() == 0 {
+				require.EqualValues(t, 10, compared.Load(), name)
+			}
 		}
 	})
 }
@@ -935,14 +941,19 @@ func TestSignIn_ShowsFailures(t *testing.T) {
 		require.Equal(t, people.Failures{Times: 2, Last: b.Now(), From: "198.51.100.7"}, b.seat(t, token).Failed)
 		require.Contains(t, b.actions(t, b.tenant), `owner person.signed_in owner {"failedBefore":2,"lastFailedFrom":"198.51.100.7"}`)
 		require.Equal(t, map[string]int64{"sign_in password done": 2, "sign_in password failed": 3, "sign_in code failed": 1, "sign_in code done": 1}, counted)
-		// Old ones are forgotten.
-		b.add(t, "ben", people.Viewer)
-		_, _, err = b.signIns.SignIn(ctx, elsewhere, b.address("ben"), "wrong password")
-		requireCode(t, core.CodeUnauthenticated, "password", err)
-		b.pass(31 * core.Day)
-		_, err = b.audits.Forget(ctx)
-		require.NoError(t, err)
-		_, s = b.signIn(t, "ben")
-		require.Zero(t, s.Failed)
 	})
+}
+
+// Old failures are forgotten. The test has a file: on the shared server it would forget the
+// sessions of other tests, whose clocks are behind.
+func TestForget_FailedSignIns(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	_, _, err := b.signIns.SignIn(t.Context(), visitor, b.address("owner"), "wrong password")
+	requireCode(t, core.CodeUnauthenticated, "password", err)
+	b.pass(31 * core.Day)
+	_, err = b.audits.Forget(t.Context())
+	require.NoError(t, err)
+	_, s := b.signIn(t, "owner")
+	require.Zero(t, s.Failed)
 }
