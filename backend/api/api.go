@@ -101,8 +101,6 @@ func (a *API) Handler() http.Handler {
 	ambiguous := a.observe("none", a.adapt(badQuery))
 	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !strings.HasPrefix(r.URL.Path, "/"): // such as CONNECT host:1
-			none.ServeHTTP(w, r)
 		case a.isPortal(r):
 			portal.ServeHTTP(w, r)
 		case !link.OwnPath(r.URL.Path):

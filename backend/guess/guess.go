@@ -77,14 +77,10 @@ func (l *Limiter) Take(a netip.Addr) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	elapsed := l.advance()
-	n, known := l.current[of]
-	if n+int(float64(l.previous[of])*(1-elapsed)) >= l.perMinute {
+	if l.recent(of) >= l.perMinute {
 		return false
 	}
-	if known || len(l.current) < maxNetworks {
-		l.current[of] = n + 1
-	}
+	l.add(of, 1)
 	return true
 }
 
@@ -116,19 +112,27 @@ func (l *Limiter) count(a netip.Addr, attempts int) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	elapsed := l.advance()
-	n, known := l.current[of]
-	// The previous minute counts in proportion to the part of it that is less than a minute old.
-	recent := n + int(float64(l.previous[of])*(1-elapsed))
+	recent := l.recent(of)
 	if attempts == 0 {
 		return recent >= l.perMinute
 	}
-	if known || len(l.current) < maxNetworks {
-		// The count stops at the limit, so that a network is admitted again after a
-		// minute without attempts.
+	l.add(of, attempts)
+	return recent+attempts > l.perMinute
+}
+
+// recent returns the attempts of a network in the last minute. Those in the minute before
+// this one count in proportion to the part of it that is less than a minute old.
+func (l *Limiter) recent(of netip.Prefix) int {
+	elapsed := l.advance()
+	return l.current[of] + int(float64(l.previous[of])*(1-elapsed))
+}
+
+// add counts attempts of a network. The count stops at the limit, so that the network is
+// admitted again after a minute without attempts.
+func (l *Limiter) add(of netip.Prefix, attempts int) {
+	if n, known := l.current[of]; known || len(l.current) < maxNetworks {
 		l.current[of] = min(n+attempts, l.perMinute)
 	}
-	return recent+attempts > l.perMinute
 }
 
 // advance begins a new minute if needed, and returns the elapsed fraction of the

@@ -40,6 +40,7 @@ const (
 // sign-ins neither stop share links nor use an unbounded amount of memory.
 type Passwords struct {
 	slots   *guess.Slots
+	wait    time.Duration
 	entropy func([]byte)
 	// computed counts the hashes.
 	computed atomic.Int64
@@ -47,12 +48,12 @@ type Passwords struct {
 
 // NewPasswords returns a Passwords that draws salts from entropy.
 func NewPasswords(entropy func([]byte)) *Passwords {
-	return &Passwords{slots: guess.NewSlots(max(1, runtime.GOMAXPROCS(0)/2), hashQueue, hashShare), entropy: entropy}
+	return &Passwords{slots: guess.NewSlots(max(1, runtime.GOMAXPROCS(0)/2), hashQueue, hashShare), wait: hashWait, entropy: entropy}
 }
 
 // compute returns the argon2id hash of a password.
 func (p *Passwords) compute(ctx context.Context, v Visitor, password string, salt []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, hashWait)
+	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	leave, err := p.slots.Enter(ctx, v.Address)
 	if err != nil {
