@@ -23,6 +23,7 @@ import (
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 	"kith/backend/app/widgets"
+	"kith/core/people"
 )
 
 // Engine runs the use cases: each field has those of one subject. New makes an Engine.
@@ -139,7 +140,7 @@ func (e *Engine) addCallers(b *base.Base) {
 }
 
 func (e *Engine) addPeople(b *base.Base) {
-	e.SignIns = members.SignIns{Base: b, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now)}
+	e.SignIns = members.SignIns{Base: b, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now), Sessions: people.DefaultSessionLimits()}
 	e.Profiles = members.Profiles{Base: b, SignIns: &e.SignIns}
 	e.Members = members.Members{Base: b, SignIns: &e.SignIns}
 	e.Resets = members.Resets{Base: b, SignIns: &e.SignIns}

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// maxNames bounds the names that are counted in one window. Further names are not
-// counted: a caller must make each attempt expensive enough that no attacker gets to that
-// many.
+// maxNames bounds the names that are counted in one window. Further names get no attempt:
+// an attacker who fills the map would otherwise have any number of them.
 const maxNames = 100_000
 
 // Names bounds the failed attempts on each name, such as the address of a person who
@@ -36,8 +35,8 @@ func nameKey(name string) (key [16]byte) {
 	return key
 }
 
-// Take counts an attempt on a name as failed, unless the name has none left; then it
-// returns false. Give takes it back.
+// Take counts an attempt on a name as failed, unless the name has none left, or too many
+// names are counted; then it returns false. Give takes it back.
 func (n *Names) Take(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -48,9 +47,10 @@ func (n *Names) Take(name string) bool {
 	if count+int(float64(n.previous[key])*(1-elapsed)) >= n.most {
 		return false
 	}
-	if known || len(n.current) < maxNames {
-		n.current[key] = count + 1
+	if !known && len(n.current) >= maxNames {
+		return false
 	}
+	n.current[key] = count + 1
 	return true
 }
 
@@ -59,8 +59,10 @@ func (n *Names) Give(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.advance()
-	if key := nameKey(name); n.current[key] > 0 {
+	if key := nameKey(name); n.current[key] > 1 {
 		n.current[key]--
+	} else {
+		delete(n.current, key)
 	}
 }
 

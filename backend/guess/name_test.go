@@ -44,5 +44,7 @@ func TestNames_IsBounded(t *testing.T) {
 	}
 	require.Len(t, n.current, maxNames)
 	require.False(t, n.Take("0"))
-	require.True(t, n.Take(fmt.Sprint(maxNames)))
+	require.False(t, n.Take(fmt.Sprint(maxNames)), "no name escapes the count")
+	n.Give("1")
+	require.True(t, n.Take(fmt.Sprint(maxNames)), "a name without attempts takes no room")
 }

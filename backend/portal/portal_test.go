@@ -1,12 +1,6 @@
 package portal_test
 
 import (
-	"kith/backend/app/base"
-	"kith/backend/app/members"
-	"kith/backend/portal/portaltest"
-	"kith/backend/store"
-	"kith/backend/store/sqldtest"
-	"kith/core/people"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,6 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/app/base"
+	"kith/backend/app/members"
+	"kith/backend/app/tenants"
+	"kith/backend/portal/portaltest"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/people"
 )
 
 func TestMain(m *testing.M) { sqldtest.Main(m) }
@@ -271,6 +274,66 @@ func TestSessionTheft(t *testing.T) {
 	require.Equal(t, "/portal/profile?done=password-changed", got.Header.Get("Location"))
 	require.Equal(t, http.StatusSeeOther, thief.Get("/portal/profile").Status)
 	require.Equal(t, http.StatusOK, fresh.Get("/portal/profile").Status)
+}
+
+// The first page after a sign-in marks the browser, so that wrong passwords of others do not
+// lock the person out of it.
+func TestDeviceCookie(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, portaltest.Owner)
+	got := b.Get("/portal/profile")
+	require.Regexp(t, `^__Host-kith_device=[^;]+; Path=/; Max-Age=15552000; HttpOnly; Secure; SameSite=Lax$`, got.Header.Get("Set-Cookie"))
+	require.Empty(t, b.Get("/portal/profile").Header.Values("Set-Cookie"))
+	require.Equal(t, http.StatusSeeOther, b.Post(t, "/portal/profile", "/portal/signout").Status)
+	require.Empty(t, w.Browser().Get("/portal/signin").Header.Values("Set-Cookie"), "no sign-in here")
+	wrong := func(b *portaltest.Browser) string {
+		return b.Post(t, "/portal/signin", "/portal/signin", "email", portaltest.Owner, "password", "wrong password").Text()
+	}
+	for range 10 {
+		wrong(w.Browser())
+	}
+	require.Contains(t, wrong(w.Browser()), "Too many wrong attempts; wait 15 minutes")
+	require.Equal(t, http.StatusUnprocessableEntity, w.Browser().SignIn(t, portaltest.Owner).Status)
+	require.Contains(t, wrong(b), "does not match the address")
+	require.Equal(t, http.StatusSeeOther, b.SignIn(t, portaltest.Owner).Status)
+}
+
+// A changed password is shown after the next sign-in, with the address that changed it.
+func TestChangedPassword_IsShown(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, portaltest.Owner)
+	require.NotContains(t, b.Get("/portal/t/acme/members").Text(), ": changed the password")
+	require.Equal(t, http.StatusSeeOther, b.Post(t, "/portal/profile/password", "/portal/profile/password", "current", portaltest.Password, "new", "another horse battery").Status)
+	w.Pass(core.Hour)
+	b = w.Browser()
+	require.Equal(t, http.StatusSeeOther, b.Post(t, "/portal/signin", "/portal/signin", "email", portaltest.Owner, "password", "another horse battery").Status)
+	require.Regexp(t, `: changed the password, from 198\.51\.100\.7 If one of these was not you`, b.Get("/portal/t/acme/members").Text())
+	w.Pass(people.FailuresShown)
+	require.NotContains(t, b.Get("/portal/t/acme/members").Text(), ": changed the password")
+	require.Contains(t, b.Get("/portal/profile").Text(), ": changed the password")
+}
+
+// A member without a second step is led to set it up when the tenant requires it.
+func TestSecondStep_LeadsToTheSetUp(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	owner, viewer := w.SignedIn(t, portaltest.Owner), w.As(t, people.Viewer)
+	require.Equal(t, http.StatusOK, viewer.Get("/portal/t/acme/programs").Status)
+	got := owner.Post(t, "/portal/t/acme/members", "/portal/t/acme/members/second-step", "required", "yes")
+	require.Contains(t, got.Text(), "Two-step sign-in cannot be required yet: you sign in without")
+	on := true
+	_, err := w.Engine.Admin.Website.ChangeTenant(t.Context(), members.OperatorOf("acme"), tenants.TenantChange{SecondStep: &on})
+	require.NoError(t, err)
+	for _, path := range []string{"/portal/t/acme/programs", "/portal/t/test_acme/programs"} {
+		got = viewer.Get(path)
+		require.Equal(t, "/portal/profile/two-step?done=second-step-needed", got.Header.Get("Location"))
+	}
+	require.Contains(t, viewer.Get(got.Header.Get("Location")).Text(), "This tenant requires two-step sign-in. Set it up here")
+	w.Pass(people.ConfirmLife)
+	require.Equal(t, "/portal/profile/confirm?next=%2Fportal%2Fprofile%2Ftwo-step%3Fdone%3Dsecond-step-needed", viewer.Get("/portal/profile/two-step?done=second-step-needed").Header.Get("Location"))
+	require.Equal(t, http.StatusOK, viewer.Get("/portal/profile").Status)
 }
 
 // Large forms are refused.

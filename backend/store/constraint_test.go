@@ -144,6 +144,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"erased_account", `identity='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"erased_account", `identity='x', earned=2`, "CHECK constraint failed: earned IN (0, 1)"},
 	{"tenant", `alias='x', key_hash='x', remember_deleted=-1`, "CHECK constraint failed: remember_deleted >= 0"},
+	{"tenant", `alias='x', key_hash='x', second_step=2`, "CHECK constraint failed: second_step IN (0, 1)"},
 	{"gateway_subscription", `id='x', room=-1`, "CHECK constraint failed: room >= 0"},
 	{"gateway_subscription", `id='x', held=-1`, "CHECK constraint failed: held >= 0"},
 

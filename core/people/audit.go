@@ -86,6 +86,11 @@ const (
 	PipelineSecretRemoved   Action = "pipeline.secret_removed"
 )
 
+// SignInChanges lists the actions that change how a person signs in.
+func SignInChanges() []Action {
+	return []Action{PasswordChanged, PasswordReset, ResetLinkMade, TOTPEnabled, TOTPDisabled, RecoveryCodeUsed, RecoveryRenewed, IdentityAdded}
+}
+
 // actionTexts describe the actions in the audit log.
 var actionTexts = []struct {
 	action Action

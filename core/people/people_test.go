@@ -84,8 +84,11 @@ func TestKeyHolder(t *testing.T) {
 		}
 	}
 	for _, role := range Roles() {
-		if err := (Caller{Role: Owner}).CheckRole("role", role); err != nil {
+		if err := (Caller{Role: Owner, Confirmed: true}).CheckRole("role", role); err != nil {
 			t.Errorf("an owner, %s: %v", role, err)
+		}
+		if err := (Caller{Role: Owner}).CheckRole("role", role); (err != nil) != (role == Owner) {
+			t.Errorf("an owner without a recent password, %s: %v", role, err)
 		}
 		if err := key.CheckRole("role", role); (err != nil) != (role == Owner) {
 			t.Errorf("a key, %s: %v", role, err)
@@ -196,6 +199,7 @@ func TestCheckPassword(t *testing.T) {
 
 func TestSession_Valid(t *testing.T) {
 	const made = core.Time(1_700_000_000_000)
+	limits := DefaultSessionLimits()
 	for _, c := range []struct {
 		name  string
 		s     Session
@@ -203,19 +207,19 @@ func TestSession_Valid(t *testing.T) {
 		valid bool
 	}{
 		{"at once", Session{Stage: SignedIn, Created: made, Seen: made}, made, true},
-		{"the last moment of idling", Session{Stage: SignedIn, Created: made, Seen: made}, made + SessionIdle - 1, true},
-		{"idle", Session{Stage: SignedIn, Created: made, Seen: made}, made + SessionIdle, false},
-		{"in use until its end", Session{Stage: SignedIn, Created: made, Seen: made + SessionLife - 1}, made + SessionLife - 1, true},
-		{"in use beyond its end", Session{Stage: SignedIn, Created: made, Seen: made + SessionLife - 1}, made + SessionLife, false},
+		{"the last moment of idling", Session{Stage: SignedIn, Created: made, Seen: made}, made + limits.Idle - 1, true},
+		{"idle", Session{Stage: SignedIn, Created: made, Seen: made}, made + limits.Idle, false},
+		{"in use until its end", Session{Stage: SignedIn, Created: made, Seen: made + limits.Life - 1}, made + limits.Life - 1, true},
+		{"in use beyond its end", Session{Stage: SignedIn, Created: made, Seen: made + limits.Life - 1}, made + limits.Life, false},
 		{"waits for a code", Session{Stage: SecondFactor, Created: made, Seen: made}, made + SecondFactorLife - 1, true},
 		{"waited too long for a code", Session{Stage: SecondFactor, Created: made, Seen: made + SecondFactorLife}, made + SecondFactorLife, false},
 	} {
-		if c.s.Valid(c.at) != c.valid {
+		if limits.Valid(c.s, c.at) != c.valid {
 			t.Errorf("%s: %v", c.name, !c.valid)
 		}
 	}
 	s := Session{Seen: made, Confirmed: made}
-	if s.Stale(made+SeenStep-1) || !s.Stale(made+SeenStep) {
+	if step := limits.Idle / 6; limits.Stale(s, made+step-1) || !limits.Stale(s, made+step) {
 		t.Error("stale")
 	}
 	if !s.IsConfirmed(made+ConfirmLife-1) || s.IsConfirmed(made+ConfirmLife) {

@@ -127,12 +127,15 @@ type Caller struct {
 	InvitedBy string
 	// Key is true for an API key, which is no person; see KeyHolder.
 	Key bool
+	// Confirmed is true if the person gave the password recently; see Session.IsConfirmed.
+	// For the operator and an API key it is always true.
+	Confirmed bool
 }
 
 // KeyHolder returns the caller with the API key of a name. Its role permits what the role
 // of the key does: auth.Role has decided that before.
 func KeyHolder(tenant core.TenantAlias, name, from string) Caller {
-	return Caller{Email: strings.TrimSpace(apiKey + " " + name), Tenant: tenant, Role: Owner, From: from, Key: true}
+	return Caller{Email: strings.TrimSpace(apiKey + " " + name), Tenant: tenant, Role: Owner, From: from, Key: true, Confirmed: true}
 }
 
 // Require returns nil if the caller's role permits an operation, else a CodeForbidden
@@ -162,6 +165,20 @@ func (c Caller) Require(op Operation) error {
 		Code:    core.CodeForbidden,
 		Message: who + ", which does not permit to " + string(op) + "; ask a member with the role " + strings.Join(others, " or "),
 	}
+}
+
+// RequireConfirmed is Require for an operation that also needs a recent password. That error
+// is NotConfirmed.
+func (c Caller) RequireConfirmed(op Operation) error {
+	if err := c.Require(op); err != nil || c.Confirmed {
+		return err
+	}
+	return NotConfirmed()
+}
+
+// NotConfirmed is the error about the field password of a change that needs a recent one.
+func NotConfirmed() error {
+	return &core.Error{Code: core.CodeForbidden, Field: "password", Message: "must be given again for this change; without one, sign in at your identity provider again"}
 }
 
 // testPrefix begins the alias of a test tenant (clients 2.1.3).

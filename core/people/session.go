@@ -4,14 +4,11 @@ import "kith/core"
 
 // How long sessions and links live.
 const (
-	// SessionIdle ends a session that was not used, SessionLife ends any session.
-	SessionIdle = core.Day
-	SessionLife = 14 * core.Day
+	// MaxSessionLife ends any session, and MinSessionIdle is the least SessionLimits.Idle.
+	MaxSessionLife = 14 * core.Day
+	MinSessionIdle = core.Minute
 	// SecondFactorLife is how long a person has for the one-time code after the password.
 	SecondFactorLife = 10 * core.Minute
-	// SeenStep is how old the recorded time of the last use gets before it is written
-	// again.
-	SeenStep = 5 * core.Minute
 	// InvitationLife and ResetLife are how long a link to join a tenant and one to choose
 	// a new password can be used.
 	InvitationLife = 7 * core.Day
@@ -19,9 +16,35 @@ const (
 	// ConfirmLife is how long ago the password must have been given for a change that
 	// could lock the person out, or a stranger in.
 	ConfirmLife = 15 * core.Minute
+	// DeviceLife is how long a browser that has signed in is recognised.
+	DeviceLife = 180 * core.Day
+	// NoticesShown is for how long a new sign-in shows an earlier change of the person's
+	// sign-in, and NoticesListed for how long the profile lists it.
+	NoticesShown  = 7 * core.Day
+	NoticesListed = 90 * core.Day
 	// FailuresShown is how long after a sign-in each page shows the failed ones before it.
 	FailuresShown = 5 * core.Minute
 )
+
+// Notice is a change of how a person signs in, for the person, who may not have made it.
+type Notice struct {
+	At     core.Time
+	Action Action
+	// From is the IP address that made the change, empty if it is unknown, and Actor who
+	// made it, as the audit log names them.
+	From, Actor string
+}
+
+// SessionLimits is how long sessions live, as the operator has decided.
+type SessionLimits struct {
+	// Idle ends a session that was not used, Life ends any session.
+	Idle, Life core.Time
+}
+
+// DefaultSessionLimits returns the limits of OWASP ASVS 4.0.3, 3.3.2, for level 2.
+func DefaultSessionLimits() SessionLimits {
+	return SessionLimits{Idle: 30 * core.Minute, Life: 12 * core.Hour}
+}
 
 // Stage is how far a sign-in has progressed.
 type Stage string
@@ -43,7 +66,7 @@ type Session struct {
 	Person PersonID
 	Stage  Stage
 	// Created is when the person signed in, Seen when the session was last used, to within
-	// SeenStep. Confirmed is when the password was last given.
+	// a sixth of SessionLimits.Idle. Confirmed is when the password was last given.
 	Created, Seen, Confirmed core.Time
 	// From and Agent are the IP address and the browser that signed in.
 	From, Agent string
@@ -60,15 +83,15 @@ type Failures struct {
 }
 
 // Valid reports whether a session can be used at a time.
-func (s Session) Valid(now core.Time) bool {
+func (l SessionLimits) Valid(s Session, now core.Time) bool {
 	if s.Stage == SecondFactor {
 		return now < s.Created+SecondFactorLife
 	}
-	return now < s.Seen+SessionIdle && now < s.Created+SessionLife
+	return now < s.Seen+l.Idle && now < s.Created+l.Life
 }
 
-// Stale reports whether the time of the last use is to be written again.
-func (s Session) Stale(now core.Time) bool { return now >= s.Seen+SeenStep }
+// Stale reports whether the time of a session's last use is to be written again.
+func (l SessionLimits) Stale(s Session, now core.Time) bool { return now >= s.Seen+l.Idle/6 }
 
 // IsConfirmed reports whether the password was given recently enough for a change that
 // needs it.

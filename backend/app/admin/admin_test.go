@@ -61,7 +61,7 @@ func TestRoles(t *testing.T) {
 			require.True(t, ok, "%s has no row in operations", name)
 			found++
 			for _, role := range append(people.Roles(), "") {
-				caller := people.Caller{Person: "p", Email: "p@acme.example", Tenant: "none", Role: role}
+				caller := people.Caller{Person: "p", Email: "p@acme.example", Tenant: "none", Role: role, Confirmed: true}
 				require.Equal(t, role.Permits(op), admitted(t, subject.Method(j), caller), "%s as %q", name, role)
 			}
 		}
@@ -100,7 +100,7 @@ func TestPrograms_AreAudited(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	ctx, ps := t.Context(), &w.Engine.Admin.Programs
-	owner := people.Caller{Person: "p1", Email: "owner@acme.example", Tenant: "acme", Role: people.Owner, From: "192.0.2.1"}
+	owner := people.Caller{Person: "p1", Email: "owner@acme.example", Tenant: "acme", Role: people.Owner, From: "192.0.2.1", Confirmed: true}
 	p := referral.DefaultProgram("https://acme.example/")
 	p.Key = "second"
 	_, err := ps.Create(ctx, owner, p)

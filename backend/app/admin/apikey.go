@@ -32,6 +32,9 @@ type auditedKey struct {
 
 // Create adds a key and returns it with its secret; see tenants.APIKeys.Create.
 func (ks *APIKeys) Create(ctx context.Context, c people.Caller, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
+	if err := c.RequireConfirmed(people.WriteKeys); err != nil {
+		return k, "", err
+	}
 	change := base.Change{Action: people.KeyCreated, Subject: name, After: auditedKey{role, expires}}
 	err = ks.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
 		k, secret, err = ks.api.Create(ctx, c.Tenant, name, role, expires)
@@ -42,6 +45,9 @@ func (ks *APIKeys) Create(ctx context.Context, c people.Caller, name string, rol
 
 // Rotate gives a key a new secret and returns both; see tenants.APIKeys.Rotate.
 func (ks *APIKeys) Rotate(ctx context.Context, c people.Caller, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
+	if err := c.RequireConfirmed(people.WriteKeys); err != nil {
+		return k, "", err
+	}
 	change := base.Change{Action: people.KeyRotated, Subject: name, After: auditedOverlap(overlap)}
 	err = ks.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
 		k, secret, err = ks.api.Rotate(ctx, c.Tenant, name, overlap)

@@ -42,7 +42,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	ctx, a := t.Context(), &w.Engine.Admin
-	owner := people.Caller{Person: "p1", Email: "owner@acme.example", Tenant: "acme", Role: people.Owner, From: "192.0.2.1"}
+	owner := people.Caller{Person: "p1", Email: "owner@acme.example", Tenant: "acme", Role: people.Owner, From: "192.0.2.1", Confirmed: true}
 	anna, ben := referral.Identity{Account: "anna", User: "anna"}, referral.Identity{Account: "ben", User: "ben"}
 	w.Identify(t, "anna", "anna", portaltest.Owns("ANNA10"))
 	w.Identify(t, "ben", "ben")

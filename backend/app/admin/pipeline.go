@@ -57,6 +57,9 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 // is valid; see pipelines.Pipelines.RotateSecret. A secret sends what an API key with the
 // role events does, so the role that makes keys makes it.
 func (ps *Pipelines) RotateSecret(ctx context.Context, c people.Caller, overlap core.Time) (secret string, until core.Time, err error) {
+	if err := c.RequireConfirmed(people.WriteKeys); err != nil {
+		return "", 0, err
+	}
 	change := base.Change{Action: people.PipelineSecretRotated, After: auditedOverlap(overlap)}
 	err = ps.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
 		secret, until, err = ps.api.RotateSecret(ctx, c.Tenant, overlap)

@@ -104,6 +104,7 @@ func auditedTenant(t tenantdb.Tenant) map[string]any {
 	all := auditedWebsite(t)
 	all["discountId"], all["browserPayment"], all["exportDates"] = t.DiscountID, t.BrowserPayment, t.ExportDates
 	all["initChecksum"], all["undatedTokens"], all["apiKeyTokens"] = t.InitChecksum, t.UndatedTokens, t.APIKeyTokens
+	all["secondStep"] = t.SecondStep
 	all["rememberDeleted"] = core.FormatDuration(t.RememberDeleted)
 	return all
 }

@@ -56,5 +56,8 @@ func PipelinePlace(tenant core.TenantAlias) string { return "tenant/" + string(t
 // TOTPPlace returns the place of the sealed secret of a person's authenticator app.
 func TOTPPlace(person string) string { return "person/" + person + "/totp" }
 
+// DevicePlace is the place of what the browser of a member keeps, so that it is recognised.
+const DevicePlace = "portal/device"
+
 // SigningKeyPlace returns the place of the sealed private half of a webhook signing key.
 func SigningKeyPlace(id string) string { return "webhook/key/" + id }

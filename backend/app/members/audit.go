@@ -118,7 +118,7 @@ func (as *Audits) Forget(ctx context.Context) (removed int, err error) {
 			return peopledb.DeleteOldEntries(ctx, tx, now-people.AuditLife, base.ForgetBatch)
 		},
 		func(tx *store.Tx) (int, error) {
-			return peopledb.DeleteOldSessions(ctx, tx, now-people.SessionLife, base.ForgetBatch)
+			return peopledb.DeleteOldSessions(ctx, tx, now-people.MaxSessionLife, base.ForgetBatch)
 		},
 		func(tx *store.Tx) (int, error) {
 			return peopledb.DeleteOldInvitations(ctx, tx, now, base.ForgetBatch)

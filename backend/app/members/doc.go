@@ -23,6 +23,9 @@ type Visitor struct {
 	Address netip.Addr
 	// Agent is the name that the browser gives itself.
 	Agent string
+	// Device is what the browser keeps of an earlier sign-in; see SignIns.NewDevice. It may
+	// be empty or invalid.
+	Device string
 }
 
 // from returns the visitor's address as it is stored.
@@ -42,10 +45,11 @@ func (v Visitor) agent() string {
 
 const (
 	// failuresHere and failuresAnywhere are how many wrong passwords or codes a person's
-	// address may get within failureWindow, from one network and from all. An attacker
-	// elsewhere cannot lock a person out with few attempts.
+	// address may get, from one network within hereWindow and from all within
+	// anywhereWindow. An attacker elsewhere cannot lock a person out with few attempts, nor
+	// out of the person's own browsers: they have failuresHere of their own within hereWindow.
 	failuresHere, failuresAnywhere = 10, 100
-	failureWindow                  = 15 * time.Minute
+	hereWindow, anywhereWindow     = 15 * time.Minute, time.Hour // at most 100 in an hour: OWASP ASVS 4.0.3, 2.2.1
 	// failuresOfNetwork is how many wrong passwords or codes a network may send in a
 	// minute, for all addresses together.
 	failuresOfNetwork = 30
@@ -55,6 +59,8 @@ const (
 type Limits struct {
 	networks       *guess.Limiter
 	here, anywhere *guess.Names
+	// devices counts the attempts on each person by the person's own browsers; see recognises.
+	devices *guess.Names
 }
 
 // NewLimits returns limits without any failure.
@@ -62,7 +68,8 @@ func NewLimits(now func() core.Time) *Limits {
 	clock := func() time.Time { return time.UnixMilli(int64(now())) }
 	return &Limits{
 		networks: guess.New(failuresOfNetwork, clock),
-		here:     guess.NewNames(failuresHere, failureWindow, clock), anywhere: guess.NewNames(failuresAnywhere, failureWindow, clock),
+		here:     guess.NewNames(failuresHere, hereWindow, clock), anywhere: guess.NewNames(failuresAnywhere, anywhereWindow, clock),
+		devices: guess.NewNames(failuresHere, hereWindow, clock),
 	}
 }
 
@@ -77,15 +84,17 @@ func (l *Limits) reserve(v Visitor, email string) (giveBack func(), err error) {
 	if !l.networks.Take(v.Address) {
 		return nil, &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts from your network; wait a minute"}
 	}
-	tooMany := &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait 15 minutes, or ask for a link to reset the password"}
+	tooMany := func(wait string) error {
+		return &core.Error{Code: core.CodeRateLimited, Message: "too many wrong attempts; wait " + wait + ", use a browser in which you have signed in before, or ask for a link to reset the password"}
+	}
 	if !l.here.Take(here(v, email)) {
 		l.networks.Give(v.Address)
-		return nil, tooMany
+		return nil, tooMany("15 minutes")
 	}
 	if !l.anywhere.Take(email) {
 		l.here.Give(here(v, email))
 		l.networks.Give(v.Address)
-		return nil, tooMany
+		return nil, tooMany("an hour")
 	}
 	return func() {
 		l.anywhere.Give(email)
@@ -120,5 +129,5 @@ func tokenHash(token string) string {
 
 // OperatorOf returns the operator, who uses the command line, as a caller in a tenant.
 func OperatorOf(tenant core.TenantAlias) people.Caller {
-	return people.Caller{Email: people.Operator, Tenant: tenant, Role: people.Owner}
+	return people.Caller{Email: people.Operator, Tenant: tenant, Role: people.Owner, Confirmed: true}
 }

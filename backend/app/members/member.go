@@ -327,6 +327,38 @@ func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.Person
 	})
 }
 
+// RequireSecondStep sets whether members of the caller's tenant who have a password must
+// sign in with two steps, or lose access to the tenant until they do. A caller who has a
+// password and no second step may not turn it on: they would be the first.
+func (ms *Members) RequireSecondStep(ctx context.Context, c people.Caller, on bool) error {
+	if err := c.RequireConfirmed(people.WriteMembers); err != nil {
+		return err
+	}
+	c = atHome(c)
+	return ms.DB.Write(ctx, ms.Now(), func(tx *store.Tx) error {
+		t, err := tenantdb.Find(ctx, tx.Reads, c.Tenant)
+		if err != nil || t.SecondStep == on {
+			return err
+		}
+		if p, ok, err := peopledb.Find(ctx, tx.Reads, c.Person); err != nil || on && ok && p.Password != "" && !p.TOTPOn {
+			return or(err, core.Invalid("second-step", "cannot be required yet: you sign in without; set it up in your profile first"))
+		}
+		t.SecondStep = on
+		if err := tenantdb.Update(ctx, tx, t); err != nil {
+			return err
+		}
+		return base.Audit(ctx, tx, c, base.Change{Action: people.TenantChanged, Before: map[string]any{"secondStep": !on}, After: map[string]any{"secondStep": on}})
+	})
+}
+
+// NeedsSecondStep reports whether the caller's tenant requires two-step sign-in.
+func (ms *Members) NeedsSecondStep(ctx context.Context, c people.Caller) (bool, error) {
+	if err := c.Require(people.ReadMembers); err != nil {
+		return false, err
+	}
+	return tenantdb.NeedsSecondStep(ctx, ms.DB.Reads, people.Home(c.Tenant))
+}
+
 func (ms *Members) member(ctx context.Context, tx *store.Tx, c people.Caller, id people.PersonID) (people.Member, error) {
 	m, ok, err := peopledb.FindMember(ctx, tx.Reads, c.Tenant, id)
 	if err != nil || !ok {

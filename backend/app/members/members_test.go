@@ -71,7 +71,7 @@ func on(t *testing.T, db *store.Primary) *bundle {
 		Now:     func() core.Time { return core.Time(b.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	}
-	b.signIns = members.SignIns{Base: b.Base, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now)}
+	b.signIns = members.SignIns{Base: b.Base, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now), Sessions: people.DefaultSessionLimits()}
 	b.profiles = members.Profiles{Base: b.Base, SignIns: &b.signIns}
 	b.members = members.Members{Base: b.Base, SignIns: &b.signIns}
 	b.resets = members.Resets{Base: b.Base, SignIns: &b.signIns}
@@ -322,25 +322,26 @@ func TestSignIn_LimitsWrongPasswords(t *testing.T) {
 
 func TestSession_Expires(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bundle) {
+		limits := people.DefaultSessionLimits()
 		token, _ := b.signIn(t, "owner")
-		for range 13 {
-			b.pass(core.Day - core.Hour)
+		for range 20 {
+			b.pass(limits.Idle * 5 / 6)
 			b.seat(t, token) // use keeps it
 		}
-		b.pass(core.Day)
+		b.pass(limits.Idle)
 		_, ok, err := b.signIns.Find(t.Context(), token)
 		require.NoError(t, err)
-		require.False(t, ok, "it was not used for a day")
+		require.False(t, ok, "it was idle")
 
 		token, _ = b.signIn(t, "owner")
-		for range 14 {
-			b.pass(core.Day - core.Minute)
+		for passed := core.Time(0); passed+limits.Idle < limits.Life; passed += limits.Idle / 2 {
+			b.pass(limits.Idle / 2)
 			b.seat(t, token)
 		}
-		b.pass(core.Hour)
+		b.pass(limits.Idle)
 		_, ok, err = b.signIns.Find(t.Context(), token)
 		require.NoError(t, err)
-		require.False(t, ok, "no session is older than 14 days")
+		require.False(t, ok, "no session is older than the limit")
 	})
 }
 
@@ -577,7 +578,7 @@ func TestInvite(t *testing.T) {
 		for _, tenant := range []core.TenantAlias{b.tenant, base.TestPrefix + b.tenant} {
 			c, err := b.signIns.As(ctx, visitor, s, tenant)
 			require.NoError(t, err)
-			require.Equal(t, people.Caller{Person: s.Person.ID, Email: b.address("ben"), Tenant: tenant, Role: people.Support, From: "198.51.100.7", InvitedBy: b.address("owner")}, c)
+			require.Equal(t, people.Caller{Person: s.Person.ID, Email: b.address("ben"), Tenant: tenant, Role: people.Support, From: "198.51.100.7", InvitedBy: b.address("owner"), Confirmed: true}, c)
 		}
 		_, err = b.members.Accept(ctx, visitor, link, "Ben", password)
 		requireCode(t, core.CodeNotFound, "", err)
@@ -720,9 +721,14 @@ func TestRoles_EachUseCase(t *testing.T) {
 			_, _, err := b.members.Invite(ctx, c, b.address("new"), "viewer")
 			return err
 		}},
-		"members.RevokeInvitation": {people.WriteMembers, func(c people.Caller) error { return b.members.RevokeInvitation(ctx, c, "unknown") }},
-		"members.ChangeRole":       {people.WriteMembers, func(c people.Caller) error { return b.members.ChangeRole(ctx, c, victim, "support") }},
-		"members.Remove":           {people.WriteMembers, func(c people.Caller) error { return b.members.Remove(ctx, c, "unknown") }},
+		"members.RevokeInvitation":  {people.WriteMembers, func(c people.Caller) error { return b.members.RevokeInvitation(ctx, c, "unknown") }},
+		"members.ChangeRole":        {people.WriteMembers, func(c people.Caller) error { return b.members.ChangeRole(ctx, c, victim, "support") }},
+		"members.RequireSecondStep": {people.WriteMembers, func(c people.Caller) error { return b.members.RequireSecondStep(ctx, c, false) }},
+		"members.NeedsSecondStep": {people.ReadMembers, func(c people.Caller) error {
+			_, err := b.members.NeedsSecondStep(ctx, c)
+			return err
+		}},
+		"members.Remove": {people.WriteMembers, func(c people.Caller) error { return b.members.Remove(ctx, c, "unknown") }},
 		"members.Create": {people.WriteMembers, func(c people.Caller) error {
 			_, err := b.members.Create(ctx, c, b.address("made"), "", password, people.Viewer)
 			return err
@@ -735,7 +741,7 @@ func TestRoles_EachUseCase(t *testing.T) {
 	}
 	for name, use := range calls {
 		for _, role := range append(people.Roles(), "") {
-			err := use.call(people.Caller{Person: "p", Email: "p@x.example", Tenant: b.tenant, Role: role})
+			err := use.call(people.Caller{Person: "p", Email: "p@x.example", Tenant: b.tenant, Role: role, Confirmed: true})
 			var known *core.Error
 			refused := errors.As(err, &known) && known.Code == core.CodeForbidden
 			require.Equal(t, !role.Permits(use.op), refused, "%s, %q: %v", name, role, err)
@@ -884,7 +890,7 @@ func TestForget(t *testing.T) {
 	removed, err := b.audits.Forget(ctx)
 	require.NoError(t, err)
 	require.Zero(t, removed)
-	b.pass(people.SessionLife + 1)
+	b.pass(people.MaxSessionLife + 1)
 	removed, err = b.audits.Forget(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 2, removed, "the session and the invitation")

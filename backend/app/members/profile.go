@@ -97,11 +97,36 @@ func setPassword(ctx context.Context, tx *store.Tx, id people.PersonID, hash, ex
 func (ps *Profiles) Sessions(ctx context.Context, s Seat) (valid []people.Session, err error) {
 	all, err := peopledb.Sessions(ctx, ps.DB.Reads, s.Person.ID)
 	for _, one := range all {
-		if one.Valid(ps.Now()) {
+		if ps.SignIns.Sessions.Valid(one, ps.Now()) {
 			valid = append(valid, one)
 		}
 	}
 	return valid, err
+}
+
+// maxNotices is the most notices of Notices and News.
+const maxNotices = 20
+
+// Notices returns the changes of how the person of a session signs in that the profile
+// lists, newest first.
+func (ps *Profiles) Notices(ctx context.Context, s Seat) ([]people.Notice, error) {
+	return peopledb.Notices(ctx, ps.DB.Reads, s.Person, ps.Now()-people.NoticesListed, maxNotices)
+}
+
+// News returns the changes of how the person of a session signs in that were made shortly
+// before the session began, newest first. There are none if the session began longer ago
+// than people.FailuresShown.
+func (ps *Profiles) News(ctx context.Context, s Seat) (news []people.Notice, err error) {
+	if ps.Now() >= s.Created+people.FailuresShown {
+		return nil, nil
+	}
+	all, err := peopledb.Notices(ctx, ps.DB.Reads, s.Person, s.Created-people.NoticesShown, maxNotices)
+	for _, n := range all {
+		if n.At < s.Created {
+			news = append(news, n)
+		}
+	}
+	return news, err
 }
 
 // RevokeSession ends one session of the person of a session.
@@ -133,7 +158,7 @@ func (ps *Profiles) mustConfirm(s Seat) error {
 	if s.IsConfirmed(ps.Now()) {
 		return nil
 	}
-	return &core.Error{Code: core.CodeForbidden, Field: "password", Message: "must be given again first: this changes how you sign in"}
+	return people.NotConfirmed()
 }
 
 // BeginTOTP makes a secret for an authenticator app. Two-step sign-in is on when a code of

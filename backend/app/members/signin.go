@@ -16,6 +16,7 @@ type SignIns struct {
 	*base.Base
 	Passwords *Passwords
 	Limits    *Limits
+	Sessions  people.SessionLimits
 }
 
 // failed records a wrong password or code for an address, and takes as long whether a person
@@ -48,15 +49,7 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 	if wrong != nil {
 		email = ""
 	}
-	giveBack, err := si.Limits.reserve(v, email)
-	if err != nil {
-		si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeRefused, 1)
-		return "", "", err
-	}
 	p, right, err := si.withPassword(ctx, v, email, password)
-	if err != nil || right {
-		giveBack()
-	}
 	if err != nil {
 		return "", "", err
 	}
@@ -79,27 +72,22 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 		return si.begin(ctx, tx, v, p, stage)
 	})
 	if err == nil && stage == people.SignedIn {
-		err = si.succeed(ctx, v, email)
+		err = si.succeed(ctx, v, p)
 	}
 	return token, stage, err
 }
 
-// withPassword returns the person with an address and a password; ok is false if there is
-// none.
-func (si *SignIns) withPassword(ctx context.Context, v Visitor, email, password string) (p peopledb.Person, ok bool, err error) {
-	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
-	if err != nil {
-		return p, false, err
+// succeed forgets the failed attempts of a person who has just signed in: those of the
+// person's own browsers, or else those on the address. It does not forget the latter if
+// other people have the address, too: they would give each other attempts.
+func (si *SignIns) succeed(ctx context.Context, v Visitor, p peopledb.Person) error {
+	if si.recognises(v, p) {
+		si.Limits.devices.Succeed(string(p.ID))
+		return nil
 	}
-	return si.Passwords.find(ctx, v, password, same...)
-}
-
-// succeed forgets the failed attempts on an address, whose person has just signed in. It
-// does not if other people have the address, too: they would give each other attempts.
-func (si *SignIns) succeed(ctx context.Context, v Visitor, email string) error {
-	same, err := peopledb.WithEmail(ctx, si.DB.Reads, email)
+	same, err := peopledb.WithEmail(ctx, si.DB.Reads, p.Email)
 	if err == nil && len(same) == 1 {
-		si.Limits.succeed(v, email)
+		si.Limits.succeed(v, p.Email)
 	}
 	return err
 }
@@ -148,7 +136,7 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 		return "", expired()
 	}
 	email := waiting.Person.Email
-	giveBack, err := si.Limits.reserve(v, email)
+	giveBack, err := si.reserve(v, waiting.Person)
 	if err != nil {
 		si.ReportWork(base.WorkSignIn, base.SignInCode, base.OutcomeRefused, 1)
 		return "", err
@@ -172,7 +160,7 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 	giveBack()
 	if err == nil {
 		si.ReportWork(base.WorkSignIn, base.SignInCode, base.OutcomeDone, 1)
-		err = si.succeed(ctx, v, email)
+		err = si.succeed(ctx, v, waiting.Person)
 	}
 	return token, err
 }
@@ -216,7 +204,7 @@ func (si *SignIns) Find(ctx context.Context, token string) (s Seat, ok bool, err
 	}
 	now := si.Now()
 	s, ok, err = si.find(ctx, si.DB.Reads, tokenHash(token), now)
-	if err == nil && ok && s.SignedIn() && s.Stale(now) {
+	if err == nil && ok && s.SignedIn() && si.Sessions.Stale(s.Session, now) {
 		err = si.DB.Write(ctx, now, func(tx *store.Tx) error { return peopledb.SeeSession(ctx, tx, s.hash) })
 	}
 	return s, ok, err
@@ -225,7 +213,7 @@ func (si *SignIns) Find(ctx context.Context, token string) (s Seat, ok bool, err
 func (si *SignIns) find(ctx context.Context, r store.Reads, hash string, now core.Time) (s Seat, ok bool, err error) {
 	s.hash = hash
 	s.Session, s.Person, ok, err = peopledb.FindSession(ctx, r, hash)
-	return s, ok && s.Valid(now), err
+	return s, ok && si.Sessions.Valid(s.Session, now), err
 }
 
 // SignOut ends a session.
@@ -248,7 +236,7 @@ func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Pers
 	if p.Password == "" {
 		return core.Invalid(field, "is not set: you sign in with an identity provider")
 	}
-	giveBack, err := si.Limits.reserve(v, p.Email)
+	giveBack, err := si.reserve(v, p)
 	if err != nil {
 		si.ReportWork(base.WorkSignIn, base.SignInPassword, base.OutcomeRefused, 1)
 		return err
@@ -267,8 +255,12 @@ func (si *SignIns) Tenants(ctx context.Context, s Seat) ([]peopledb.Membership, 
 	return peopledb.Memberships(ctx, si.DB.Reads, s.Person.ID)
 }
 
+// ErrSecondStep is the error of a tenant that requires two-step sign-in, for a member who
+// has a password and no second step.
+var ErrSecondStep error = &core.Error{Code: core.CodeForbidden, Message: "this tenant requires two-step sign-in; set it up in your profile first"}
+
 // As returns the person of a session as a caller in a tenant. A tenant that the person is
-// no member of is answered as an unknown one.
+// no member of is answered as an unknown one. The error may be ErrSecondStep.
 func (si *SignIns) As(ctx context.Context, v Visitor, s Seat, tenant core.TenantAlias) (people.Caller, error) {
 	if !s.SignedIn() {
 		return people.Caller{}, expired()
@@ -281,8 +273,14 @@ func (si *SignIns) As(ctx context.Context, v Visitor, s Seat, tenant core.Tenant
 	if err != nil || found != tenant {
 		return people.Caller{}, or(err, core.UnknownTenant())
 	}
+	if s.Person.Password != "" && !s.Person.TOTPOn {
+		if needed, err := tenantdb.NeedsSecondStep(ctx, si.DB.Reads, people.Home(tenant)); err != nil || needed {
+			return people.Caller{}, or(err, ErrSecondStep)
+		}
+	}
 	return people.Caller{
 		Person: s.Person.ID, Email: s.Person.Email, Tenant: tenant, Role: m.Role, From: v.from(), InvitedBy: m.Voucher(),
+		Confirmed: s.IsConfirmed(si.Now()),
 	}, nil
 }
 

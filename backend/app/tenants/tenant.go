@@ -132,6 +132,8 @@ type TenantChange struct {
 	ExportDates    *job.Dates
 	// RememberDeleted is 0 to MaxRemember.
 	RememberDeleted *core.Time
+	// SecondStep is a setting of live tenants.
+	SecondStep *bool
 	// SecureMode has changes of the form ENDPOINT=MODE, separated by commas; an empty
 	// text changes nothing.
 	SecureMode string
@@ -165,7 +167,10 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.APIKeyTokens, c.APIKeyTokens)
 	given(&t.ExportDates, c.ExportDates)
 	given(&t.RememberDeleted, c.RememberDeleted)
+	given(&t.SecondStep, c.SecondStep)
 	switch {
+	case t.SecondStep && !base.Live(t.Alias):
+		return t, core.Invalid("second-step", "is a setting of the live tenant, which has the same members; give its alias")
 	case t.RememberDeleted < 0 || t.RememberDeleted > MaxRemember:
 		return t, core.Invalid("remember-deleted", "must be 0s to 87600h, which is 10 years")
 	case t.DiscountID == "":

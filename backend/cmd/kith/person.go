@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"kith/backend/app"
 	"kith/backend/app/members"
@@ -182,6 +183,27 @@ func (c *personResetCommand) Run(e *env) error {
 		_, err = fmt.Fprintln(e.out, link)
 		return err
 	})
+}
+
+// sessionFlags are how long sessions of the portal live.
+type sessionFlags struct {
+	PortalIdle time.Duration `env:"KITH_PORTAL_IDLE" default:"30m" help:"Time without use after which a session of the portal ends. A page that shows the progress of a job uses it."`
+	PortalLife time.Duration `env:"KITH_PORTAL_LIFE" default:"12h" help:"Time after which a session of the portal ends in any case, at most 336h (14 days)."`
+}
+
+func (f sessionFlags) limits() people.SessionLimits {
+	return people.SessionLimits{Idle: core.Time(f.PortalIdle.Milliseconds()), Life: core.Time(f.PortalLife.Milliseconds())}
+}
+
+func (f sessionFlags) check() error {
+	limits := f.limits()
+	if limits.Life < people.MinSessionIdle || limits.Life > people.MaxSessionLife {
+		return core.Invalid("portal-life", "must be 1m to 336h")
+	}
+	if limits.Idle < people.MinSessionIdle || limits.Idle > limits.Life {
+		return core.Invalid("portal-idle", "must be 1m to portal-life")
+	}
+	return nil
 }
 
 // oidcFlags say how people sign in to the portal by OpenID Connect.

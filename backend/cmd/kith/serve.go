@@ -42,6 +42,7 @@ type backendFlags struct {
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
 	PortalURL   string `env:"KITH_PORTAL_URL" help:"Origin at which people open the portal, such as https://portal.example. Links of invitations begin with it. Default: the origin that the browser of the inviting person uses." placeholder:"ORIGIN"`
+	sessionFlags
 	oidcFlags
 	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example. Share links begin with it, unless the tenant has a share origin. Default: the origin of the tenant's landing page." placeholder:"ORIGIN"`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable email addresses, one per line, in addition to the built-in list." placeholder:"FILE"`
@@ -60,7 +61,7 @@ func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
 	if _, err := f.provider(f.PortalURL); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.timeoutFlags.check(), f.scheduleFlags.check()); err != nil {
+	if err := errors.Join(f.timeoutFlags.check(), f.scheduleFlags.check(), f.sessionFlags.check()); err != nil {
 		return nil, err
 	}
 	engine, err := f.databaseFlags.openOrCreate(e)
@@ -77,6 +78,7 @@ func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
 		engine.TempDomains, err = readDomains(f.TempDomains)
 	}
 	if err == nil {
+		engine.SignIns.Sessions = f.sessionFlags.limits()
 		err = f.jobFlags.apply(e, engine, f.Data)
 	}
 	if err != nil {
@@ -159,7 +161,7 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Log(e.ctx, e.configLevel, "config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease, "backup_dir", f.BackupDir, "backup_every", f.BackupEvery, "backup_keep", f.BackupKeep)
+		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "portal_idle", f.PortalIdle, "portal_life", f.PortalLife, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease, "backup_dir", f.BackupDir, "backup_every", f.BackupEvery, "backup_keep", f.BackupKeep)
 }
 
 // backend is a backend that is ready to serve.

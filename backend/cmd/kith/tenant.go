@@ -121,6 +121,7 @@ type tenantSetCommand struct {
 	ShareOrigin     *string        `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
 	ExportDates     *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
 	RememberDeleted *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
+	SecondStep      *string        `help:"Whether members who have a password must sign in with two steps: on or off (the default). Owners set it in the portal, too." placeholder:"on|off"`
 	Consent         *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
 	ConsentCookie   *string        `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
 	DiscountID      *string        `help:"Id of the tenant's discount at the payment gateway." placeholder:"ID"`
@@ -154,6 +155,9 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	if change.APIKeyTokens, err = onOff("api-key-tokens", c.APIKeyTokens); err != nil {
+		return err
+	}
+	if change.SecondStep, err = onOff("second-step", c.SecondStep); err != nil {
 		return err
 	}
 	if c.RememberDeleted != nil {
@@ -213,6 +217,7 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
 		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
 		{"export-dates", string(t.ExportDates)}, {"remember-deleted", durationText(t.RememberDeleted)},
+		{"second-step", onOrOff(t.SecondStep)},
 	}
 	for _, endpoint := range auth.Endpoints() {
 		lines = append(lines, [2]string{"secure-mode", endpoint.String() + "=" + t.SecureMode[endpoint].String()})

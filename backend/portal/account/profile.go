@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/portal/frame"
 	"kith/backend/store/peopledb"
+	"kith/core"
 	"kith/core/people"
 )
 
@@ -37,6 +38,9 @@ type profile struct {
 	Tenants  []peopledb.Membership
 	Sessions []openSession
 	Codes    int
+	// Idle and Life are how long a session lives, as text.
+	Idle, Life string
+	Notices    []people.Notice
 }
 
 type openSession struct {
@@ -48,7 +52,8 @@ type openSession struct {
 func profilePage(v *frame.Visit) error { return showProfile(v, v.NewForm()) }
 
 func showProfile(v *frame.Visit, f *frame.Form) error {
-	data := profile{Form: f, Person: v.Seat.Person, Tenants: v.Tenants}
+	limits := v.Engine.SignIns.Sessions
+	data := profile{Form: f, Person: v.Seat.Person, Tenants: v.Tenants, Idle: durationOf(limits.Idle), Life: durationOf(limits.Life)}
 	sessions, err := v.Engine.Profiles.Sessions(v.Ctx(), v.Seat)
 	if err != nil {
 		return err
@@ -59,7 +64,21 @@ func showProfile(v *frame.Visit, f *frame.Form) error {
 	if data.Codes, err = v.Engine.Profiles.CountRecovery(v.Ctx(), v.Seat); err != nil {
 		return err
 	}
+	if data.Notices, err = v.Engine.Profiles.Notices(v.Ctx(), v.Seat); err != nil {
+		return err
+	}
 	return v.Page(f.Status(), "profile", "Your profile", data)
+}
+
+// durationOf returns a duration in the largest unit of which it is a whole number.
+func durationOf(d core.Time) string {
+	switch {
+	case d%core.Day == 0:
+		return frame.Plural(int(d/core.Day), "day", "days")
+	case d%core.Hour == 0:
+		return frame.Plural(int(d/core.Hour), "hour", "hours")
+	}
+	return frame.Plural(int(d/core.Minute), "minute", "minutes")
 }
 
 // browserOf returns a browser and its system in the words that people use, from what it
@@ -121,7 +140,11 @@ func confirmed(h frame.Handler) frame.Handler {
 		if v.Seat.IsConfirmed(v.Engine.Now()) {
 			return h(v)
 		}
-		return v.Redirect(profilePath + "/confirm" + frame.NextQuery(profilePath+"/two-step"))
+		next := profilePath + "/two-step"
+		if v.R.Method == http.MethodGet {
+			next = v.R.URL.RequestURI()
+		}
+		return v.Redirect(profilePath + "/confirm" + frame.NextQuery(next))
 	})
 }
 

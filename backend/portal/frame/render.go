@@ -69,6 +69,10 @@ type view struct {
 	Failed bool
 	// Failures are the failed sign-ins before a recent one; nil: none.
 	Failures *people.Failures
+	// News are the changes of the person's sign-in shortly before a recent one.
+	News []people.Notice
+	// Unconfirmed is true if the template "again" asks for the password.
+	Unconfirmed bool
 	// Data is the page's own data.
 	Data any
 }
@@ -84,20 +88,24 @@ type sectionLink struct {
 	Current             bool
 }
 
-func (v *Visit) view(title string, data any) view {
-	w := view{
+func (v *Visit) view(title string, data any) (w view, err error) {
+	w = view{
 		Title: title, Nonce: v.nonce, CSRF: v.csrfToken(), Path: v.R.URL.RequestURI(), Done: v.texts[v.R.URL.Query().Get("done")], Data: data,
 	}
 	if f, ok := data.(interface{ Failed() bool }); ok {
 		w.Failed = f.Failed()
 	}
 	if !v.SignedIn() {
-		return w
+		return w, nil
 	}
 	w.Person = &v.Seat.Person
 	if s := v.Seat.Session; s.Failed.Times > 0 && v.Engine.Now() < s.Created+people.FailuresShown {
 		w.Failures = &s.Failed
 	}
+	if w.News, err = v.Engine.Profiles.News(v.Ctx(), v.Seat); err != nil {
+		return w, err
+	}
+	w.Unconfirmed = !v.Seat.IsConfirmed(v.Engine.Now()) && !v.Caller.Confirmed
 	w.Tenant, w.Role = v.Caller.Tenant, v.Caller.Role
 	w.Live = v.Live()
 	below := ""
@@ -116,7 +124,7 @@ func (v *Visit) view(title string, data any) view {
 			w.Sections = append(w.Sections, sectionLink{s.Title, s.path(v), s.Letter, s == v.section})
 		}
 	}
-	return w
+	return w, nil
 }
 
 // template returns a template of the visit's pages.
@@ -129,8 +137,15 @@ func (v *Visit) template(name string) *template.Template {
 
 // Page writes a page with a status.
 func (v *Visit) Page(status int, name, title string, data any) error {
+	shown, err := v.view(title, data)
+	if err == nil {
+		err = v.markDevice()
+	}
+	if err != nil {
+		return err
+	}
 	var text bytes.Buffer
-	if err := v.template(name).ExecuteTemplate(&text, "layout.html", v.view(title, data)); err != nil {
+	if err := v.template(name).ExecuteTemplate(&text, "layout.html", shown); err != nil {
 		return err
 	}
 	v.secure()

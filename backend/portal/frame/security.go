@@ -81,11 +81,39 @@ func (v *Visit) Cookie(name string) string {
 
 // SetSession sets the cookie of a session; an empty token removes it.
 func (v *Visit) SetSession(token string) {
-	life := int(people.SessionLife / core.Second)
+	life := int(v.Engine.SignIns.Sessions.Life / core.Second)
 	if token == "" {
 		life = -1
 	}
 	v.SetCookie(sessionCookie, token, life)
+}
+
+// deviceCookie is the cookie by which a browser that has signed in is recognised; see
+// members.SignIns.NewDevice.
+const deviceCookie = "kith_device"
+
+// markDevice sets the cookie of a browser in which a person has signed in, if it has none of
+// that person. An answer that sets another cookie leaves it to the next page.
+func (v *Visit) markDevice() error {
+	if !v.SignedIn() || v.W.Header().Get("Set-Cookie") != "" {
+		return nil
+	}
+	device, err := v.Engine.SignIns.NewDevice(v.Visitor(), v.Seat)
+	if err == nil && device != "" {
+		v.SetCookie(deviceCookie, device, int(people.DeviceLife/core.Second))
+	}
+	return err
+}
+
+// Confirm gives the caller's password from the field password of a form, for a change that
+// needs it; see the template "again". Without one, the change is refused if it does.
+func (v *Visit) Confirm(f *Form) error {
+	if v.Caller.Confirmed || f.Value("password") == "" {
+		return nil
+	}
+	err := v.Engine.SignIns.Confirm(v.Ctx(), v.Visitor(), v.Seat, f.Value("password"))
+	v.Caller.Confirmed = err == nil
+	return err
 }
 
 // SetCookie sets a cookie that only the server reads, for some seconds. An answer sets one

@@ -62,7 +62,7 @@ func (v *Visit) Ctx() context.Context { return v.R.Context() }
 // Visitor returns the visitor as use cases take one.
 func (v *Visit) Visitor() members.Visitor {
 	address, _ := auth.ParseAddress(v.seen.For)
-	return members.Visitor{Address: address, Agent: v.R.UserAgent()}
+	return members.Visitor{Address: address, Agent: v.R.UserAgent(), Device: v.Cookie(deviceCookie)}
 }
 
 // maxForm is the most bytes of a form.
@@ -145,6 +145,9 @@ func InTenant(h Handler) Handler {
 			v.Caller, err = v.Engine.SignIns.As(v.Ctx(), v.Visitor(), v.Seat, alias)
 		}
 		var known *core.Error
+		if errors.Is(err, members.ErrSecondStep) {
+			return v.Done(Root+"/profile/two-step", "second-step-needed")
+		}
 		if errors.As(err, &known) && known.Code == core.CodeNotFound {
 			return core.NotFound("You are not a member of a tenant with this name. Ask an owner of it to invite you, or choose one of yours above.")
 		}

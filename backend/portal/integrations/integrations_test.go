@@ -120,6 +120,19 @@ func TestKeys(t *testing.T) {
 	require.True(t, valid(second))
 	require.NotContains(t, b.Get(section+"/keys").Body, "Old secret valid until")
 
+	// A key is made with a recent password only, which the form asks for.
+	got = b.Post(t, section+"/keys", section+"/keys/create", "name", "late", "role", "events")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Text(), "Your password must be given again")
+	require.Contains(t, got.Body, `value="late"`, "what was typed is kept")
+	require.Equal(t, http.StatusUnprocessableEntity, b.Post(t, section+"/keys", section+"/keys/create", "name", "late", "role", "events", "password", "wrong").Status)
+	require.NotContains(t, b.Get(section+"/keys").Body, ">late<")
+	got = b.Post(t, section+"/keys", section+"/keys/create", "name", "late", "role", "events", "password", portaltest.Password)
+	require.Equal(t, http.StatusOK, got.Status)
+	secretIn(t, got.Body)
+	require.NotContains(t, b.Get(section+"/keys").Body, "Your password", "it was given just now")
+	require.Equal(t, http.StatusSeeOther, b.Post(t, section+"/keys", section+"/keys/late/revoke").Status)
+
 	require.Equal(t, section+"/keys?done=key-revoked", b.Post(t, section+"/keys", section+"/keys/checkout/revoke").Header.Get("Location"))
 	require.False(t, valid(second))
 	got = b.Post(t, section+"/keys", section+"/keys/default/revoke")
@@ -128,7 +141,7 @@ func TestKeys(t *testing.T) {
 	require.Contains(t, b.Get(section+"/keys").Body, ">default<")
 
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.KeyRevoked, people.KeyRotated, people.KeyCreated}, actions)
+	require.Equal(t, []people.Action{people.KeyRevoked, people.KeyRevoked, people.KeyCreated, people.KeyRotated, people.KeyCreated}, actions)
 	for _, secret := range []string{first, second} {
 		require.NotContains(t, all, secret)
 	}

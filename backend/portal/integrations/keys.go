@@ -34,7 +34,7 @@ type shownKey struct {
 }
 
 // newKeyForm is the form that creates a key.
-var newKeyForm = map[string]string{"name": "The name", "role": "The role", "dateExpires": "The last day"}
+var newKeyForm = map[string]string{"name": "The name", "role": "The role", "dateExpires": "The last day", "password": "Your password"}
 
 func keysPage(v *frame.Visit) error { return showKeys(v, keyList{Form: v.NewForm()}) }
 
@@ -80,6 +80,9 @@ func createKey(v *frame.Visit) error {
 	if err == nil {
 		var expires core.Time
 		if expires, err = lastDay(f); err == nil {
+			err = v.Confirm(f)
+		}
+		if err == nil {
 			k, secret, err = v.Engine.Admin.APIKeys.Create(v.Ctx(), v.Caller, strings.TrimSpace(f.Value("name")), role, expires)
 		}
 	}
@@ -146,7 +149,7 @@ func overlap(f *frame.Form) (core.Time, error) {
 	return core.Time(hours) * core.Hour, nil
 }
 
-var overlapForm = map[string]string{"overlap": "The time for which the old secret stays valid"}
+var overlapForm = map[string]string{"overlap": "The time for which the old secret stays valid", "password": "Your password"}
 
 // rotateKey gives a key another secret and shows it, once.
 func rotateKey(v *frame.Visit) error {
@@ -154,6 +157,9 @@ func rotateKey(v *frame.Visit) error {
 	var k auth.APIKey
 	var secret string
 	old, err := overlap(f)
+	if err == nil {
+		err = v.Confirm(f)
+	}
 	if err == nil {
 		k, secret, err = v.Engine.Admin.APIKeys.Rotate(v.Ctx(), v.Caller, v.R.PathValue("name"), old)
 	}

@@ -34,7 +34,7 @@ type pipelineForm struct {
 var pipelineFields = map[string]string{
 	"events": "The names of events", "fields": "The fields of events", "customFields": "The custom fields", "accountId": "The places of the account",
 	"referralCode": "The places of the referral code", "statusTrait": "The trait of the status", "statuses": "The values of the status", "otherEvents": "Other events",
-	"overlap": "The time for which the old secret stays valid",
+	"overlap": "The time for which the old secret stays valid", "password": "Your password",
 }
 
 func pipelinePage(v *frame.Visit) error { return showPipeline(v, pipelineForm{Form: v.NewForm()}) }
@@ -210,6 +210,9 @@ func rotatePipelineSecret(v *frame.Visit) error {
 	var secret string
 	var until core.Time
 	old, err := overlap(f)
+	if err == nil {
+		err = v.Confirm(f)
+	}
 	if err == nil {
 		secret, until, err = v.Engine.Admin.Pipelines.RotateSecret(v.Ctx(), v.Caller, old)
 	}

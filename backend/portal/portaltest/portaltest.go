@@ -72,6 +72,8 @@ func On(t testing.TB, url string) *World {
 		Now:     func() core.Time { return core.Time(w.Clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
+	// Tests let days pass.
+	engine.SignIns.Sessions = people.SessionLimits{Idle: people.MaxSessionLife, Life: people.MaxSessionLife}
 	engine.Files.Store = file.Dir(t.TempDir())
 	for _, alias := range []core.TenantAlias{"acme", "test_acme", "rival"} {
 		require.NoError(t, engine.Tenants.Create(t.Context(), tenants.NewTenant{

@@ -15,6 +15,8 @@ type memberList struct {
 	Roles       []frame.Option
 	// May is true if the caller may change members.
 	May bool
+	// SecondStep is true if two-step sign-in is required.
+	SecondStep bool
 	// Link is the link of an invitation that was just made, for the address To.
 	Link, To string
 	Self     people.PersonID
@@ -30,6 +32,9 @@ func showMembers(v *frame.Visit, f *frame.Form, link, to string) error {
 	data := memberList{
 		Form: f, Members: all, Invitations: open, Roles: roleOptions(f.Value("role"), people.Viewer), May: v.Caller.Role.Permits(people.WriteMembers),
 		Link: link, To: to, Self: v.Caller.Person,
+	}
+	if data.SecondStep, err = v.Engine.Members.NeedsSecondStep(v.Ctx(), v.Caller); err != nil {
+		return err
 	}
 	return v.Page(f.Status(), "members", "Members", data)
 }
@@ -48,14 +53,36 @@ func roleOptions(chosen string, otherwise people.Role) (all []frame.Option) {
 // invite makes an invitation and shows its link, once.
 func invite(v *frame.Visit) error {
 	f := v.NewForm()
-	i, token, err := v.Engine.Members.Invite(v.Ctx(), v.Caller, f.Value("email"), f.Value("role"))
+	var i people.Invitation
+	var token string
+	err := v.Confirm(f)
+	if err == nil {
+		i, token, err = v.Engine.Members.Invite(v.Ctx(), v.Caller, f.Value("email"), f.Value("role"))
+	}
 	if err != nil {
-		if !f.Refuse(err, map[string]string{"email": "The address", "role": "The role"}) {
+		if !f.Refuse(err, map[string]string{"email": "The address", "role": "The role", "password": "Your password"}) {
 			return err
 		}
 		return showMembers(v, f, "", "")
 	}
 	return showMembers(v, &frame.Form{}, v.Link(members.InvitationPath+token), i.Email)
+}
+
+// requireSecondStep requires two-step sign-in of all members, or of none.
+func requireSecondStep(v *frame.Visit) error {
+	f := v.NewForm()
+	on, done := f.Value("required") == "yes", "second-step-off"
+	if on {
+		done = "second-step-on"
+	}
+	err := v.Confirm(f)
+	if err == nil {
+		err = v.Engine.Members.RequireSecondStep(v.Ctx(), v.Caller, on)
+	}
+	if err == nil {
+		return v.Done(v.SectionPath(), done)
+	}
+	return f.Again(v, err, map[string]string{"password": "Your password", "second-step": "Two-step sign-in"}, func(v *frame.Visit, f *frame.Form) error { return showMembers(v, f, "", "") })
 }
 
 func revokeInvitation(v *frame.Visit) error {
@@ -94,13 +121,19 @@ func showMember(v *frame.Visit, f *frame.Form) error {
 
 func changeRole(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
+	err := v.Confirm(f)
+	if err == nil {
+		err = v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
+	}
 	return afterMember(v, f, err, "role-changed")
 }
 
 func removeMember(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Engine.Members.Remove(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")))
+	err := v.Confirm(f)
+	if err == nil {
+		err = v.Engine.Members.Remove(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")))
+	}
 	return afterMember(v, f, err, "member-removed")
 }
 
@@ -109,5 +142,5 @@ func afterMember(v *frame.Visit, f *frame.Form, err error, done string) error {
 	if err == nil {
 		return v.Done(v.SectionPath(), done)
 	}
-	return f.Again(v, err, nil, showMember)
+	return f.Again(v, err, map[string]string{"password": "Your password"}, showMember)
 }

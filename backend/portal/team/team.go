@@ -21,6 +21,7 @@ func Members() *frame.Section {
 			Routes: frame.Routes{
 				"GET ":                  membersPage,
 				"POST /invite":          invite,
+				"POST /second-step":     requireSecondStep,
 				"POST /revoke":          revokeInvitation,
 				"GET /{person}":         memberPage,
 				"POST /{person}/role":   changeRole,
@@ -28,6 +29,8 @@ func Members() *frame.Section {
 			},
 			Functions: functions,
 			Done: map[string]string{
+				"second-step-on":   "Two-step sign-in is required of all members who have a password.",
+				"second-step-off":  "Two-step sign-in is not required any more.",
 				"role-changed":     "The role is changed. It counts from the next page that the person opens.",
 				"member-removed":   "The person is no member any more.",
 				"invitation-ended": "The invitation is revoked. Its link does not work any more.",

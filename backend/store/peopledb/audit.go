@@ -60,6 +60,26 @@ func EntriesAbout(ctx context.Context, r store.Reads, tenant core.TenantAlias, a
 	return entryColumns.All(rows, err, "audit log about a user")
 }
 
+var noticeColumns = store.Selection[people.Notice]{
+	store.Col(`at`, func(n *people.Notice) any { return &n.At }),
+	store.Col(`action`, func(n *people.Notice) any { return &n.Action }),
+	store.Col(`ip`, func(n *people.Notice) any { return &n.From }),
+	store.Col(`actor`, func(n *people.Notice) any { return &n.Actor }),
+}
+
+// Notices returns up to limit changes of how a person signs in, newest first, which were
+// made since a time, from the audit logs of the person's tenants.
+func Notices(ctx context.Context, r store.Reads, p Person, since core.Time, limit int) ([]people.Notice, error) {
+	var changes []string
+	for _, a := range people.SignInChanges() {
+		changes = append(changes, string(a))
+	}
+	rows, err := r.QueryContext(ctx, `SELECT DISTINCT `+noticeColumns.SQL()+` FROM audit_entry
+		WHERE tenant IN (SELECT tenant FROM membership WHERE person = ?) AND subject = ? AND at >= ? AND action IN (SELECT value FROM json_each(?))
+		ORDER BY at DESC, action LIMIT ?`, string(p.ID), p.Email, int64(max(since, p.Created)), store.TextList(changes), limit)
+	return noticeColumns.All(rows, err, "notices")
+}
+
 // ProgramEntries returns up to limit entries about the creation and the changes of a
 // program, newest first.
 func ProgramEntries(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey, limit int) ([]people.Entry, error) {

@@ -48,8 +48,8 @@ func Sessions(ctx context.Context, r store.Reads, id people.PersonID) ([]people.
 	return sessionColumns.All(rows, err, "sessions")
 }
 
-// InsertSession adds a session. If the person then has more than people.MaxSessions, it
-// removes the oldest.
+// InsertSession adds a session. If the person then has more than people.MaxSessions at the
+// same stage, it removes the oldest of them: a password alone ends no complete sign-in.
 func InsertSession(ctx context.Context, tx *store.Tx, hash string, s people.Session) error {
 	err := tx.Exec(ctx, "insert session", `INSERT INTO person_session (hash, id, person, stage, created_at, seen_at, confirmed_at, ip, agent, failed, failed_at, failed_from)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, hash, s.ID, string(s.Person), string(s.Stage), int64(s.Created), int64(s.Seen), int64(s.Confirmed), s.From, s.Agent,
@@ -58,7 +58,7 @@ func InsertSession(ctx context.Context, tx *store.Tx, hash string, s people.Sess
 		return err
 	}
 	return tx.Exec(ctx, "delete old sessions", `DELETE FROM person_session WHERE hash IN (SELECT hash FROM person_session
-		WHERE person = ? ORDER BY created_at DESC, id DESC LIMIT -1 OFFSET ?)`, string(s.Person), people.MaxSessions)
+		WHERE person = ? AND stage = ? ORDER BY created_at DESC, id DESC LIMIT -1 OFFSET ?)`, string(s.Person), string(s.Stage), people.MaxSessions)
 }
 
 // RecordSignIn records that a person signed in at the time of the transaction.

@@ -42,6 +42,9 @@ type Tenant struct {
 	// RememberDeleted is for how long a deleted account is recognised when it is made again;
 	// zero: it is not.
 	RememberDeleted core.Time
+	// SecondStep is true if members who have a password must sign in with two steps. That of
+	// the live tenant counts.
+	SecondStep bool
 	// ExportDates is the format of dates in exports.
 	ExportDates job.Dates
 	Created     core.Time
@@ -66,6 +69,7 @@ var tenantRowColumns = store.Selection[tenantRow]{
 	store.Col(`api_key_tokens`, func(t *tenantRow) any { return &t.APIKeyTokens }),
 	store.Col(`export_dates`, func(t *tenantRow) any { return &t.ExportDates }),
 	store.Col(`remember_deleted`, func(t *tenantRow) any { return &t.RememberDeleted }),
+	store.Col(`second_step`, func(t *tenantRow) any { return &t.SecondStep }),
 	store.Col(`created_at`, func(t *tenantRow) any { return &t.Created }),
 	store.Col(`coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), '')`, func(t *tenantRow) any { return &t.Landing }),
 	store.Col(`(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)`, func(t *tenantRow) any { return &t.modes }),
@@ -110,9 +114,9 @@ func FindAlias(ctx context.Context, r store.Reads, alias core.TenantAlias) (core
 // time of creation.
 func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ?, remember_deleted = ? WHERE alias = ?`,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ?, remember_deleted = ?, second_step = ? WHERE alias = ?`,
 		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, t.APIKeyTokens,
-		string(t.ExportDates), int64(t.RememberDeleted), string(t.Alias))
+		string(t.ExportDates), int64(t.RememberDeleted), t.SecondStep, string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {
 			return err
@@ -122,6 +126,12 @@ func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 			string(t.Alias), e.String(), t.SecureMode[e].String())
 	}
 	return err
+}
+
+// NeedsSecondStep reports whether members of a live tenant who have a password must sign in
+// with two steps.
+func NeedsSecondStep(ctx context.Context, r store.Reads, alias core.TenantAlias) (bool, error) {
+	return store.OneOrZero[bool](ctx, r, "second step", `SELECT second_step FROM tenant WHERE alias = ?`, string(alias))
 }
 
 // InsertSite assigns a shop's host to a tenant. It returns false if the host is
