@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,8 +43,9 @@ func main() {
 type cluster struct {
 	data, kith, sqld string
 	ports            ports
-	token            string
-	parts            []*part
+	// keys are the variables with the key of the servers, and the token for Kith.
+	keys  []string
+	parts []*part
 }
 
 // part is a process that is started again when it dies.
@@ -102,11 +104,12 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := os.MkdirAll(c.data, 0o700); err != nil {
 		return err
 	}
-	keyFile, err := c.makeToken()
+	keys, err := exec.CommandContext(ctx, c.kith, "database-key").Output() // #nosec G204 -- the built binary
 	if err != nil {
-		return err
+		return fmt.Errorf("database-key: %w", err)
 	}
-	if err := c.startDatabases(ctx, keyFile); err != nil {
+	c.keys = strings.Fields(string(keys))
+	if err := c.startDatabases(ctx); err != nil {
 		return err
 	}
 	p := c.ports
@@ -131,12 +134,11 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-func (c *cluster) startDatabases(ctx context.Context, keyFile string) error {
+func (c *cluster) startDatabases(ctx context.Context) error {
 	p := c.ports
 	launch := func(name string, port int, more ...string) error {
-		return c.launch(ctx, &part{name: name, probe: "http://" + addr(port) + "/health", binary: c.sqld, env: os.Environ(),
-			args: append([]string{"--no-welcome", "--db-path", filepath.Join(c.data, name), "--http-listen-addr", addr(port),
-				"--auth-jwt-key-file", keyFile}, more...)})
+		return c.launch(ctx, &part{name: name, probe: "http://" + addr(port) + "/health", binary: c.sqld, env: c.env(),
+			args: append([]string{"--no-welcome", "--db-path", filepath.Join(c.data, name), "--http-listen-addr", addr(port)}, more...)})
 	}
 	err := forgetAfterPowerCut(filepath.Join(c.data, "primary"))
 	if err != nil {
@@ -203,7 +205,7 @@ func makeDurable(ctx context.Context, admin string) error {
 }
 
 func (c *cluster) env(more ...string) []string {
-	return append(append(os.Environ(), "KITH_DATA="+c.data, "KITH_DATABASE_TOKEN="+c.token), more...)
+	return slices.Concat(os.Environ(), []string{"KITH_DATA=" + c.data}, c.keys, more)
 }
 
 func (c *cluster) banner() {

@@ -167,7 +167,7 @@ func pathOf(path string) func() string { return func() string { return path } }
 // unauditedCommands are the commands that have no entry in the audit log, by why they have
 // none.
 var unauditedCommands = map[string]string{
-	"they change nothing of a tenant": `dev|serve|edge|spin|sftp|master-key new|master-key rotate|doctor|health|backup|man|completion|version|gatewaylab|stripelab|sample|token|webhook rotate-key`,
+	"they change nothing of a tenant": `dev|serve|edge|spin|sftp|master-key new|master-key rotate|database-key|doctor|health|backup|man|completion|version|gatewaylab|stripelab|sample|token|webhook rotate-key`,
 	"they only read": `tenant show|tenant origin list|tenant sftp-key list|program list|program show|program try|program orders|analytics series|
 		analytics referrers|widget show|widget list|key list|person list|webhook list|webhook deliveries|pipeline show|gateway show|gateway test`,
 	"no page of the portal":                   "widget set|widget remove|webhook allow|tenant export|user export",

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -133,4 +135,29 @@ func replaceKeys(path, keys string) error {
 		return err
 	}
 	return os.Rename(file.Name(), path)
+}
+
+type dbKeyCommand struct{}
+
+// Help says which process needs which line.
+func (dbKeyCommand) Help() string {
+	return `It prints two variables, each on a line:
+
+  SQLD_AUTH_JWT_KEY    the public key: for the primary and all replicas (sqld), which then refuse calls without the token. sqld --auth-jwt-key-file reads it from a file.
+  KITH_DATABASE_TOKEN  the token, a secret: for all Kith processes. It permits reading and writing, and does not expire.
+
+The private key is not kept. To replace the token, run the command again, and restart all processes with the new variables.`
+}
+
+// Run prints a new public key and the only token that it verifies, in the form of Ed25519 that sqld
+// reads: a key in base64url, and a JWT whose claim "a" is the access.
+func (dbKeyCommand) Run(e *env) error {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	text := base64.RawURLEncoding.EncodeToString
+	signed := text([]byte(`{"alg":"EdDSA","typ":"JWT"}`)) + "." + text([]byte(`{"a":"rw"}`))
+	_, err = fmt.Fprintf(e.out, "SQLD_AUTH_JWT_KEY=%s\nKITH_DATABASE_TOKEN=%s.%s\n", text(public), signed, text(ed25519.Sign(private, []byte(signed))))
+	return err
 }

@@ -44,6 +44,7 @@ type cli struct {
 	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
 	Person    personCommand    `cmd:"" help:"Manage the people who work in the portal."`
 	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
+	DBKey     dbKeyCommand     `cmd:"" name:"database-key" help:"Make a key for libSQL servers and a token for Kith, and print both."`
 	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), signed as a shop's server signs it."`
 
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job and fetch the rows that failed. Exit status: 0 all rows imported, 1 some rows failed, 2 the import did not run to its end."`
