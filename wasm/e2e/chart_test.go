@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +36,10 @@ type manifest struct {
 		Ports    []struct {
 			TargetPort string `yaml:"targetPort"`
 		}
+		PodSelector struct {
+			MatchLabels map[string]any `yaml:"matchLabels"`
+		} `yaml:"podSelector"`
+		Ingress  []rule
 		Template struct {
 			Metadata struct{ Labels map[string]string }
 			Spec     struct {
@@ -47,6 +52,36 @@ type manifest struct {
 			}
 		}
 	}
+}
+
+// rule is a rule of a NetworkPolicy.
+type rule struct {
+	From []struct {
+		PodSelector struct {
+			MatchLabels      map[string]string           `yaml:"matchLabels"`
+			MatchExpressions []struct{ Values []string } `yaml:"matchExpressions"`
+		} `yaml:"podSelector"`
+		NamespaceSelector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		} `yaml:"namespaceSelector"`
+	}
+	Ports []struct{ Port string }
+}
+
+// String returns the ports of the rule and the peers that reach them.
+func (r rule) String() string {
+	var words []string
+	for _, p := range r.Ports {
+		words = append(words, p.Port)
+	}
+	words = append(words, "from")
+	for _, peer := range r.From {
+		words = append(words, peer.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"]+peer.PodSelector.MatchLabels["app.kubernetes.io/instance"])
+		for _, e := range peer.PodSelector.MatchExpressions {
+			words = append(words, e.Values...)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 type container struct {
@@ -89,20 +124,23 @@ func settings(t testing.TB) []string {
 }
 
 // The chart renders to manifests that Kubernetes accepts, with few values and with all. Each
-// pod has no rights, each service leads to ports of a pod, and each setting exists.
+// pod has no rights, each service leads to ports of a pod, and each setting exists. Without a
+// value, the database requires a token, and policies permit the peers that each part needs.
 func TestChart_Renders(t *testing.T) {
 	t.Parallel()
 	known := settings(t)
 	few := []string{"--set", "image.repository=registry.example/kith,secret=kith,files.bucket=s3://files"}
-	all := []string{"--values", "wasm/e2e/testdata/chart/all.yaml"}
+	kinds := []string{"Deployment x-backend", "Deployment x-edge", "PodDisruptionBudget x-backend", "PodDisruptionBudget x-edge",
+		"Service x-backend", "Service x-edge", "Service x-primary", "StatefulSet x-primary"}
+	policies := []string{"NetworkPolicy x-backend: http from x edge spin-edge", "NetworkPolicy x-edge: http from", "NetworkPolicy x-primary: http grpc from x edge spin-edge backend"}
+	monitored := []string{policies[0] + ", ops from monitoring", policies[1] + ", ops from monitoring", policies[2]}
 	for name, c := range map[string]struct {
-		args  []string
-		kinds []string
+		args, kinds []string
+		servers     int // that require a token, and as many processes have it
 	}{
-		"few values": {few, []string{"Deployment x-backend", "Deployment x-edge", "NetworkPolicy x-primary", "PodDisruptionBudget x-backend", "PodDisruptionBudget x-edge",
-			"Service x-backend", "Service x-edge", "Service x-primary", "StatefulSet x-primary"}},
-		"all values": {all, []string{"Deployment x-backend", "Deployment x-edge", "Ingress x", "NetworkPolicy x-primary", "PodDisruptionBudget x-backend", "PodDisruptionBudget x-edge",
-			"Service x-backend", "Service x-edge", "Service x-primary", "StatefulSet x-primary"}},
+		"few values":  {few, slices.Concat(kinds, policies), 2},
+		"no policies": {append(few, "--set", "networkPolicy.enabled=false"), kinds, 2},
+		"all values":  {[]string{"--values", "wasm/e2e/testdata/chart/all.yaml"}, slices.Concat(kinds, monitored, []string{"Ingress x"}), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,15 +151,29 @@ func TestChart_Renders(t *testing.T) {
 			rendered := manifests(t, out)
 			var kinds []string
 			for _, m := range rendered {
-				kinds = append(kinds, m.Kind+" "+m.Metadata.Name)
+				kind := m.Kind + " " + m.Metadata.Name
 				m.requireSafe(t, known)
-				if m.Kind == "Service" {
-					m.requireServed(t, rendered)
+				switch m.Kind {
+				case "Service":
+					for _, p := range m.Spec.Ports {
+						require.Contains(t, ports(m.Spec.Selector, rendered), p.TargetPort, kind)
+					}
+				case "NetworkPolicy":
+					var rules []string
+					for _, r := range m.Spec.Ingress {
+						rules = append(rules, r.String())
+						for _, p := range r.Ports {
+							require.Contains(t, ports(m.Spec.PodSelector.MatchLabels, rendered), p.Port, kind)
+						}
+					}
+					kind += ": " + strings.Join(rules, ", ")
 				}
+				kinds = append(kinds, kind)
 			}
-			slices.Sort(kinds)
-			require.Equal(t, c.kinds, kinds)
-			require.Equal(t, name == "all values", strings.Contains(out, "/secret/database-jwt"))
+			require.ElementsMatch(t, c.kinds, kinds)
+			for _, text := range []string{"--auth-jwt-key-file, /secret/database-jwt", "key: database-jwt", "key: database-token"} {
+				require.Equal(t, c.servers, strings.Count(out, text), text)
+			}
 			require.Equal(t, name == "all values", strings.Contains(out, "KITH_BACKUP_DIR"))
 		})
 	}
@@ -156,27 +208,23 @@ func (m manifest) requireSafe(t testing.TB, known []string) {
 	}
 }
 
-// requireServed requires that the ports of a service are those of a pod that it selects.
-func (m manifest) requireServed(t testing.TB, all []manifest) {
-	t.Helper()
-	var ports []string
-	for _, other := range all {
-		labels := other.Spec.Template.Metadata.Labels
+// ports returns the names of the ports of the pods that a selector selects.
+func ports(selector map[string]any, all []manifest) (names []string) {
+	for _, m := range all {
+		labels := m.Spec.Template.Metadata.Labels
 		selected := len(labels) > 0
-		for name, value := range m.Spec.Selector {
+		for name, value := range selector {
 			selected = selected && labels[name] == value
 		}
-		for _, c := range other.Spec.Template.Spec.Containers {
+		for _, c := range m.Spec.Template.Spec.Containers {
 			for _, p := range c.Ports {
 				if selected {
-					ports = append(ports, p.Name)
+					names = append(names, p.Name)
 				}
 			}
 		}
 	}
-	for _, p := range m.Spec.Ports {
-		require.Contains(t, ports, p.TargetPort, m.Metadata.Name)
-	}
+	return names
 }
 
 // Values with which Kith could not start are refused, with the way out.
@@ -205,7 +253,9 @@ type spinApp struct {
 		Image    string `yaml:"image"`
 		Executor string `yaml:"executor"`
 		Replicas int32  `yaml:"replicas"`
-		Checks   struct {
+		// The policies of the chart select them.
+		PodLabels map[string]string `yaml:"podLabels"`
+		Checks    struct {
 			Readiness struct {
 				HTTPGet        struct{ Path string } `yaml:"httpGet"`
 				PeriodSeconds  int32                 `yaml:"periodSeconds"`
@@ -247,6 +297,7 @@ func TestChart_SpinApp(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &app, yaml.Strict()))
 	require.Equal(t, "core.spinkube.dev/v1alpha1 SpinApp", app.APIVersion+" "+app.Kind)
 	require.Equal(t, "/readyz", app.Spec.Checks.Readiness.HTTPGet.Path)
+	require.Equal(t, map[string]string{"app.kubernetes.io/name": "kith", "app.kubernetes.io/instance": "kith", "app.kubernetes.io/component": "spin-edge"}, app.Spec.PodLabels)
 	var spin struct {
 		Variables map[string]struct{ Required bool }
 		Component struct {
@@ -275,4 +326,47 @@ func TestChart_SpinApp(t *testing.T) {
 	for _, s := range app.Spec.RuntimeConfig.KeyValueStores {
 		require.Contains(t, spin.Component.Edge.Stores, s.Name)
 	}
+}
+
+// In fleet.yaml only backends and edges share a network with the database servers, which
+// require a token and have no way out. The administration of the primary, which requires no
+// password, is on its loopback interface. Only the proxy publishes a port.
+func TestChart_Fleet(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "deploy/compose/fleet.yaml"))
+	require.NoError(t, err)
+	var fleet struct {
+		Services map[string]struct {
+			Networks    any
+			NetworkMode string `yaml:"network_mode"`
+			Environment map[string]string
+			Ports       []string
+		}
+		Networks map[string]struct{ Internal bool }
+	}
+	// A service may override what it merges.
+	require.NoError(t, yaml.UnmarshalWithOptions(text, &fleet, yaml.AllowDuplicateMapKey()))
+	require.True(t, fleet.Networks["database"].Internal)
+	require.Regexp(t, `--admin-listen-addr 127\.0\.0\.1:8102\n`, string(text))
+	got := map[string]string{}
+	for name, s := range fleet.Services {
+		words := []string{s.NetworkMode}
+		switch networks := s.Networks.(type) {
+		case []any:
+			for _, n := range networks {
+				words = append(words, n.(string))
+			}
+		case map[string]any:
+			words = append(words, slices.Sorted(maps.Keys(networks))...)
+		}
+		for _, variable := range []string{"SQLD_AUTH_JWT_KEY", "KITH_DATABASE_TOKEN"} {
+			if strings.HasPrefix(s.Environment[variable], "${"+variable+":?") {
+				words = append(words, variable)
+			}
+		}
+		got[name] = strings.TrimSpace(strings.Join(append(words, s.Ports...), " "))
+	}
+	backend, edge, server := "outbound database KITH_DATABASE_TOKEN", "database default KITH_DATABASE_TOKEN", "database SQLD_AUTH_JWT_KEY"
+	require.Equal(t, map[string]string{"primary": server, "replica-1": server, "replica-2": server, "durability": "service:primary",
+		"backend-1": backend, "backend-2": backend, "edge-1": edge, "edge-2": edge, "proxy": "default 127.0.0.1:3000:3000"}, got)
 }

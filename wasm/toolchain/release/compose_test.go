@@ -24,7 +24,7 @@ func TestCompose_Rights(t *testing.T) {
 		project, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{
 			WorkingDir:  filepath.Dir(path),
 			ConfigFiles: []types.ConfigFile{{Filename: path}},
-			Environment: types.Mapping{"KITH_VERSION": "1.2.3", "KITH_MASTER_KEY": "key"},
+			Environment: types.Mapping{"KITH_VERSION": "1.2.3", "KITH_MASTER_KEY": "key", "KITH_DATABASE_TOKEN": "token", "SQLD_AUTH_JWT_KEY": "key"},
 		})
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)

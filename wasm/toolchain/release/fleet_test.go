@@ -180,7 +180,8 @@ func TestCompose_Fleet(t *testing.T) {
 	e.standIn(t, "ghcr.io/tursodatabase/libsql-server:v0.24.32", v1.Config{
 		WorkingDir: "/var/lib/sqld", Env: []string{"PATH=/usr/bin:/bin"}, Entrypoint: []string{"/bin/sh", "-c", own, "sh"},
 	}, sqld, "/bin/sh", "/bin/ln", "/bin/cat", "/bin/rm", "/usr/bin/cmp", "/bin/chown", "/usr/bin/setpriv", "/etc/ssl/certs/ca-certificates.crt")
-	p := startProject(t, e, "fleet.yaml", "KITH_MASTER_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+	keys := strings.Fields(must(t, one(t, host.binary()), "database-key"))
+	p := startProject(t, e, "fleet.yaml", append(keys, "KITH_MASTER_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")...)
 	s := newShop(t, p, "backend-1")
 
 	stop := make(chan struct{})
