@@ -191,6 +191,9 @@ func TestIntegrate_Shop(t *testing.T) {
 	config, err := os.ReadFile(filepath.Join(root, "docs/example/nginx.conf"))
 	require.NoError(t, err)
 	m, kith := newShop(t, "http", string(config), "listen 127.0.0.1:8000")
+	// The X-Forwarded-Host of a client does not reach Kith.
+	page := mustCall(t, http.StatusFound, "GET", named("127.0.0.1", m.shop)+"/?rsCode=X", "", "Host: "+strings.TrimPrefix(m.shop, "http://"), "X-Forwarded-Host: evil.example")
+	require.Equal(t, "/", page.header.Get("Location"))
 	m.readSnippets(t)
 	m.play(t, "integrate", "converted", "ownCall", "refused", "sdk", "pageWithCode", "shopPaths")
 	kith.stop(t)
