@@ -99,7 +99,7 @@ func (a *API) Handler() http.Handler {
 	pages := a.observe("page", a.adapt(a.page))
 	portal := a.observe("portal", http.HandlerFunc(a.portal))
 	ambiguous := a.observe("none", a.adapt(badQuery))
-	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return a.withBodies(a.behindEdge(a.onlyHTTPS(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case a.isPortal(r):
 			portal.ServeHTTP(w, r)
@@ -112,7 +112,24 @@ func (a *API) Handler() http.Handler {
 		default:
 			mux.ServeHTTP(w, r)
 		}
-	}))))
+	})))))
+}
+
+// onlyHTTPS makes browsers use https only, at a host that the operator has named with
+// https. A shop's own host is the shop's decision.
+func (a *API) onlyHTTPS(next http.Handler) http.Handler {
+	hosts := map[string]bool{}
+	for _, named := range []string{a.PortalURL, a.Engine.PublicURL} {
+		if host, ok := strings.CutPrefix(named, "https://"); ok {
+			hosts[strings.ToLower(strings.TrimSuffix(host, "/"))] = true
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hosts[strings.ToLower(seenHost(r))] && seenScheme(r) == "https" {
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // isCall reports whether a path belongs to an API call. The query of a link that a
@@ -280,6 +297,7 @@ func (a *API) withBodies(next http.Handler) http.Handler {
 		budget = bodies.NewBudget(bodies.Limits{})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff") // of each answer
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bodiesKey{}, budget)))
 	})
 }

@@ -72,7 +72,6 @@ func documented(w http.ResponseWriter, r *http.Request, render func() (documenta
 	h := w.Header()
 	h.Set("Content-Type", page.kind)
 	h.Set("Content-Security-Policy", docs.Policy)
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", documentationCache)
 	h.Set("Vary", "Accept-Encoding")

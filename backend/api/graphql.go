@@ -24,6 +24,11 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// Without a type, a page of any site could send the cookie of a cookie user: browsers ask
+	// for no permission then.
+	if r.Header.Get("Origin") != "" && r.Header.Get("Content-Type") == "" {
+		return wire.CheckJSONType("none")
+	}
 	body, err := readJSON(w, r)
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ var offered = map[string]string{
 
 	"Members.List": "listMembers", "Members.ByEmail": "listMembers", "Members.Invite": "inviteMember", "Members.RevokeInvitation": "revokeInvitation",
 	"Members.ChangeRole": "updateMember", "Members.Remove": "deleteMember",
+	"Members.RequireSecondStep": "(an owner with a recent password, or kith tenant set)", "Members.NeedsSecondStep": "(as Members.RequireSecondStep)",
 	"Members.FindInvitation": "(the person who is invited accepts, in the portal)", "Members.Accept": "(as Members.FindInvitation)", "Members.AcceptAs": "(as Members.FindInvitation)",
 	"Members.SignInAs": "(people sign in, in the portal)", "Members.HasPassword": "(kith dev makes its first owner)", "Members.Create": "(as Members.HasPassword)",
 	"Audits.Page": "listAuditEntries", "Audits.Export": "downloadAuditLog",

@@ -67,10 +67,7 @@ func (s Script) Answer(query, acceptEncoding, ifNoneMatch string) (ScriptAnswer,
 	if MatchesTag(ifNoneMatch, tag) {
 		return ScriptAnswer{Status: 304, Headers: headers}, nil
 	}
-	headers = append(headers,
-		[2]string{"content-type", "text/javascript; charset=utf-8"},
-		[2]string{"x-content-type-options", "nosniff"},
-	)
+	headers = append(headers, [2]string{"content-type", "text/javascript; charset=utf-8"})
 	return ScriptAnswer{Status: 200, Headers: headers, Body: body}, nil
 }
 

@@ -35,7 +35,7 @@ func TestScript_Version(t *testing.T) {
 		got := answerTo(s, query, "", "")
 		if want != "404" {
 			want = "cache-control: " + want + "\nvary: Accept-Encoding\naccess-control-allow-origin: *\ncross-origin-resource-policy: cross-origin\n" +
-				`etag: "` + version + `"` + "\ncontent-type: text/javascript; charset=utf-8\nx-content-type-options: nosniff\nalert(1)"
+				`etag: "` + version + `"` + "\ncontent-type: text/javascript; charset=utf-8\nalert(1)"
 		}
 		if got != want {
 			t.Errorf("%q: %s", query, got)

@@ -54,7 +54,8 @@ func CheckPassword(field, password, email string) error {
 	switch {
 	case !utf8.ValidString(password):
 		return core.Invalid(field, "is not valid text; type it again")
-	case utf8.RuneCountInString(password) < MinPassword:
+	// Spaces in a row count as one (OWASP ASVS 4.0.3, 2.1.1).
+	case utf8.RuneCountInString(strings.Join(strings.Fields(password), " ")) < MinPassword:
 		return core.Invalid(field, "must have at least "+strconv.Itoa(MinPassword)+" characters; a few words together are easy to remember")
 	case len(password) > MaxPassword:
 		return core.Invalid(field, "must have at most "+strconv.Itoa(MaxPassword)+" bytes; shorten it")

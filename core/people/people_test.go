@@ -171,6 +171,7 @@ func TestCheckPassword(t *testing.T) {
 		"correct horse battery":      "",
 		"läuft nur mit ümläuten":     "",
 		"christine likes long words": "",
+		"wxqz        k":              "password: must have at least 12 characters; a few words together are easy to remember",
 		"elevenchars":                "password: must have at least 12 characters; a few words together are easy to remember",
 		"äöüäöüäöüäö":                "password: must have at least 12 characters; a few words together are easy to remember",
 		strings.Repeat("abcdé", 90):  "password: must have at most 512 bytes; shorten it",

@@ -26,12 +26,11 @@ type Page struct {
 const pagePolicy = "default-src 'none'; style-src '" + pageStyleDigest + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Headers returns the headers of the page, with their names in lower case.
-func (p Page) Headers() [5][2]string {
+func (p Page) Headers() [4][2]string {
 	return [...][2]string{
 		{"content-type", "text/html; charset=utf-8"},
 		{"content-language", string(p.Language)},
 		{"content-security-policy", pagePolicy},
-		{"x-content-type-options", "nosniff"},
 		{"vary", "Accept, Accept-Language"},
 	}
 }

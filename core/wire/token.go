@@ -56,8 +56,8 @@ func verifiedClaims(secrets []string, token string, now core.Time, undated bool)
 	}
 	header, err := segment(head)
 	// Only HS256 is accepted; the header must not select another algorithm.
-	if err != nil || gjson.Get(header, "alg").String() != "HS256" {
-		return "", badToken("must be signed with HS256")
+	if err != nil || gjson.Get(header, "alg").String() != "HS256" || gjson.Get(header, "crit").Exists() {
+		return "", badToken("must be signed with HS256, without crit")
 	}
 	if !slices.ContainsFunc(secrets, func(secret string) bool { return signedBy(secret, signed, mac) }) {
 		return "", badToken("is not signed with a key of this tenant that signs user tokens")
@@ -87,6 +87,10 @@ func keyTwice(v gjson.Result) (twice bool) {
 // accepts such tokens.
 const UndatedLife = core.Day
 
+// maxExp is the last exp, in milliseconds: the year 5138. A token whose exp is written in
+// milliseconds has a later one.
+const maxExp = 1e14
+
 func checkTimes(claims string, now core.Time, undated bool) error {
 	expires, dated, err := seconds(claims, "exp")
 	if err != nil {
@@ -113,6 +117,8 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 		expires = issued + float64(UndatedLife)
 	}
 	switch {
+	case expires > maxExp:
+		return badToken("has an exp in milliseconds or too late; give seconds")
 	case expires <= float64(now):
 		return badToken("has expired")
 	case bounded && begins > float64(now+core.Minute):

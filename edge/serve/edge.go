@@ -115,10 +115,10 @@ func (e *Edge) Serve(in *abi.Request) abi.Response {
 	return r.complete(r.addCORS(response))
 }
 
-// complete adds the headers of every response: the request id and, for HEAD, the
-// content-length of GET, which Spin leaves out.
+// complete adds the headers of every response: the request id, that browsers must not guess
+// the type and, for HEAD, the content-length of GET, which Spin leaves out.
 func (r *request) complete(response abi.Response) abi.Response {
-	response.Headers = append(response.Headers, abi.Header{Name: core.RequestIDHeader, Value: r.id})
+	response.Headers = append(response.Headers, abi.Header{Name: core.RequestIDHeader, Value: r.id}, abi.Header{Name: "x-content-type-options", Value: "nosniff"})
 	if r.Method == "HEAD" && response.Status != 204 && response.Status != 304 {
 		length := strconv.Itoa(len(response.Body))
 		response.Headers = append(response.Headers, abi.Header{Name: "content-length", Value: length})

@@ -67,6 +67,13 @@ func repelled(t *testing.T, base string, row attack.Row) {
 	assert.Equal(t, row.Status, answer.StatusCode, "%s", text)
 	assert.Equal(t, 1, strings.Count(string(text), "HTTP/1."), "%s", text)
 	assert.Contains(t, string(text), row.Says)
+	assert.Empty(t, answer.Header.Values("Server"))
+	if !row.Verbatim { // net/http answers a malformed request itself
+		assert.Equal(t, []string{"nosniff"}, answer.Header.Values("X-Content-Type-Options"), "%s", text)
+		if body, _ := io.ReadAll(answer.Body); len(body) > 0 {
+			assert.NotEmpty(t, answer.Header.Get("Content-Type"), "%s", text)
+		}
+	}
 	if row.Never != "" {
 		assert.NotContains(t, string(text), row.Never)
 	}
@@ -87,6 +94,24 @@ func request(row attack.Row) string {
 	}
 	lines := line + " HTTP/1.1\n" + strings.TrimPrefix(headers, "\n") + "\nConnection: close\n\n"
 	return strings.ReplaceAll(lines, "\n", "\r\n") + body
+}
+
+// At the hosts that the operator has named with https, browsers are bound to https. A shop's
+// host is not.
+func TestAttack_DowngradeToHTTP(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t, "KITH_PORTAL_URL=https://portal.example", "KITH_PUBLIC_URL=https://go.example", "KITH_TRUSTED_PROXIES=127.0.0.0/8")
+	for host, want := range map[string]string{"portal.example": "max-age=31536000", "GO.example": "max-age=31536000", "shop.example": ""} {
+		for _, path := range []string{"/portal/signin", "/s/demo/ANNA10", "/none"} {
+			a, err := call("GET", s.backend+path, "", "X-Forwarded-Proto: https", "X-Forwarded-Host: "+host)
+			require.NoError(t, err)
+			require.Equal(t, want, a.header.Get("Strict-Transport-Security"), host+path)
+			a, err = call("GET", s.backend+path, "", "X-Forwarded-Host: "+host)
+			require.NoError(t, err)
+			require.Empty(t, a.header.Get("Strict-Transport-Security"), "over http")
+		}
+	}
 }
 
 var declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

@@ -108,6 +108,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code, message st
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // #nosec G705 -- JSON, with the content type of JSON

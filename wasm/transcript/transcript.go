@@ -36,7 +36,8 @@
 // The answer is complete: status, every header and the whole body, compared
 // byte by byte. JSON is not normalized, since the bytes must be equal. Only headers about
 // the transport are left out: Connection, Content-Length, Date, Keep-Alive,
-// Transfer-Encoding and X-Request-Id. Requests contain only what the story says, plus Host
+// Transfer-Encoding and X-Request-Id, and X-Content-Type-Options, which each answer has
+// (TestAttacks). Requests contain only what the story says, plus Host
 // and Content-Length; redirects are not followed and cookies are not stored.
 //
 // Texts that are not known beforehand are captured: {{name:kind}} in an answer matches a
@@ -264,7 +265,7 @@ func send(target Target, request []line, known captures) ([]string, error) {
 }
 
 // travel has the headers about the transport, which may differ between equal answers.
-var travel = []string{"Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "X-Request-Id"}
+var travel = []string{"Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "X-Content-Type-Options", "X-Request-Id"}
 
 func answer(res *http.Response) ([]string, error) {
 	for _, name := range travel {

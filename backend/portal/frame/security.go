@@ -107,7 +107,7 @@ func (v *Visit) markDevice() error {
 
 // Confirm gives the caller's password from the field password of a form, for a change that
 // needs it; see the template "again". Without one, the change is refused if it does.
-func (v *Visit) Confirm(f *Form) error {
+func Confirm(v *Visit, f *Form) error {
 	if v.Caller.Confirmed || f.Value("password") == "" {
 		return nil
 	}

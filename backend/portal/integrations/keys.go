@@ -80,7 +80,7 @@ func createKey(v *frame.Visit) error {
 	if err == nil {
 		var expires core.Time
 		if expires, err = lastDay(f); err == nil {
-			err = v.Confirm(f)
+			err = frame.Confirm(v, f)
 		}
 		if err == nil {
 			k, secret, err = v.Engine.Admin.APIKeys.Create(v.Ctx(), v.Caller, strings.TrimSpace(f.Value("name")), role, expires)
@@ -158,7 +158,7 @@ func rotateKey(v *frame.Visit) error {
 	var secret string
 	old, err := overlap(f)
 	if err == nil {
-		err = v.Confirm(f)
+		err = frame.Confirm(v, f)
 	}
 	if err == nil {
 		k, secret, err = v.Engine.Admin.APIKeys.Rotate(v.Ctx(), v.Caller, v.R.PathValue("name"), old)

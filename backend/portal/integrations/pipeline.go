@@ -211,7 +211,7 @@ func rotatePipelineSecret(v *frame.Visit) error {
 	var until core.Time
 	old, err := overlap(f)
 	if err == nil {
-		err = v.Confirm(f)
+		err = frame.Confirm(v, f)
 	}
 	if err == nil {
 		secret, until, err = v.Engine.Admin.Pipelines.RotateSecret(v.Ctx(), v.Caller, old)

@@ -55,7 +55,7 @@ func invite(v *frame.Visit) error {
 	f := v.NewForm()
 	var i people.Invitation
 	var token string
-	err := v.Confirm(f)
+	err := frame.Confirm(v, f)
 	if err == nil {
 		i, token, err = v.Engine.Members.Invite(v.Ctx(), v.Caller, f.Value("email"), f.Value("role"))
 	}
@@ -75,7 +75,7 @@ func requireSecondStep(v *frame.Visit) error {
 	if on {
 		done = "second-step-on"
 	}
-	err := v.Confirm(f)
+	err := frame.Confirm(v, f)
 	if err == nil {
 		err = v.Engine.Members.RequireSecondStep(v.Ctx(), v.Caller, on)
 	}
@@ -121,7 +121,7 @@ func showMember(v *frame.Visit, f *frame.Form) error {
 
 func changeRole(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Confirm(f)
+	err := frame.Confirm(v, f)
 	if err == nil {
 		err = v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
 	}
@@ -130,7 +130,7 @@ func changeRole(v *frame.Visit) error {
 
 func removeMember(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Confirm(f)
+	err := frame.Confirm(v, f)
 	if err == nil {
 		err = v.Engine.Members.Remove(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")))
 	}
