@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/graphql"
 	"kith/backend/guess"
 	"kith/backend/sparse"
@@ -218,6 +219,10 @@ func (a *API) adapt(h handler) http.Handler {
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
 			a.failures.Error(a.Log, err.Error(), "request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
+		}
+		if status == http.StatusForbidden {
+			a.Engine.ReportWork(base.WorkPermission, base.PermissionCaller, base.OutcomeRefused, 1)
+			a.failures.Warn(a.Log, r.Pattern+r.PathValue("tenant"), "request refused: the caller has no permission", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "reason", err)
 		}
 		if after := wire.RetryAfter(status); after != "" {
 			w.Header().Set("Retry-After", after)

@@ -59,7 +59,7 @@ var offered = map[string]string{
 	"Members.RequireSecondStep": "(an owner with a recent password, or kith tenant set)", "Members.NeedsSecondStep": "(as Members.RequireSecondStep)",
 	"Members.FindInvitation": "(the person who is invited accepts, in the portal)", "Members.Accept": "(as Members.FindInvitation)", "Members.AcceptAs": "(as Members.FindInvitation)",
 	"Members.SignInAs": "(people sign in, in the portal)", "Members.HasPassword": "(kith dev makes its first owner)", "Members.Create": "(as Members.HasPassword)",
-	"Audits.Page": "listAuditEntries", "Audits.Export": "downloadAuditLog",
+	"Audits.Refused": "(the portal records what it refuses)", "Audits.Page": "listAuditEntries", "Audits.Export": "downloadAuditLog",
 }
 
 // What the portal can do, the API can do: each use case that the portal calls has an

@@ -235,6 +235,15 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, role == people.Owner, got.Status == http.StatusOK, "%s %d", role, got.Status)
 		require.Equal(t, role.Permits(people.ReadMembers), strings.Contains(b.Get("/portal/profile").Body+b.Get(b.Get("/portal/t/acme").Header.Get("Location")).Body, "/portal/t/acme/members"), role)
 	}
+	var refused []string
+	for _, e := range w.Audit(t, people.AuditFilter{Action: people.PermissionRefused}) {
+		refused = append(refused, e.Actor+" "+e.Subject)
+	}
+	for _, role := range []string{"viewer", "support"} {
+		for _, what := range []string{"GET /portal/t/{tenant}/audit", "GET /portal/t/{tenant}/members", "POST /portal/t/{tenant}/members/invite"} {
+			require.Contains(t, refused, role+"@acme.example "+what)
+		}
+	}
 }
 
 // The parameter next leads to pages of the portal only.

@@ -3,6 +3,7 @@
 package sparse
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ const every = time.Second
 // maxEvents bounds the events that are remembered.
 const maxEvents = 1000
 
-// Log logs events at the level ERROR, each at most once a second. It is safe for concurrent
+// Log logs events, each at most once a second. It is safe for concurrent
 // use, and the zero value is ready.
 type Log struct {
 	mu     sync.Mutex
@@ -26,9 +27,18 @@ type event struct {
 	skipped int
 }
 
-// Error logs an event to a logger, unless the same event was logged within the last second.
-// The next record has the number of those that were skipped.
+// Error logs an event at the level ERROR to a logger, unless the same event was logged within
+// the last second. The next record has the number of those that were skipped.
 func (l *Log) Error(to *slog.Logger, name, text string, attributes ...any) {
+	l.log(to, slog.LevelError, name, text, attributes)
+}
+
+// Warn is Error at the level WARN.
+func (l *Log) Warn(to *slog.Logger, name, text string, attributes ...any) {
+	l.log(to, slog.LevelWarn, name, text, attributes)
+}
+
+func (l *Log) log(to *slog.Logger, level slog.Level, name, text string, attributes []any) {
 	skipped, ok := l.admit(name, time.Now())
 	if !ok {
 		return
@@ -36,7 +46,7 @@ func (l *Log) Error(to *slog.Logger, name, text string, attributes ...any) {
 	if skipped > 0 {
 		attributes = append(attributes, "skipped", skipped)
 	}
-	to.Error(text, attributes...)
+	to.Log(context.Background(), level, text, attributes...)
 }
 
 func (l *Log) admit(name string, now time.Time) (skipped int, ok bool) {

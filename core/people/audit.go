@@ -10,6 +10,8 @@ import (
 const AuditLife = 400 * core.Day
 
 const (
+	// MaxAuditRefused is the most entries of PermissionRefused about a person in an hour.
+	MaxAuditRefused = 10
 	// MaxAuditPage is the most entries of a page of the audit log.
 	MaxAuditPage = 100
 	// MaxAuditExport is the most entries of an export of the audit log.
@@ -39,6 +41,7 @@ const (
 	RecoveryRenewed   Action = "person.recovery_codes_renewed"
 	IdentityAdded     Action = "person.identity_added"
 	SessionRevoked    Action = "session.revoked"
+	PermissionRefused Action = "permission.refused"
 	AuditExported     Action = "audit.exported"
 
 	ProgramCreated Action = "program.created"
@@ -111,6 +114,7 @@ var actionTexts = []struct {
 	{RecoveryRenewed, "made new recovery codes"},
 	{IdentityAdded, "signed in by an identity provider for the first time"},
 	{SessionRevoked, "ended a session"},
+	{PermissionRefused, "tried what the role does not permit"},
 	{AuditExported, "exported the audit log"},
 	{ProgramCreated, "created a program"},
 	{ProgramChanged, "changed a program"},

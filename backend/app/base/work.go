@@ -39,6 +39,12 @@ const (
 	SignInPassword = "password"
 	SignInCode     = "code"
 
+	// WorkPermission is an action that a role did not permit, always with OutcomeRefused; its
+	// kind is PermissionPerson, for a member, or PermissionCaller, for a call of the API.
+	WorkPermission   = "permission"
+	PermissionPerson = "person"
+	PermissionCaller = "caller"
+
 	OutcomeDone    = "done"
 	OutcomeFailed  = "failed"
 	OutcomeLate    = "late"

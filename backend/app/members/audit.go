@@ -34,6 +34,20 @@ func (as *Audits) Page(ctx context.Context, c people.Caller, f people.AuditFilte
 	return page, next, err
 }
 
+// Refused records that the caller's role did not permit an action, which what names: in the
+// metrics always, and in the audit log up to people.MaxAuditRefused times an hour.
+func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) error {
+	as.ReportWork(base.WorkPermission, base.PermissionPerson, base.OutcomeRefused, 1)
+	recent := people.AuditFilter{Action: people.PermissionRefused, Actor: c.Email, Span: core.Span{From: as.Now() - core.Hour}}
+	earlier, err := peopledb.Entries(ctx, as.DB.Reads, c.Tenant, recent, people.MaxAuditRefused)
+	if err != nil || len(earlier) == people.MaxAuditRefused {
+		return err
+	}
+	return as.DB.Write(ctx, as.Now(), func(tx *store.Tx) error {
+		return base.Audit(ctx, tx, c, base.Change{Action: people.PermissionRefused, Subject: what})
+	})
+}
+
 // Export writes the entries that a filter selects to a file, newest first, and adds the
 // export itself to the log. It writes at most people.MaxAuditExport entries; complete is
 // false if there are more.

@@ -753,6 +753,32 @@ func TestRoles_EachUseCase(t *testing.T) {
 	}
 }
 
+// What a role does not permit is in the audit log, a few times an hour for each person.
+func TestAudit_Refusals(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		b.add(t, "ben", people.Viewer)
+		b.add(t, "carl", people.Viewer)
+		ben, carl := b.as(t, "ben", b.tenant), b.as(t, "carl", b.tenant)
+		refused := func() (n int) {
+			for _, action := range b.actions(t, b.tenant) {
+				if strings.Contains(action, string(people.PermissionRefused)) {
+					n++
+				}
+			}
+			return n
+		}
+		for range people.MaxAuditRefused + 5 {
+			require.NoError(t, b.audits.Refused(ctx, ben, "POST /x"))
+		}
+		require.NoError(t, b.audits.Refused(ctx, carl, "POST /x"))
+		require.Equal(t, people.MaxAuditRefused+1, refused())
+		b.pass(core.Hour + 1)
+		require.NoError(t, b.audits.Refused(ctx, ben, "POST /x"))
+		require.Equal(t, people.MaxAuditRefused+2, refused())
+	})
+}
+
 func TestAudit_FiltersAndPages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bundle) {
 		ctx := t.Context()

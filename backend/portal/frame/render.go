@@ -192,6 +192,13 @@ func (v *Visit) fail(err error) {
 		v.toSignIn()
 		return
 	}
+	if known != nil && known.Code == core.CodeForbidden && known.Field == "" && v.Caller.Person != "" {
+		what := v.R.Pattern // the path may name a user
+		v.failures.Warn(v.Log, string(v.Caller.Person)+what, "portal: refused by role", "tenant", v.Caller.Tenant, "person", v.Caller.Person, "role", v.Caller.Role, "action", what)
+		if failed := v.Engine.Audits.Refused(v.Ctx(), v.Caller, what); failed != nil && v.Ctx().Err() == nil {
+			v.failures.Error(v.Log, failed.Error(), "portal: a refusal is missing in the audit log", "error", failed)
+		}
+	}
 	shown := problem{Status: http.StatusInternalServerError, ID: v.R.Header.Get(core.RequestIDHeader)}
 	if known != nil && known.Code != core.CodeInternal {
 		_, shown.Status, _ = wire.Shown(err)
