@@ -3,6 +3,7 @@ module kith
 go 1.26.0
 
 require (
+	filippo.io/age v1.2.1
 	github.com/BurntSushi/toml v1.6.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/coder/websocket v1.8.15

@@ -351,9 +351,10 @@ var importRules = []importRule{
 		modules: backendModules, tests: backendTest,
 		why: "it processes stored work; it is not called over HTTP"},
 	{pkg: "kith/backend/backup", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/file", "kith/backend/atomicfile", "kith/backend/app/base", "kith/backend/backup"}), modules: storeModules,
-		tests: slices.Concat(backendTest, stores, []string{"kith/backend/app/..."}),
-		why:   "it copies data without interpreting it"},
+		kith:    slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/file", "kith/backend/atomicfile", "kith/backend/app/base", "kith/backend/backup"}),
+		modules: slices.Concat(storeModules, []string{"filippo.io/age/...", "golang.org/x/crypto/...", "golang.org/x/sys/..."}),
+		tests:   slices.Concat(backendTest, stores, []string{"kith/backend/app/..."}),
+		why:     "it copies data without interpreting it"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/guess", "kith/backend/sftp"}),
 		modules: slices.Concat(backendModules, []string{"github.com/pkg/sftp/...", "github.com/kr/fs"}),
@@ -429,6 +430,8 @@ var importRules = []importRule{
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and responses"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/e2e/lan", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+			// Keys of encrypted backups.
+			"filippo.io/age",
 			// The manifests of deploy/.
 			"github.com/goccy/go-yaml", "github.com/BurntSushi/toml",
 			// The server of a shop that bills with Stripe.

@@ -2,7 +2,7 @@
 // them from it.
 //
 // An archive is a tar file compressed with gzip, so that it can be read without this
-// program:
+// program, after age has decrypted it if it is encrypted:
 //
 //   - kith.json is the header;
 //   - table/NAME/N.jsonl has rows, each a JSON object by column name;
@@ -26,6 +26,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"filippo.io/age"
 
 	"kith/backend/store/tabledb"
 	"kith/core"
@@ -113,6 +115,8 @@ const (
 	// maxEntry bounds an entry that is read into memory. A row may be larger than
 	// chunkBytes.
 	maxEntry = 256 << 20
+	// readBytes is the size of the buffers of a Reader.
+	readBytes = 64 << 10
 )
 
 // Writer writes an archive. After an error the archive is not usable.
@@ -254,10 +258,13 @@ type Entry struct {
 	Content io.Reader
 }
 
-// NewReader reads the header of an archive. It refuses an archive of another format
-// and any other file.
-func NewReader(from io.Reader) (*Reader, error) {
-	input := bufio.NewReaderSize(from, 64<<10)
+// NewReader reads the header of an archive, which identities decrypt if it is encrypted. It
+// refuses an archive of another format and any other file.
+func NewReader(from io.Reader, identities ...age.Identity) (*Reader, error) {
+	input, err := decrypted(bufio.NewReaderSize(from, readBytes), identities)
+	if err != nil {
+		return nil, err
+	}
 	zip, err := gzip.NewReader(input)
 	if err != nil {
 		return nil, damaged(err)

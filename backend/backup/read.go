@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"filippo.io/age"
+
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/tabledb"
@@ -23,6 +25,8 @@ type Target struct {
 	Tenant core.TenantAlias
 	// Now is the clock.
 	Now func() core.Time
+	// Identities decrypt the archive, if it is encrypted.
+	Identities []age.Identity
 	// Check is called after the whole archive was verified, and before anything is
 	// written. It decides whether to trust the signature. nil trusts every archive.
 	Check func(Header, Trailer) error
@@ -31,9 +35,9 @@ type Target struct {
 }
 
 // Verify reads an archive to its end, and returns an error if it is truncated or
-// changed.
-func Verify(from io.Reader) (Header, Trailer, error) {
-	r, err := NewReader(from)
+// changed. Identities decrypt it, if it is encrypted.
+func Verify(from io.Reader, identities ...age.Identity) (Header, Trailer, error) {
+	r, err := NewReader(from, identities...)
 	if err != nil {
 		return Header{}, Trailer{}, err
 	}
@@ -56,7 +60,7 @@ func Verify(from io.Reader) (Header, Trailer, error) {
 //
 // It returns the numbers of restored rows and files.
 func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) (Trailer, error) {
-	h, trailer, err := verify(open)
+	h, trailer, err := t.verify(open)
 	if err != nil {
 		return trailer, err
 	}
@@ -98,13 +102,13 @@ func names(tenants []core.TenantAlias) string {
 	return strings.Join(list, ", ")
 }
 
-func verify(open func() (io.ReadCloser, error)) (Header, Trailer, error) {
+func (t Target) verify(open func() (io.ReadCloser, error)) (Header, Trailer, error) {
 	from, err := open()
 	if err != nil {
 		return Header{}, Trailer{}, err
 	}
 	defer from.Close()
-	return Verify(from)
+	return Verify(from, t.Identities...)
 }
 
 // restoring is a running restore.
@@ -207,7 +211,7 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 		return err
 	}
 	defer from.Close()
-	reader, err := NewReader(from)
+	reader, err := NewReader(from, r.Identities...)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
+
 	"kith/backend/app/base"
 	"kith/backend/atomicfile"
 	"kith/backend/file"
@@ -39,6 +41,8 @@ type Schedule struct {
 	Folder string
 	Every  time.Duration
 	Keep   int
+	// Recipients can decrypt the backups; without recipients these are not encrypted.
+	Recipients []age.Recipient
 }
 
 // Made is a backup that was made. Its Size is 0 if none was.
@@ -141,7 +145,7 @@ func (l *lease) renew(ctx context.Context) error {
 // make writes a backup, and removes those that are too many.
 func (s *Schedule) make(ctx context.Context) (made Made, err error) {
 	now := s.Now()
-	source := Source{DB: s.DB, Files: s.Files, Kind: Backup, Kith: s.Kith, Now: now}
+	source := Source{DB: s.DB, Files: s.Files, Kind: Backup, Kith: s.Kith, Now: now, Recipients: s.Recipients}
 	signer := s.Keys.Backup()
 	source.Signer = &signer
 	var nonce [12]byte
@@ -149,7 +153,7 @@ func (s *Schedule) make(ctx context.Context) (made Made, err error) {
 	if source.KeyCheck, err = KeyCheck(s.Keys, nonce); err != nil {
 		return made, err
 	}
-	path := filepath.Join(s.Folder, fileName(now))
+	path := filepath.Join(s.Folder, fileName(now, len(s.Recipients) > 0))
 	size, err := atomicfile.Write(path, func(to io.Writer) (err error) {
 		made.Trailer, err = Write(ctx, source, to)
 		return err
@@ -162,22 +166,33 @@ func (s *Schedule) make(ctx context.Context) (made Made, err error) {
 	return made, err
 }
 
-const nameTime = "20060102T150405Z"
+const (
+	nameTime = "20060102T150405Z"
+	// encryptedEnd ends the names of encrypted backups.
+	encryptedEnd = ".age"
+)
 
 // scheduled matches the names of scheduled backups, incomplete what a kill leaves of one on
 // a file system such as NFS.
 var (
-	scheduled  = regexp.MustCompile(`^kith-\d{8}T\d{6}Z\.tar\.gz$`)
-	incomplete = regexp.MustCompile(`^kith-\d{8}T\d{6}Z\.tar\.gz\.part\d+$`)
+	scheduled  = regexp.MustCompile(`^kith-\d{8}T\d{6}Z\.tar\.gz(\.age)?$`)
+	incomplete = regexp.MustCompile(`^kith-\d{8}T\d{6}Z\.tar\.gz(\.age)?\.part\d+$`)
 )
 
-func fileName(now core.Time) string {
-	return "kith-" + time.UnixMilli(int64(now)).UTC().Format(nameTime) + ".tar.gz"
+func fileName(now core.Time, encrypted bool) string {
+	name := "kith-" + time.UnixMilli(int64(now)).UTC().Format(nameTime) + ".tar.gz"
+	if encrypted {
+		name += encryptedEnd
+	}
+	return name
 }
+
+// Encrypted reports whether a scheduled backup is encrypted, by its name.
+func Encrypted(path string) bool { return strings.HasSuffix(path, encryptedEnd) }
 
 // TimeOf returns when a scheduled backup was begun, by its name.
 func TimeOf(path string) (time.Time, error) {
-	name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "kith-"), ".tar.gz")
+	name := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "kith-"), encryptedEnd), ".tar.gz")
 	return time.Parse(nameTime, name)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/base"
@@ -68,6 +69,35 @@ func TestSchedule_OneOfSeveralMakesEachBackup(t *testing.T) {
 	require.NoError(t, err)
 	defer content.Close()
 	_, trailer, err := backup.Verify(content)
+	require.NoError(t, err)
+	require.True(t, trailer.SignedBy(a.Keys.Backup()))
+}
+
+// Backups that are encrypted count with those that are not.
+func TestSchedule_Encrypted(t *testing.T) {
+	t.Parallel()
+	at, folder := core.Time(1_772_355_600_000), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "kith-20200101T000000Z.tar.gz.age.part17"), nil, 0o600))
+	a, _ := scheduled(t, folder, &at)
+	key, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	for _, a.Recipients = range [][]age.Recipient{nil, nil, {key.Recipient()}, {key.Recipient()}, {key.Recipient()}, nil} {
+		made, err := a.Run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, len(a.Recipients) > 0, backup.Encrypted(made.Path))
+		at += core.Hour
+	}
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	require.NoError(t, err)
+	encrypted := filepath.Join(folder, "kith-20260301T130000Z.tar.gz.age")
+	require.Equal(t, []string{encrypted, filepath.Join(folder, "kith-20260301T140000Z.tar.gz")}, left)
+	of, err := backup.TimeOf(encrypted)
+	require.NoError(t, err)
+	require.Equal(t, 13, of.Hour())
+	content, err := os.Open(encrypted)
+	require.NoError(t, err)
+	defer content.Close()
+	_, trailer, err := backup.Verify(content, key)
 	require.NoError(t, err)
 	require.True(t, trailer.SignedBy(a.Keys.Backup()))
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"filippo.io/age"
+
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
@@ -29,6 +31,8 @@ type Source struct {
 	Now  core.Time
 	// Signer signs the archive; nil leaves it unsigned.
 	Signer *auth.Signer
+	// Recipients can decrypt the archive; without recipients it is not encrypted.
+	Recipients []age.Recipient
 	// KeyCheck and MasterKey are copied to the header.
 	KeyCheck, MasterKey string
 	// Progress is called from time to time with the number of rows and files written.
@@ -49,6 +53,21 @@ var secrets = map[string][]string{
 // to write, and then the files of its jobs. A missing file is an error, unless it has
 // expired.
 func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error) {
+	if len(s.Recipients) == 0 {
+		return write(ctx, s, to)
+	}
+	encrypted, err := age.Encrypt(to, s.Recipients...)
+	if err != nil {
+		return done, err
+	}
+	if done, err = write(ctx, s, encrypted); err != nil {
+		return done, err
+	}
+	return done, encrypted.Close()
+}
+
+// write archives without encryption.
+func write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error) {
 	if err := s.DB.Restoring(ctx); err != nil {
 		return done, err
 	}

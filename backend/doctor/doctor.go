@@ -52,10 +52,11 @@ type Installation struct {
 	Files     string
 	OpenFiles func() error
 	// BackupDir has the scheduled backups, one each BackupEvery; "" if none are made.
-	// NewestBackup returns when its newest one was made; 0 if there is none.
+	// NewestBackup returns when its newest one was made, 0 if there is none, and whether it
+	// is encrypted.
 	BackupDir    string
 	BackupEvery  core.Time
-	NewestBackup func() (core.Time, error)
+	NewestBackup func() (at core.Time, encrypted bool, err error)
 	// Web is how visitors reach the service; nil if that is not examined.
 	Web *Web
 	Now func() core.Time
@@ -244,7 +245,7 @@ func (in Installation) backups(context.Context) Finding {
 	if in.BackupDir == "" {
 		return Finding{Text: "not checked: KITH_BACKUP_DIR is not set"}
 	}
-	made, err := in.NewestBackup()
+	made, encrypted, err := in.NewestBackup()
 	switch {
 	case err != nil:
 		return Finding{err.Error(), "mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR"}
@@ -253,6 +254,9 @@ func (in Installation) backups(context.Context) Finding {
 	}
 	age := max(in.Now()-made, 0)
 	text := "the newest in " + in.BackupDir + " was made " + interval(age) + " ago"
+	if !encrypted {
+		text += " and is not encrypted (KITH_BACKUP_RECIPIENT)"
+	}
 	if age > 2*in.BackupEvery {
 		return Finding{text + ", and one is due every " + interval(in.BackupEvery), remedy}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 )
 
@@ -107,6 +108,39 @@ func (s *site) requireDoctorSeesBackups(t testing.TB, folder, newest string) {
 	}
 }
 
+// With a recipient, new backups are encrypted and replace older ones; doctor and a drill know
+// both. Without one, the log and doctor say that they are not encrypted.
+func TestBackupSchedule_Encrypted(t *testing.T) {
+	t.Parallel()
+	s := shop(t)
+	key, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	folder, identity := t.TempDir(), filepath.Join(t.TempDir(), "key.txt")
+	require.NoError(t, os.WriteFile(identity, []byte(key.String()), 0o600))
+	env := []string{"KITH_BACKUP_DIR=" + folder, "KITH_BACKUP_EVERY=1s", "KITH_BACKUP_KEEP=1"}
+	doctor := func() string {
+		out, _, _ := s.run(t, []string{env[0]}, "doctor")
+		return out
+	}
+	plain := s.serve(t, env...)
+	plain.waitLog(t, "the backup is not encrypted: set KITH_BACKUP_RECIPIENT")
+	plain.stop(t)
+	require.Contains(t, doctor(), "ago and is not encrypted (KITH_BACKUP_RECIPIENT)")
+
+	encrypting := s.serve(t, append(env, "KITH_BACKUP_RECIPIENT="+key.Recipient().String())...)
+	encrypting.waitLog(t, "Z.tar.gz.age")
+	encrypting.stop(t)
+	require.NotContains(t, encrypting.log(t), "not encrypted")
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Regexp(t, `^kith-.*Z\.tar\.gz\.age$`, left[0].Name())
+	require.Contains(t, doctor(), "ok    backups      the newest in ")
+	require.NotContains(t, doctor(), "not encrypted")
+	require.Contains(t, s.ok(t, "restore", "--drill", "--identity-file", identity, folder), "ok    rows")
+	require.Contains(t, s.refused(t, "restore", "--drill", folder), "identity-file: is needed")
+}
+
 // A backend that is killed while it writes a backup leaves no file; another one makes the
 // backup soon.
 func TestBackupSchedule_KillInTheMiddle(t *testing.T) {
@@ -141,6 +175,7 @@ func TestBackupSchedule_Settings(t *testing.T) {
 	s := demoSite(t)
 	for _, c := range []struct{ env, says string }{
 		{"KITH_BACKUP_EVERY=10ms", "backup-every: must be 1s or more"},
+		{"KITH_BACKUP_RECIPIENT=AGE-SECRET-KEY-1", "backup-recipient: key 1 is not a public key of age"},
 		{"KITH_BACKUP_KEEP=0", "backup-keep: must be 1 or more"},
 		{"KITH_BACKUP_DIR=" + filepath.Join(s.data, "away"), "away: no such file or directory; mount or create it"},
 		{"KITH_BACKUP_DIR=" + s.file(), "it is not a folder"},
@@ -148,5 +183,6 @@ func TestBackupSchedule_Settings(t *testing.T) {
 		_, errOut, status := s.run(t, []string{"KITH_BACKUP_DIR=" + s.data, c.env}, "serve")
 		require.Equal(t, 1, status)
 		require.Contains(t, errOut, c.says)
+		require.NotContains(t, errOut, "SECRET")
 	}
 }

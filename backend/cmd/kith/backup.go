@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"filippo.io/age"
+
 	"kith/backend/atomicfile"
 	"kith/backend/backup"
 	"kith/backend/doctor"
@@ -23,6 +25,16 @@ import (
 type archiveFlags struct {
 	databaseFlags
 	bucketFlags
+}
+
+// recipientFlags say who can decrypt archives.
+type recipientFlags struct {
+	BackupRecipient []string `env:"KITH_BACKUP_RECIPIENT" help:"Public key of age (age1…) to which backups and exports are encrypted. May be repeated, or be several with commas: the secret key of any of them decrypts. Default: they are not encrypted." placeholder:"KEY"`
+}
+
+// recipients returns the public keys.
+func (f recipientFlags) recipients() ([]age.Recipient, error) {
+	return backup.ParseRecipients(f.BackupRecipient)
 }
 
 // readiness says how a database is opened.
@@ -70,8 +82,12 @@ func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err err
 	return keys, text, err == nil, err
 }
 
+// notEncrypted is logged about backups without recipients.
+const notEncrypted = "the backup is not encrypted: set KITH_BACKUP_RECIPIENT to a public key of age"
+
 type backupCommand struct {
 	archiveFlags
+	recipientFlags
 	File          string `arg:"" help:"File to write; it appears under this name when it is complete. - is the standard output."`
 	Tenant        string `help:"Back up this tenant only." placeholder:"ALIAS"`
 	NoFiles       bool   `help:"Leave out the files of jobs (uploads, exports)."`
@@ -85,13 +101,17 @@ func (backupCommand) Help() string {
 		`API keys, webhook secrets, the service's own signing keys and the private keys of payment gateways are in it, encrypted under the master key. ` +
 		`The master key is not in it. Store the master key separately: without it the secrets are lost, and with them every API key.
 
-The file is signed with the master key, and kith restore refuses a file that was changed. The database URL may be that of a replica. The file is a gzipped tar archive; each row is a line of JSON.`
+The file is signed with the master key, and kith restore refuses a file that was changed. The database URL may be that of a replica. The file is a gzipped tar archive, which age encrypts with --backup-recipient; each row is a line of JSON.`
 }
 
 // Run writes the backup.
 func (c *backupCommand) Run(e *env) error {
 	s := backup.Source{Kind: backup.Backup, Tenant: core.TenantAlias(c.Tenant), NoFiles: c.NoFiles}
 	if err := c.exists(); err != nil {
+		return err
+	}
+	var err error
+	if s.Recipients, err = c.recipients(); err != nil {
 		return err
 	}
 	keys, text, ok, err := c.keys()
@@ -115,6 +135,9 @@ func (c *backupCommand) Run(e *env) error {
 			return core.Invalid("with-master-key", "needs the master key, which is not here: give it by KITH_MASTER_KEY")
 		}
 		s.MasterKey = text
+	}
+	if len(s.Recipients) == 0 {
+		e.log.Warn(notEncrypted)
 	}
 	return c.archiveFlags.write(e, s, c.File)
 }
@@ -153,6 +176,8 @@ type restoreCommand struct {
 	archiveFlags
 	File   string `arg:"" help:"File written by kith backup; - is the standard input. With --drill also a folder of scheduled backups, of which the newest is restored."`
 	Tenant string `help:"Restore only this tenant, into a database that may have others. The file may contain more tenants." placeholder:"ALIAS"`
+
+	IdentityFile string `env:"KITH_BACKUP_IDENTITY_FILE" help:"File with the secret key of a recipient, which the age-keygen program wrote. Only encrypted backups need it." placeholder:"FILE"`
 
 	Unsigned bool   `help:"Restore a file whose signature is missing, or cannot be verified with this master key. Use it only if you trust everybody who could change the file."`
 	Drill    bool   `help:"Only practice: restore into a new database in a temporary folder, check it, print what was found, and remove it. Exit status: 0 the backup can be restored, 1 it cannot."`
@@ -195,6 +220,10 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 		return header, restored, err
 	}
 	defer done()
+	identities, err := backup.ReadIdentities(c.IdentityFile)
+	if err != nil {
+		return header, restored, err
+	}
 	// If one tenant is restored, the schema is migrated after the file is verified.
 	db, files, err := c.openStore(e, mayBeCreated)
 	if err != nil {
@@ -206,7 +235,7 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 	defer show.End()
 	what := "verify"
 	restored, err = backup.Restore(e.ctx, backup.Target{
-		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
+		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now, Identities: identities,
 		Check: func(h backup.Header, t backup.Trailer) error {
 			what, header = "restore", h
 			if err := c.check(e, h, t); err != nil || c.Tenant == "" {
@@ -226,7 +255,7 @@ func (c *restoreCommand) drill(e *env) error {
 			return err
 		}
 		if len(all) == 0 {
-			return core.NotFound("no backups named kith-TIME.tar.gz in " + c.File + "; give another folder, or a file")
+			return core.NotFound("no backups named kith-TIME.tar.gz or kith-TIME.tar.gz.age in " + c.File + "; give another folder, or a file")
 		}
 		c.File = all[0]
 	}
@@ -239,7 +268,7 @@ func (c *restoreCommand) drill(e *env) error {
 		return fmt.Errorf("scratch: %w; choose another folder by --scratch", err)
 	}
 	defer os.RemoveAll(folder)
-	scratch := restoreCommand{File: c.File, Unsigned: c.Unsigned}
+	scratch := restoreCommand{File: c.File, Unsigned: c.Unsigned, IdentityFile: c.IdentityFile}
 	scratch.Data, scratch.MasterKey = folder, text
 	begin := time.Now()
 	header, restored, err := scratch.restore(e)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/backup"
@@ -376,6 +377,87 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 	_, errOut, status := runKith(t, "restore", archive, "--database-url", "file:"+target)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "is truncated or damaged")
+}
+
+// newIdentity returns a public key of age, and a file with its secret key.
+func newIdentity(t *testing.T) (recipient, file string) {
+	t.Helper()
+	key, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	file = filepath.Join(t.TempDir(), "key.txt")
+	require.NoError(t, os.WriteFile(file, []byte("# a key\n"+key.String()+"\n"), 0o600))
+	return key.Recipient().String(), file
+}
+
+// An encrypted backup is restored by the key of any recipient, and by no other; a truncated
+// or changed one restores nothing.
+func TestBackup_Encrypted(t *testing.T) {
+	t.Parallel()
+	g := newFixture(t)
+	url, dir := "file:"+g.database, t.TempDir()
+	archive, target := filepath.Join(dir, "backup"), filepath.Join(dir, "new.db")
+	first, firstFile := newIdentity(t)
+	second, secondFile := newIdentity(t)
+	_, otherFile := newIdentity(t)
+	_, errOut, status := runKith(t, "backup", archive, "--database-url", url)
+	require.Zero(t, status)
+	require.Equal(t, 1, strings.Count(errOut, "\n"), errOut)
+	require.Contains(t, errOut, "the backup is not encrypted: set KITH_BACKUP_RECIPIENT")
+	_, errOut, status = runKith(t, "backup", archive, "--database-url", url, "--backup-recipient", first+", "+second)
+	require.Zero(t, status)
+	require.Empty(t, errOut)
+
+	want := dumped(t, url, "")
+	for _, file := range []string{firstFile, secondFile} {
+		copied := filepath.Join(t.TempDir(), "copied.db")
+		requireKith(t, "restore", archive, "--database-url", "file:"+copied, "--identity-file", file)
+		require.Equal(t, want, dumped(t, "file:"+copied, ""))
+	}
+	require.Contains(t, requireKith(t, "restore", "--drill", archive, "--database-url", url, "--identity-file", firstFile), "ok    rows")
+	export := filepath.Join(dir, "export")
+	requireKith(t, "tenant", "export", "demo", export, "--database-url", url, "--backup-recipient", first)
+	for _, test := range []struct{ args, says string }{
+		{"restore " + archive, "identity-file: is needed, because the file is encrypted: give that of a recipient by --identity-file or KITH_BACKUP_IDENTITY_FILE"},
+		{"restore --drill " + archive, "identity-file: is needed"},
+		{"restore " + archive + " --identity-file " + otherFile, "identity-file: has no key that decrypts the file"},
+		{"restore " + archive + " --identity-file " + archive, "identity-file: is not a list of secret keys of age"},
+		{"restore " + archive + " --identity-file " + dir + "/absent", "identity-file: open " + dir + "/absent: no such file"},
+		{"restore " + export + " --identity-file " + secondFile, "identity-file: has no key"},
+		{"restore " + export + " --identity-file " + firstFile, "file: is an export"},
+		{"backup " + dir + "/x --backup-recipient " + first + " --backup-recipient age1x", "backup-recipient: key 2 is not a public key of age"},
+		{"tenant export demo " + dir + "/x --backup-recipient AGE-SECRET-KEY-1", "backup-recipient: key 1 is not a public key of age"},
+	} {
+		args := append(strings.Fields(test.args), "--database-url", "file:"+target)
+		if !strings.HasPrefix(test.args, "restore") {
+			args[len(args)-1] = url
+		}
+		_, errOut, status := runKith(t, args...)
+		require.Equal(t, 1, status, test.args)
+		require.Contains(t, errOut, test.says)
+		require.NotContains(t, errOut, "SECRET")
+	}
+
+	good, err := os.ReadFile(archive)
+	require.NoError(t, err)
+	bad := filepath.Join(dir, "bad")
+	for i := range 40 {
+		damaged := bytes.Clone(good)
+		if at := i * len(good) / 40; i%2 == 0 {
+			damaged = damaged[:at]
+		} else {
+			damaged[at] ^= 1
+		}
+		require.NoError(t, os.WriteFile(bad, damaged, 0o600))
+		_, errOut, status := runKith(t, "restore", bad, "--database-url", "file:"+target, "--identity-file", firstFile)
+		require.Equal(t, 1, status, i)
+		require.Regexp(t, "^kith: (file: is truncated or damaged|identity-file: has no key that decrypts the file)", errOut, i)
+	}
+	for _, damaged := range [][]byte{good[:len(good)-1], append(bytes.Clone(good), 'x')} {
+		require.NoError(t, os.WriteFile(bad, damaged, 0o600))
+		_, errOut, _ := runKith(t, "restore", bad, "--database-url", "file:"+target, "--identity-file", firstFile)
+		require.Contains(t, errOut, "file: is truncated or damaged")
+	}
+	require.Equal(t, "0", textSQL(t, "file:"+target, `SELECT count(*) FROM sqlite_schema`))
 }
 
 // rewriteArchive copies an archive with a changed row or header, and signs it with signer,

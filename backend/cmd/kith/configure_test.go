@@ -195,17 +195,18 @@ func leaves(t *testing.T) []*kong.Node {
 
 // sections has the titles of the groups of shared flags, by the first flag of each.
 var sections = map[string]string{
-	"log-level":       "All commands",
-	"data":            "Database and master key",
-	"ops-addr":        "Metrics and health",
-	"trace-endpoint":  "Traces",
-	"trusted-proxies": "Proxies and connections",
-	"files":           "Files of jobs",
-	"max-file":        "Imported files and SFTP",
-	"job-workers":     "Backend and jobs",
-	"edge-addr":       "Edge",
-	"tenant":          "Tenant",
-	"name":            "Settings of a program",
+	"log-level":        "All commands",
+	"data":             "Database and master key",
+	"ops-addr":         "Metrics and health",
+	"trace-endpoint":   "Traces",
+	"trusted-proxies":  "Proxies and connections",
+	"files":            "Files of jobs",
+	"max-file":         "Imported files and SFTP",
+	"job-workers":      "Backend and jobs",
+	"backup-recipient": "Encryption of backups",
+	"edge-addr":        "Edge",
+	"tenant":           "Tenant",
+	"name":             "Settings of a program",
 }
 
 // section is a group of flags, and the commands that have them.

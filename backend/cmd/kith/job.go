@@ -89,13 +89,17 @@ func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
 
 // scheduleFlags say when a backend makes backups.
 type scheduleFlags struct {
-	BackupDir   string        `env:"KITH_BACKUP_DIR" help:"Folder for backups of the whole service, named kith-TIME.tar.gz. It must exist. Of several backends with one database, one makes each backup. Default: none are made." placeholder:"DIR"`
+	BackupDir   string        `env:"KITH_BACKUP_DIR" help:"Folder for backups of the whole service, named kith-TIME.tar.gz, or kith-TIME.tar.gz.age if they are encrypted. It must exist. Of several backends with one database, one makes each backup. Default: none are made." placeholder:"DIR"`
 	BackupEvery time.Duration `env:"KITH_BACKUP_EVERY" default:"24h" help:"Time from one backup to the next."`
 	BackupKeep  int           `env:"KITH_BACKUP_KEEP" default:"14" help:"Number of backups that stay in the folder. Older ones are removed after each new one."`
+	recipientFlags
 }
 
 // check returns an error for settings with which no backup could be made.
 func (f scheduleFlags) check() error {
+	if _, err := f.recipients(); err != nil {
+		return err
+	}
 	switch {
 	case f.BackupDir == "":
 		return nil
@@ -119,11 +123,15 @@ func (f scheduleFlags) worker(e *env, engine *app.Engine) *worker.Worker {
 	if f.BackupDir == "" {
 		return nil
 	}
-	s := backup.Schedule{Base: engine.Base, Files: engine.Files.Store, Kith: version, Folder: f.BackupDir, Every: f.BackupEvery, Keep: f.BackupKeep}
+	recipients, _ := f.recipients() // check has returned its error
+	s := backup.Schedule{Base: engine.Base, Files: engine.Files.Store, Kith: version, Folder: f.BackupDir, Every: f.BackupEvery, Keep: f.BackupKeep, Recipients: recipients}
 	return worker.NewBackups(f.BackupEvery, e.log, func(ctx context.Context) error {
 		made, err := s.Run(ctx)
 		if made.Size > 0 {
 			e.log.Info("backup made", "file", made.Path, "bytes", made.Size, "content", made.Trailer.String(), "older_removed", made.Removed)
+			if len(recipients) == 0 {
+				e.log.Warn(notEncrypted, "file", made.Path)
+			}
 		}
 		if err != nil {
 			err = fmt.Errorf("backup: %w", err)

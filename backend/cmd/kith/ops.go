@@ -344,14 +344,15 @@ func (doctorCommand) Help() string {
 	return `Prints a line for each check, and what to do for each that found a problem. The check of the database's structure reads the whole file; the service may run meanwhile. Exit status: 0 no problem was found, 1 there are problems.`
 }
 
-// newestBackup returns when the newest backup in the folder was made; 0 if there is none.
-func (c *doctorCommand) newestBackup() (core.Time, error) {
+// newestBackup returns when the newest backup in the folder was made, 0 if there is none,
+// and whether it is encrypted.
+func (c *doctorCommand) newestBackup() (at core.Time, encrypted bool, err error) {
 	all, err := backup.Scheduled(c.BackupDir)
 	if err != nil || len(all) == 0 {
-		return 0, err
+		return 0, false, err
 	}
 	made, err := backup.TimeOf(all[0])
-	return core.Time(made.UnixMilli()), err
+	return core.Time(made.UnixMilli()), backup.Encrypted(all[0]), err
 }
 
 // Run runs all checks.

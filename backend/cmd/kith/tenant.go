@@ -232,6 +232,7 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 
 type tenantExportCommand struct {
 	archiveFlags
+	recipientFlags
 	Alias   string `arg:"" help:"Alias of the tenant. The test tenant is a tenant of its own."`
 	File    string `arg:"" help:"File to write; it appears under this name when it is complete. - is the standard output."`
 	NoFiles bool   `help:"Leave out the files of jobs (uploads, exports)."`
@@ -240,12 +241,17 @@ type tenantExportCommand struct {
 // Help says what the file contains.
 func (tenantExportCommand) Help() string {
 	return `The file is a gzipped tar archive. It has one file of JSON lines for each table and the files of jobs. ` +
-		`It has no secrets, and cannot be restored. To write a file that can be restored, use kith backup --tenant.`
+		`It has no secrets, and cannot be restored. To write a file that can be restored, use kith backup --tenant. ` +
+		`Where KITH_BACKUP_RECIPIENT is set, the file is encrypted to that key: give the tenant's own by --backup-recipient.`
 }
 
 // Run writes the export.
 func (c *tenantExportCommand) Run(e *env) error {
-	return c.write(e, backup.Source{Kind: backup.Export, Tenant: core.TenantAlias(c.Alias), NoFiles: c.NoFiles}, c.File)
+	recipients, err := c.recipients()
+	if err != nil {
+		return err
+	}
+	return c.write(e, backup.Source{Kind: backup.Export, Tenant: core.TenantAlias(c.Alias), NoFiles: c.NoFiles, Recipients: recipients}, c.File)
 }
 
 type tenantEraseCommand struct {
