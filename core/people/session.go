@@ -70,6 +70,8 @@ type Session struct {
 	Created, Seen, Confirmed core.Time
 	// From and Agent are the IP address and the browser that signed in.
 	From, Agent string
+	// Entered are the live tenants that the session was used in, each after a blank.
+	Entered string
 	// Failed are the failed sign-ins since the person had signed in before.
 	Failed Failures
 }

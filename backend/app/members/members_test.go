@@ -113,11 +113,16 @@ func (b *bundle) signIn(t *testing.T, local string) (string, members.Seat) {
 	return token, b.seat(t, token)
 }
 
+// seat returns a valid session, which is used in the tenant, if it may be.
 func (b *bundle) seat(t *testing.T, token string) members.Seat {
 	t.Helper()
 	s, ok, err := b.signIns.Find(t.Context(), token)
 	require.NoError(t, err)
 	require.True(t, ok)
+	if _, err := b.signIns.As(t.Context(), visitor, s, b.tenant); err == nil {
+		s, _, err = b.signIns.Find(t.Context(), token)
+		require.NoError(t, err)
+	}
 	return s
 }
 
@@ -419,8 +424,11 @@ func TestTOTP(t *testing.T) {
 		for _, want := range []bool{true, false} {
 			waiting, _, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), password)
 			require.NoError(t, err)
-			_, err = b.signIns.Enter(ctx, visitor, b.seat(t, waiting), strings.ToLower(codes[3]))
+			token, err := b.signIns.Enter(ctx, visitor, b.seat(t, waiting), strings.ToLower(codes[3]))
 			require.Equal(t, want, err == nil, err)
+			if want {
+				b.seat(t, token)
+			}
 		}
 		left, err := b.profiles.CountRecovery(ctx, s)
 		require.NoError(t, err)
@@ -495,6 +503,38 @@ func TestSignIn_NormalizesPasswords(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The audit log of a tenant has the sign-ins that were used in it, once each, and not those
+// that its members use in other tenants.
+func TestSignIn_IsInTheLogOfItsTenant(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		second := b.tenant + "-b"
+		b.addTenant(t, second)
+		_, link, err := b.members.Invite(ctx, members.OperatorOf(second), b.address("owner"), "viewer")
+		require.NoError(t, err)
+		token, s := b.signIn(t, "owner")
+		_, err = b.members.AcceptAs(ctx, visitor, s, link)
+		require.NoError(t, err)
+		signIns := func(tenant core.TenantAlias) (n int) {
+			for _, action := range b.actions(t, tenant) {
+				if strings.Contains(action, string(people.PersonSignedIn)) {
+					n++
+				}
+			}
+			return n
+		}
+		require.Equal(t, []int{1, 0}, []int{signIns(b.tenant), signIns(second)})
+		for range 3 {
+			for _, tenant := range []core.TenantAlias{b.tenant, base.TestPrefix + b.tenant, second} {
+				_, err := b.signIns.As(ctx, visitor, b.seat(t, token), tenant)
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, []int{1, 1}, []int{signIns(b.tenant), signIns(second)})
+		require.Zero(t, signIns(base.TestPrefix+b.tenant))
+	})
+}
+
 func TestSessions_ListAndRevoke(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
@@ -535,9 +575,10 @@ func TestReset(t *testing.T) {
 		_, ok, err := b.signIns.Find(ctx, token)
 		require.NoError(t, err)
 		require.False(t, ok, "all sessions end")
-		_, stage, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), next)
+		token, stage, err := b.signIns.SignIn(ctx, visitor, b.address("owner"), next)
 		require.NoError(t, err)
 		require.Equal(t, people.SignedIn, stage, "two-step sign-in is off")
+		b.seat(t, token)
 
 		link, _, err = b.resets.MakeLink(ctx, b.address("owner"), "", false)
 		require.NoError(t, err)

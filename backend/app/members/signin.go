@@ -2,6 +2,7 @@ package members
 
 import (
 	"context"
+	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -93,7 +94,7 @@ func (si *SignIns) succeed(ctx context.Context, v Visitor, p peopledb.Person) er
 }
 
 // begin adds a session of a person, who has just given the password. If the sign-in is
-// complete, it is recorded.
+// complete, it is recorded; see enter for the audit log.
 func (si *SignIns) begin(ctx context.Context, tx *store.Tx, v Visitor, p peopledb.Person, stage people.Stage) (token string, err error) {
 	token = makeToken(si.Base)
 	var failed people.Failures
@@ -111,11 +112,28 @@ func (si *SignIns) begin(ctx context.Context, tx *store.Tx, v Visitor, p peopled
 	if err := peopledb.RecordSignIn(ctx, tx, p.ID); err != nil {
 		return "", err
 	}
-	change := base.Change{Action: people.PersonSignedIn, Subject: p.Email}
-	if failed.Times > 0 {
-		change.After = map[string]any{"failedBefore": failed.Times, "lastFailedFrom": failed.From}
+	return token, nil
+}
+
+// enter records the sign-in of a session in the audit log of a tenant, when the session is
+// first used in it: an owner need not know that a member works for other tenants.
+func (si *SignIns) enter(ctx context.Context, s Seat, c people.Caller) error {
+	home := people.Home(c.Tenant)
+	if strings.Contains(s.Entered+" ", " "+string(home)+" ") {
+		return nil
 	}
-	return token, auditPerson(ctx, tx, v, p, change)
+	c.Tenant, c.From = home, s.From
+	change := base.Change{Action: people.PersonSignedIn, Subject: c.Email}
+	if s.Failed.Times > 0 {
+		change.After = map[string]any{"failedBefore": s.Failed.Times, "lastFailedFrom": s.Failed.From}
+	}
+	return si.DB.Write(ctx, si.Now(), func(tx *store.Tx) error {
+		first, err := peopledb.EnterTenant(ctx, tx, s.hash, home)
+		if err != nil || !first {
+			return err
+		}
+		return base.Audit(ctx, tx, c, change)
+	})
 }
 
 // auditPerson adds a change that a person made to their own profile to the audit logs of
@@ -278,10 +296,11 @@ func (si *SignIns) As(ctx context.Context, v Visitor, s Seat, tenant core.Tenant
 			return people.Caller{}, or(err, ErrSecondStep)
 		}
 	}
-	return people.Caller{
+	c := people.Caller{
 		Person: s.Person.ID, Email: s.Person.Email, Tenant: tenant, Role: m.Role, From: v.from(), InvitedBy: m.Voucher(),
 		Confirmed: s.IsConfirmed(si.Now()),
-	}, nil
+	}
+	return c, si.enter(ctx, s, c)
 }
 
 // or returns err, or the error otherwise if err is nil.

@@ -40,7 +40,7 @@ func secretIn(t *testing.T, body string) string {
 func entries(t *testing.T, w *portaltest.World) (actions []people.Action, all string) {
 	t.Helper()
 	for _, e := range w.Audit(t, people.AuditFilter{}) {
-		if e.Action == people.PersonSignedIn || e.Action == people.MemberJoined {
+		if e.Action == people.PersonSignedIn || e.Action == people.MemberJoined || e.Action == people.PermissionRefused {
 			continue
 		}
 		actions = append(actions, e.Action)

@@ -17,6 +17,7 @@ var sessionColumns = store.Selection[people.Session]{
 	store.Col(`s.confirmed_at`, func(s *people.Session) any { return &s.Confirmed }),
 	store.Col(`s.ip`, func(s *people.Session) any { return &s.From }),
 	store.Col(`s.agent`, func(s *people.Session) any { return &s.Agent }),
+	store.Col(`s.entered`, func(s *people.Session) any { return &s.Entered }),
 	store.Col(`s.failed`, func(s *people.Session) any { return &s.Failed.Times }),
 	store.Col(`s.failed_at`, func(s *people.Session) any { return &s.Failed.Last }),
 	store.Col(`s.failed_from`, func(s *people.Session) any { return &s.Failed.From }),
@@ -69,6 +70,12 @@ func RecordSignIn(ctx context.Context, tx *store.Tx, id people.PersonID) error {
 // SeeSession records that a session was used at the time of the transaction.
 func SeeSession(ctx context.Context, tx *store.Tx, hash string) error {
 	return tx.Exec(ctx, "see session", `UPDATE person_session SET seen_at = max(seen_at, ?) WHERE hash = ?`, int64(tx.Now), hash)
+}
+
+// EnterTenant records that a session was used in a live tenant. It returns false if that is
+// recorded already.
+func EnterTenant(ctx context.Context, tx *store.Tx, hash string, tenant core.TenantAlias) (bool, error) {
+	return tx.Changed(ctx, "enter tenant", `UPDATE person_session SET entered = entered || ' ' || ?1 WHERE hash = ?2 AND instr(entered || ' ', ' ' || ?1 || ' ') = 0`, string(tenant), hash)
 }
 
 // ConfirmSession records that the password was given in a session at the time of the

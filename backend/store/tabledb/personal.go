@@ -135,7 +135,7 @@ var PersonalData = map[string]Personal{
 	"person_identity": {Kept: []Kept{{"issuer subject person created_at", team, removed}}},
 	"person_recovery": {Kept: []Kept{{"person hash", team, removed}}},
 	"person_reset":    {Kept: []Kept{{"person hash expires_at", team, removed}}},
-	"person_session":  {None: "hash id", Kept: []Kept{{"person stage created_at seen_at confirmed_at ip agent failed failed_at failed_from", team, "14 days after the sign-in, or it ends"}}},
+	"person_session":  {None: "hash id", Kept: []Kept{{"person stage created_at seen_at confirmed_at ip agent entered failed failed_at failed_from", team, "14 days after the sign-in, or it ends"}}},
 	"pipeline":        {None: "tenant settings secret old_secret old_until"},
 	"program":         {None: "tenant key name landing_url allowed_hosts cookie_life most_rewards most_in_period reward_period most_discount fraud_handling fraud_signals daily_rewards created_at updated_at invitations conversion money_back"},
 	"program_reward":  {None: "tenant program key kind percent amount unit currency name description settings valid_for given_after of_revenue"},
