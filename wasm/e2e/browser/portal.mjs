@@ -78,6 +78,15 @@ export async function inviting(world) {
   assert.equal(await owner.evaluate(() => navigator.clipboard.readText()), link);
   await owner.getByRole('cell', { name: 'vera@demo.example', exact: true }).waitFor();
 
+  const draft = await open(world, new URL(link).pathname);
+  const choice = draft.getByLabel('Choose a password');
+  for (const [text, says] of [['too short', '3 more characters'], ['ababababababab', 'Use more different characters'], ['correct horse', 'Long enough.'], [password, 'Very hard to guess']]) {
+    await choice.fill(text);
+    await draft.getByText(says).waitFor();
+  }
+  await draft.getByRole('button', { name: 'Show', exact: true }).click();
+  await eventually(async () => assert.equal(await choice.getAttribute('type'), 'text'));
+  await draft.close();
   const vera = await join(world, link, 'Vera');
   await vera.getByRole('navigation', { name: 'Sections' }).waitFor();
   assert.equal(await vera.getByRole('link', { name: 'Members', exact: true }).count(), 0, 'no link leads to a page that the role may not open');

@@ -59,7 +59,54 @@
     });
   }
 
+  // What a new password lacks, and how hard it is to guess from its length, of 4. The server
+  // decides (people.CheckPassword).
+  function strength(text) {
+    var size = Array.from(text.trim().replace(/\s+/g, " ")).length;
+    if (size < 12) return [size ? 1 : 0, size ? (12 - size) + (size === 11 ? " more character" : " more characters") : ""];
+    if (new Set(text.toLowerCase()).size < 5) return [1, "Use more different characters"];
+    if (size < 16) return [2, "Long enough. One more word makes it much harder to guess"];
+    return size < 20 ? [3, "Hard to guess"] : [4, "Very hard to guess"];
+  }
+
+  // A password can be shown, and a new one has a meter.
+  function passwords(within) {
+    within.querySelectorAll("input[type=password]:not([data-judged])").forEach(function (input) {
+      input.dataset.judged = "";
+      var show = document.createElement("button");
+      show.type = "button";
+      show.className = "link";
+      show.textContent = "Show";
+      show.addEventListener("click", function () {
+        var hidden = input.type === "password";
+        input.type = hidden ? "text" : "password";
+        show.textContent = hidden ? "Hide" : "Show";
+      });
+      input.after(show);
+      if (input.form) input.form.addEventListener("submit", function () { input.type = "password"; });
+      if (input.autocomplete !== "new-password") return;
+      var line = document.createElement("p"), meter = document.createElement("meter"), text = document.createElement("span");
+      line.className = "strength";
+      meter.max = 4;
+      meter.low = 2;
+      meter.high = 3;
+      meter.optimum = 4;
+      meter.setAttribute("aria-hidden", "true");
+      text.setAttribute("role", "status");
+      line.append(meter, " ", text);
+      show.after(line);
+      function judge() {
+        var judged = strength(input.value);
+        meter.value = judged[0];
+        text.textContent = judged[1];
+      }
+      input.addEventListener("input", judge);
+      judge();
+    });
+  }
+
   function prepare(within) {
+    passwords(within);
     links(within);
     local(within);
     numbers(within);
