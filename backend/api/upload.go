@@ -14,7 +14,7 @@ import (
 // upload handles POST /export/upload. The body is a multipart form with a part named
 // file, or the file itself.
 func (a *API) upload(c *call) ([]byte, error) {
-	body := &stallReader{Body: c.Body, connection: http.NewResponseController(c.w)}
+	body := &stallReader{Body: c.Body, size: c.ContentLength, connection: http.NewResponseController(c.w)}
 	name, file, err := uploaded(c.Request, body)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,9 @@ func readError(body *stallReader, err error) error {
 
 // stallReader reads a body. It fails if no bytes arrive for stallTimeout.
 type stallReader struct {
-	Body       io.ReadCloser
+	Body io.ReadCloser
+	// size is the number of bytes that the header names, or -1.
+	size       int64
 	connection *http.ResponseController
 	// failed is the last error of Body other than io.EOF.
 	failed error
@@ -80,5 +82,8 @@ func (p *stallReader) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Size returns the number of bytes of the body, or -1 if it is unknown.
+func (p *stallReader) Size() int64 { return p.size }
 
 func (p *stallReader) Close() error { return p.Body.Close() }

@@ -179,6 +179,21 @@ func TestUpload_SizeIsBounded(t *testing.T) {
 	require.NoError(t, s.send(t, "users_small.csv", users(10)), "the session continues")
 }
 
+func TestUpload_StorageIsBounded(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(e *app.Engine) { e.Files.MaxStorage = 100_000 })
+	s := d.connect(t, "acme", d.acme)
+	f, err := s.Create("users_large.csv")
+	require.NoError(t, err)
+	const want = "file: exceeds the 100000 bytes that the files of a tenant may have; remove imports and exports"
+	_, err = f.ReadFrom(strings.NewReader(users(10_000)))
+	require.ErrorContains(t, err, want)
+	require.ErrorContains(t, f.Close(), want)
+	require.Empty(t, d.jobs(t, "acme"))
+	require.Empty(t, d.kept(t))
+	require.NoError(t, s.send(t, "users_small.csv", users(10)), "the session continues")
+}
+
 // Closing an invalid file returns an error, and its job records the reason.
 func TestUpload_BrokenFile(t *testing.T) {
 	t.Parallel()

@@ -270,7 +270,7 @@ func TestDeleteOldJobs(t *testing.T) {
 func TestFile_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := jobdb.File{Tenant: b.tenant, Ref: core.FileRef(awkward[1]), Size: -1, Created: 5, Expires: 9}
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.InsertFile(ctx, tx, want) })
+		b.insertFile(t, jobdb.File{Tenant: want.Tenant, Ref: want.Ref, Created: want.Created, Expires: want.Expires})
 		check := func(want jobdb.File) {
 			got, ok, err := jobdb.FindFile(t.Context(), b.db.Reads, b.tenant, want.Ref)
 			require.NoError(t, err)
@@ -305,12 +305,19 @@ func TestFile_RoundTrip(t *testing.T) {
 	})
 }
 
+func (b bundle) insertFile(t *testing.T, f jobdb.File) {
+	t.Helper()
+	b.write(t, func(ctx context.Context, tx *store.Tx) error {
+		ok, err := jobdb.InsertFile(ctx, tx, f, jobdb.Quota{})
+		require.True(t, ok)
+		return err
+	})
+}
+
 func TestExpireFile(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			require.NoError(t, jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: b.tenant, Ref: "f", Created: now, Expires: now + 1000}))
-			return jobdb.ExpireFile(ctx, tx, b.tenant, "f")
-		})
+		b.insertFile(t, jobdb.File{Tenant: b.tenant, Ref: "f", Created: now, Expires: now + 1000})
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ExpireFile(ctx, tx, b.tenant, "f") })
 		got, _, err := jobdb.FindFile(t.Context(), b.db.Reads, b.tenant, "f")
 		require.NoError(t, err)
 		require.Equal(t, now, got.Expires)

@@ -129,8 +129,8 @@ func ParseFormat(field, s string) (Format, error) {
 // Extension returns the file name extension of the format, without a dot.
 func (f Format) Extension() string { return strings.ToLower(string(f)) }
 
-// Life is how long a job's files are kept after its end, and an upload after it was
-// received (clients 1.9.6: the sample has exactly 28 days).
+// Life is how long a job's files are kept after its end, and an upload after its job was
+// created (clients 1.9.6: the sample has exactly 28 days).
 const Life = 28 * core.Day
 
 // Memory is how long a job is listed after its end.

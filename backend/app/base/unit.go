@@ -64,7 +64,12 @@ func (b *Base) Forget(ctx context.Context, removeBatch func(*store.Tx) (int, err
 }
 
 // IsNotFound reports whether err is a core.Error with core.CodeNotFound.
-func IsNotFound(err error) bool {
+func IsNotFound(err error) bool { return hasCode(err, core.CodeNotFound) }
+
+// IsConflict reports whether err is a core.Error with CodeConflict.
+func IsConflict(err error) bool { return hasCode(err, core.CodeConflict) }
+
+func hasCode(err error, code core.Code) bool {
 	var e *core.Error
-	return errors.As(err, &e) && e.Code == core.CodeNotFound
+	return errors.As(err, &e) && e.Code == code
 }

@@ -105,7 +105,7 @@ func (f *chunkFile) end(ctx context.Context, r *run) (core.FileRef, error) {
 
 // write creates and writes the file until end was called and all chunks are in it.
 func (f *chunkFile) write(ctx context.Context, js *Jobs) (core.FileRef, error) {
-	to, err := js.Files.createFile(ctx, f.lease.Tenant, core.ExportFolder, f.name, f.lease.Format.Extension())
+	to, err := js.Files.createFile(ctx, f.lease.Tenant, resultKind, f.name, f.lease.Format.Extension(), 0)
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +114,11 @@ func (f *chunkFile) write(ctx context.Context, js *Jobs) (core.FileRef, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := f.copy(ctx, js.DB, rows, js.Files.maxFile()); err != nil {
+	held, err := jobdb.StoredBytes(ctx, js.DB.Reads, f.lease.Tenant, js.Now())
+	if err != nil {
+		return "", err
+	}
+	if err := f.copy(ctx, js.DB, rows, min(js.Files.maxFile(), js.Files.maxStorage()-held)); err != nil {
 		return "", err
 	}
 	if err := rows.Close(); err != nil {
@@ -136,7 +140,7 @@ func (r *countedReader) Read(p []byte) (int, error) {
 }
 
 // copy writes the rows of all chunks, up to about limit bytes: a small upload can name
-// many users of whom much is stored.
+// many users of whom much is stored. A limit of 0 or less permits none.
 func (f *chunkFile) copy(ctx context.Context, db *store.Primary, to xlsx.Writer, limit int64) error {
 	last, ended := int64(0), false
 	for {

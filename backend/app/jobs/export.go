@@ -60,8 +60,10 @@ func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input
 	return rows <= smallExport, err
 }
 
-// export runs a leased export: it writes the file of the job.
+// export runs a leased export: it writes the file of the job. If the tenant has no room for
+// the file, the job is aborted.
 func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
+	defer func() { err = fatal(err) }()
 	p, err := wire.ParseJobParams(l.Type, l.Params)
 	if err != nil {
 		return aborted{err.Error()}
@@ -72,7 +74,7 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 		return err
 	}
 	name := strings.ToLower(l.Type.Task())
-	f, err := js.Files.createFile(ctx, l.Tenant, core.ExportFolder, name, l.Format.Extension())
+	f, err := js.Files.createFile(ctx, l.Tenant, exportKind, name, l.Format.Extension(), 0)
 	if err != nil {
 		return err
 	}

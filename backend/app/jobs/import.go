@@ -446,7 +446,8 @@ func (r *run) addNotes(ctx context.Context) error {
 			strconv.FormatInt(r.lease.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
 	}
 	if r.cut {
-		notes = append(notes, "the result file ends after "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes of rows; all rows were processed")
+		notes = append(notes, "the result file does not have all rows: it may have "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes, and all files of the tenant "+
+			strconv.FormatInt(r.jobs.Files.maxStorage(), 10)+"; all rows were processed")
 	}
 	before, err := jobdb.SameImport(ctx, r.jobs.DB.Reads, r.lease.Tenant, r.lease.Job)
 	if before != "" {

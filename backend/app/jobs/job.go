@@ -93,7 +93,11 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 	}
 	made, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (made created, err error) {
 		made.Job = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
-		if err := jobdb.InsertJob(ctx, tx, tenant, made.Job); err != nil {
+		err = jobdb.InsertJob(ctx, tx, tenant, made.Job)
+		if err == nil && in.Type.Import() {
+			err = jobdb.ExtendFile(ctx, tx, tenant, in.File, tx.Now+job.Life)
+		}
+		if err != nil {
 			return made, err
 		}
 		if small {
@@ -173,7 +177,8 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 	return js.List(ctx, c.Tenant.Alias, f)
 }
 
-// Delete removes a job, and lets its files expire now. If the job is running, it stops
+// Delete removes a job, and lets its files expire now, but an upload that another job has
+// read. If the job is running, it stops
 // at its next renewal of the lease. Delete returns the number of removed jobs, 0 or 1.
 func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
 	return store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (deleted int, err error) {
@@ -181,13 +186,13 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 		if err != nil || !ok {
 			return deleted, err
 		}
-		for _, ref := range []core.FileRef{j.Result, j.Errors} {
+		if _, err := jobdb.DeleteJob(ctx, tx, tenant, id); err != nil {
+			return deleted, err
+		}
+		for _, ref := range []core.FileRef{j.File, j.Result, j.Errors} {
 			if err := jobdb.ExpireFile(ctx, tx, tenant, ref); err != nil {
 				return deleted, err
 			}
-		}
-		if _, err := jobdb.DeleteJob(ctx, tx, tenant, id); err != nil {
-			return deleted, err
 		}
 		return 1, nil
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
 	"kith/core"
@@ -22,8 +23,6 @@ const (
 	MaxPiece = 16 << 20
 	// MaxPieces is the number of pieces of a file at most.
 	MaxPieces = 1000
-	// pieceLife is how long a piece is kept.
-	pieceLife = core.Day
 	// joinWait is how long Join waits for the file. Joining continues in the background
 	// then, for joinTimeout at most.
 	joinWait    = 4 * time.Second
@@ -33,7 +32,7 @@ const (
 // AddPiece stores a piece of a file, and returns its reference for Join.
 func (fs *Files) AddPiece(ctx context.Context, tenant core.TenantAlias, body io.Reader) (ref core.FileRef, err error) {
 	defer func() { err = whileFull(err) }()
-	f, err := fs.createFileFor(ctx, tenant, core.PieceFolder, "piece", "part", pieceLife)
+	f, err := fs.createFile(ctx, tenant, pieceKind, "piece", "part", 0)
 	if err != nil {
 		return "", err
 	}
@@ -55,17 +54,22 @@ func (fs *Files) AddPiece(ctx context.Context, tenant core.TenantAlias, body io.
 // reports when it is.
 func (fs *Files) Join(ctx context.Context, tenant core.TenantAlias, name string, pieces []core.FileRef) (ref core.FileRef, err error) {
 	defer func() { err = whileFull(err) }()
-	if err := fs.checkPieces(ctx, tenant, pieces); err != nil {
+	size, err := fs.checkPieces(ctx, tenant, pieces)
+	if err != nil {
 		return "", err
 	}
 	// The file is completed even if the caller disconnects.
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), joinTimeout)
 	in := &joined{ctx: background, files: fs, pieces: pieces}
 	from := bufio.NewReaderSize(in, sniffed)
-	f, err := fs.begin(background, tenant, name, from)
+	f, err := fs.begin(background, tenant, name, from, size)
 	if err != nil {
 		in.close()
 		cancel()
+		if base.IsConflict(err) {
+			// The pieces would take the room of other files for a day.
+			err = errors.Join(err, fs.expire(ctx, tenant, pieces...))
+		}
 		return "", err
 	}
 	done := make(chan error, 1)
@@ -89,35 +93,34 @@ func (fs *Files) join(ctx context.Context, f *newFile, from io.Reader, pieces []
 		err = f.Close()
 	}
 	if err != nil {
-		return errors.Join(err, fs.expire(ctx, f.tenant, f.ref))
+		return err
 	}
 	return fs.expire(ctx, f.tenant, pieces...)
 }
 
-// checkPieces returns an error unless the pieces are pieces of the tenant that are complete,
-// and not larger than a file may be.
-func (fs *Files) checkPieces(ctx context.Context, tenant core.TenantAlias, pieces []core.FileRef) error {
+// checkPieces returns the size of all pieces, and an error unless they are pieces of the tenant
+// that are complete, and not larger than a file may be.
+func (fs *Files) checkPieces(ctx context.Context, tenant core.TenantAlias, pieces []core.FileRef) (size int64, err error) {
 	if len(pieces) == 0 || len(pieces) > MaxPieces {
-		return core.Invalid("pieces", "must be 1 to "+strconv.Itoa(MaxPieces)+" pieces; send the file in larger pieces")
+		return 0, core.Invalid("pieces", "must be 1 to "+strconv.Itoa(MaxPieces)+" pieces; send the file in larger pieces")
 	}
-	size := int64(0)
 	for _, ref := range pieces {
 		f, ok, err := jobdb.FindFile(ctx, fs.DB.Reads, tenant, ref)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !ok || f.Size < 0 || f.Expires <= fs.Now() || !strings.HasPrefix(string(ref), core.PieceFolder+"/") {
-			return core.Invalid("pieces", "has a piece that is not kept any more; send the file again")
+			return 0, core.Invalid("pieces", "has a piece that is not kept any more; send the file again")
 		}
 		size += f.Size
 	}
 	if size > fs.maxFile() {
-		return tooLargeFile(fs.maxFile())
+		return 0, tooLargeFile(fs.maxFile())
 	}
-	return nil
+	return size, nil
 }
 
-// expire lets files expire now.
+// expire lets files that no job has read expire now.
 func (fs *Files) expire(ctx context.Context, tenant core.TenantAlias, refs ...core.FileRef) error {
 	return fs.DB.Write(ctx, fs.Now(), func(tx *store.Tx) error {
 		for _, ref := range refs {

@@ -112,7 +112,7 @@ func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, 
 	return nil
 }
 
-var errNoUpload = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; uploads are kept for 28 days"}
+var errNoUpload = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; an upload that no job reads is kept for a day"}
 
 // upload returns the size in bytes of a file that the tenant uploaded, or a not-found
 // error about "fileRef".

@@ -21,17 +21,21 @@ const sniffed = 4 << 10
 // Upload stores a file for a job (spec 4.1.1), and returns its reference. name is the
 // sender's name of the file, or empty. The format, CSV or JSONL, is detected from the name
 // or from the first bytes. The file may be compressed with gzip. An empty file is
-// invalid, and one of more than Max bytes is too large. If reading body fails, no file is
-// stored.
+// invalid, one of more than Max bytes is too large, and one for which the tenant has no room
+// is a conflict; if body has a method Size, that is found before it is read. If reading body
+// fails, no file is stored. A file that no job reads within a day is removed.
 func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (ref core.FileRef, err error) {
 	defer func() { err = whileFull(err) }()
 	in := bufio.NewReaderSize(body, sniffed)
-	f, err := fs.begin(ctx, tenant, name, in)
+	limit, size := fs.maxFile(), int64(0)
+	if known, ok := body.(interface{ Size() int64 }); ok {
+		size = min(max(known.Size(), 0), limit)
+	}
+	f, err := fs.begin(ctx, tenant, name, in, size)
 	if err != nil {
 		return "", err
 	}
 	defer f.Abort()
-	limit := fs.maxFile()
 	n, err := io.Copy(f, io.LimitReader(in, limit+1))
 	if err != nil {
 		return "", err
@@ -42,8 +46,9 @@ func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 	return f.ref, f.Close()
 }
 
-// begin begins the file of an upload: it detects the format from the first bytes.
-func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string, in *bufio.Reader) (*newFile, error) {
+// begin begins the file of an upload: it detects the format from the first bytes. size is 0 if
+// it is unknown.
+func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string, in *bufio.Reader, size int64) (*newFile, error) {
 	beginning, err := in.Peek(sniffed)
 	if len(beginning) == 0 {
 		if err == io.EOF {
@@ -54,7 +59,7 @@ func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string
 	if importfile.Workbook(beginning) {
 		return nil, core.Invalid("file", `is an Excel workbook or another archive; in Excel choose "Save as" and "CSV UTF-8", and upload that file`)
 	}
-	return fs.createFile(ctx, tenant, core.ImportFolder, name, extension(name, beginning))
+	return fs.createFile(ctx, tenant, uploadKind, name, extension(name, beginning), max(size, int64(len(beginning))))
 }
 
 func (fs *Files) maxFile() int64 {

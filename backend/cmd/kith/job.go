@@ -27,7 +27,8 @@ type bucketFlags struct {
 // fileFlags configure the files of jobs.
 type fileFlags struct {
 	bucketFlags
-	MaxFile int64 `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file that an import accepts, in bytes, both packed and unpacked."`
+	MaxFile    int64 `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file that an import accepts, in bytes, both packed and unpacked."`
+	MaxStorage int64 `env:"KITH_MAX_STORAGE" default:"21474836480" help:"Most bytes of all files of a tenant: uploads, and the files that jobs write. Imports and exports beyond it are refused."`
 }
 
 // jobFlags configure jobs.
@@ -63,7 +64,10 @@ func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	if f.MaxFile < 1 {
 		return core.Invalid("max-file", "must be 1 or more bytes")
 	}
-	engine.Files.Max = f.MaxFile
+	if f.MaxStorage < 1 {
+		return core.Invalid("max-storage", "must be 1 or more bytes")
+	}
+	engine.Files.Max, engine.Files.MaxStorage = f.MaxFile, f.MaxStorage
 	engine.Files.Store, err = f.openFiles(e, data)
 	return err
 }

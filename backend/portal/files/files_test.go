@@ -264,6 +264,28 @@ func TestImport_Pieces(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, b.SendBody("POST", base+"/pieces", "application/octet-stream", io.LimitReader(zeros{}, jobs.MaxPiece+1), "X-Csrf-Token", csrf).Status)
 }
 
+// A tenant without room sends neither files nor pieces, and may not join pieces.
+func TestImport_WithoutRoom(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	csrf := b.Get(base + "/import").Token(t)
+	piece := func() portaltest.Answer {
+		return b.SendBody("POST", base+"/pieces", "application/octet-stream", strings.NewReader(users(1)), "X-Csrf-Token", csrf)
+	}
+	w.Engine.Files.MaxStorage = int64(len(users(1))) + 1
+	sent := piece()
+	require.Equal(t, http.StatusOK, sent.Status)
+	const want = "exceeds the 55 bytes that the files of a tenant may have; remove imports and exports, wait until files expire, or ask the operator to raise KITH_MAX_STORAGE"
+	refused := piece()
+	require.Equal(t, http.StatusConflict, refused.Status)
+	require.Equal(t, "file: "+want, refused.Body)
+	joined := b.Post(t, base+"/import", base+"/join", "type", "USER", "name", "u.csv", "pieces", sent.Body)
+	require.Equal(t, http.StatusUnprocessableEntity, joined.Status)
+	require.Contains(t, joined.Text(), want)
+	require.Equal(t, http.StatusOK, piece().Status, "the pieces are removed")
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

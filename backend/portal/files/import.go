@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/app/jobs"
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/wire"
 )
 
 // importForm is the data of the page on which a file is chosen.
@@ -102,6 +104,9 @@ func upload(v *frame.Visit) error {
 // reference.
 func addPiece(v *frame.Visit) error {
 	ref, err := v.Engine.Admin.Files.AddPiece(v.Ctx(), v.Caller, v.R.Body)
+	if base.IsConflict(err) {
+		return frame.Plain(v, wire.Status(core.CodeConflict), err.Error())
+	}
 	if err != nil {
 		return err
 	}

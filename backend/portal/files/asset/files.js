@@ -84,6 +84,8 @@ function kithRemaining(seconds) {
         piece(upload, 0);
       } else if (request.status === 408 || request.status === 429 || request.status >= 500) {
         later("The file could not be sent: the server is busy. What was sent is kept for a day.");
+      } else if (request.status === 409) {
+        fail(upload, "The file could not be sent. " + request.responseText);
       } else {
         fail(upload, "The file could not be sent: your session has ended, or your role has changed. Load the page again.");
       }
