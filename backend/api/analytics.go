@@ -78,7 +78,7 @@ func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Even
 	if err != nil {
 		return err
 	}
-	if err := a.Engine.Analytics.Count(r.Context(), alias, event); err != nil {
+	if err := a.Engine.Analytics.CountFrom(r.Context(), seenAddress(r), alias, event); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, wire.Empty())

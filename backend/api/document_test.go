@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/jobs"
+	"kith/backend/app/statistics"
 	"kith/backend/store/programdb"
 	"kith/core"
 	"kith/core/analytics"
@@ -136,6 +137,8 @@ func TestAPIDocument_LimitsAreThoseOfTheCode(t *testing.T) {
 		"GraphQL call without credentials":                                   fmt.Sprintf("%d KiB, %d fields, %d MiB of answer", in(bound, "body")>>10, in(bound, "fields"), in(bound, "answer")>>20),
 		"time of a GraphQL call":                                             "20 s",
 		"uploads of a tenant that no job has read":                           fmt.Sprintf("%d, each for a day", jobs.MaxUnused),
+		"counts without credentials, from one network and minute":            fmt.Sprint(statistics.ReportsPerMinute),
+		"counts of a widget, of one user, program and kind in an hour":       fmt.Sprint(statistics.ReportsPerHour),
 		"attempts to guess codes, keys and ids, from one network and minute": fmt.Sprintf("%d; `KITH_RATE_LIMIT`", defaultOf(t, "KITH_RATE_LIMIT")),
 		"what": "limit", "---": "---",
 	}

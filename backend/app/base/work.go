@@ -45,6 +45,10 @@ const (
 	PermissionPerson = "person"
 	PermissionCaller = "caller"
 
+	// WorkReport is a report of a widget or a visit; its kind is the report's. Only
+	// OutcomeRefused is counted: a report beyond the limits.
+	WorkReport = "report"
+
 	OutcomeDone    = "done"
 	OutcomeFailed  = "failed"
 	OutcomeLate    = "late"

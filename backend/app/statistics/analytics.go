@@ -4,10 +4,14 @@ package statistics
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 	"sync"
+	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/app/visits"
+	"kith/backend/guess"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
 	"kith/backend/store/tenantdb"
@@ -20,12 +24,24 @@ type Analytics struct {
 	*base.Base
 	// Visits counts the share links that this backend answers.
 	Visits *visits.Counter
-	counts tally
+	// Networks limits what each network reports without credentials; nil is no limit.
+	Networks *guess.Limiter
+	widgets  *guess.Names
+	counts   tally
 }
+
+const (
+	// ReportsPerMinute is how many reports of a network without credentials are counted.
+	ReportsPerMinute = 60
+	// ReportsPerHour is how many reports of a kind about a user and program are counted,
+	// by all senders.
+	ReportsPerHour = 20
+)
 
 // New returns the use cases on b.
 func New(b *base.Base) Analytics {
-	return Analytics{Base: b, Visits: visits.New(func() core.Time { return b.Now() }, func(ctx context.Context, batch analytics.VisitBatch) error {
+	clock := func() time.Time { return time.UnixMilli(int64(b.Now())) }
+	return Analytics{Base: b, widgets: guess.NewNames(ReportsPerHour, time.Hour, clock), Visits: visits.New(func() core.Time { return b.Now() }, func(ctx context.Context, batch analytics.VisitBatch) error {
 		return eventdb.PutVisits(ctx, b.DB, batch)
 	})}
 }
@@ -64,12 +80,31 @@ func (t *tally) take() map[analytics.Event]int64 {
 	return waiting
 }
 
+// CountFrom is Count for an event that an address reports without credentials. Those beyond
+// the limit of its network are not counted.
+func (a *Analytics) CountFrom(ctx context.Context, from netip.Addr, tenant core.TenantAlias, event analytics.Event) error {
+	if a.Networks.Take(from) {
+		return a.Count(ctx, tenant, event)
+	}
+	a.ReportWork(base.WorkReport, string(event.Kind), base.OutcomeRefused, 1)
+	_, err := tenantdb.Find(ctx, a.DB.Reads, tenant)
+	return err
+}
+
 // Count counts an event for the current day, in UTC. The next Flush stores it; if the
 // backend ends before, the count is lost. Events of unknown users, codes and programs
-// are not counted. An unknown tenant is core.UnknownTenant.
+// are not counted, and of a widget no more than ReportsPerHour. An unknown tenant is
+// core.UnknownTenant.
 func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
 	if _, err := tenantdb.Find(ctx, a.DB.Reads, tenant); err != nil {
 		return err
+	}
+	// Share links may be followed by many people.
+	if event.Kind != analytics.Visited && !a.widgets.Take(fmt.Sprintf("%q", []string{
+		string(tenant), string(event.Kind), string(event.Program), string(event.Account), string(event.User),
+	})) {
+		a.ReportWork(base.WorkReport, string(event.Kind), base.OutcomeRefused, 1)
+		return nil
 	}
 	now := a.Now()
 	event.Tenant, event.Day = tenant, now-now%core.Day

@@ -1,18 +1,57 @@
 package main
 
 import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/api"
+	"kith/backend/guess"
+	"kith/backend/portal/portaltest"
 	"kith/backend/store/storetest"
 	"kith/core"
+	"kith/core/analytics"
+	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
 )
+
+// Without credentials, a network reports a limited number of counts. Those beyond it have the
+// same answer.
+func TestAnalytics_ReportsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	w.Engine.Analytics.Networks = guess.New(2, func() time.Time { return time.UnixMilli(w.Clock.Load()) })
+	user := rules.Identification{Update: referral.UserUpdate{Account: "a", ID: "u"}}
+	_, err := w.Engine.Identification.Identify(t.Context(), "acme", user)
+	require.NoError(t, err)
+	proxies, err := auth.ParseNetworks("trusted-proxies", "10.0.0.1")
+	require.NoError(t, err)
+	h := (&api.API{Engine: w.Engine, Proxies: proxies, Log: slog.New(slog.DiscardHandler)}).Handler()
+	for i, from := range []string{"203.0.113.1", "203.0.113.2", "203.0.113.3", "198.51.100.1"} {
+		for _, what := range []string{"loaded", "shared"} {
+			r := httptest.NewRequest("POST", "/a/acme/widgets/analytics/"+what+"?externalAccountId=a&externalUserId=u", nil)
+			r.RemoteAddr = "10.0.0.1:1"
+			r.Header.Set("X-Forwarded-For", from)
+			got := httptest.NewRecorder()
+			h.ServeHTTP(got, r)
+			require.Equal(t, http.StatusOK, got.Code, i)
+			require.Equal(t, "{}", got.Body.String())
+		}
+	}
+	found, _, err := w.Engine.Analytics.List(t.Context(), "acme", analytics.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.EqualValues(t, 2, found[0].Times)
+	require.EqualValues(t, 2, found[1].Times)
+}
 
 // The commands print what the API returns, as a table or as CSV that a spreadsheet does
 // not read as formulas.

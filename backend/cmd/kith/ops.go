@@ -23,6 +23,7 @@ import (
 	"kith/backend/trace"
 	"kith/backend/upstream"
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/job"
 	"kith/core/wire"
 	"kith/wasm/host"
@@ -248,6 +249,9 @@ func observeBackend(e *env, engine *app.Engine) {
 		}
 	}
 	engine.OnWork(base.WorkDelivery, "attempt", base.OutcomeLate, 0)
+	for _, kind := range []analytics.Kind{analytics.Visited, analytics.Loaded, analytics.Shared} {
+		engine.OnWork(base.WorkReport, string(kind), base.OutcomeRefused, 0)
+	}
 	for _, kind := range []string{base.SignInPassword, base.SignInCode} {
 		for _, outcome := range []string{base.OutcomeDone, base.OutcomeFailed, base.OutcomeRefused} {
 			engine.OnWork(base.WorkSignIn, kind, outcome, 0)
