@@ -4,6 +4,8 @@
 package docs_test
 
 import (
+	"cmp"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -288,6 +290,44 @@ func TestGuarantees(t *testing.T) {
 		assert.Regexp(t, "^  - Tests: `.*`$", lines[i+2], "line %d", i+3)
 	}
 	require.Greater(t, claims, 40)
+}
+
+var (
+	requirement = regexp.MustCompile(`^\| ([\d., –]+) \| (.+) \| (met|operator|not met|n/a) \| (.+) \|$`)
+	numbers     = regexp.MustCompile(`^(\d+\.\d+\.)(\d+)(?:–\d+\.\d+\.(\d+))?$`)
+)
+
+// security.md has each requirement once. What is met names a test, or a file where nothing
+// can be run.
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	text := markdown(t)["docs/security.md"]
+	states, seen := map[string]int{}, map[string]bool{}
+	for i, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ASVS |") {
+			continue
+		}
+		row := requirement.FindStringSubmatch(line)
+		require.NotNil(t, row, "line %d: %s", i+1, line)
+		for part := range strings.SplitSeq(row[1], ", ") {
+			n := numbers.FindStringSubmatch(part)
+			require.NotNil(t, n, "line %d: %s", i+1, part)
+			first, _ := strconv.Atoi(n[2])
+			last, _ := strconv.Atoi(cmp.Or(n[3], n[2]))
+			for ; first <= last; first++ {
+				id := n[1] + strconv.Itoa(first)
+				assert.False(t, seen[id], id)
+				seen[id] = true
+				states[row[3]]++
+			}
+		}
+		if row[3] == "met" {
+			assert.Regexp(t, "`(Test|Fuzz)|`[a-z]+[/.]|\\]\\(|make lint|govulncheck", row[4], "line %d", i+1)
+		}
+	}
+	assert.Contains(t, text, fmt.Sprintf("Of %d requirements, %d are met, %d are for the operator, %d are not met, and %d do not apply.",
+		len(seen), states["met"], states["operator"], states["not met"], states["n/a"]))
+	assert.Equal(t, 259, len(seen))
 }
 
 // README.md can be read in one sitting.

@@ -185,6 +185,8 @@ func TestPolicy(t *testing.T) {
 		require.Equal(t, status, got.Status, path)
 		require.Equal(t, "no-store", got.Header.Get("Cache-Control"), path)
 		require.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"), path)
+		require.Equal(t, "same-origin", got.Header.Get("Referrer-Policy"), path)
+		require.Equal(t, "camera=(), geolocation=(), microphone=()", got.Header.Get("Permissions-Policy"), path)
 		policy := got.Header.Get("Content-Security-Policy")
 		found := regexp.MustCompile(`^default-src 'none'; script-src 'nonce-([A-Za-z0-9+/]{22})'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$`).FindStringSubmatch(policy)
 		require.NotNil(t, found, policy)

@@ -503,6 +503,31 @@ func TestSignIn_NormalizesPasswords(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Each byte of a password counts, and two people with one password have other hashes.
+func TestSignIn_ComparesWholePasswords(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	long := strings.Repeat("läuft! ", people.MaxPassword/8)
+	hashes := map[string]bool{}
+	for _, local := range []string{"u", "v"} {
+		_, err := b.members.Create(t.Context(), members.OperatorOf(b.tenant), b.address(local), "", long+"x", people.Viewer)
+		require.NoError(t, err)
+		token, _, err := b.signIns.SignIn(t.Context(), visitor, b.address(local), long+"x")
+		require.NoError(t, err)
+		hashes[b.seat(t, token).Person.Password] = true
+		_, _, err = b.signIns.SignIn(t.Context(), visitor, b.address(local), long+"y")
+		requireCode(t, core.CodeUnauthenticated, "password", err)
+	}
+	require.Len(t, hashes, 2)
+	sealed := map[string]bool{}
+	for range 100 {
+		text, err := b.Seal("place", "secret")
+		require.NoError(t, err)
+		sealed[text] = true
+	}
+	require.Len(t, sealed, 100, "a nonce is used once")
+}
+
 // The audit log of a tenant has the sign-ins that were used in it, once each, and not those
 // that its members use in other tenants.
 func TestSignIn_IsInTheLogOfItsTenant(t *testing.T) {

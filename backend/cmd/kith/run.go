@@ -204,6 +204,9 @@ func run(args []string, out, errOut io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))
+	if errOut == io.Writer(os.Stderr) {
+		slog.SetDefault(log) // also of net/http; tests run several commands at once
+	}
 	e := newEnv(ctx, out, log)
 	e.stopTimeout = c.StopTimeout
 	return report(ctx, command.Run(e), errOut)
