@@ -602,7 +602,7 @@ func TestBackup_Refused(t *testing.T) {
 	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES
 		('demo', 'imports/demo/expired_1.csv', 3, '', 1, 2), ('demo', 'imports/demo/half_1.csv', NULL, '', 1, 9000000000000)`)
 	requireKith(t, "backup", archive+"2", "--database-url", url)
-	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES ('demo', 'imports/demo/lost_1.csv', 3, '', 1, 9000000000000)`)
+	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES ('demo', 'imports/demo/lost_1.csv', 3, 'unknown', 1, 9000000000000)`)
 	newer := filepath.Join(dir, "newer.db")
 	copyFile(t, g.database, newer)
 	execSQL(t, "file:"+newer, `INSERT INTO schema_version (version, applied_at) VALUES (9999, 1)`)
