@@ -180,7 +180,7 @@ func TestJobs_WithoutRoom(t *testing.T) {
 	made := b.create(t, in)
 	require.Equal(t, job.Completed, made.Status)
 	require.Equal(t, job.Stats{Processed: 3}, made.Stats)
-	require.Contains(t, made.Message, "the result file does not have all rows")
+	require.Contains(t, made.Message, "the result file ends after 0 bytes of rows; all rows were processed. The files of the tenant may have ")
 	require.Len(t, b.rows(t, made.ID, job.ResultFile), 1)
 	_, err := b.Files.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader("x"))
 	require.Equal(t, noRoom(int(b.Files.MaxStorage)), err)

@@ -38,6 +38,8 @@ type chunkFile struct {
 	// cut is true if the file does not have the rows of all chunks. It is set before
 	// done.
 	cut bool
+	// limit is the most bytes of rows, once they are written.
+	limit int64
 }
 
 // writtenFile is the result of writing a chunkFile.
@@ -142,6 +144,7 @@ func (r *countedReader) Read(p []byte) (int, error) {
 // copy writes the rows of all chunks, up to about limit bytes: a small upload can name
 // many users of whom much is stored. A limit of 0 or less permits none.
 func (f *chunkFile) copy(ctx context.Context, db *store.Primary, to xlsx.Writer, limit int64) error {
+	f.limit = max(limit, 0)
 	last, ended := int64(0), false
 	for {
 		chunks, err := jobdb.Chunks(ctx, db.Reads, f.lease.Tenant, f.lease.ID, last, chunksAtOnce)

@@ -50,8 +50,9 @@ type run struct {
 	// parse parses a row of the import's type.
 	parse   func(wire.Row) (importRow, error)
 	renewed time.Time
-	// cut is true if the result file does not have all rows.
-	cut bool
+	// cut is true if the result file does not have all rows, but about cutAt bytes of them.
+	cut   bool
+	cutAt int64
 }
 
 // importRow is a parsed row: a decidedRow or a groupRow.
@@ -120,7 +121,7 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 // files completes the result file, and writes the errors file if rows have failed.
 func (r *run) files(ctx context.Context, result *chunkFile) (err error) {
 	r.lease.Result, err = result.end(ctx, r)
-	r.cut = result.cut
+	r.cut, r.cutAt = result.cut, result.limit
 	if err != nil || r.lease.Stats.Errors == 0 {
 		return err
 	}
@@ -446,8 +447,11 @@ func (r *run) addNotes(ctx context.Context) error {
 			strconv.FormatInt(r.lease.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
 	}
 	if r.cut {
-		notes = append(notes, "the result file does not have all rows: it may have "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes, and all files of the tenant "+
-			strconv.FormatInt(r.jobs.Files.maxStorage(), 10)+"; all rows were processed")
+		note := "the result file ends after " + strconv.FormatInt(r.cutAt, 10) + " bytes of rows; all rows were processed"
+		if r.cutAt < r.jobs.Files.maxFile() {
+			note += ". The files of the tenant may have " + strconv.FormatInt(r.jobs.Files.maxStorage(), 10) + " bytes; remove imports and exports"
+		}
+		notes = append(notes, note)
 	}
 	before, err := jobdb.SameImport(ctx, r.jobs.DB.Reads, r.lease.Tenant, r.lease.Job)
 	if before != "" {
