@@ -91,6 +91,7 @@ var acrossTenants = map[string]string{
 	"Memberships":                "the tenants of a person who has signed in",
 	"InvitationsOf":              "the address at the identity provider determines the invitations",
 	"clearOrphaned":              "the events of a batch, of all tenants",
+	"RequiringSecondStep":        "the tenants of a person who changes the own sign-in",
 	"Notices":                    "the audit logs of the tenants of the person who is notified",
 	"Absorb":                     "the tenants of the people with an address that is proven now",
 	"FindInvitation":             "the secret in the link determines the tenant",

@@ -44,15 +44,11 @@ type Invitation struct {
 }
 
 // CheckRole returns an error about field if the caller may not give a role to a member, or
-// take it away. The role of owners needs a recent password. An API key may not for owners:
-// with a stolen key, a stranger could otherwise become an owner, or remove the owners who
-// would revoke the key.
+// take it away. An API key may not for owners: with a stolen key, a stranger could otherwise
+// become an owner, or remove the owners who would revoke the key.
 func (c Caller) CheckRole(field string, role Role) error {
-	if role != Owner {
+	if !c.Key || role != Owner {
 		return nil
-	}
-	if !c.Key {
-		return c.RequireConfirmed(WriteMembers)
 	}
 	return &core.Error{Code: core.CodeForbidden, Field: field, Message: "an API key cannot invite, change or remove an owner; sign in to the portal as an owner"}
 }

@@ -83,12 +83,15 @@ func TestKeyHolder(t *testing.T) {
 			t.Errorf("%+v, %s: %s", c.caller, c.op, got)
 		}
 	}
+	if err := (Caller{Role: Owner}).RequireConfirmed(WriteMembers); message(err) != message(NotConfirmed()) {
+		t.Error(err)
+	}
+	if err := (Caller{Role: Viewer}).RequireConfirmed(WriteMembers); message(err) == message(NotConfirmed()) {
+		t.Error(err)
+	}
 	for _, role := range Roles() {
-		if err := (Caller{Role: Owner, Confirmed: true}).CheckRole("role", role); err != nil {
+		if err := (Caller{Role: Owner}).CheckRole("role", role); err != nil {
 			t.Errorf("an owner, %s: %v", role, err)
-		}
-		if err := (Caller{Role: Owner}).CheckRole("role", role); (err != nil) != (role == Owner) {
-			t.Errorf("an owner without a recent password, %s: %v", role, err)
 		}
 		if err := key.CheckRole("role", role); (err != nil) != (role == Owner) {
 			t.Errorf("a key, %s: %v", role, err)

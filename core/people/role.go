@@ -178,7 +178,7 @@ func (c Caller) RequireConfirmed(op Operation) error {
 
 // NotConfirmed is the error about the field password of a change that needs a recent one.
 func NotConfirmed() error {
-	return &core.Error{Code: core.CodeForbidden, Field: "password", Message: "must be given again for this change; without one, sign in at your identity provider again"}
+	return &core.Error{Code: core.CodeForbidden, Field: "password", Message: "must be given again for this change"}
 }
 
 // testPrefix begins the alias of a test tenant (clients 2.1.3).

@@ -33,6 +33,8 @@ type Notice struct {
 	// From is the IP address that made the change, empty if it is unknown, and Actor who
 	// made it, as the audit log names them.
 	From, Actor string
+	// Times is how often the actor made it; At and From are those of the last time.
+	Times int
 }
 
 // SessionLimits is how long sessions live, as the operator has decided.

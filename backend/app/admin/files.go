@@ -191,6 +191,9 @@ func (sk *SFTPKeys) List(ctx context.Context, c people.Caller) ([]tenantdb.SFTPK
 
 // Add allows a public key, as ssh-keygen writes it, to send files, and returns it.
 func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key tenantdb.SFTPKey, err error) {
+	if err := c.RequireConfirmed(people.WriteIntegrations); err != nil {
+		return key, err
+	}
 	change := base.Change{Action: people.SFTPKeyAdded}
 	err = sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
 		if key, err = sshkey.Parse([]byte(text)); err != nil {

@@ -44,6 +44,9 @@ func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error
 // Subscribe subscribes an endpoint, or changes its subscription, which is the result; see
 // webhooks.Subscriptions.Subscribe.
 func (ws *Webhooks) Subscribe(ctx context.Context, c people.Caller, in webhook.Request) (s webhook.Subscription, err error) {
+	if err := c.RequireConfirmed(people.WriteIntegrations); err != nil {
+		return s, err
+	}
 	change := base.Change{Action: people.WebhookSubscribed, Subject: in.Endpoint, After: auditedWebhook(in.Name, in.Types)}
 	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
 		if err := ws.recordBefore(ctx, c, change); err != nil {

@@ -51,6 +51,8 @@ type kind struct {
 	unused int64
 	// exempt is true for files that count for MaxStorage and are not refused by it.
 	exempt bool
+	// replaced is the size of files that this one replaces: they do not count beside it.
+	replaced int64
 }
 
 var (
@@ -80,7 +82,7 @@ type newFile struct {
 // caller must call Close, or Abort if writing failed.
 func (fs *Files) createFile(ctx context.Context, tenant core.TenantAlias, k kind, name, ext string, size int64) (*newFile, error) {
 	f := &newFile{files: fs, kind: k, ctx: ctx, tenant: tenant, reserved: size, hash: sha256.New()}
-	quota := jobdb.Quota{Bytes: fs.maxStorage(), Unused: k.unused}
+	quota := jobdb.Quota{Bytes: fs.maxStorage() + k.replaced, Unused: k.unused}
 	if k.exempt {
 		quota.Bytes = math.MaxInt64
 	}
@@ -125,7 +127,7 @@ func (f *newFile) reserve(n int64) error {
 	}
 	reserved, err := store.WriteValue(f.ctx, f.files.DB.Write, f.files.Now(), func(tx *store.Tx) (int64, error) {
 		for _, size := range []int64{need + min(max(need, reserveLeast), reserveMost), need} {
-			ok, err := jobdb.ReserveFile(f.ctx, tx, jobdb.File{Tenant: f.tenant, Ref: f.ref, Size: size, Expires: tx.Now + f.kind.life}, f.files.maxStorage())
+			ok, err := jobdb.ReserveFile(f.ctx, tx, jobdb.File{Tenant: f.tenant, Ref: f.ref, Size: size, Expires: tx.Now + f.kind.life}, f.files.maxStorage()+f.kind.replaced)
 			if ok || err != nil {
 				return size, err
 			}

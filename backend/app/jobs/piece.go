@@ -62,7 +62,9 @@ func (fs *Files) Join(ctx context.Context, tenant core.TenantAlias, name string,
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), joinTimeout)
 	in := &joined{ctx: background, files: fs, pieces: pieces}
 	from := bufio.NewReaderSize(in, sniffed)
-	f, err := fs.begin(background, tenant, name, from, size)
+	whole := uploadKind
+	whole.replaced = size
+	f, err := fs.begin(background, tenant, name, from, whole, size)
 	if err != nil {
 		in.close()
 		cancel()

@@ -31,7 +31,7 @@ func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 	if known, ok := body.(interface{ Size() int64 }); ok {
 		size = min(max(known.Size(), 0), limit)
 	}
-	f, err := fs.begin(ctx, tenant, name, in, size)
+	f, err := fs.begin(ctx, tenant, name, in, uploadKind, size)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +48,7 @@ func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 
 // begin begins the file of an upload: it detects the format from the first bytes. size is 0 if
 // it is unknown.
-func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string, in *bufio.Reader, size int64) (*newFile, error) {
+func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string, in *bufio.Reader, k kind, size int64) (*newFile, error) {
 	beginning, err := in.Peek(sniffed)
 	if len(beginning) == 0 {
 		if err == io.EOF {
@@ -59,7 +59,7 @@ func (fs *Files) begin(ctx context.Context, tenant core.TenantAlias, name string
 	if importfile.Workbook(beginning) {
 		return nil, core.Invalid("file", `is an Excel workbook or another archive; in Excel choose "Save as" and "CSV UTF-8", and upload that file`)
 	}
-	return fs.createFile(ctx, tenant, uploadKind, name, extension(name, beginning), max(size, int64(len(beginning))))
+	return fs.createFile(ctx, tenant, k, name, extension(name, beginning), max(size, int64(len(beginning))))
 }
 
 func (fs *Files) maxFile() int64 {

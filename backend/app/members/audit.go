@@ -39,11 +39,17 @@ func (as *Audits) Page(ctx context.Context, c people.Caller, f people.AuditFilte
 func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) error {
 	as.ReportWork(base.WorkPermission, base.PermissionPerson, base.OutcomeRefused, 1)
 	recent := people.AuditFilter{Action: people.PermissionRefused, Actor: c.Email, Span: core.Span{From: as.Now() - core.Hour}}
-	earlier, err := peopledb.Entries(ctx, as.DB.Reads, c.Tenant, recent, people.MaxAuditRefused)
-	if err != nil || len(earlier) == people.MaxAuditRefused {
-		return err
+	full := func(r store.Reads) (bool, error) {
+		earlier, err := peopledb.Entries(ctx, r, c.Tenant, recent, people.MaxAuditRefused)
+		return len(earlier) == people.MaxAuditRefused, err
+	}
+	if is, err := full(as.DB.Reads); err != nil || is {
+		return err // without a transaction
 	}
 	return as.DB.Write(ctx, as.Now(), func(tx *store.Tx) error {
+		if is, err := full(tx.Reads); err != nil || is {
+			return err
+		}
 		return base.Audit(ctx, tx, c, base.Change{Action: people.PermissionRefused, Subject: what})
 	})
 }

@@ -134,7 +134,8 @@ func TestSession_WaitingOnesEndNone(t *testing.T) {
 	b.seat(t, token)
 }
 
-// Owners are made, changed and removed with a recent password only; other members without.
+// Members are invited and changed, and owners removed, with a recent password only. Other
+// members are removed, and invitations revoked, without.
 func TestOwners_NeedARecentPassword(t *testing.T) {
 	t.Parallel()
 	b := onFile(t)
@@ -144,16 +145,22 @@ func TestOwners_NeedARecentPassword(t *testing.T) {
 	b.pass(people.ConfirmLife)
 	c, err := b.signIns.As(ctx, visitor, b.seat(t, token), b.tenant)
 	require.NoError(t, err)
+	open, _, err := b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("open"), "owner")
+	require.NoError(t, err)
+	carl := b.add(t, "carl", people.Viewer)
 	for _, call := range map[string]func() error{
-		"invite":      func() error { _, _, err := b.members.Invite(ctx, c, b.address("new"), "owner"); return err },
-		"promote":     func() error { return b.members.ChangeRole(ctx, c, ben, "owner") },
-		"demote":      func() error { return b.members.ChangeRole(ctx, c, boss, "viewer") },
-		"remove":      func() error { return b.members.Remove(ctx, c, boss) },
-		"second step": func() error { return b.members.RequireSecondStep(ctx, c, true) },
+		"invite a viewer": func() error { _, _, err := b.members.Invite(ctx, c, b.address("new"), "viewer"); return err },
+		"change":          func() error { return b.members.ChangeRole(ctx, c, ben, "manager") },
+		"invite":          func() error { _, _, err := b.members.Invite(ctx, c, b.address("new"), "owner"); return err },
+		"promote":         func() error { return b.members.ChangeRole(ctx, c, ben, "owner") },
+		"demote":          func() error { return b.members.ChangeRole(ctx, c, boss, "viewer") },
+		"remove":          func() error { return b.members.Remove(ctx, c, boss) },
+		"second step":     func() error { return b.members.RequireSecondStep(ctx, c, true) },
 	} {
 		requireCode(t, core.CodeForbidden, "password", call())
 	}
-	require.NoError(t, b.members.ChangeRole(ctx, c, ben, "support"))
+	require.NoError(t, b.members.Remove(ctx, c, carl))
+	require.NoError(t, b.members.RevokeInvitation(ctx, c, open.ID))
 	require.NoError(t, b.signIns.Confirm(ctx, visitor, b.seat(t, token), password))
 	c, err = b.signIns.As(ctx, visitor, b.seat(t, token), b.tenant)
 	require.NoError(t, err)
@@ -188,6 +195,44 @@ func TestSecondStep_IsRequired(t *testing.T) {
 		require.NoError(t, b.members.RequireSecondStep(ctx, owner, false))
 		_, bens = b.signIn(t, "ben")
 		require.NoError(t, as(bens, b.tenant))
+	})
+}
+
+// A person cannot turn the second step off that a tenant requires. New recovery codes are
+// made a few times an hour, and many of them hide no other notice.
+func TestSecondStep_StaysOn(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bundle) {
+		ctx := t.Context()
+		token, s := b.signIn(t, "owner")
+		b.pass(core.Minute)
+		require.NoError(t, b.profiles.ChangePassword(ctx, visitor, s, password, "another long password 7"))
+		s = b.seat(t, token)
+		b.enableTOTP(t, s)
+		owner, err := b.signIns.As(ctx, visitor, b.seat(t, token), b.tenant)
+		require.NoError(t, err)
+		require.NoError(t, b.members.RequireSecondStep(ctx, owner, true))
+		s = b.seat(t, token)
+		err = b.profiles.DisableTOTP(ctx, visitor, s)
+		requireCode(t, core.CodeConflict, "", err)
+		require.Contains(t, err.Error(), string(b.tenant)+" requires it of its members")
+		renewed := 0
+		for range 30 {
+			b.pass(core.Second)
+			if _, err := b.profiles.RenewRecovery(ctx, visitor, s); err == nil {
+				renewed++
+			} else {
+				requireCode(t, core.CodeRateLimited, "", err)
+			}
+		}
+		require.Equal(t, 5, renewed)
+		require.NoError(t, b.members.RequireSecondStep(ctx, owner, false))
+		require.NoError(t, b.profiles.DisableTOTP(ctx, visitor, s))
+		require.ElementsMatch(t, []people.Action{people.PasswordChanged, people.TOTPEnabled, people.TOTPDisabled, people.RecoveryRenewed}, b.noticed(t, s, b.profiles.Notices))
+		all, err := b.profiles.Notices(ctx, s)
+		require.NoError(t, err)
+		for _, n := range all {
+			require.Equal(t, map[bool]int{true: 5, false: 1}[n.Action == people.RecoveryRenewed], n.Times, n.Action)
+		}
 	})
 }
 

@@ -53,6 +53,9 @@ const (
 	// failuresOfNetwork is how many wrong passwords or codes a network may send in a
 	// minute, for all addresses together.
 	failuresOfNetwork = 30
+	// renewalsPerHour is how often a person may make recovery codes in an hour. Each time is
+	// an entry of the audit log.
+	renewalsPerHour = 5
 )
 
 // Limits bounds wrong passwords and codes in this process.
@@ -61,6 +64,8 @@ type Limits struct {
 	here, anywhere *guess.Names
 	// devices counts the attempts on each person by the person's own browsers; see recognises.
 	devices *guess.Names
+	// renewals counts how often a person makes recovery codes.
+	renewals *guess.Names
 }
 
 // NewLimits returns limits without any failure.
@@ -69,7 +74,7 @@ func NewLimits(now func() core.Time) *Limits {
 	return &Limits{
 		networks: guess.New(failuresOfNetwork, clock),
 		here:     guess.NewNames(failuresHere, hereWindow, clock), anywhere: guess.NewNames(failuresAnywhere, anywhereWindow, clock),
-		devices: guess.NewNames(failuresHere, hereWindow, clock),
+		devices: guess.NewNames(failuresHere, hereWindow, clock), renewals: guess.NewNames(renewalsPerHour, time.Hour, clock),
 	}
 }
 

@@ -44,7 +44,7 @@ func atHome(c people.Caller) people.Caller {
 // returns the token of the link, which cannot be read again. An earlier invitation of the
 // same address is replaced.
 func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role string) (i people.Invitation, token string, err error) {
-	if err := c.Require(people.WriteMembers); err != nil {
+	if err := c.RequireConfirmed(people.WriteMembers); err != nil {
 		return i, "", err
 	}
 	c = atHome(c)
@@ -271,7 +271,7 @@ func (ms *Members) HasPassword(ctx context.Context, email, password string) (boo
 
 // ChangeRole gives a member of the caller's tenant another role. The last owner stays one.
 func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.PersonID, role string) error {
-	if err := c.Require(people.WriteMembers); err != nil {
+	if err := c.RequireConfirmed(people.WriteMembers); err != nil {
 		return err
 	}
 	as, err := people.ParseRole("role", role)
@@ -313,6 +313,9 @@ func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.Person
 		}
 		if err := c.CheckRole("", m.Role); err != nil {
 			return err
+		}
+		if m.Role == people.Owner && !c.Confirmed {
+			return people.NotConfirmed()
 		}
 		if err := ms.keepsOwner(ctx, tx, c, m); err != nil {
 			return err

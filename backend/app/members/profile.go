@@ -8,6 +8,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/peopledb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/people"
 )
@@ -104,29 +105,20 @@ func (ps *Profiles) Sessions(ctx context.Context, s Seat) (valid []people.Sessio
 	return valid, err
 }
 
-// maxNotices is the most notices of Notices and News.
-const maxNotices = 20
-
 // Notices returns the changes of how the person of a session signs in that the profile
 // lists, newest first.
 func (ps *Profiles) Notices(ctx context.Context, s Seat) ([]people.Notice, error) {
-	return peopledb.Notices(ctx, ps.DB.Reads, s.Person, ps.Now()-people.NoticesListed, maxNotices)
+	return peopledb.Notices(ctx, ps.DB.Reads, s.Person, ps.Now()-people.NoticesListed, ps.Now()+1)
 }
 
 // News returns the changes of how the person of a session signs in that were made shortly
 // before the session began, newest first. There are none if the session began longer ago
 // than people.FailuresShown.
-func (ps *Profiles) News(ctx context.Context, s Seat) (news []people.Notice, err error) {
+func (ps *Profiles) News(ctx context.Context, s Seat) ([]people.Notice, error) {
 	if ps.Now() >= s.Created+people.FailuresShown {
 		return nil, nil
 	}
-	all, err := peopledb.Notices(ctx, ps.DB.Reads, s.Person, s.Created-people.NoticesShown, maxNotices)
-	for _, n := range all {
-		if n.At < s.Created {
-			news = append(news, n)
-		}
-	}
-	return news, err
+	return peopledb.Notices(ctx, ps.DB.Reads, s.Person, s.Created-people.NoticesShown, s.Created)
 }
 
 // RevokeSession ends one session of the person of a session.
@@ -247,6 +239,9 @@ func (ps *Profiles) RenewRecovery(ctx context.Context, v Visitor, s Seat) (codes
 	if err := ps.mustConfirm(s); err != nil {
 		return nil, err
 	}
+	if !ps.SignIns.Limits.renewals.Take(string(s.Person.ID)) {
+		return nil, &core.Error{Code: core.CodeRateLimited, Message: "new recovery codes were made often; wait an hour, the last ones are valid"}
+	}
 	return store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (codes []string, err error) {
 		p, ok, err := peopledb.Find(ctx, tx.Reads, s.Person.ID)
 		if err != nil || !ok {
@@ -267,7 +262,8 @@ func (ps *Profiles) CountRecovery(ctx context.Context, s Seat) (int, error) {
 	return peopledb.CountRecovery(ctx, ps.DB.Reads, s.Person.ID)
 }
 
-// DisableTOTP turns two-step sign-in off, or ends setting it up.
+// DisableTOTP turns two-step sign-in off, or ends setting it up. If a tenant of the person
+// requires it, it stays on.
 func (ps *Profiles) DisableTOTP(ctx context.Context, v Visitor, s Seat) error {
 	if err := ps.mustConfirm(s); err != nil {
 		return err
@@ -276,6 +272,9 @@ func (ps *Profiles) DisableTOTP(ctx context.Context, v Visitor, s Seat) error {
 		p, ok, err := peopledb.Find(ctx, tx.Reads, s.Person.ID)
 		if err != nil || !ok {
 			return or(err, expired())
+		}
+		if by, err := tenantdb.RequiringSecondStep(ctx, tx.Reads, string(p.ID)); err != nil || by != "" && p.TOTPOn && p.Password != "" {
+			return or(err, &core.Error{Code: core.CodeConflict, Message: "two-step sign-in stays on: " + string(by) + " requires it of its members"})
 		}
 		return disableTOTP(ctx, tx, p, func(c base.Change) error { return auditPerson(ctx, tx, v, p, c) })
 	})

@@ -127,6 +127,7 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 		return auditPerson(ctx, tx, v, p, base.Change{Action: people.PasswordReset, Subject: p.Email, After: map[string]any{"endedSessions": ended}})
 	})
 	if err == nil {
+		v.Device = "" // all attempts are forgotten
 		err = rs.SignIns.succeed(ctx, v, p)
 	}
 	return err

@@ -79,11 +79,11 @@ func (si *SignIns) SignIn(ctx context.Context, v Visitor, email, password string
 }
 
 // succeed forgets the failed attempts of a person who has just signed in: those of the
-// person's own browsers, or else those on the address. It does not forget the latter if
-// other people have the address, too: they would give each other attempts.
+// person's own browsers and, in another browser, those on the address. It does not forget the
+// latter if other people have the address, too: they would give each other attempts.
 func (si *SignIns) succeed(ctx context.Context, v Visitor, p peopledb.Person) error {
+	si.Limits.devices.Succeed(string(p.ID))
 	if si.recognises(v, p) {
-		si.Limits.devices.Succeed(string(p.ID))
 		return nil
 	}
 	same, err := peopledb.WithEmail(ctx, si.DB.Reads, p.Email)
@@ -253,6 +253,9 @@ func (si *SignIns) Confirm(ctx context.Context, v Visitor, s Seat, password stri
 func (si *SignIns) checkPassword(ctx context.Context, v Visitor, p peopledb.Person, field, password string) error {
 	if p.Password == "" {
 		return core.Invalid(field, "is not set: you sign in with an identity provider")
+	}
+	if password == "" {
+		return core.Invalid(field, "is missing; enter the password that you sign in with")
 	}
 	giveBack, err := si.reserve(v, p)
 	if err != nil {

@@ -169,7 +169,7 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.RememberDeleted, c.RememberDeleted)
 	given(&t.SecondStep, c.SecondStep)
 	switch {
-	case t.SecondStep && !base.Live(t.Alias):
+	case c.SecondStep != nil && !base.Live(t.Alias):
 		return t, core.Invalid("second-step", "is a setting of the live tenant, which has the same members; give its alias")
 	case t.RememberDeleted < 0 || t.RememberDeleted > MaxRemember:
 		return t, core.Invalid("remember-deleted", "must be 0s to 87600h, which is 10 years")

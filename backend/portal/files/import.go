@@ -105,7 +105,9 @@ func upload(v *frame.Visit) error {
 func addPiece(v *frame.Visit) error {
 	ref, err := v.Engine.Admin.Files.AddPiece(v.Ctx(), v.Caller, v.R.Body)
 	if base.IsConflict(err) {
-		return frame.Plain(v, wire.Status(core.CodeConflict), err.Error())
+		var known *core.Error
+		_ = errors.As(err, &known) // it is a conflict
+		return frame.Plain(v, wire.Status(core.CodeConflict), frame.Sentence(known.Message))
 	}
 	if err != nil {
 		return err

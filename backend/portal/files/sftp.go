@@ -41,8 +41,12 @@ func showSFTP(v *frame.Visit, f *frame.Form) error {
 
 func addKey(v *frame.Visit) error {
 	f := v.NewForm()
-	if _, err := v.Engine.Admin.SFTPKeys.Add(v.Ctx(), v.Caller, f.Value("key")); err != nil {
-		return f.Again(v, err, map[string]string{"key": "The key"}, showSFTP)
+	err := frame.Confirmed(v, f, "password", func() error {
+		_, err := v.Engine.Admin.SFTPKeys.Add(v.Ctx(), v.Caller, f.Value("key"))
+		return err
+	})
+	if err != nil {
+		return f.Again(v, err, map[string]string{"key": "The key", "password": "Your password"}, showSFTP)
 	}
 	return v.Done(v.SectionPath()+"/sftp", "key-added")
 }

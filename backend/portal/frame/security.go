@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -105,14 +106,23 @@ func (v *Visit) markDevice() error {
 	return err
 }
 
-// Confirm gives the caller's password from the field password of a form, for a change that
-// needs it; see the template "again". Without one, the change is refused if it does.
-func Confirm(v *Visit, f *Form) error {
-	if v.Caller.Confirmed || f.Value("password") == "" {
-		return nil
+// Confirmed gives the caller's password from a field of a form, for a change that needs it, and
+// calls change; see the template "again". Errors about the password are about the field.
+func Confirmed(v *Visit, f *Form, field string, change func() error) error {
+	var err error
+	if password := f.Value(field); !v.Caller.Confirmed && password != "" {
+		err = v.Engine.SignIns.Confirm(v.Ctx(), v.Visitor(), v.Seat, password)
+		v.Caller.Confirmed = err == nil
 	}
-	err := v.Engine.SignIns.Confirm(v.Ctx(), v.Visitor(), v.Seat, f.Value("password"))
-	v.Caller.Confirmed = err == nil
+	if err == nil {
+		err = change()
+	}
+	var known *core.Error
+	if errors.As(err, &known) && known.Field == "password" {
+		about := *known
+		about.Field = field
+		return &about
+	}
 	return err
 }
 

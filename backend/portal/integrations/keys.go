@@ -80,10 +80,10 @@ func createKey(v *frame.Visit) error {
 	if err == nil {
 		var expires core.Time
 		if expires, err = lastDay(f); err == nil {
-			err = frame.Confirm(v, f)
-		}
-		if err == nil {
-			k, secret, err = v.Engine.Admin.APIKeys.Create(v.Ctx(), v.Caller, strings.TrimSpace(f.Value("name")), role, expires)
+			err = frame.Confirmed(v, f, "password", func() (err error) {
+				k, secret, err = v.Engine.Admin.APIKeys.Create(v.Ctx(), v.Caller, strings.TrimSpace(f.Value("name")), role, expires)
+				return err
+			})
 		}
 	}
 	if err != nil {
@@ -158,10 +158,10 @@ func rotateKey(v *frame.Visit) error {
 	var secret string
 	old, err := overlap(f)
 	if err == nil {
-		err = frame.Confirm(v, f)
-	}
-	if err == nil {
-		k, secret, err = v.Engine.Admin.APIKeys.Rotate(v.Ctx(), v.Caller, v.R.PathValue("name"), old)
+		err = frame.Confirmed(v, f, "password", func() (err error) {
+			k, secret, err = v.Engine.Admin.APIKeys.Rotate(v.Ctx(), v.Caller, v.R.PathValue("name"), old)
+			return err
+		})
 	}
 	if err != nil {
 		return f.Again(v, err, overlapForm, showKey)

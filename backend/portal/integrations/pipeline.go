@@ -211,10 +211,10 @@ func rotatePipelineSecret(v *frame.Visit) error {
 	var until core.Time
 	old, err := overlap(f)
 	if err == nil {
-		err = frame.Confirm(v, f)
-	}
-	if err == nil {
-		secret, until, err = v.Engine.Admin.Pipelines.RotateSecret(v.Ctx(), v.Caller, old)
+		err = frame.Confirmed(v, f, "password", func() (err error) {
+			secret, until, err = v.Engine.Admin.Pipelines.RotateSecret(v.Ctx(), v.Caller, old)
+			return err
+		})
 	}
 	if err != nil {
 		if !f.Refuse(err, pipelineFields) {

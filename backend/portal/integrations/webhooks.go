@@ -22,7 +22,7 @@ type webhookList struct {
 }
 
 // webhookFields are the fields of a subscription with their labels.
-var webhookFields = map[string]string{"endpointUrl": "The URL", "name": "The name"}
+var webhookFields = map[string]string{"endpointUrl": "The URL", "name": "The name", "password": "Your password"}
 
 func webhooksPage(v *frame.Visit) error { return showWebhooks(v, v.NewForm()) }
 
@@ -71,7 +71,10 @@ func subscribe(v *frame.Visit) error {
 	in, err := webhookRequest(v, f, strings.TrimSpace(f.Value("endpointUrl")))
 	var s webhook.Subscription
 	if err == nil {
-		s, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
+		err = frame.Confirmed(v, f, "password", func() (err error) {
+			s, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
+			return err
+		})
 	}
 	if err != nil {
 		return f.Again(v, err, webhookFields, showWebhooks)

@@ -55,10 +55,10 @@ func invite(v *frame.Visit) error {
 	f := v.NewForm()
 	var i people.Invitation
 	var token string
-	err := frame.Confirm(v, f)
-	if err == nil {
+	err := frame.Confirmed(v, f, "password", func() (err error) {
 		i, token, err = v.Engine.Members.Invite(v.Ctx(), v.Caller, f.Value("email"), f.Value("role"))
-	}
+		return err
+	})
 	if err != nil {
 		if !f.Refuse(err, map[string]string{"email": "The address", "role": "The role", "password": "Your password"}) {
 			return err
@@ -75,14 +75,11 @@ func requireSecondStep(v *frame.Visit) error {
 	if on {
 		done = "second-step-on"
 	}
-	err := frame.Confirm(v, f)
-	if err == nil {
-		err = v.Engine.Members.RequireSecondStep(v.Ctx(), v.Caller, on)
-	}
+	err := frame.Confirmed(v, f, "second-step-password", func() error { return v.Engine.Members.RequireSecondStep(v.Ctx(), v.Caller, on) })
 	if err == nil {
 		return v.Done(v.SectionPath(), done)
 	}
-	return f.Again(v, err, map[string]string{"password": "Your password", "second-step": "Two-step sign-in"}, func(v *frame.Visit, f *frame.Form) error { return showMembers(v, f, "", "") })
+	return f.Again(v, err, map[string]string{"second-step-password": "Your password", "second-step": "Two-step sign-in"}, func(v *frame.Visit, f *frame.Form) error { return showMembers(v, f, "", "") })
 }
 
 func revokeInvitation(v *frame.Visit) error {
@@ -121,19 +118,17 @@ func showMember(v *frame.Visit, f *frame.Form) error {
 
 func changeRole(v *frame.Visit) error {
 	f := v.NewForm()
-	err := frame.Confirm(v, f)
-	if err == nil {
-		err = v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
-	}
+	err := frame.Confirmed(v, f, "password", func() error {
+		return v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
+	})
 	return afterMember(v, f, err, "role-changed")
 }
 
 func removeMember(v *frame.Visit) error {
 	f := v.NewForm()
-	err := frame.Confirm(v, f)
-	if err == nil {
-		err = v.Engine.Members.Remove(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")))
-	}
+	err := frame.Confirmed(v, f, "remove-password", func() error {
+		return v.Engine.Members.Remove(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")))
+	})
 	return afterMember(v, f, err, "member-removed")
 }
 
@@ -142,5 +137,5 @@ func afterMember(v *frame.Visit, f *frame.Form, err error, done string) error {
 	if err == nil {
 		return v.Done(v.SectionPath(), done)
 	}
-	return f.Again(v, err, map[string]string{"password": "Your password"}, showMember)
+	return f.Again(v, err, map[string]string{"password": "Your password", "remove-password": "Your password"}, showMember)
 }

@@ -61,22 +61,24 @@ func EntriesAbout(ctx context.Context, r store.Reads, tenant core.TenantAlias, a
 }
 
 var noticeColumns = store.Selection[people.Notice]{
-	store.Col(`at`, func(n *people.Notice) any { return &n.At }),
+	store.Col(`max(at)`, func(n *people.Notice) any { return &n.At }), // ip is of the same row
 	store.Col(`action`, func(n *people.Notice) any { return &n.Action }),
 	store.Col(`ip`, func(n *people.Notice) any { return &n.From }),
 	store.Col(`actor`, func(n *people.Notice) any { return &n.Actor }),
+	store.Col(`count(DISTINCT at)`, func(n *people.Notice) any { return &n.Times }),
 }
 
-// Notices returns up to limit changes of how a person signs in, newest first, which were
-// made since a time, from the audit logs of the person's tenants.
-func Notices(ctx context.Context, r store.Reads, p Person, since core.Time, limit int) ([]people.Notice, error) {
+// Notices returns the changes of how a person signs in, newest first, which were made from a
+// time until another one, from the audit logs of the person's tenants. Equal changes of one
+// actor are one notice, so that many of them hide no other one.
+func Notices(ctx context.Context, r store.Reads, p Person, from, until core.Time) ([]people.Notice, error) {
 	var changes []string
 	for _, a := range people.SignInChanges() {
 		changes = append(changes, string(a))
 	}
-	rows, err := r.QueryContext(ctx, `SELECT DISTINCT `+noticeColumns.SQL()+` FROM audit_entry
-		WHERE tenant IN (SELECT tenant FROM membership WHERE person = ?) AND subject = ? AND at >= ? AND action IN (SELECT value FROM json_each(?))
-		ORDER BY at DESC, action LIMIT ?`, string(p.ID), p.Email, int64(max(since, p.Created)), store.TextList(changes), limit)
+	rows, err := r.QueryContext(ctx, `SELECT `+noticeColumns.SQL()+` FROM audit_entry
+		WHERE tenant IN (SELECT tenant FROM membership WHERE person = ?) AND subject = ? AND at >= ? AND at < ? AND action IN (SELECT value FROM json_each(?))
+		GROUP BY action, actor ORDER BY 1 DESC, action`, string(p.ID), p.Email, int64(max(from, p.Created)), int64(until), store.TextList(changes))
 	return noticeColumns.All(rows, err, "notices")
 }
 

@@ -134,6 +134,13 @@ func NeedsSecondStep(ctx context.Context, r store.Reads, alias core.TenantAlias)
 	return store.OneOrZero[bool](ctx, r, "second step", `SELECT second_step FROM tenant WHERE alias = ?`, string(alias))
 }
 
+// RequiringSecondStep returns the first tenant of a person that requires two-step sign-in, or
+// "".
+func RequiringSecondStep(ctx context.Context, r store.Reads, person string) (core.TenantAlias, error) {
+	return store.OneOrZero[core.TenantAlias](ctx, r, "second step of a person", `SELECT t.alias FROM membership m JOIN tenant t ON t.alias = m.tenant
+		WHERE m.person = ? AND t.second_step = 1 ORDER BY t.alias LIMIT 1`, person)
+}
+
 // InsertSite assigns a shop's host to a tenant. It returns false if the host is
 // assigned already, to this or another tenant.
 func InsertSite(ctx context.Context, tx *store.Tx, host string, tenant core.TenantAlias) (bool, error) {

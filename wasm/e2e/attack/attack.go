@@ -285,6 +285,8 @@ var Elsewhere = []Shown{
 	{"lock-out: sign-ins that wait for a code end an owner's sessions", []string{"backend/app/members.TestSession_WaitingOnesEndNone"}},
 	{"theft: a session makes keys and owners", []string{"backend/app/members.TestOwners_NeedARecentPassword", "backend/portal/integrations.TestKeys"}},
 	{"guessing: cookies of a stolen session give attempts", []string{"backend/app/members.TestDevice_GivesFewAttempts", "backend/app/members.TestDevice_GivesNoAttemptsOnANamesake"}},
+	{"hiding: many harmless changes before the notice of a new password", []string{"backend/app/members.TestSecondStep_StaysOn"}},
+	{"disk: an import key fills it", []string{"backend/app.TestUpload_StorageIsBounded", "backend/app.TestUpload_UnusedFilesAreBounded"}},
 	{"guessing: more addresses than a limit counts", []string{"backend/guess.TestNames_IsBounded"}},
 	{"hole 8: trust in every forwarded address", []string{"wasm/e2e.TestAttack_TrustIsAListOfNetworks"}},
 	{"hole 9: a user's token uses up the shop's keys", []string{"backend/cmd/kith.TestStories"}},

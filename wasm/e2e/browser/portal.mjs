@@ -80,7 +80,7 @@ export async function inviting(world) {
 
   const draft = await open(world, new URL(link).pathname);
   const choice = draft.getByLabel('Choose a password');
-  for (const [text, says] of [['too short', '3 more characters'], ['ababababababab', 'Use more different characters'], ['correct horse', 'Long enough.'], [password, 'Very hard to guess']]) {
+  for (const [text, says] of [['too short', '3 more characters'], ['ababababababab', 'Use more different characters'], ['correct horse', 'Long enough'], [password, 'Very hard to guess']]) {
     await choice.fill(text);
     await draft.getByText(says).waitFor();
   }

@@ -65,7 +65,7 @@
     var size = Array.from(text.trim().replace(/\s+/g, " ")).length;
     if (size < 12) return [size ? 1 : 0, size ? (12 - size) + (size === 11 ? " more character" : " more characters") : ""];
     if (new Set(text.toLowerCase()).size < 5) return [1, "Use more different characters"];
-    if (size < 16) return [2, "Long enough. One more word makes it much harder to guess"];
+    if (size < 16) return [2, "Long enough, unless others use it too. One more word makes it much harder to guess"];
     return size < 20 ? [3, "Hard to guess"] : [4, "Very hard to guess"];
   }
 
@@ -97,6 +97,7 @@
       show.after(line);
       function judge() {
         var judged = strength(input.value);
+        line.hidden = !judged[0];
         meter.value = judged[0];
         text.textContent = judged[1];
       }
