@@ -479,7 +479,11 @@ func TestSoak_OrdersAreDecidedOnce(t *testing.T) {
 			s.settled(t)
 			everyone := slices.Concat(h.referrers, h.friends)
 			reasons := s.requireSame(t, calm, killed, everyone)
-			for _, reason := range []string{"", "before-attribution", "limit-of-rewards-in-period", "all-orders-rewarded"} {
+			found := []string{"", "before-attribution", "limit-of-rewards-in-period"}
+			if long() {
+				found = append(found, "all-orders-rewarded") // the limits let few friends get that far
+			}
+			for _, reason := range found {
 				require.Positive(t, reasons[reason], "orders with the reason %q", reason)
 			}
 			t.Logf("%d calls, %d kills, %d of them of a backend while orders waited: %v", len(sent), kills, busy, reasons)

@@ -251,16 +251,16 @@ func (shop *stripeShop) ordersExpected(f *stripeFriend, stage int) (orders []str
 	case byOrder:
 		revenue, paid = shop.course*9/10, []int{bought}
 	case byReferenceOnly:
-		revenue, refunded, paid = shop.plan, f.back+shop.plan/10, []int{bought, nextBill, thirdBill}
+		// What Kith gives back is no refund of the order.
+		revenue, paid = shop.plan, []int{bought, nextBill, thirdBill}
 	}
 	for i, at := range paid {
 		if stage < at {
 			break
 		}
 		if i > 0 {
-			// What was given back of the first payment takes its share of the discount too.
-			percent := 1000 - portion(1000, orders[0].Refunded, orders[0].Revenue)
-			revenue, refunded = shop.plan-(shop.plan*percent+5000)/10000, 0
+			// A refund leaves the discount whole.
+			revenue, refunded = shop.plan*9/10, 0
 		}
 		o := stripeOrder{Revenue: revenue, Refunded: refunded, Earned: portion(revenue, 20, 100)}
 		o.Reversed = portion(o.Earned, refunded, revenue)
@@ -325,7 +325,7 @@ func (shop *stripeShop) accountExpected(r *stripeReferrer, stage int) stripeAcco
 			for _, o := range shop.ordersExpected(f, at) {
 				// The shop gave nothing back before.
 				if at < givenBack && f.back > 0 {
-					o.Reversed = portion(o.Earned, max(0, o.Refunded-f.back), o.Revenue)
+					o.Reversed = 0
 				}
 				a.Assigned += o.Earned - o.Reversed
 			}
