@@ -13,6 +13,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/webhooks"
+	"kith/backend/store"
 	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/referral"
@@ -111,10 +112,26 @@ func TestDeliveries_Content(t *testing.T) {
 		}, begun[0])
 		b.end(t, 204, begun...)
 		require.Equal(t, webhook.Delivery{
-			DeliveryKey: begun[0].DeliveryKey, Type: webhook.Test, State: webhook.Delivered, Created: start, Ended: start + core.Minute,
+			DeliveryKey: begun[0].DeliveryKey, Type: webhook.Test, State: webhook.Delivered, Created: start, Ended: start + core.Minute, Tried: 1,
 			Attempts: []webhook.Attempt{{Number: 1, Started: start + core.Minute, Duration: 7, Status: 204, Answer: "answer"}},
 		}, b.delivery(t, webhook.Queue{Tenant: b.tenant, Endpoint: hook}))
 		require.Empty(t, b.begin(t))
+	})
+}
+
+// An attempt that ends while a delivery is read is not shown beside the state before it.
+func TestDeliveries_AttemptsFitTheState(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		queue := withTestEvent(t, b)
+		begun := b.begin(t)
+		require.Len(t, begun, 1)
+		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+			return tx.Exec(t.Context(), "attempt", `INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer)
+				VALUES (?, ?, ?, 1, 1, 1, 204, '', '')`, string(b.tenant), hook, begun[0].Event)
+		}))
+		got := b.delivery(t, queue)
+		require.Equal(t, webhook.Sending, got.State)
+		require.Empty(t, got.Attempts)
 	})
 }
 

@@ -26,7 +26,7 @@ const (
 	FailuresShown = 5 * core.Minute
 )
 
-// Notice is a change of how a person signs in, for the person, who may not have made it.
+// Notice is a change of how a person signs in, as the person sees it, in case a thief made it.
 type Notice struct {
 	At     core.Time
 	Action Action

@@ -46,6 +46,8 @@ type Delivery struct {
 	// Created is when the event happened. Ended is when the delivery was Delivered or
 	// Failed, or zero.
 	Created, Ended core.Time
+	// Tried is the number of the last attempt that had ended.
+	Tried int
 	// Attempts are the last MaxAttemptsShown attempts, oldest first. An attempt whose
 	// process died is missing.
 	Attempts []Attempt

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/file"
@@ -41,6 +42,10 @@ const MaxUnused = 1000
 // A file reserves what is written next, so that it needs few transactions: as much as it has,
 // but at least reserveLeast and at most reserveMost.
 const reserveLeast, reserveMost = 64 << 10, 64 << 20
+
+// freeTimeout bounds the time that a refused file takes to free what it reserved. It is long,
+// because many are refused at once, and what one does not free is missing for a day.
+const freeTimeout = time.Minute
 
 // kind is a kind of file.
 type kind struct {
@@ -173,7 +178,7 @@ func (f *newFile) Abort() {
 // expire lets a file that failed expire now, so that RemoveOld removes its row, and what it
 // reserved is free. If that fails, it expires as others do.
 func (f *newFile) expire() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), releaseTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), freeTimeout)
 	defer cancel()
 	_ = f.files.expire(ctx, f.tenant, f.ref)
 }

@@ -204,6 +204,7 @@ var deliveryColumns = store.Selection[webhook.Delivery]{
 	store.Col(`coalesce(d.due_at, 0)`, func(d *webhook.Delivery) any { return &d.Due }),
 	store.Col(`d.created_at`, func(d *webhook.Delivery) any { return &d.Created }),
 	store.Col(`coalesce(d.ended_at, 0)`, func(d *webhook.Delivery) any { return &d.Ended }),
+	store.Col(`d.attempt - (d.state = 'sending')`, func(d *webhook.Delivery) any { return &d.Tried }),
 }
 
 // Deliveries returns a page of the deliveries to an endpoint, newest first, with their
@@ -238,7 +239,8 @@ var attemptColumns = store.Selection[attempted]{
 }
 
 // attachAttempts sets the attempts of deliveries to an endpoint, the latest
-// webhook.MaxAttemptsShown of each.
+// webhook.MaxAttemptsShown of each. An attempt that has ended since the delivery was read is
+// left out: it would contradict the state of the delivery.
 func attachAttempts(ctx context.Context, r store.Reads, queue webhook.Queue, page []webhook.Delivery) error {
 	args, byID := []any{string(queue.Tenant), string(queue.Endpoint)}, map[string]*webhook.Delivery{}
 	for i := range page {
@@ -251,8 +253,9 @@ func attachAttempts(ctx context.Context, r store.Reads, queue webhook.Queue, pag
 		WHERE place <= ? ORDER BY number`, append(args, webhook.MaxAttemptsShown)...)
 	attempts, err := attemptColumns.All(rows, err, "webhook attempts")
 	for _, a := range attempts {
-		d := byID[a.event]
-		d.Attempts = append(d.Attempts, a.Attempt)
+		if d := byID[a.event]; a.Number <= d.Tried {
+			d.Attempts = append(d.Attempts, a.Attempt)
+		}
 	}
 	return err
 }
