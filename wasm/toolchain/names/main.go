@@ -1,10 +1,12 @@
-// Command names makes the function names of a compiled component the same in each build:
+// Command names makes the function names of a compiled component short, and the same in
+// each build:
 //
 //	names FILE.wasm
 //
 // LLVM appends ".llvm." and a hash to the names of functions that it moves between
 // modules. The hash depends on the folder of the build. Nothing but the name section, in
-// which the host finds the names for its messages, has them.
+// which the host finds the names for its messages, has them. Names keep their package and
+// lose the folders of its import path.
 package main
 
 import (
@@ -42,7 +44,7 @@ const preamble = "\x00asm\x01\x00\x00\x00"
 
 var errForm = errors.New("not a WebAssembly module")
 
-// clean returns the module without LLVM's suffixes in its name section.
+// clean returns the module with short names in its name section.
 func clean(module []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(module, []byte(preamble))
 	if !ok {
@@ -71,7 +73,9 @@ func clean(module []byte) ([]byte, error) {
 // functions is the id of the subsection with the names of functions.
 const functions = 1
 
-var suffix = regexp.MustCompile(`\.llvm\.[0-9]+$`)
+// needless are the parts of a name that are removed: LLVM's suffix, the folders of import
+// paths, and the methods of an interface, which TinyGo lists in its name.
+var needless = regexp.MustCompile(`\.llvm\.[0-9]+$|[\w.-]+/|:\{.*\}`)
 
 func cleanNames(rest []byte) (out []byte, err error) {
 	for len(rest) > 0 {
@@ -106,7 +110,7 @@ func cleanMap(rest []byte) (out []byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = appendSized(append(out, rest[:size]...), suffix.ReplaceAll(name, nil))
+		out = appendSized(append(out, rest[:size]...), needless.ReplaceAll(name, nil))
 		rest = after
 	}
 	return out, nil
