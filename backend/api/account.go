@@ -15,7 +15,7 @@ func (a *API) accountRoutes() routes {
 
 // syncAccount handles POST /accountsync.
 func (a *API) syncAccount(c *call) ([]byte, error) {
-	update, err := decode(c, wire.ParseAccount)
+	update, err := decodeFor(c, wire.ParseAccount)
 	if err != nil {
 		return nil, err
 	}

@@ -136,6 +136,11 @@ func decode[T any](c *call, parse func([]byte) (T, error)) (in T, err error) {
 	return parse(body)
 }
 
+// decodeFor is decode for a parser that needs the tenant.
+func decodeFor[T any](c *call, parse func(core.TenantAlias, []byte) (T, error)) (in T, err error) {
+	return decode(c, func(body []byte) (T, error) { return parse(c.tenant, body) })
+}
+
 // readOptional reads a JSON body that may be empty.
 func readOptional(c *call) ([]byte, error) {
 	body, err := readBody(c.w, c.Request, wire.MaxBody)

@@ -1,10 +1,9 @@
 package api
 
 import (
-	"net/http"
-
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/core/wire"
 )
 
@@ -18,20 +17,12 @@ func (a *API) codeRoutes() routes {
 
 // code handles GET /code/{code}.
 func (a *API) code(c *call) ([]byte, error) {
-	code, err := codeOf(c.Request)
-	if err != nil {
-		return nil, err
-	}
-	return encode(wire.Code)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, code))
+	return encode(wire.Code)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, codeOf(c)))
 }
 
 // openCode handles GET /open/code/{code}.
 func (a *API) openCode(c *call) ([]byte, error) {
-	code, err := codeOf(c.Request)
-	if err != nil {
-		return nil, err
-	}
-	return encode(wire.Code)(a.Engine.Codes.LookupPublic(c.Context(), c.caller.Tenant, code))
+	return encode(wire.Code)(a.Engine.Codes.LookupPublic(c.Context(), c.caller.Tenant, codeOf(c)))
 }
 
 // applyCode handles POST /open/code/{code}/account/{account}/user/{user}.
@@ -43,26 +34,15 @@ func (a *API) applyCode(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := codeOf(c.Request)
-	if err != nil {
-		return nil, err
-	}
 	if err := a.guesses().mayTry(c.w, c.Request, c.caller); err != nil {
 		return nil, err
 	}
-	info, err := a.Engine.Codes.Apply(c.Context(), c.caller.Tenant, code, c.account, c.user)
+	info, err := a.Engine.Codes.Apply(c.Context(), c.caller.Tenant, codeOf(c), c.account, c.user)
 	if err != nil {
 		return nil, a.guesses().unknownCode(c.w, c.Request, c.caller, err)
 	}
 	return wire.Code(info), nil
 }
 
-// codeOf reads the code in a request's path. A text that is not a valid code gets the
-// answer to an unknown code.
-func codeOf(r *http.Request) (core.ReferralCode, error) {
-	code, err := core.ParseReferralCode("code", r.PathValue("code"))
-	if err != nil {
-		return "", wire.UnknownCode()
-	}
-	return code, nil
-}
+// codeOf reads the code in the path, as a person typed it; see link.MeantCode.
+func codeOf(c *call) core.ReferralCode { return link.MeantCode(c.tenant, c.PathValue("code")) }

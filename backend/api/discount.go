@@ -1,7 +1,7 @@
 package api
 
 import (
-	"kith/core"
+	"kith/core/link"
 	"kith/core/wire"
 )
 
@@ -24,27 +24,18 @@ func (a *API) accountDiscount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	code := core.ReferralCode("")
-	if text := c.URL.Query().Get("couponCode"); text != "" {
-		if code, err = core.ParseReferralCode("couponCode", text); err != nil {
-			return nil, wire.UnknownCode()
-		}
-	}
+	code := link.MeantCode(c.tenant, c.URL.Query().Get("couponCode"))
 	return encode(wire.AccountDiscount)(a.Engine.Discounts.Of(c.Context(), c.tenant, account, code))
 }
 
 // discountCode handles GET /discount/{code}.
 func (a *API) discountCode(c *call) ([]byte, error) {
-	code, err := codeOf(c.Request)
-	if err != nil {
-		return nil, err
-	}
-	return encode(wire.DiscountCode)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, code))
+	return encode(wire.DiscountCode)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, codeOf(c)))
 }
 
 // registerDiscount handles POST /discount.
 func (a *API) registerDiscount(c *call) ([]byte, error) {
-	registration, err := decode(c, wire.ParseDiscountRegistration)
+	registration, err := decodeFor(c, wire.ParseDiscountRegistration)
 	if err != nil {
 		return nil, err
 	}

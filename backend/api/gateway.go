@@ -312,11 +312,7 @@ func (a *API) testStripe(c *call) ([]byte, error) {
 
 // askForPromotion handles PUT /gateway/stripe/promotion/{code}.
 func (a *API) askForPromotion(c *call) ([]byte, error) {
-	code, err := core.ParseReferralCode("code", c.PathValue("code"))
-	if err != nil {
-		return nil, err
-	}
-	p, err := a.Engine.Promotions.Ask(c.Context(), c.tenant, code)
+	p, err := a.Engine.Promotions.Ask(c.Context(), c.tenant, codeOf(c))
 	if err != nil {
 		return nil, err
 	}

@@ -176,14 +176,14 @@ func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
 	t.Parallel()
 	d := served(t)
 	for name, parse := range map[string]func([]byte) error{
-		"AccountInput":             func(b []byte) error { _, err := wire.ParseAccount(b); return err },
+		"AccountInput":             func(b []byte) error { _, err := wire.ParseAccount("shop", b); return err },
 		"UserInput":                func(b []byte) error { _, err := wire.ParseUser("demo", "bob", "bob", b); return err },
 		"EventsInput":              func(b []byte) error { _, err := wire.ParseEvents("bob", "bob", b); return err },
 		"GraphQLRequest":           func(b []byte) error { _, err := wire.ParseGraphQL(b); return err },
 		"RewardInput":              func(b []byte) error { _, err := wire.ParseReward("bob", "bob", b); return err },
 		"RedemptionInput":          func(b []byte) error { _, err := wire.ParseRedemption("id", b); return err },
 		"BulkRedemptionInput":      func(b []byte) error { _, err := wire.ParseBulkRedemption(b); return err },
-		"DiscountInput":            func(b []byte) error { _, err := wire.ParseDiscountRegistration(b); return err },
+		"DiscountInput":            func(b []byte) error { _, err := wire.ParseDiscountRegistration("shop", b); return err },
 		"ProgramInput":             func(b []byte) error { _, err := wire.ParseProgram("", b); return err },
 		"FuelTankCodesInput":       func(b []byte) error { _, err := wire.ParseTankCodes(b); return err },
 		"ModerationsInput":         func(b []byte) error { _, err := wire.ParseModerations(b); return err },

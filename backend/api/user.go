@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/users"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/rules"
 	"kith/core/wire"
@@ -147,7 +148,7 @@ func (a *API) user(c *call) ([]byte, error) {
 
 // userByCode handles GET /user?referralCode=.
 func (a *API) userByCode(c *call) ([]byte, error) {
-	code, err := codeInQuery(c.Request)
+	code, err := codeInQuery(c)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func (a *API) userFor(c *call) func(wire.UserInfo, error) ([]byte, error) {
 
 // openUser handles GET /open/user?referralCode=.
 func (a *API) openUser(c *call) ([]byte, error) {
-	code, err := codeInQuery(c.Request)
+	code, err := codeInQuery(c)
 	if err != nil {
 		return nil, err
 	}
@@ -187,15 +188,14 @@ func isSelf(c base.Caller, u referral.User) bool {
 	return c.User != nil && c.User.Account == u.Account && c.User.User == u.ID
 }
 
-// codeInQuery reads the query parameter referralCode. A text that is not a valid code
-// gets the answer to an unknown code.
-func codeInQuery(r *http.Request) (core.ReferralCode, error) {
-	text := r.URL.Query().Get("referralCode")
-	code, err := core.ParseReferralCode("referralCode", text)
-	if err != nil && text != "" {
-		return "", wire.UnknownCode()
+// codeInQuery reads the query parameter referralCode, as a person typed it; see
+// link.MeantCode.
+func codeInQuery(c *call) (core.ReferralCode, error) {
+	code := link.MeantCode(c.tenant, c.URL.Query().Get("referralCode"))
+	if code == "" {
+		return core.ParseReferralCode("referralCode", "")
 	}
-	return code, err
+	return code, nil
 }
 
 // users handles GET /users.
@@ -270,7 +270,7 @@ func (a *API) unblock(c *call) ([]byte, error) {
 
 // attributeByHand handles POST of /referrer.
 func (a *API) attributeByHand(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseByHand)
+	in, err := decodeFor(c, wire.ParseByHand)
 	if err != nil {
 		return nil, err
 	}

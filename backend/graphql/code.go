@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/core"
+	"kith/core/link"
 	"kith/core/wire"
 )
 
@@ -27,11 +28,7 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	if err != nil {
 		return nil, err
 	}
-	// A text that is not a valid code is unknown.
-	code, err := core.ParseReferralCode("", text)
-	if err != nil {
-		return nil, nil
-	}
+	code := link.MeantCode(c.Caller.Tenant.Alias, text)
 	look := c.engine.Codes.LookupPublic
 	if c.Caller.Key {
 		look = c.engine.Codes.Lookup

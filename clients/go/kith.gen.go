@@ -482,8 +482,8 @@ type AccountReferral struct {
 
 // AccountReferralInput defines model for AccountReferralInput.
 type AccountReferralInput struct {
-	// Code A referral code. Null or empty: none.
-	Code *MaybeReferralCode `json:"code,omitempty"`
+	// Code A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
+	Code *TypedCode `json:"code,omitempty"`
 }
 
 // AnalyticsCount defines model for AnalyticsCount.
@@ -922,10 +922,8 @@ type DiscountInput struct {
 	// Example: bob
 	AccountId AccountId `json:"accountId"`
 
-	// CouponCode Referral code. Upper and lower case are the same.
-	//
-	// Example: ANNA10
-	CouponCode ReferralCode `json:"couponCode"`
+	// CouponCode A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
+	CouponCode *TypedCode `json:"couponCode"`
 
 	// PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
 	PaymentProviderId PaymentProviderId `json:"paymentProviderId"`
@@ -1524,7 +1522,9 @@ type KeySet struct {
 // LinkEngagementMedium defines model for LinkEngagementMedium.
 type LinkEngagementMedium string
 
-// Locale Example: en_US
+// Locale Language, and country or script: en, en_US. It is stored in this form; en-us is accepted.
+//
+// Example: en_US
 type Locale = string
 
 // MaybeDate Time in epoch milliseconds. Null: not yet, or unknown.
@@ -2324,8 +2324,8 @@ type ReferredBy struct {
 
 // ReferredByInput defines model for ReferredByInput.
 type ReferredByInput struct {
-	// Code A referral code. Null or empty: none.
-	Code *MaybeReferralCode `json:"code,omitempty"`
+	// Code A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
+	Code *TypedCode `json:"code,omitempty"`
 
 	// IsConverted True reports the account as PAID.
 	IsConverted *bool `json:"isConverted,omitempty"`
@@ -2979,6 +2979,9 @@ type TrialStep struct {
 	Text string `json:"text"`
 }
 
+// TypedCode A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
+type TypedCode = string
+
 // User A user. It has all keys, or those that the parameter `fields` names.
 type User struct {
 	// AccountId Your own id of the account: 1 to 200 bytes without control characters.
@@ -3101,7 +3104,9 @@ type UserInput struct {
 	// LastName Text of up to 4096 bytes, without the character U+0000.
 	LastName *InputText `json:"lastName,omitempty"`
 
-	// Locale Example: en_US
+	// Locale Language, and country or script: en, en_US. It is stored in this form; en-us is accepted.
+	//
+	// Example: en_US
 	Locale *Locale `json:"locale,omitempty"`
 
 	// PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
@@ -3116,7 +3121,7 @@ type UserInput struct {
 	// ReferralCodes The user's own referral codes by program id.
 	ReferralCodes   map[string]*string `json:"referralCodes,omitempty"`
 	ReferredBy      *ReferredByInput   `json:"referredBy,omitempty"`
-	ReferredByCodes []ReferralCode     `json:"referredByCodes,omitempty"`
+	ReferredByCodes []*TypedCode       `json:"referredByCodes,omitempty"`
 
 	// Segments "x" adds the user to segment x, "~x" removes it, "~*" removes all.
 	Segments []string `json:"segments,omitempty"`

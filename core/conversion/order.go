@@ -27,8 +27,8 @@ type Event struct {
 	RefundID string
 	// Revenue and Currency are these fields as the shop sent them; empty if there is none.
 	Revenue, Currency string
-	// Code is the referral code that the event carries, or empty.
-	Code core.ReferralCode
+	// Code is the referral code that the event carries, as it was sent, or empty.
+	Code string
 	// Fields has the values of the fields that conditions name; see Condition.Holds.
 	Fields map[string][]string
 }

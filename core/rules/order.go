@@ -8,6 +8,7 @@ import (
 	"kith/core"
 	"kith/core/conversion"
 	"kith/core/event"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -120,7 +121,7 @@ func (r *Rules) attributeOrder(s *state.State, account referral.Account, e Order
 	if account.Standing.Referral != referral.None {
 		return false, nil
 	}
-	code := wire.OrderEvent(e.Event, nil).Code
+	code := link.MeantCode(s.Tenant, wire.OrderEvent(e.Event, nil).Code)
 	if code == "" {
 		return false, nil
 	}

@@ -4,12 +4,14 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 )
 
-// ParseAccount parses the body of POST /accountsync (spec 2.5; clients 1.1.1).
-func ParseAccount(body []byte) (referral.AccountUpdate, error) {
+// ParseAccount parses the body of POST /accountsync (spec 2.5; clients 1.1.1). The code of the
+// referral is as a person typed it, see link.MeantCode.
+func ParseAccount(tenant core.TenantAlias, body []byte) (referral.AccountUpdate, error) {
 	var u referral.AccountUpdate
 	var id *core.AccountID
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
@@ -24,7 +26,7 @@ func ParseAccount(body []byte) (referral.AccountUpdate, error) {
 			})
 		case "referral":
 			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
-				return key == "code" && parsed(r, key, v, &u.Code, optionalCode)
+				return key == "code" && parsed(r, key, v, &u.Code, meantCode(tenant))
 			})
 		}
 		return false
@@ -51,6 +53,11 @@ func takeSubscription(u *referral.AccountUpdate, r *reader, key string, v *fastj
 		return r.decimal(&u.Value, key, v)
 	}
 	return false
+}
+
+// meantCode returns the parser of a code that a person typed.
+func meantCode(tenant core.TenantAlias) func(field, s string) (core.ReferralCode, error) {
+	return func(_, s string) (core.ReferralCode, error) { return link.MeantCode(tenant, s), nil }
 }
 
 func parseCurrency(field, s string) (string, error) { return reward.ParseCurrency(field, s) }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kith/core"
 	"kith/core/event"
 	"kith/core/link"
@@ -14,7 +16,7 @@ import (
 )
 
 func TestParseAccount(t *testing.T) {
-	u, err := ParseAccount([]byte(` {"id":"a@b.c","currency":"EUR","subscription":{"status":"PAID","billingIntervalValue":3,
+	u, err := ParseAccount("shop", []byte(` {"id":"a@b.c","currency":"EUR","subscription":{"status":"PAID","billingIntervalValue":3,
 		"billingIntervalType":"MONTH","value":9.90},"referral":{"code":"ANN"}} `))
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +33,7 @@ func TestParseAccount_NothingGiven(t *testing.T) {
 		`{"id":"a"}`, `{"id":"a","currency":null,"subscription":null,"referral":null}`, `{"id":"a","subscription":{},"referral":{}}`,
 		`{"id":"a","subscription":{"status":null,"billingIntervalValue":null,"billingIntervalType":null,"value":null},"referral":{"code":null}}`,
 	} {
-		u, err := ParseAccount([]byte(body))
+		u, err := ParseAccount("shop", []byte(body))
 		if err != nil || u != (referral.AccountUpdate{ID: "a"}) {
 			t.Errorf("%s: %+v, %v", body, u, err)
 		}
@@ -44,7 +46,7 @@ func TestAccount_RoundTrip(t *testing.T) {
 		referral.NewAccount("a", 1),
 		{ID: "a", Currency: "EUR", Status: referral.Paid, Interval: "YEAR", IntervalValue: 2, Value: "9.90", Standing: referral.Standing{Referral: referral.InProgress, Code: "ANN"}},
 	} {
-		u, err := ParseAccount(Account(a))
+		u, err := ParseAccount("shop", Account(a))
 		if err != nil {
 			t.Errorf("%s: %v", Account(a), err)
 			continue
@@ -83,6 +85,30 @@ func TestParseUser_REST(t *testing.T) {
 }
 
 // The keys of the init call (spec 2.7).
+// What people type has blanks and cases of its own; it is stored in one form.
+func TestParseUser_AsTyped(t *testing.T) {
+	u, err := ParseUser("shop", "a", "u", []byte(`{"firstName":" Anna\u00a0","lastName":"\tvan  Dyk ","email":" T@Example.com\n","countryCode":" us ",
+		"locale":" de-at ","referralCode":" ANNA10 ","referralCodes":{"p":"\u200bP10"},"referral_code":" anna 10",
+		"referredByCodes":["https://go.example/s/shop/BOB?x=1","not a code!"]}`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"Anna", "van  Dyk", "T@Example.com", "us", "de_AT"}, []string{*u.FirstName, *u.LastName, *u.Email, *u.CountryCode, *u.Locale})
+	require.Equal(t, []referral.UserCode{{Program: "classic", Code: "ANNA10"}, {Program: "p", Code: "P10"}}, u.Codes)
+	require.Equal(t, []referral.Claim{
+		{Code: "BOB", Source: referral.SourceCodes}, {Code: "not a code!", Source: referral.SourceCodes},
+		{Code: "anna 10", Source: referral.SourceInit},
+	}, u.Claims)
+}
+
+func TestParseLocale(t *testing.T) {
+	for sent, want := range map[string]string{
+		"": "", " ": "", "de": "de", "DE": "de", "de-DE": "de_DE", "de_de": "de_DE", "zh-hant-tw": "zh_Hant_TW", "es-419": "es_419", " fr ": "fr",
+	} {
+		got, err := ParseLocale("locale", sent)
+		require.NoError(t, err, sent)
+		require.Equal(t, want, got, sent)
+	}
+}
+
 func TestParseUser_Init(t *testing.T) {
 	u, err := user(`{"tenant_alias":"acme","account_id":"a@b.c","payment_provider_id":null,"user_id":"bob","email":"bob@b.c",
 		"first_name":"Bob","last_name":"T","user_image":"https://i.example/i","user_referral_code":"BOB","referral_code":"ANN","account_status":"PAID",

@@ -15,8 +15,9 @@ type DiscountRegistration struct {
 	Code     core.ReferralCode
 }
 
-// ParseDiscountRegistration parses the body of POST /discount.
-func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
+// ParseDiscountRegistration parses the body of POST /discount. The code is as a person typed
+// it, see link.MeantCode.
+func ParseDiscountRegistration(tenant core.TenantAlias, body []byte) (DiscountRegistration, error) {
 	var d DiscountRegistration
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
@@ -25,7 +26,7 @@ func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
 		case "paymentProviderId":
 			return word(r, key, v, &d.Provider, core.ParsePaymentProviderID)
 		case "couponCode":
-			return word(r, key, v, &d.Code, core.ParseReferralCode)
+			return word(r, key, v, &d.Code, meantCode(tenant))
 		}
 		return false
 	})

@@ -9,7 +9,7 @@ import (
 
 func TestParseDiscountRegistration(t *testing.T) {
 	want := DiscountRegistration{Account: "a", Provider: "bt-1", Code: "ANN"}
-	if d, err := ParseDiscountRegistration([]byte(`{"accountId":"a","paymentProviderId":"bt-1","couponCode":"ANN"}`)); err != nil || d != want {
+	if d, err := ParseDiscountRegistration("shop", []byte(`{"accountId":"a","paymentProviderId":"bt-1","couponCode":"ANN"}`)); err != nil || d != want {
 		t.Errorf("%+v, %v", d, err)
 	}
 	for _, c := range []struct {
@@ -21,11 +21,11 @@ func TestParseDiscountRegistration(t *testing.T) {
 		{`{"accountId":"a","couponCode":"ANN"}`, core.CodeInvalid, "paymentProviderId"},
 		{`{"accountId":"a","paymentProviderId":null,"couponCode":"ANN"}`, core.CodeInvalid, "paymentProviderId"},
 		{`{"accountId":"a","paymentProviderId":"bt-1"}`, core.CodeInvalid, "couponCode"},
-		{`{"accountId":"a","paymentProviderId":"bt-1","couponCode":"A B"}`, core.CodeInvalid, "couponCode"},
+		{`{"accountId":"a","paymentProviderId":"bt-1","couponCode":" "}`, core.CodeInvalid, "couponCode"},
 		{`{"accountId":"a","paymentProviderId":"bt-1","couponCode":"ANN","code":"x"}`, core.CodeMalformed, "code"},
 		{`{"accountId":5}`, core.CodeMalformed, "accountId"},
 	} {
-		_, err := ParseDiscountRegistration([]byte(c.body))
+		_, err := ParseDiscountRegistration("shop", []byte(c.body))
 		refused(t, c.body, err, c.code, c.field)
 	}
 }

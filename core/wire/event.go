@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -100,7 +99,7 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 			if err == nil && len(s) > event.MaxKey {
 				err = core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(event.MaxKey)+" bytes")
 			}
-			if err == nil && strings.TrimFunc(s, blank) != s {
+			if err == nil && core.Trim(s) != s {
 				err = core.Invalid(r.path(key), "must not begin or end with a blank")
 			}
 			e.Key = s

@@ -41,7 +41,7 @@ func FuzzParseAccount(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		u, err := ParseAccount(body)
+		u, err := ParseAccount("shop", body)
 		if err != nil {
 			callers(t, body, err)
 			return
@@ -52,7 +52,7 @@ func FuzzParseAccount(f *testing.F) {
 		a := u.Apply(referral.NewAccount(u.ID, 1))
 		if answer := Account(a); !json.Valid(answer) {
 			t.Errorf("%q gives the response %s", body, answer)
-		} else if again, err := ParseAccount(answer); err != nil || again.Apply(a) != a {
+		} else if again, err := ParseAccount("shop", answer); err != nil || again.Apply(a) != a {
 			t.Errorf("%q gives the response %s, which reads as %+v, %v", body, answer, again, err)
 		}
 	})

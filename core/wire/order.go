@@ -196,9 +196,7 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 		case "currency":
 			out.Currency = given(v, one)
 		case "referral_code", "referralCode":
-			if code, err := core.ParseReferralCode("", one); err == nil {
-				out.Code = code
-			}
+			out.Code = one
 		}
 		if slices.Contains(names, name.Str) {
 			out.Fields[name.Str] = values

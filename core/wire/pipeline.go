@@ -11,6 +11,7 @@ import (
 
 	"kith/core"
 	"kith/core/event"
+	"kith/core/link"
 	"kith/core/pipeline"
 	"kith/core/referral"
 )
@@ -22,7 +23,7 @@ import (
 // Unlike in other calls, unknown keys are allowed, and a value of a wrong form is left
 // out if the message has an effect without it: the shop does not write these messages
 // for this service, and the pipeline cannot correct them.
-func ParseMessages(s pipeline.Settings, body []byte) ([]pipeline.Message, error) {
+func ParseMessages(tenant core.TenantAlias, s pipeline.Settings, body []byte) ([]pipeline.Message, error) {
 	if err := checkJSON(body, pipeline.MaxBody); err != nil {
 		return nil, err
 	}
@@ -32,14 +33,14 @@ func ParseMessages(s pipeline.Settings, body []byte) ([]pipeline.Message, error)
 	}
 	switch {
 	case sent.IsObject():
-		return []pipeline.Message{pipelineMessage(s, 0, sent)}, nil
+		return []pipeline.Message{pipelineMessage(tenant, s, 0, sent)}, nil
 	case !sent.IsArray():
 		return nil, core.Malformed("", "the body must be a message, an array of messages, or an object with such an array as batch")
 	}
 	var all []pipeline.Message
 	sent.ForEach(func(_, v gjson.Result) bool {
 		if len(all) < pipeline.MaxMessages+1 {
-			all = append(all, pipelineMessage(s, len(all), v))
+			all = append(all, pipelineMessage(tenant, s, len(all), v))
 		}
 		return len(all) <= pipeline.MaxMessages
 	})
@@ -90,13 +91,14 @@ func member(of gjson.Result, names ...string) gjson.Result {
 
 // messageReader reads one message. Its errors are collected in m.
 type messageReader struct {
+	tenant   core.TenantAlias
 	settings pipeline.Settings
 	sent     gjson.Result
 	m        pipeline.Message
 }
 
-func pipelineMessage(s pipeline.Settings, index int, sent gjson.Result) pipeline.Message {
-	r := messageReader{settings: s, sent: sent, m: pipeline.Message{Index: index}}
+func pipelineMessage(tenant core.TenantAlias, s pipeline.Settings, index int, sent gjson.Result) pipeline.Message {
+	r := messageReader{tenant: tenant, settings: s, sent: sent, m: pipeline.Message{Index: index}}
 	r.m.ID, r.m.Type = shown(scalar(member(sent, "messageId"))), pipeline.Type(shown(scalar(member(sent, "type"))))
 	r.m.Key = core.KeyFromMessageID(scalar(member(sent, "messageId")))
 	switch {
@@ -226,17 +228,10 @@ func (r *messageReader) profile(account core.AccountID, user core.UserID) referr
 	}
 	r.custom(&u)
 	for _, path := range r.settings.Code {
-		text := scalar(r.trait(path.Names()...))
-		if text == "" {
-			continue
+		if code := link.MeantCode(r.tenant, scalar(r.trait(path.Names()...))); code != "" {
+			u.Claims = []referral.Claim{{Code: code, Source: referral.SourceInit}}
+			break
 		}
-		code, err := core.ParseReferralCode("traits."+string(path), text)
-		if err != nil {
-			r.leave(err)
-			continue
-		}
-		u.Claims = []referral.Claim{{Code: code, Source: referral.SourceInit}}
-		break
 	}
 	return u
 }
@@ -298,7 +293,7 @@ func (r *messageReader) custom(u *referral.UserUpdate) {
 }
 
 func (r *messageReader) track() {
-	name := strings.TrimFunc(scalar(member(r.sent, "event")), blank)
+	name := core.Trim(scalar(member(r.sent, "event")))
 	key, logged := r.settings.EventKey(name)
 	switch {
 	case name == "":
@@ -470,7 +465,7 @@ func fieldOf(name, at string, v gjson.Result, text string) (string, error) {
 		code, err := parseCurrency(at, strings.ToUpper(text))
 		return `"` + code + `"`, err
 	case name == "referral_code":
-		code, err := core.ParseReferralCode(at, text)
+		code, err := core.ParseReferralCode(at, core.Trim(text))
 		return `"` + string(code) + `"`, err
 	case text == "" || len(text) > event.MaxText:
 		return "", core.Invalid(at, "must be a text or a number of at most "+strconv.Itoa(event.MaxText)+" bytes")

@@ -106,7 +106,7 @@ func TestParseMessages_Mapping(t *testing.T) {
 		{"a wrong time", `{}`, `{"type":"track","userId":"u","event":"x","timestamp":"yesterday"}`, `account=u user=u event=x fields={} omitted=timestamp`},
 		{"a time in seconds", `{}`, `{"type":"track","userId":"u","event":"x","timestamp":1772355600}`, `account=u user=u event=x fields={} omitted=timestamp`},
 		{"traits of a wrong form", `{"customFields":{"a":"a"}}`, `{"type":"identify","userId":"u","traits":{"email":"no address","avatar":"javascript:1","address":{"country":"Germany"},"a":{},"referral_code":"a b","firstName":"` + "\\u0000" + `"}}`,
-			`account=u user=u omitted=traits.firstName omitted=traits.email omitted=traits.avatar omitted=traits.a omitted=traits.referral_code`},
+			`account=u user=u code=a b omitted=traits.firstName omitted=traits.email omitted=traits.avatar omitted=traits.a`},
 		{"an anonymous visitor", `{}`, `{"type":"track","anonymousId":"a","userId":null,"event":"x"}`, `ignored=userId`},
 		{"no user at all", `{}`, `{"type":"identify"}`, `err=userId: must not be empty`},
 		{"a track without a name", `{}`, `{"type":"track","userId":"u"}`, `err=event: is required: the name of the event`},
@@ -125,7 +125,7 @@ func TestParseMessages_Mapping(t *testing.T) {
 			t.Errorf("%s: settings: %v", c.name, err)
 			continue
 		}
-		all, err := ParseMessages(s, []byte(c.body))
+		all, err := ParseMessages("shop", s, []byte(c.body))
 		if err != nil || len(all) != 1 {
 			t.Errorf("%s: %d messages, %v", c.name, len(all), err)
 			continue
@@ -155,7 +155,7 @@ func TestParseMessages_Bodies(t *testing.T) {
 		{"too deep", strings.Repeat("[", 25), 0, "the body is nested more than 24 levels deep"},
 		{"too large", `{"a":"` + strings.Repeat("x", pipeline.MaxBody) + `"}`, 0, "the body is larger than 512000 bytes"},
 	} {
-		all, err := ParseMessages(pipeline.Default(), []byte(c.body))
+		all, err := ParseMessages("shop", pipeline.Default(), []byte(c.body))
 		if text := errorText(err); len(all) != c.want || text != c.err {
 			t.Errorf("%s: %d messages, %q; want %d, %q", c.name, len(all), text, c.want, c.err)
 		}
@@ -200,7 +200,7 @@ func TestParsePipelineSettings(t *testing.T) {
 
 // The answer names each message that had no effect, and each value that was left out.
 func TestPipelineReport(t *testing.T) {
-	all, err := ParseMessages(pipeline.Default(), []byte(`[{"type":"page"},{"type":"track","userId":"u","event":"x","messageId":"m-0000001","timestamp":"?"},{"type":"identify","messageId":"m2"}]`))
+	all, err := ParseMessages("shop", pipeline.Default(), []byte(`[{"type":"page"},{"type":"track","userId":"u","event":"x","messageId":"m-0000001","timestamp":"?"},{"type":"identify","messageId":"m2"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func FuzzParseMessages(f *testing.F) {
 	s.Account, s.StatusTrait, s.Statuses = []pipeline.Path{"context.groupId"}, "plan", []pipeline.StatusOf{{Value: "pro", Status: referral.Paid}}
 	s.Custom = []pipeline.Custom{{Name: "plan", From: "plan"}}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		all, err := ParseMessages(s, body)
+		all, err := ParseMessages("shop", s, body)
 		if err != nil {
 			if all != nil {
 				t.Error("both messages and an error")

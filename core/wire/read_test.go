@@ -13,7 +13,7 @@ import (
 
 // readers are three functions that parse a body; each returns only the error.
 var readers = map[string]func(body string) error{
-	"account": func(body string) error { _, err := ParseAccount([]byte(body)); return err },
+	"account": func(body string) error { _, err := ParseAccount("shop", []byte(body)); return err },
 	"user":    func(body string) error { _, err := user(body); return err },
 	"events":  func(body string) error { _, err := ParseEvents("a@b.c", "bob", []byte(body)); return err },
 }
@@ -54,7 +54,7 @@ func TestBody_Size(t *testing.T) {
 		size int
 		ok   bool
 	}{{MaxBody - 1, true}, {MaxBody, true}, {MaxBody + 1, false}} {
-		_, err := ParseAccount([]byte(pad(c.size)))
+		_, err := ParseAccount("shop", []byte(pad(c.size)))
 		if c.ok && err != nil {
 			t.Errorf("%d bytes: %v", c.size, err)
 		}
@@ -219,7 +219,6 @@ func TestBody_Values(t *testing.T) {
 		{"account", "value of 32 digits", `{"id":"a","subscription":{"value":` + strings.Repeat("9", 32) + `}}`, ""},
 		{"account", "value of 33 digits", `{"id":"a","subscription":{"value":` + strings.Repeat("9", 33) + `}}`, "subscription.value"},
 		{"account", "value with a big exponent", `{"id":"a","subscription":{"value":1e999999999}}`, "subscription.value"},
-		{"account", "bad code", `{"id":"a","referral":{"code":"A B"}}`, "referral.code"},
 		{"user", "another user", `{"id":"eve"}`, "id"},
 		{"user", "another account", `{"account_id":"eve"}`, "account_id"},
 		{"user", "another tenant", `{"tenant_alias":"test_acme"}`, "tenant_alias"},
@@ -232,7 +231,7 @@ func TestBody_Values(t *testing.T) {
 		{"user", "email without a name", `{"email":"@example.com"}`, "email"},
 		{"user", "email without a host", `{"email":"anna@"}`, "email"},
 		{"user", "email with a blank", `{"email":"anna @example.com"}`, "email"},
-		{"user", "email with a line feed", `{"email":"anna@example.com\n"}`, "email"},
+		{"user", "email with a line feed", `{"email":"anna@exa\nmple.com"}`, "email"},
 		{"user", "email of 254 bytes", `{"email":"a@` + text(252) + `"}`, ""},
 		{"user", "email of 255 bytes", `{"email":"a@` + text(253) + `"}`, "email"},
 		{"user", "country", `{"countryCode":"CA"}`, ""},
@@ -242,7 +241,7 @@ func TestBody_Values(t *testing.T) {
 		{"user", "country of 30 letters", `{"countryCode":"` + text(30) + `"}`, "countryCode"},
 		{"user", "country of digits", `{"countryCode":"49"}`, "countryCode"},
 		{"user", "locale", `{"locale":"en_US"}`, ""},
-		{"user", "locale with a hyphen", `{"locale":"en-US"}`, "locale"},
+		{"user", "locale that begins with a hyphen", `{"locale":"-en"}`, "locale"},
 		{"user", "locale ???", `{"locale":"???"}`, "locale"},
 		{"user", "locale of a letter", `{"locale":"e"}`, "locale"},
 		{"user", "locale that begins with _", `{"locale":"_en"}`, "locale"},
@@ -260,8 +259,7 @@ func TestBody_Values(t *testing.T) {
 		{"user", "empty segment", `{"segments":[""]}`, "segments[0]"},
 		{"user", "20 codes", `{"referredByCodes":[` + many(20, `"A"`) + `]}`, ""},
 		{"user", "21 codes", `{"referredByCodes":[` + many(21, `"A"`) + `]}`, "referredByCodes"},
-		{"user", "bad code", `{"referredByCodes":["A","b c"]}`, "referredByCodes[1]"},
-		{"user", "bad code of referredBy", `{"referredBy":{"code":"b c"}}`, "referredBy.code"},
+		{"user", "bad code of the user", `{"referralCodes":{"p":"b c"}}`, "referralCodes.p"},
 		{"user", "bad program", `{"referralCodes":{"a_b":"A"}}`, "referralCodes.a_b"},
 		{"user", "bad payment id", `{"paymentProviderId":""}`, "paymentProviderId"},
 		{"events", "no events", `{}`, "events"},

@@ -176,13 +176,14 @@ type ByHand struct {
 	Reason string
 }
 
-// ParseByHand parses the body that attributes a user by hand: {code, reason}.
-func ParseByHand(body []byte) (b ByHand, err error) {
+// ParseByHand parses the body that attributes a user by hand: {code, reason}. The code is as
+// a person typed it, see link.MeantCode.
+func ParseByHand(tenant core.TenantAlias, body []byte) (b ByHand, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "code":
 			return take(func(code **core.ReferralCode, key string, v *fastjson.Value) bool {
-				return parsed(r, key, v, code, core.ParseReferralCode)
+				return parsed(r, key, v, code, meantCode(tenant))
 			}, &b.Code, key, v)
 		case "reason":
 			return take(func(reason **string, key string, v *fastjson.Value) bool {

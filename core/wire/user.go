@@ -150,9 +150,9 @@ func (p *userParser) identity(r *reader, key string, v *fastjson.Value) bool {
 func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	switch restName(key) {
 	case "firstName":
-		return r.text(&p.u.FirstName, key, v)
+		return parsed(r, key, v, &p.u.FirstName, parseName)
 	case "lastName":
-		return r.text(&p.u.LastName, key, v)
+		return parsed(r, key, v, &p.u.LastName, parseName)
 	case "email":
 		return parsed(r, key, v, &p.u.Email, parseEmail)
 	case "imageUrl":
@@ -177,7 +177,7 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, p.ownCode)
 	case "referralCode":
 		var code *core.ReferralCode
-		parsed(r, key, v, &code, optionalCode)
+		parsed(r, key, v, &code, optionalOwnCode)
 		if code != nil && *code != "" {
 			p.u.Codes = append(p.u.Codes, referral.UserCode{Program: core.ClassicProgram, Code: *code})
 		}
@@ -192,7 +192,7 @@ func (p *userParser) ownCode(r *reader, key string, v *fastjson.Value) bool {
 		return r.fail(err)
 	}
 	var code *core.ReferralCode
-	parsed(r, key, v, &code, core.ParseReferralCode)
+	parsed(r, key, v, &code, ownCode)
 	if code != nil {
 		p.u.Codes = append(p.u.Codes, referral.UserCode{Program: program, Code: *code})
 	}
@@ -209,7 +209,8 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 			if err != nil {
 				return err
 			}
-			return p.brings(referral.SourceCodes, at, s)
+			p.brings(referral.SourceCodes, s)
+			return nil
 		})
 	case "referredBy":
 		// In a response, isConverted is that of the referral. If a caller sends it
@@ -220,7 +221,10 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 	case "referral_code":
 		var s *string
 		r.text(&s, key, v)
-		return s == nil || r.fail(p.brings(referral.SourceInit, r.path(key), *s))
+		if s != nil {
+			p.brings(referral.SourceInit, *s)
+		}
+		return true
 	case "cookies":
 		var s *string
 		r.text(&s, key, v)
@@ -237,7 +241,10 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 	case "code":
 		var s *string
 		r.text(&s, key, v)
-		return s == nil || r.fail(p.brings(referral.SourceReferredBy, r.path(key), *s))
+		if s != nil {
+			p.brings(referral.SourceReferredBy, *s)
+		}
+		return true
 	case "isConverted":
 		var converted *bool
 		r.boolean(&converted, key, v)
@@ -253,12 +260,12 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-func (p *userParser) brings(source referral.Source, at, s string) error {
-	code, err := optionalCode(at, s)
-	if err == nil && code != "" {
+// brings adds the claim of a code as a person typed it. An empty text, which a form with an
+// empty input sends, is none.
+func (p *userParser) brings(source referral.Source, s string) {
+	if code := link.MeantCode(p.tenant, s); code != "" {
 		p.u.Claims = append(p.u.Claims, referral.Claim{Code: code, Source: source})
 	}
-	return err
 }
 
 // accepted reads keys that clients send and that have no effect: settings of the init
@@ -394,13 +401,17 @@ func MergeCustomFields(stored string, changes []referral.CustomField) (string, e
 	return string(w.b), nil
 }
 
-// optionalCode parses a code. An empty text, which a form with an empty input sends,
-// means no code.
-func optionalCode(field, s string) (core.ReferralCode, error) {
+// ownCode parses a code that a user gets.
+func ownCode(field, s string) (core.ReferralCode, error) {
+	return core.ParseReferralCode(field, core.Trim(s))
+}
+
+// optionalOwnCode is ownCode, for which an empty text means no code.
+func optionalOwnCode(field, s string) (core.ReferralCode, error) {
 	if s == "" {
 		return "", nil
 	}
-	return core.ParseReferralCode(field, s)
+	return ownCode(field, s)
 }
 
 func textItem(at string, v *fastjson.Value) (string, error) {
@@ -417,14 +428,18 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 	return s, nil
 }
 
+// parseName returns a name of a person without blanks around it.
+func parseName(_, s string) (string, error) { return core.Trim(s), nil }
+
 // maxEmail is the most bytes of an email address (RFC 5321, 4.5.3.1.3).
 const maxEmail = 254
 
 // parseEmail returns s as an email address, or an error about field (RS023). It
 // checks only the form. Empty means none.
 func parseEmail(field, s string) (string, error) {
+	s = core.Trim(s)
 	at := strings.LastIndexByte(s, '@')
-	if s != "" && (at < 1 || at == len(s)-1 || len(s) > maxEmail || strings.ContainsFunc(s, blank)) {
+	if s != "" && (at < 1 || at == len(s)-1 || len(s) > maxEmail || strings.ContainsFunc(s, core.Invisible)) {
 		err := core.Invalid(field, "must be an e-mail address; give one such as name@example.com, or leave it out")
 		err.RS = "RS023"
 		return "", err
@@ -432,14 +447,10 @@ func parseEmail(field, s string) (string, error) {
 	return s, nil
 }
 
-// blank reports whether a character is white space or a control character.
-func blank(c rune) bool {
-	return c <= ' ' || 0x7f <= c && c <= 0xa0 || 0x2000 <= c && c <= 0x200a || c == 0x3000
-}
-
 // parseCountryCode returns s as the code of a country (ISO 3166-1 alpha-2), or an
 // error about field. Empty means none.
 func parseCountryCode(field, s string) (string, error) {
+	s = core.Trim(s)
 	letter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 	if s != "" && (len(s) != 2 || !letter(s[0]) || !letter(s[1])) {
 		return "", core.Invalid(field, "must be a country code of two letters; give one such as US, or leave it out")
@@ -448,17 +459,37 @@ func parseCountryCode(field, s string) (string, error) {
 }
 
 // ParseLocale returns s as a locale such as "en" or "en_US", or an error about field
-// (RS039).
+// (RS039). It accepts "en-us" and blanks around it.
 func ParseLocale(field, s string) (string, error) {
-	ok := s == "" || len(s) >= 2 && len(s) <= 16
-	for i := range len(s) {
-		c := s[i]
-		ok = ok && (c == '_' && i > 0 || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
+	b := []byte(core.Trim(s))
+	ok := len(b) == 0 || len(b) >= 2 && len(b) <= 16 && b[0] != '_' && b[0] != '-'
+	start := 0
+	for i, c := range b {
+		switch letter := c | 0x20; {
+		case c == '_' || c == '-':
+			b[i], start = '_', i+1
+		case 'a' <= letter && letter <= 'z':
+			// The language is in lower case, the country in upper case, a script in title case.
+			if b[i] = letter; start > 0 && (i == start || partLength(b[start:]) == 2) {
+				b[i] = letter - 0x20
+			}
+		default:
+			ok = ok && '0' <= c && c <= '9'
+		}
 	}
 	if !ok {
 		err := core.Invalid(field, "must be a locale such as en or en_US")
 		err.RS = "RS039"
 		return "", err
 	}
-	return s, nil
+	return string(b), nil
+}
+
+// partLength returns the length of the first part of a locale.
+func partLength(b []byte) int {
+	n := 0
+	for n < len(b) && b[n] != '_' && b[n] != '-' {
+		n++
+	}
+	return n
 }

@@ -15,6 +15,7 @@ import (
 	"kith/core"
 	"kith/core/conversion"
 	"kith/core/event"
+	"kith/core/link"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -223,11 +224,7 @@ func conflict(c people.Caller, err error) error {
 // has the id of the referral, so that neither keeps data of a referrer who is erased.
 func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) (referralID string, err error) {
 	err = us.act(ctx, c, who, people.UserAttributed, reason, func(ctx context.Context, reason string, entry *base.Change) error {
-		parsed, err := core.ParseReferralCode("code", strings.TrimSpace(code))
-		if err != nil {
-			return err
-		}
-		return us.api.Codes.AttributeByHand(ctx, c.Tenant, parsed, who, reason, func(made referral.Referral) {
+		return us.api.Codes.AttributeByHand(ctx, c.Tenant, link.MeantCode(c.Tenant, code), who, reason, func(made referral.Referral) {
 			referralID = made.ID
 			entry.After = struct {
 				Referral string `json:"referralId"`

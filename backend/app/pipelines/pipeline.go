@@ -40,7 +40,7 @@ func (ps *Pipelines) Receive(ctx context.Context, tenant core.TenantAlias, body 
 	if err != nil {
 		return nil, err
 	}
-	messages, err := wire.ParseMessages(settings, body)
+	messages, err := wire.ParseMessages(tenant, settings, body)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/store/userdb"
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/wire"
 )
@@ -62,11 +63,7 @@ func (us *Users) Find(ctx context.Context, tenant core.TenantAlias, s Search) (f
 
 // owner returns the owner of a code, or nil.
 func (us *Users) owner(ctx context.Context, tenant core.TenantAlias, text string) (*wire.UserInfo, error) {
-	code, err := core.ParseReferralCode("search", strings.TrimSpace(text))
-	if err != nil {
-		return nil, nil
-	}
-	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
+	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, link.MeantCode(tenant, text))
 	if err != nil || !known {
 		return nil, err
 	}

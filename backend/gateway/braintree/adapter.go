@@ -109,7 +109,7 @@ func (g *adapter) Code(ctx context.Context, s billing.Subscription) (core.Referr
 	if err != nil {
 		return "", portError(err)
 	}
-	code, err := core.ParseReferralCode(couponField, found.CustomFields[couponField])
+	code, err := core.ParseReferralCode(couponField, core.Trim(found.CustomFields[couponField]))
 	if err != nil {
 		return "", nil
 	}

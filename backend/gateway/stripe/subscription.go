@@ -280,7 +280,7 @@ func (f *facts) payer() billing.Payer {
 		codes = append(codes, m[metaCode])
 	}
 	for _, text := range slices.Concat(codes, f.promotions, f.references) {
-		if code, err := core.ParseReferralCode("", text); err == nil && !slices.Contains(p.Codes, code) {
+		if code, err := core.ParseReferralCode("", core.Trim(text)); err == nil && !slices.Contains(p.Codes, code) {
 			p.Codes = append(p.Codes, code)
 		}
 	}
