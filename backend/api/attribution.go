@@ -6,7 +6,10 @@ import (
 )
 
 func (a *API) attributionRoutes() routes {
-	return routes{tenantPath + "/attributions": {"GET": a.keyed(a.decisions)}}
+	return routes{
+		tenantPath + "/attributions":         {"GET": a.keyed(a.decisions)},
+		tenantPath + "/attributions/unknown": {"GET": a.keyed(a.unknownCodes)},
+	}
 }
 
 // decisions handles GET /attributions: for each code of an account, why the account was
@@ -18,4 +21,9 @@ func (a *API) decisions(c *call) ([]byte, error) {
 	}
 	account := core.AccountID(c.URL.Query().Get("accountId"))
 	return encodeBoth(wire.Decisions)(a.Engine.Referrals.Decisions(c.Context(), c.tenant, account, p))
+}
+
+// unknownCodes handles GET /attributions/unknown: the codes that people gave and no user owns.
+func (a *API) unknownCodes(c *call) ([]byte, error) {
+	return encode(wire.UnknownCodes)(a.Engine.Codes.Unknown(c.Context(), c.tenant))
 }

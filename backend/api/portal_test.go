@@ -38,7 +38,7 @@ var offered = map[string]string{
 	"Files.Join":     "(as Files.AddPiece)", "Files.Stored": "(as Files.AddPiece)",
 	"SFTPKeys.List": "listSftpKeys", "SFTPKeys.Add": "createSftpKey", "SFTPKeys.Remove": "deleteSftpKey",
 
-	"Referrals.Search": "listUsers listReferrals", "Referrals.ListByID": "getReferral", "Referrals.Timeline": "getReferralTimeline",
+	"Referrals.Search": "listUsers listReferrals", "Referrals.UnknownCodes": "listUnknownCodes", "Referrals.ListByID": "getReferral", "Referrals.Timeline": "getReferralTimeline",
 	"Referrals.Export": "createExport", "Referrals.Moderate": "moderateReferrals", "Referrals.CancelReward": "cancelReward",
 
 	"APIKeys.List": "listKeys", "APIKeys.Create": "createKey", "APIKeys.Rotate": "rotateKey", "APIKeys.Revoke": "revokeKey",

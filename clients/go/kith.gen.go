@@ -482,8 +482,8 @@ type AccountReferral struct {
 
 // AccountReferralInput defines model for AccountReferralInput.
 type AccountReferralInput struct {
-	// Code A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
-	Code *TypedCode `json:"code,omitempty"`
+	// Code A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
+	Code *MaybeTypedCode `json:"code,omitempty"`
 }
 
 // AnalyticsCount defines model for AnalyticsCount.
@@ -566,6 +566,9 @@ type Attention struct {
 
 	// RefusedEvents Event calls that were refused within 7 days, because their idempotency key was used for other events. See `listRefusedEvents`.
 	RefusedEvents int64 `json:"refusedEvents"`
+
+	// UnknownCodes Texts that people gave as a referral code within 7 days and that no user owns. See `listUnknownCodes`.
+	UnknownCodes int64 `json:"unknownCodes"`
 }
 
 // Attribution defines model for Attribution.
@@ -922,8 +925,8 @@ type DiscountInput struct {
 	// Example: bob
 	AccountId AccountId `json:"accountId"`
 
-	// CouponCode A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
-	CouponCode *TypedCode `json:"couponCode"`
+	// CouponCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
+	CouponCode TypedCode `json:"couponCode"`
 
 	// PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
 	PaymentProviderId PaymentProviderId `json:"paymentProviderId"`
@@ -1540,6 +1543,9 @@ type MaybeReferralCode = string
 
 // MaybeText defines model for MaybeText.
 type MaybeText = string
+
+// MaybeTypedCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
+type MaybeTypedCode = MaybeReferralCode
 
 // Member defines model for Member.
 type Member struct {
@@ -2324,8 +2330,8 @@ type ReferredBy struct {
 
 // ReferredByInput defines model for ReferredByInput.
 type ReferredByInput struct {
-	// Code A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
-	Code *TypedCode `json:"code,omitempty"`
+	// Code A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
+	Code *MaybeTypedCode `json:"code,omitempty"`
 
 	// IsConverted True reports the account as PAID.
 	IsConverted *bool `json:"isConverted,omitempty"`
@@ -2979,8 +2985,35 @@ type TrialStep struct {
 	Text string `json:"text"`
 }
 
-// TypedCode A referral code as a person typed or pasted it. Blanks around it, upper and lower case have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (GET /attributions) and attributes nothing. Null or empty: none.
-type TypedCode = string
+// TypedCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
+type TypedCode = ReferralCode
+
+// UnknownCode defines model for UnknownCode.
+type UnknownCode struct {
+	// DateLast When the last one did.
+	DateLast int64 `json:"dateLast"`
+
+	// LastAccountId The account of the last one.
+	LastAccountId string `json:"lastAccountId"`
+
+	// LastUserId The user id of the last one; null in an account sync.
+	LastUserId *string `json:"lastUserId"`
+
+	// Meant Codes that differ from it by one character, at most 3.
+	Meant []ReferralCode `json:"meant"`
+
+	// People How many people gave it, in any case of letters.
+	People int64 `json:"people"`
+
+	// Typed The text, in the spelling of the last person.
+	Typed string `json:"typed"`
+}
+
+// UnknownCodes defines model for UnknownCodes.
+type UnknownCodes struct {
+	Count        int64         `json:"count"`
+	UnknownCodes []UnknownCode `json:"unknownCodes"`
+}
 
 // User A user. It has all keys, or those that the parameter `fields` names.
 type User struct {
@@ -3121,7 +3154,7 @@ type UserInput struct {
 	// ReferralCodes The user's own referral codes by program id.
 	ReferralCodes   map[string]*string `json:"referralCodes,omitempty"`
 	ReferredBy      *ReferredByInput   `json:"referredBy,omitempty"`
-	ReferredByCodes []*TypedCode       `json:"referredByCodes,omitempty"`
+	ReferredByCodes []TypedCode        `json:"referredByCodes,omitempty"`
 
 	// Segments "x" adds the user to segment x, "~x" removes it, "~*" removes all.
 	Segments []string `json:"segments,omitempty"`
@@ -4099,6 +4132,16 @@ func (c *Client) ListAttributions(ctx context.Context, params ListAttributionsPa
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/attributions",
 		query:      query,
+		repeatable: true,
+	}, &answer)
+	return answer, err
+}
+
+// ListUnknownCodes List unknown codes
+func (c *Client) ListUnknownCodes(ctx context.Context) (UnknownCodes, error) {
+	var answer UnknownCodes
+	err := c.call(ctx, request{
+		method: "GET", path: "/api/v1/{tenant}/attributions/unknown",
 		repeatable: true,
 	}, &answer)
 	return answer, err

@@ -192,6 +192,9 @@ type Attention struct {
 	// RefusedEvents are event calls that were refused in event.RefusedAttention, because their
 	// idempotency key was used for other events.
 	RefusedEvents int
+	// UnknownCodes are the texts that people gave as a code in referral.UnknownSpan, and that
+	// are nobody's code.
+	UnknownCodes int
 	// Tanks are the fuel tanks that are low or have too few codes for what they owe.
 	Tanks []TankLevel
 }

@@ -88,6 +88,7 @@ func Attention(a analytics.Attention) []byte {
 	w.number("failedWebhooks", int64(a.FailedWebhooks))
 	w.number("failedGatewayOperations", int64(a.FailedGateway))
 	w.number("refusedEvents", int64(a.RefusedEvents))
+	w.number("unknownCodes", int64(a.UnknownCodes))
 	w.key("fuelTanks")
 	w.b = list(w.b, len(a.Tanks), func(b []byte, i int) []byte { return appendTankLevel(b, a.Tanks[i]) })
 	w.close()

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"kith/core"
 	"kith/core/event"
 	"kith/core/link"
@@ -90,22 +88,31 @@ func TestParseUser_AsTyped(t *testing.T) {
 	u, err := ParseUser("shop", "a", "u", []byte(`{"firstName":" Anna\u00a0","lastName":"\tvan  Dyk ","email":" T@Example.com\n","countryCode":" us ",
 		"locale":" de-at ","referralCode":" ANNA10 ","referralCodes":{"p":"\u200bP10"},"referral_code":" anna 10",
 		"referredByCodes":["https://go.example/s/shop/BOB?x=1","not a code!"]}`))
-	require.NoError(t, err)
-	require.Equal(t, []string{"Anna", "van  Dyk", "T@Example.com", "us", "de_AT"}, []string{*u.FirstName, *u.LastName, *u.Email, *u.CountryCode, *u.Locale})
-	require.Equal(t, []referral.UserCode{{Program: "classic", Code: "ANNA10"}, {Program: "p", Code: "P10"}}, u.Codes)
-	require.Equal(t, []referral.Claim{
-		{Code: "BOB", Source: referral.SourceCodes}, {Code: "not a code!", Source: referral.SourceCodes},
-		{Code: "anna 10", Source: referral.SourceInit},
-	}, u.Claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join([]string{*u.FirstName, *u.LastName, *u.Email, *u.CountryCode, *u.Locale}, "|"); got != "Anna|van  Dyk|T@Example.com|us|de_AT" {
+		t.Error(got)
+	}
+	if want := []referral.UserCode{{Program: "classic", Code: "ANNA10"}, {Program: "p", Code: "P10"}}; !slices.Equal(u.Codes, want) {
+		t.Errorf("%+v", u.Codes)
+	}
+	var claims []string
+	for _, c := range u.Claims {
+		claims = append(claims, string(c.Source)+" "+string(c.Code))
+	}
+	if want := []string{"referredByCodes BOB", "referredByCodes not a code!", "referral_code anna 10"}; !slices.Equal(claims, want) {
+		t.Errorf("%q", claims)
+	}
 }
 
 func TestParseLocale(t *testing.T) {
 	for sent, want := range map[string]string{
 		"": "", " ": "", "de": "de", "DE": "de", "de-DE": "de_DE", "de_de": "de_DE", "zh-hant-tw": "zh_Hant_TW", "es-419": "es_419", " fr ": "fr",
 	} {
-		got, err := ParseLocale("locale", sent)
-		require.NoError(t, err, sent)
-		require.Equal(t, want, got, sent)
+		if got, err := ParseLocale("locale", sent); err != nil || got != want {
+			t.Errorf("%q: %q, %v", sent, got, err)
+		}
 	}
 }
 

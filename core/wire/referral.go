@@ -248,6 +248,29 @@ func Decisions(page []Decision, total int) []byte {
 	return w.b
 }
 
+// UnknownCodes returns the response to GET /attributions/unknown: {count, unknownCodes}.
+func UnknownCodes(all []referral.UnknownCode) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(all)))
+	w.key("unknownCodes")
+	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
+		w := writer{b: b}
+		w.open()
+		w.text("typed", all[i].Typed)
+		w.number("people", int64(all[i].People))
+		w.date("dateLast", all[i].Last)
+		w.text("lastAccountId", string(all[i].LastAccount))
+		w.textOrNull("lastUserId", string(all[i].LastUser))
+		w.key("meant")
+		w.b = list(w.b, len(all[i].Meant), func(b []byte, n int) []byte { return appendString(b, string(all[i].Meant[n])) })
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}
+
 func appendDecision(b []byte, d Decision) []byte {
 	w := writer{b: b}
 	w.open()

@@ -74,7 +74,7 @@ func New(b *base.Base, u UseCases) Admin {
 		Overview:  Overview{u.Analytics},
 		Pipelines: Pipelines{b, u.Pipelines},
 		Programs:  Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
-		Referrals: Referrals{b, u.Referrals, u.Moderation, u.Rewards},
+		Referrals: Referrals{b, u.Referrals, u.Codes, u.Moderation, u.Rewards},
 		SFTPKeys:  SFTPKeys{b, u.SFTPKeys},
 		Users:     Users{b, u},
 		Webhooks:  Webhooks{b, u.Webhooks, u.Deliveries},

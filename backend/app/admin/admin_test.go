@@ -33,7 +33,7 @@ var operations = map[string]people.Operation{
 	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
 	"Files.Download": people.RunImports, "Files.Rejected": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
 	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
-	"Referrals.Search": people.ReadReferrals, "Referrals.ListByID": people.ReadReferrals, "Referrals.Timeline": people.ReadReferrals, "Referrals.Export": people.RunExports,
+	"Referrals.Search": people.ReadReferrals, "Referrals.UnknownCodes": people.ReadReferrals, "Referrals.ListByID": people.ReadReferrals, "Referrals.Timeline": people.ReadReferrals, "Referrals.Export": people.RunExports,
 	"Referrals.Moderate": people.Moderate, "Referrals.CancelReward": people.Moderate,
 
 	"APIKeys.List": people.ReadIntegrations, "APIKeys.Create": people.WriteKeys, "APIKeys.Rotate": people.WriteKeys, "APIKeys.Revoke": people.WriteKeys,

@@ -16,6 +16,7 @@ import (
 type Referrals struct {
 	base       *base.Base
 	api        *referrals.Referrals
+	codes      *referrals.Codes
 	moderation *rewards.Moderation
 	rewards    *rewards.Rewards
 }
@@ -26,6 +27,14 @@ func (rs *Referrals) Search(ctx context.Context, c people.Caller, s referral.Sea
 		return nil, next, err
 	}
 	return rs.api.Search(ctx, c.Tenant, s)
+}
+
+// UnknownCodes returns codes that people gave and no user owns; see referrals.Codes.Unknown.
+func (rs *Referrals) UnknownCodes(ctx context.Context, c people.Caller) ([]referral.UnknownCode, error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return nil, err
+	}
+	return rs.codes.Unknown(ctx, c.Tenant)
 }
 
 // Timeline returns what the timeline of a referral is made of; see

@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
 	"kith/core"
@@ -47,6 +48,19 @@ func (cs *Codes) info(ctx context.Context, tenant tenantdb.Tenant, c referral.Co
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
 		Offer: program.Referred, DiscountID: tenant.DiscountID, Created: c.Created,
 	}, err
+}
+
+// Unknown returns the codes that people gave within referral.UnknownSpan and no user owns,
+// with the codes that they may have meant.
+func (cs *Codes) Unknown(ctx context.Context, tenant core.TenantAlias) ([]referral.UnknownCode, error) {
+	all, err := referraldb.UnknownCodes(ctx, cs.DB.Lists, tenant, cs.Now()-referral.UnknownSpan, referral.MostUnknown)
+	for i := range all {
+		if err == nil {
+			all[i].Meant, err = userdb.CodesThatRefer(ctx, cs.DB.Lists, tenant, referral.NearCodes(all[i].Typed))
+		}
+		all[i].Meant = all[i].Meant[:min(len(all[i].Meant), referral.MostMeant)]
+	}
+	return all, err
 }
 
 // Apply attributes an existing user to the owner of a code, and returns the code as

@@ -45,7 +45,9 @@ func (a *Analytics) Attention(ctx context.Context, tenant core.TenantAlias, part
 		var second error
 		found.Pending, err = referraldb.CountPending(ctx, r, tenant, most)
 		found.RefusedEvents, second = eventdb.CountRefused(ctx, r, tenant, a.Now()-event.RefusedAttention, most)
-		err = errors.Join(err, second)
+		var third error
+		found.UnknownCodes, third = referraldb.CountUnknown(ctx, r, tenant, a.Now()-referral.UnknownSpan, most)
+		err = errors.Join(err, second, third)
 	}
 	if parts.Integrations && err == nil {
 		var second error

@@ -39,6 +39,8 @@ func attention(v *frame.Visit) (all []notice, err error) {
 		"Your server did not accept them at any attempt. Repair the endpoint, then replay them.", below(v, "integrations", "/webhooks"))
 	add(found.RefusedEvents, "event call was refused in 7 days", "event calls were refused in 7 days",
 		"Your shop sent other events with an idempotency key that it had used, such as a refund with that of its purchase. Send them again with a key of their own.", below(v, "people", "/refused"))
+	add(found.UnknownCodes, "unknown code was typed in 7 days", "unknown codes were typed in 7 days",
+		"No person has them. Perhaps a customer mistyped the code of a friend, and was not referred.", below(v, "referrals", "/unknown"))
 	add(found.Pending, "referral waits for a moderator", "referrals wait for a moderator",
 		"Their rewards are held until a moderator approves or denies them.", below(v, "referrals", "?moderation=PENDING"))
 	return all, nil

@@ -30,6 +30,7 @@ func Section() *frame.Section {
 				"POST /export":                export,
 				"GET /moderate":               moderatePage,
 				"POST /moderate":              moderate,
+				"GET /unknown":                unknownPage,
 				"GET /{id}":                   referralPage,
 				"GET /{id}/rewards/{reward}":  cancelPage,
 				"POST /{id}/rewards/{reward}": cancel,

@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -34,6 +35,39 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.SQL()+where+` ORDER BY `+order+` DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = decisionColumns.All(rows, err, "decisions")
 	return store.Counted(ctx, r, page, err, "count decisions", `SELECT count(*)`+where, args...)
+}
+
+// unknownOf are the newest decisions about unknown codes of a tenant since a time.
+const unknownOf = `(SELECT code, account_id, user_id, last_at FROM decision
+	WHERE tenant = ? AND rule = 'unknown-code' AND last_at >= ? ORDER BY last_at DESC LIMIT 10000)`
+
+// UnknownCodes returns the codes that people gave since a time and no user owned, without
+// those that a user owns now: those of most people first. Of more than 10,000 decisions it
+// counts the newest.
+func UnknownCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, since core.Time, limit int) ([]referral.UnknownCode, error) {
+	columns := store.Selection[referral.UnknownCode]{
+		store.Col(`code`, func(c *referral.UnknownCode) any { return &c.Typed }),
+		store.Col(`people`, func(c *referral.UnknownCode) any { return &c.People }),
+		store.Col(`last_at`, func(c *referral.UnknownCode) any { return &c.Last }),
+		store.Col(`account_id`, func(c *referral.UnknownCode) any { return &c.LastAccount }),
+		store.Col(`user_id`, func(c *referral.UnknownCode) any { return &c.LastUser }),
+	}
+	// max(last_at) selects the row whose code and person are returned.
+	rows, err := r.QueryContext(ctx, `SELECT `+columns.SQL()+` FROM (
+			SELECT code, count(DISTINCT json_array(account_id, user_id)) AS people, max(last_at) AS last_at, account_id, user_id FROM `+unknownOf+` GROUP BY lower(code)
+		) AS typed
+		WHERE NOT EXISTS (SELECT 1 FROM code c WHERE c.tenant = ? AND c.code = typed.code)
+		ORDER BY people DESC, last_at DESC, code LIMIT ?`, string(tenant), int64(since), string(tenant), limit)
+	return columns.All(rows, err, "unknown codes")
+}
+
+// CountUnknown returns the number of codes that people gave since a time and no user owned. It
+// counts to most.
+func CountUnknown(ctx context.Context, r store.Reads, tenant core.TenantAlias, since core.Time, most int) (int, error) {
+	return store.One[int](ctx, r, "count unknown codes",
+		`SELECT count(*) FROM (SELECT 1 FROM `+unknownOf+` AS typed
+			WHERE NOT EXISTS (SELECT 1 FROM code c WHERE c.tenant = ? AND c.code = typed.code) GROUP BY lower(typed.code) LIMIT ?)`,
+		string(tenant), int64(since), string(tenant), most)
 }
 
 // AppendDecision adds a decision to the rows of PutDecisions.
