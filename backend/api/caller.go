@@ -8,9 +8,13 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 )
 
 // userTokenHeader may have the user token instead of Authorization (clients 2.2.3).
+// referrerHeader is sent by the browser scripts of the older API (clients 7.1.1).
+const referrerHeader = "X-SaaSquatch-Referrer"
+
 const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of a header
 
 // caller authenticates a request to the tenant in its path. It refuses an API key whose
@@ -74,6 +78,9 @@ func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantA
 	}
 	if err != nil {
 		return c, a.Engine.Callers.ExplainWrongKey(r.Context(), alias, authorization, err)
+	}
+	if r.Header.Get(referrerHeader) != "" && c.Tenant.SquatchParameter == link.SquatchAuto {
+		a.Engine.APIKeys.NoteOlderScript(alias)
 	}
 	return c, nil
 }

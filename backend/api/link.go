@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -91,13 +92,17 @@ func redirect(w http.ResponseWriter, answer link.Answer) {
 	h := w.Header()
 	h.Set("Location", answer.Location)
 	h.Set("Cache-Control", link.CacheControl)
-	h.Set("Content-Length", "0") // net/http would leave it out of an answer to HEAD
+	h.Set("Content-Length", strconv.Itoa(len(answer.Text))) // net/http would leave out a zero of an answer to HEAD
+	if answer.Text != "" {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+	}
 	for _, cookie := range []string{answer.SquatchCookie, answer.SetCookie} {
 		if cookie != "" {
 			h.Add("Set-Cookie", cookie)
 		}
 	}
 	w.WriteHeader(answer.Status)
+	_, _ = io.WriteString(w, answer.Text) // the visitor is gone
 }
 
 // visit returns the parts of a request that the rules of links and cookies use.

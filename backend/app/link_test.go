@@ -32,7 +32,7 @@ func TestFollowShareLink_CookieAttributes(t *testing.T) {
 	answer, _, err := b.Links.Follow(t.Context(), b.tenant, "anna10", visit("rsShareMedium=FACEBOOK"))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusFound, answer.Status)
-	require.Equal(t, "https://"+string(b.tenant)+".example/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&utm_source=invite&utm_medium=link&utm_campaign=saasquatch", answer.Location)
+	require.Equal(t, "https://"+string(b.tenant)+".example/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&utm_source=facebook&utm_medium=link&utm_campaign=Refer+a+friend", answer.Location)
 	cookie, err := http.ParseSetCookie(answer.SetCookie)
 	require.NoError(t, err)
 	b.identify(t, "friend", func(in *rules.Identification) { in.Visit.Cookie = cookie.Name + "=" + cookie.Value })

@@ -140,7 +140,13 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 			require.Equal(t, subject.User, caller.User.User, name)
 		}
 	}
-	_, err := b.Callers.Authenticate(t.Context(), "nobody", basic("", b.key), "")
+	// The one token without exp is counted, and no other that is refused.
+	require.NoError(t, b.APIKeys.SaveUses(t.Context()))
+	stored, err := b.Tenants.ByAlias(t.Context(), b.tenant)
+	require.NoError(t, err)
+	require.Equal(t, 1, stored.UndatedRefused)
+	require.Equal(t, b.Now(), stored.UndatedLast)
+	_, err = b.Callers.Authenticate(t.Context(), "nobody", basic("", b.key), "")
 	require.Equal(t, core.UnknownTenant(), err)
 }
 

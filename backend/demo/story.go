@@ -219,11 +219,11 @@ func (p *play) visit(s sharer, friend core.UserID, people, bots int64) func(cont
 				return err
 			}
 		}
-		f := link.Followed{Tenant: p.tenant, Program: ShopProgram, Code: s.code(), ShareMedium: link.ShareMedium(s.medium), EngagementMedium: "EMBED"}
+		f := link.Followed{Tenant: p.tenant, Program: ShopProgram, Code: s.code(), ShareMedium: link.ShareMedium(s.medium), EngagementMedium: "EMBED", By: link.Person}
 		for range people {
 			e.Analytics.Visits.Add(f)
 		}
-		f.Automated = true
+		f.By = link.Bot
 		for range bots {
 			e.Analytics.Visits.Add(f)
 		}

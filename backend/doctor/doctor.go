@@ -15,6 +15,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/secretdb"
+	"kith/backend/store/tenantdb"
 	"kith/backend/upstream"
 	"kith/core"
 	"kith/core/auth"
@@ -73,6 +74,7 @@ func (in Installation) Checks() []Check {
 		{"schema", in.schema},
 		{"writes", in.writable},
 		{"master key", in.masterKey},
+		{"user tokens", in.userTokens},
 		{"files", in.files},
 		{"backups", in.backups},
 		{"backend", in.backend},
@@ -230,6 +232,27 @@ func (in Installation) masterKey(ctx context.Context) Finding {
 		}
 	}
 	return Finding{Text: "belongs to the database (fingerprint " + in.Keys.Fingerprint()[:8] + ")"}
+}
+
+// userTokens names the tenants of whose calls some were refused within a week because their
+// user tokens have no exp. That is a mistake of a client, and no fault of the installation.
+func (in Installation) userTokens(ctx context.Context) Finding {
+	if s, err := in.DB.Schema(ctx); err != nil || s.Older() != nil || s.Newer() != nil {
+		return Finding{Text: "not examined: see the schema above"}
+	}
+	tenants, err := tenantdb.RefusedUndated(ctx, in.DB.Reads, in.Now()-tenantdb.UndatedSpan)
+	if err != nil {
+		return Finding{err.Error(), "see the database above"}
+	}
+	if len(tenants) == 0 {
+		return Finding{Text: "none was refused for want of an exp within 7 days"}
+	}
+	var texts []string
+	for _, t := range tenants {
+		texts = append(texts, fmt.Sprintf("%s, calls: %d, the last on %s", t.Alias, t.UndatedRefused, time.UnixMilli(int64(t.UndatedLast)).UTC().Format(time.DateTime)))
+	}
+	return Finding{Text: "calls were refused because their user tokens have no exp: " + strings.Join(texts, "; ") +
+		". Let the client add it, or accept such tokens: kith tenant set TENANT --undated-tokens on"}
 }
 
 func (in Installation) files(context.Context) Finding {

@@ -84,10 +84,10 @@ type seriesNode struct {
 
 // seriesPoint is the GraphQL type AnalyticsPoint.
 type seriesPoint struct {
-	Start             date
-	Visits, BotVisits long
-	Joined, Converted *long
-	RewardCost        *[]rewardCost
+	Start                          date
+	Visits, BotVisits, AgentVisits long
+	Joined, Converted              *long
+	RewardCost                     *[]rewardCost
 }
 
 // rewardCost is the GraphQL type RewardCost.
@@ -138,7 +138,7 @@ func newSeries(s analytics.Series) *seriesNode {
 		Interval: strings.ToUpper(string(s.Interval)), From: date(s.From), Until: date(s.Until), Points: make([]seriesPoint, len(s.Points)),
 	}
 	for i, p := range s.Points {
-		point := seriesPoint{Start: date(p.Start), Visits: long(p.Visits), BotVisits: long(p.BotVisits)}
+		point := seriesPoint{Start: date(p.Start), Visits: long(p.Visits), BotVisits: long(p.BotVisits), AgentVisits: long(p.AgentVisits)}
 		if !s.VisitsOnly {
 			costs := []rewardCost{}
 			for _, cost := range p.Rewards {

@@ -25,7 +25,7 @@ const today = now - now%core.Day
 // visitsOf returns visits of a code of the bundle's tenant, by a person.
 func (b bundle) visitsOf(code core.ReferralCode, share link.ShareMedium, day core.Time, times int64) analytics.Visits {
 	return analytics.Visits{
-		Followed: link.Followed{Tenant: b.tenant, Program: "classic", Code: code, ShareMedium: share, EngagementMedium: "EMAIL"},
+		Followed: link.Followed{Tenant: b.tenant, Program: "classic", Code: code, ShareMedium: share, EngagementMedium: "EMAIL", By: link.Person},
 		Day:      day, Times: times,
 	}
 }
@@ -86,7 +86,7 @@ func TestPutVisits_AddsABatchOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.putUsers(t, "anna")
 		bot := b.visitsOf("anna-code", "SMS", today, 5)
-		bot.Automated = true
+		bot.By = link.Bot
 		strange := b.visitsOf("anna-code", "SMS", today, 7)
 		strange.Tenant = "unknown"
 		batch := []analytics.Visits{b.visitsOf("ANNA-code", "SMS", today, 2), bot, strange, b.visitsOf("gone", "SMS", today, 1), b.visitsOf("", "", today-core.Day, 4)}

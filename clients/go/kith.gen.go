@@ -522,6 +522,9 @@ type AnalyticsPage struct {
 
 // AnalyticsPoint defines model for AnalyticsPoint.
 type AnalyticsPoint struct {
+	// AgentVisits Share links that programs followed for a person, such as assistants and curl.
+	AgentVisits int64 `json:"agentVisits"`
+
 	// BotVisits Share links that bots, prefetches and HEAD requests followed.
 	BotVisits int64 `json:"botVisits"`
 
@@ -566,6 +569,9 @@ type Attention struct {
 
 	// RefusedEvents Event calls that were refused within 7 days, because their idempotency key was used for other events. See `listRefusedEvents`.
 	RefusedEvents int64 `json:"refusedEvents"`
+
+	// UndatedTokens Calls that were refused because their user token has no `exp`, if the last was within 7 days. See `kith tenant set --undated-tokens`.
+	UndatedTokens int64 `json:"undatedTokens"`
 
 	// UnknownCodes Texts that people gave as a referral code within 7 days and that no user owns. See `listUnknownCodes`.
 	UnknownCodes int64 `json:"unknownCodes"`
@@ -2123,6 +2129,12 @@ type ProgramSharing struct {
 
 	// Url Landing page of share links.
 	Url string `json:"url"`
+
+	// UtmCampaign The `utm_campaign` of landing pages, if it is set.
+	UtmCampaign *string `json:"utmCampaign,omitempty"`
+
+	// UtmSource The `utm_source` of landing pages, if it is set.
+	UtmSource *string `json:"utmSource,omitempty"`
 }
 
 // ProgramSharingInput defines model for ProgramSharingInput.
@@ -2135,6 +2147,12 @@ type ProgramSharingInput struct {
 
 	// Url Landing page of share links: an absolute http or https URL.
 	Url string `json:"url"`
+
+	// UtmCampaign The `utm_campaign` of landing pages. Empty, the default: the name of the program.
+	UtmCampaign *string `json:"utmCampaign,omitempty"`
+
+	// UtmSource The `utm_source` of landing pages. Empty, the default: the share medium of the link in lower case, or `referral`.
+	UtmSource *string `json:"utmSource,omitempty"`
 }
 
 // ProgramSide defines model for ProgramSide.

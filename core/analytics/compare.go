@@ -126,7 +126,7 @@ func (s Series) Total() Point {
 // add adds the counts of another point. Costs of different units and currencies are kept
 // apart.
 func (p *Point) add(o Point) {
-	p.Visits, p.BotVisits = p.Visits+o.Visits, p.BotVisits+o.BotVisits
+	p.Visits, p.BotVisits, p.AgentVisits = p.Visits+o.Visits, p.BotVisits+o.BotVisits, p.AgentVisits+o.AgentVisits
 	p.Joined, p.Converted = p.Joined+o.Joined, p.Converted+o.Converted
 	for _, c := range o.Rewards {
 		p.addCost(c)
@@ -192,6 +192,9 @@ type Attention struct {
 	// RefusedEvents are event calls that were refused in event.RefusedAttention, because their
 	// idempotency key was used for other events.
 	RefusedEvents int
+	// UndatedTokens are calls that were refused because their user token has no exp, since
+	// the first of a week.
+	UndatedTokens int
 	// UnknownCodes are the texts that people gave as a code in referral.UnknownSpan, and that
 	// are nobody's code.
 	UnknownCodes int

@@ -120,8 +120,9 @@ type Series struct {
 // Point has the counts of one interval.
 type Point struct {
 	Start core.Time
-	// Visits are those of people, BotVisits those of bots, prefetches and HEAD.
-	Visits, BotVisits int64
+	// Visits are those of people, BotVisits those of bots, prefetches and HEAD, AgentVisits
+	// those of programs that act for a person.
+	Visits, BotVisits, AgentVisits int64
 	// Joined counts referrals that started in the interval, Converted those that
 	// converted in it.
 	Joined, Converted int64

@@ -5,7 +5,7 @@ import (
 	"kith/core/link"
 )
 
-// Visits is how often a share link was followed on a day, by people or by bots.
+// Visits is how often a share link was followed on a day, by people, bots or agents.
 type Visits struct {
 	link.Followed
 	// Day is the start of the day, in UTC.

@@ -1,18 +1,19 @@
 package link
 
-// botMarks are lower-case substrings of the User-Agent of programs that open links
-// automatically: chat and mail previews, search engines, uptime monitors. HTTP
-// libraries and command-line clients are not listed, because people and tests use
-// them. The marks are indexed by their first letter, because every redirect checks
-// the User-Agent: each of its letters is compared only with the marks that begin with
-// it.
-var botMarks = [128][]string{
+// marks are lower-case substrings of the User-Agent of a kind of program. They are indexed
+// by their first letter, because every redirect checks the User-Agent: each of its letters
+// is compared only with the marks that begin with it.
+type marks [128][]string
+
+// botMarks are those of programs that open links automatically: chat and mail previews,
+// search engines, uptime monitors.
+var botMarks = marks{
 	'a': {"akkoma"},
 	'b': {"bot", "bluesky", "barracuda"},
 	'c': {"crawl"},
 	'e': {"externalhit", "embedly"},
 	'f': {"facebookcatalog", "flipboardproxy"},
-	'g': {"google-read-aloud", "google-safety", "google favicon", "googleimageproxy"},
+	'g': {"googleother", "google-read-aloud", "google-safety", "google favicon", "googleimageproxy"},
 	'i': {"iframely", "ia_archiver"},
 	'm': {"mastodon/", "misskey", "mediapartners-google", "mimecast", "microsoft office", "ms-office"},
 	'o': {"outbrain"},
@@ -24,20 +25,35 @@ var botMarks = [128][]string{
 	'w': {"whatsapp/"},
 }
 
+// agentMarks are those of programs that follow a link at the request of a person: the
+// assistants that their vendors document, and command-line clients. The clients of Go, Java
+// and Android are not listed: apps follow links with them, and keep the cookie.
+var agentMarks = marks{
+	'a': {"aiohttp/", "axios/"},
+	'c': {"chatgpt-user", "claude-user", "curl/"},
+	'd': {"duckassistbot"},
+	'g': {"gemini-deep-research", "google-notebooklm"},
+	'h': {"httpie/"},
+	'm': {"manus-user", "meta-externalfetcher", "mistralai-user"},
+	'n': {"node-fetch"},
+	'p': {"perplexity-user", "postmanruntime/", "python-"},
+	'w': {"wget/"},
+}
+
 // maxAgent is how many bytes of a User-Agent are checked; real ones are shorter.
 const maxAgent = 512
 
-// bot reports whether a User-Agent is that of a known bot.
-func bot(agent string) bool {
+// in reports whether a User-Agent has one of the marks.
+func (m *marks) in(agent string) bool {
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
 	}
 	for i := range len(agent) {
 		letter := lower(agent[i])
-		if int(letter) >= len(botMarks) {
+		if int(letter) >= len(m) {
 			continue
 		}
-		for _, mark := range botMarks[letter] {
+		for _, mark := range m[letter] {
 			if beginsWith(agent[i:], mark) && !phone(agent[:i], mark) {
 				return true
 			}

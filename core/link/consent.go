@@ -117,18 +117,27 @@ func consentAnswer(value string) (granted, denied bool) {
 	return false, false
 }
 
-// automated reports whether a request was not made by a person: it is a HEAD, a
-// prefetch, or that of a known bot. A cookie for one would record a visit that did
-// not happen.
-func automated(v Visit) bool {
-	if v.Method == "HEAD" {
-		return true
+// followerOf returns who made a request. Only a person gets a cookie: one for a bot would
+// record a visit that did not happen, and an agent does not keep it.
+func followerOf(v Visit) Follower {
+	switch {
+	case v.Method == "HEAD", prefetches(v):
+		return Bot
+	case agentMarks.in(v.UserAgent):
+		// Before the bots: some name a page about "bot" in their User-Agent.
+		return Agent
+	case botMarks.in(v.UserAgent):
+		return Bot
 	}
+	return Person
+}
+
+func prefetches(v Visit) bool {
 	for _, purpose := range []string{v.SecPurpose, v.Purpose} {
 		if strings.Contains(purpose, "prefetch") || strings.Contains(purpose, "preview") ||
 			strings.Contains(purpose, "prerender") {
 			return true
 		}
 	}
-	return bot(v.UserAgent)
+	return false
 }

@@ -212,7 +212,7 @@ func TestBot(t *testing.T) {
 		}
 	}
 	for _, agent := range []string{
-		"", chrome, "curl/8.9.1", "Wget/1.21", "Go-http-client/1.1",
+		"", chrome, "Go-http-client/1.1", "okhttp/4.12.0",
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
@@ -233,7 +233,7 @@ func TestBot(t *testing.T) {
 			t.Errorf("%q: cookie %s", agent, got)
 		}
 	}
-	if !bot(strings.Repeat("x", 509)+"bot") || bot(strings.Repeat("x", 510)+"bot") {
+	if !botMarks.in(strings.Repeat("x", 509)+"bot") || botMarks.in(strings.Repeat("x", 510)+"bot") {
 		t.Error("only the first 512 bytes must be checked")
 	}
 }
@@ -339,12 +339,36 @@ func TestFindCookie(t *testing.T) {
 }
 
 // A mark at another index than its first letter would never match.
-func TestBotMarks(t *testing.T) {
-	for i, marks := range botMarks {
-		for _, mark := range marks {
-			if mark[0] != byte(i) || strings.ToLower(mark) != mark || !bot("x "+strings.ToUpper(mark)) {
-				t.Errorf("%q is at index %q", mark, byte(i))
+func TestMarks(t *testing.T) {
+	for _, all := range []*marks{&botMarks, &agentMarks} {
+		for i, marks := range all {
+			for _, mark := range marks {
+				if mark[0] != byte(i) || strings.ToLower(mark) != mark || !all.in("x "+strings.ToUpper(mark)) {
+					t.Errorf("%q is at index %q", mark, byte(i))
+				}
 			}
+		}
+	}
+}
+
+// An agent gets the code in the answer and in the URL of the page, and no cookie.
+func TestFollowShareLink_Agent(t *testing.T) {
+	for _, agent := range []string{
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot",
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Claude-User/1.0; +Claude-User@anthropic.com)",
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Perplexity-User/1.0; +https://perplexity.ai/perplexity-user)",
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; MistralAI-User/1.0; +https://docs.mistral.ai/robots)",
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Gemini-Deep-Research Chrome/135.0.0.0 Safari/537.36",
+		"Google-NotebookLM", "curl/8.14.1", "Wget/1.25.0", "python-requests/2.32.3",
+	} {
+		v := Visit{Method: "GET", UserAgent: agent, Host: "go.acme.example", Secure: true}
+		a := FollowShareLink(v, acme(), classic(), "ANN", now)
+		if a.SetCookie+a.SquatchCookie != "" || a.Followed.By != Agent || a.Followed.Code != "ANN" || !strings.Contains(a.Text, " ANN.") || !strings.Contains(a.Location, "rsCode=ANN") {
+			t.Errorf("%q: %+v", agent, a)
+		}
+		// Behind the link it keeps the code in the URL of the page.
+		if _, ok := TakeCode(v, acme(), classic(), "ANN", now); ok {
+			t.Errorf("%q: the code is taken out of the page's URL", agent)
 		}
 	}
 }

@@ -32,12 +32,36 @@ type Program struct {
 	AllowedHosts []string
 	// CookieLife is how long a visit counts for attribution.
 	CookieLife core.Time
+	// UTMSource is the utm_source of landing pages; empty is the share medium of the link, or
+	// "referral". UTMCampaign is their utm_campaign; where a link is answered, it is the
+	// program's name if none is set.
+	UTMSource, UTMCampaign string
 }
 
 // DefaultCookieLife is the default of Program.CookieLife.
 //
 // Spec silent: similar services use 30 to 90 days, and browsers allow at most 400.
 const DefaultCookieLife = 30 * core.Day
+
+// SquatchParameter says whether landing pages get the parameter _saasquatch.
+type SquatchParameter string
+
+const (
+	// SquatchAuto is off until a browser script of the older API calls, which turns it on. It
+	// is the default.
+	SquatchAuto SquatchParameter = "auto"
+	SquatchOn   SquatchParameter = "on"
+	SquatchOff  SquatchParameter = "off"
+)
+
+// ParseSquatchParameter returns s as a setting, or an error about field.
+func ParseSquatchParameter(field, s string) (SquatchParameter, error) {
+	switch p := SquatchParameter(s); p {
+	case SquatchAuto, SquatchOn, SquatchOff:
+		return p, nil
+	}
+	return "", core.Invalid(field, "must be auto, on or off")
+}
 
 // Visit is the part of a browser's request that decides the response.
 type Visit struct {
@@ -67,6 +91,8 @@ type Answer struct {
 	// clients request the service to read it for pages of other sites, which have no
 	// cookie of their own.
 	SquatchCookie string
+	// Text is the body of the answer to an agent, plain text; empty for others.
+	Text string
 	// Followed is the share link to count; zero for other pages and unknown codes.
 	Followed Followed
 }

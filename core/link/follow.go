@@ -16,25 +16,31 @@ type Tenant struct {
 	// Cookies returns the signer of the tenant's attribution cookies. It is called only for
 	// a visit that gets a cookie. The zero Signer makes none: links redirect without one.
 	Cookies func() auth.Signer
+	// SquatchParameter is true if landing pages get _saasquatch, which browser scripts of the
+	// older API read.
+	SquatchParameter bool
 }
 
 // FollowShareLink returns the response to GET or HEAD /s/{tenant}/{code}. code is the
 // stored code in its own spelling, or empty if the code does not exist: such a link
 // still redirects to the shop, without an attribution.
 func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
-	page, machine, stance := landing(p, value(v.Query, LandingPageParameter)), automated(v), t.Policy.stance(v)
+	page, by, stance := landing(p, value(v.Query, LandingPageParameter)), followerOf(v), t.Policy.stance(v)
 	if code == "" {
-		return forgetting(v, t, machine, Answer{Status: found, Location: location(page)})
+		return forgetting(v, t, by, Answer{Status: found, Location: location(page)})
 	}
 	visit := Attribution{
 		Program: p.Key, Code: code, Visited: now,
 		ShareMedium:      medium(value(v.Query, ShareMediumParameter)),
 		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
 	}
-	remembered := !machine && stance == permitted
-	squatch := ""
+	remembered := by == Person && stance == permitted
+	squatch, inPage := "", ""
 	if remembered {
 		squatch = squatchParameter(v, t, p, visit)
+	}
+	if t.SquatchParameter {
+		inPage = squatch
 	}
 	a := Answer{
 		Status: found,
@@ -42,9 +48,12 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 			{CodeParameter, string(code)},
 			{ShareMediumParameter, visit.ShareMedium},
 			{EngagementMediumParameter, visit.EngagementMedium},
-			{SquatchCookieName, squatch},
-		}, campaign(page)...)),
-		Followed: followed(t.Alias, visit, stance, machine),
+			{SquatchCookieName, inPage},
+		}, campaign(page, p, visit)...)),
+		Followed: followed(t.Alias, visit, stance, by),
+	}
+	if by == Agent {
+		a.Text = "The referral code of this link is " + string(code) + ". Give it to the shop when the person signs up or orders.\n"
 	}
 	if remembered {
 		a.SetCookie = remember(v, t, p, visit)
@@ -52,13 +61,13 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 	if squatch != "" {
 		a.SquatchCookie = setSquatchCookie(squatch, p.CookieLife, v.Secure)
 	}
-	return forgetting(v, t, machine, a)
+	return forgetting(v, t, by, a)
 }
 
-// forgetting returns an answer that also deletes the referral cookies of a visitor who
-// refused. machine is true if the visit is automated.
-func forgetting(v Visit, t Tenant, machine bool, a Answer) Answer {
-	if own, squatch := Forget(v, t); !machine && own+squatch != "" {
+// forgetting returns an answer that also deletes the referral cookies of a person who
+// refused.
+func forgetting(v Visit, t Tenant, by Follower, a Answer) Answer {
+	if own, squatch := Forget(v, t); by == Person && own+squatch != "" {
 		a.SetCookie, a.SquatchCookie = own, squatch
 	}
 	return a
@@ -78,10 +87,16 @@ func setSquatchCookie(text string, life core.Time, secure bool) string {
 
 // campaign returns the parameters by which a shop's own statistics recognize visits
 // through share links (clients 1.7.5), without those that the page already has.
-func campaign(page string) (missing []parameter) {
+func campaign(page string, of Program, a Attribution) (missing []parameter) {
 	page, _, _ = strings.Cut(page, "#")
 	_, query, _ := strings.Cut(page, "?")
-	for _, p := range [...]parameter{{"utm_source", "invite"}, {"utm_medium", "link"}, {"utm_campaign", "saasquatch"}} {
+	source := of.UTMSource
+	if source == "" {
+		if source = strings.ToLower(string(known(a.ShareMedium, ShareMediums))); source == "" || source == "unknown" {
+			source = "referral"
+		}
+	}
+	for _, p := range [...]parameter{{"utm_source", source}, {"utm_medium", "link"}, {"utm_campaign", of.UTMCampaign}} {
 		if !has(query, p.name) {
 			missing = append(missing, p)
 		}
@@ -127,14 +142,15 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 // redirects to the same URL without it. code is the stored code, or empty if the code
 // does not exist.
 //
-// ok is false if the request is to be forwarded unchanged: the visitor permits no
-// cookie, or none can be signed, so the code must stay in the URL.
+// ok is false if the request is to be forwarded unchanged: the visitor is an agent or permits
+// no cookie, or none can be signed, so the code must stay in the URL.
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
-	if machine := automated(v); machine || code == "" {
-		return forgetting(v, t, machine, a), true
+	by := followerOf(v)
+	if by == Bot || code == "" {
+		return forgetting(v, t, by, a), true
 	}
-	if t.Policy.stance(v) != permitted {
+	if by == Agent || t.Policy.stance(v) != permitted {
 		return Answer{}, false
 	}
 	a.SetCookie = remember(v, t, p, Attribution{

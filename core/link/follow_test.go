@@ -16,7 +16,7 @@ const now core.Time = 1_700_000_000_000
 const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
 func acme() Tenant {
-	return Tenant{Alias: "acme", Cookies: func() auth.Signer { return cookies("acme") }}
+	return Tenant{Alias: "acme", SquatchParameter: true, Cookies: func() auth.Signer { return cookies("acme") }}
 }
 
 // cookies returns the signer of a tenant's cookies.
@@ -29,7 +29,7 @@ func cookies(tenant core.TenantAlias) auth.Signer {
 }
 
 func classic() Program {
-	return Program{Key: "classic", LandingURL: "https://shop.example/welcome?a=1#top", CookieLife: DefaultCookieLife}
+	return Program{Key: "classic", LandingURL: "https://shop.example/welcome?a=1#top", CookieLife: DefaultCookieLife, UTMSource: "invite", UTMCampaign: "saasquatch"}
 }
 
 // cookieOf splits a Set-Cookie value into the cookie and its attributes.
@@ -199,6 +199,15 @@ func TestFollowShareLink_Campaign(t *testing.T) {
 	a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome}, acme(), p, "ANN", now)
 	if want := "https://shop.example/?utm_source=own&utm%5Fmedium=own&rsCode=ANN&utm_campaign=saasquatch"; a.Location != want {
 		t.Errorf("leads to %q, want %q", a.Location, want)
+	}
+	tenant := acme()
+	tenant.SquatchParameter = false
+	p = Program{Key: "classic", LandingURL: "https://shop.example/", CookieLife: DefaultCookieLife, UTMCampaign: "Refer a friend"}
+	for query, source := range map[string]string{"": "referral", "rsShareMedium=WHATSAPP": "whatsapp", "rsShareMedium=pigeon": "referral"} {
+		a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome, Host: "go.example", Secure: true, Query: query}, tenant, p, "ANN", now)
+		if !strings.HasSuffix(a.Location, "&utm_source="+source+"&utm_medium=link&utm_campaign=Refer+a+friend") || strings.Contains(a.Location, "_saasquatch") || a.SquatchCookie == "" {
+			t.Errorf("%q: %+v", query, a)
+		}
 	}
 }
 

@@ -23,15 +23,26 @@ type Followed struct {
 	Code             core.ReferralCode
 	EngagementMedium Engagement
 	ShareMedium      ShareMedium
-	// Automated is true for a bot, a prefetch and HEAD.
-	Automated bool
+	By               Follower
 }
 
-// followed returns what counts of a share link whose code exists. stance and machine
-// are those of the visit.
-func followed(tenant core.TenantAlias, a Attribution, s stance, machine bool) Followed {
-	f := Followed{Tenant: tenant, Program: a.Program, Automated: machine}
-	if machine || s == permitted {
+// Follower is who follows a share link.
+type Follower string
+
+const (
+	Person Follower = "visit"
+	// Bot is a bot, a prefetch and HEAD.
+	Bot Follower = "bot"
+	// Agent is a program that acts for a person, such as an assistant or curl: it gets the
+	// code in the answer, and no cookie.
+	Agent Follower = "agent"
+)
+
+// followed returns what counts of a share link whose code exists. stance and by are those
+// of the visit.
+func followed(tenant core.TenantAlias, a Attribution, s stance, by Follower) Followed {
+	f := Followed{Tenant: tenant, Program: a.Program, By: by}
+	if by != Person || s == permitted {
 		f.Code = a.Code
 		f.EngagementMedium = known(a.EngagementMedium, Engagements)
 		f.ShareMedium = known(a.ShareMedium, ShareMediums)
@@ -48,20 +59,12 @@ func known[T ~string](s string, all []T) T {
 	return Unknown
 }
 
-// Words of Followed.Text. No alias, key, code or medium is the same as noWord.
-const (
-	noWord      = "."
-	byPerson    = "visit"
-	byAutomaton = "bot"
-)
+// noWord is an empty word of Followed.Text. No alias, key, code or medium is the same.
+const noWord = "."
 
 // Text returns f as the value of FollowedHeader: six words with blanks between them.
 func (f Followed) Text() string {
-	by := byPerson
-	if f.Automated {
-		by = byAutomaton
-	}
-	words := [...]string{by, string(f.Tenant), string(f.Program), string(f.Code), string(f.EngagementMedium), string(f.ShareMedium)}
+	words := [...]string{string(f.By), string(f.Tenant), string(f.Program), string(f.Code), string(f.EngagementMedium), string(f.ShareMedium)}
 	size := 0
 	for i := range words {
 		if words[i] == "" {
@@ -96,7 +99,7 @@ func ParseFollowed(text string) (f Followed, ok bool) {
 	}
 	f = Followed{
 		Tenant: core.TenantAlias(words[1]), Program: core.ProgramKey(words[2]), Code: core.ReferralCode(words[3]),
-		EngagementMedium: Engagement(words[4]), ShareMedium: ShareMedium(words[5]), Automated: words[0] == byAutomaton,
+		EngagementMedium: Engagement(words[4]), ShareMedium: ShareMedium(words[5]), By: Follower(words[0]),
 	}
-	return f, (f.Automated || words[0] == byPerson) && f.Tenant != "" && f.Program != ""
+	return f, (f.By == Person || f.By == Bot || f.By == Agent) && f.Tenant != "" && f.Program != ""
 }

@@ -11,10 +11,10 @@ import (
 // permit. An unknown code counts nothing.
 func TestFollowShareLink_Followed(t *testing.T) {
 	const mediums = "rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL"
-	byCode := Followed{Tenant: "acme", Program: "classic", Code: "ANN", EngagementMedium: "EMAIL", ShareMedium: "FACEBOOK"}
-	anonymous := Followed{Tenant: "acme", Program: "classic"}
+	byCode := Followed{Tenant: "acme", Program: "classic", Code: "ANN", EngagementMedium: "EMAIL", ShareMedium: "FACEBOOK", By: Person}
+	anonymous := Followed{Tenant: "acme", Program: "classic", By: Person}
 	bot := byCode
-	bot.Automated = true
+	bot.By = Bot
 	with := func(f Followed, e Engagement, m ShareMedium) Followed {
 		f.EngagementMedium, f.ShareMedium = e, m
 		return f
@@ -58,7 +58,7 @@ func TestFollowShareLink_Followed(t *testing.T) {
 		if got.Followed != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got.Followed, c.want)
 		}
-		if remembered := outcome(got.SetCookie) == set; remembered != (got.Followed.Code != "" && !got.Followed.Automated) {
+		if remembered := outcome(got.SetCookie) == set; remembered != (got.Followed.Code != "" && got.Followed.By == Person) {
 			t.Errorf("%s: cookie %q, counted for %q: a person is counted for a code that the cookie remembers, and for no other", c.name, got.SetCookie, got.Followed.Code)
 		}
 		if taken, _ := TakeCode(v, tenant, classic(), c.code, now); taken.Followed != (Followed{}) {
@@ -69,9 +69,9 @@ func TestFollowShareLink_Followed(t *testing.T) {
 
 func TestParseFollowed(t *testing.T) {
 	for _, f := range []Followed{
-		{Tenant: "acme", Program: "classic", Code: "ANN", EngagementMedium: "EMAIL", ShareMedium: "FACEBOOK"},
-		{Tenant: "test_acme", Program: "a-1", Code: "-", Automated: true},
-		{Tenant: "acme", Program: "classic"},
+		{Tenant: "acme", Program: "classic", Code: "ANN", EngagementMedium: "EMAIL", ShareMedium: "FACEBOOK", By: Person},
+		{Tenant: "test_acme", Program: "a-1", Code: "-", By: Bot},
+		{Tenant: "acme", Program: "classic", By: Agent},
 	} {
 		if got, ok := ParseFollowed(f.Text()); !ok || got != f {
 			t.Errorf("%q: %+v, %v", f.Text(), got, ok)

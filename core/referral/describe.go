@@ -168,6 +168,12 @@ func (d *description) sharing(p Program) {
 		s += ", or to a page of " + listed(p.AllowedHosts, "or") + " that the link names"
 	}
 	d.add("sharing", s+". A visit counts as a referral for "+long(p.CookieLife)+".")
+	if p.UTMSource != "" {
+		d.add("sharing.utmSource", "In the statistics of your site the source of these visits is “"+p.UTMSource+"”.")
+	}
+	if p.UTMCampaign != "" {
+		d.add("sharing.utmCampaign", "In the statistics of your site their campaign is “"+p.UTMCampaign+"”.")
+	}
 }
 
 func (d *description) fraud(f FraudPolicy) {

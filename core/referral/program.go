@@ -21,7 +21,9 @@ import (
 const (
 	MaxPrograms     = 50
 	MaxAllowedHosts = 50
-	maxProgramName  = 200
+	// MaxUTM is the most bytes of link.Program.UTMSource and UTMCampaign.
+	MaxUTM         = 100
+	maxProgramName = 200
 	// MaxCookieLife is the longest life that browsers allow for a cookie.
 	MaxCookieLife = 400 * core.Day
 	maxRewards    = 1_000_000
@@ -199,6 +201,11 @@ func checkSharing(p link.Program) error {
 	}
 	if p.CookieLife < core.Second || p.CookieLife > MaxCookieLife {
 		return core.Invalid("sharing.cookieExpiryDuration", "must be PT1S to P400D; browsers keep cookies for at most 400 days")
+	}
+	for field, text := range map[string]string{"sharing.utmSource": p.UTMSource, "sharing.utmCampaign": p.UTMCampaign} {
+		if len(text) > MaxUTM || !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) || core.Trim(text) != text {
+			return core.Invalid(field, "must be at most 100 bytes without blanks around it")
+		}
 	}
 	return nil
 }

@@ -56,6 +56,7 @@ func appendPoint(b []byte, p analytics.Point, visitsOnly bool) []byte {
 	w.number("start", int64(p.Start))
 	w.number("visits", p.Visits)
 	w.number("botVisits", p.BotVisits)
+	w.number("agentVisits", p.AgentVisits)
 	if visitsOnly {
 		w.raw("joined", "null")
 		w.raw("converted", "null")
@@ -88,6 +89,7 @@ func Attention(a analytics.Attention) []byte {
 	w.number("failedWebhooks", int64(a.FailedWebhooks))
 	w.number("failedGatewayOperations", int64(a.FailedGateway))
 	w.number("refusedEvents", int64(a.RefusedEvents))
+	w.number("undatedTokens", int64(a.UndatedTokens))
 	w.number("unknownCodes", int64(a.UnknownCodes))
 	w.key("fuelTanks")
 	w.b = list(w.b, len(a.Tanks), func(b []byte, i int) []byte { return appendTankLevel(b, a.Tanks[i]) })

@@ -115,6 +115,10 @@ func (p *programParser) sharing(r *reader, key string, v *fastjson.Value) bool {
 		})
 	case "cookieExpiryDuration":
 		return r.duration(&p.p.CookieLife, key, v)
+	case "utmSource":
+		return take(r.text, &p.p.UTMSource, key, v)
+	case "utmCampaign":
+		return take(r.text, &p.p.UTMCampaign, key, v)
 	}
 	return false
 }
@@ -362,6 +366,12 @@ func appendProgram(b []byte, p referral.Program) []byte {
 		w.key("allowedHosts")
 		w.b = appendTexts(w.b, p.AllowedHosts)
 		w.text("cookieExpiryDuration", core.FormatDuration(p.CookieLife))
+		if p.UTMSource != "" {
+			w.text("utmSource", p.UTMSource)
+		}
+		if p.UTMCampaign != "" {
+			w.text("utmCampaign", p.UTMCampaign)
+		}
 	})
 	w.object("rewards", func() {
 		w.earning("referrer", p.Earning(referral.ReferrerSide), p.Conversion.ByEvent())

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
@@ -29,7 +30,8 @@ type Subject struct {
 // VerifyToken verifies a user JWT (clients 2.2.1). It must be signed with HS256
 // under one of the secrets that sign the tenant's tokens (see auth.APIKeys.Signing),
 // and not be expired. A token without exp is refused, unless undated is true: then it
-// is valid for UndatedLife after its iat. The error is for the caller.
+// is valid for UndatedLife after its iat or, without iat, always. The error is for the
+// caller; see IsUndated.
 func VerifyToken(tenant core.TenantAlias, secrets []string, token string, now core.Time, undated bool) (Subject, error) {
 	claims, err := verifiedClaims(secrets, token, now, undated)
 	if err != nil {
@@ -87,6 +89,15 @@ func keyTwice(v gjson.Result) (twice bool) {
 // accepts such tokens.
 const UndatedLife = core.Day
 
+const noExp = "has no exp; add the time at which it expires, in seconds, or accept such tokens: kith tenant set --undated-tokens on"
+
+// IsUndated reports whether a token was refused only because the tenant does not accept
+// tokens without exp.
+func IsUndated(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Message == noExp
+}
+
 // maxExp is the last exp, in milliseconds: the year 5138. A token whose exp is written in
 // milliseconds has a later one.
 const maxExp = 1e14
@@ -101,27 +112,26 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 		return err
 	}
 	if !dated && !undated {
-		return badToken("has no exp; add the time at which it expires, in seconds")
+		return badToken(noExp)
 	}
 	if !dated {
 		issued, known, err := seconds(claims, "iat")
 		if err != nil {
 			return err
 		}
-		if !known {
-			return badToken("has neither exp nor iat")
-		}
 		if issued > float64(now+core.Minute) {
 			return badToken("has an iat in the future")
 		}
-		expires = issued + float64(UndatedLife)
+		expires, dated = issued+float64(UndatedLife), known
 	}
 	switch {
+	case !dated:
 	case expires > maxExp:
 		return badToken("has an exp in milliseconds or too late; give seconds")
 	case expires <= float64(now):
 		return badToken("has expired")
-	case bounded && begins > float64(now+core.Minute):
+	}
+	if bounded && begins > float64(now+core.Minute) {
 		return badToken("is not valid yet")
 	}
 	return nil

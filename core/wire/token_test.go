@@ -350,8 +350,9 @@ func TestVerifyToken_Undated(t *testing.T) {
 		`"iat":1699913601`:           true,
 		`"iat":1699913600`:           false, // a day ago
 		`"iat":"1700000000"`:         false,
-		`"iat":null`:                 false,
-		`"x":1`:                      false,
+		`"iat":null`:                 true, // neither iat nor exp: for ever
+		`"x":1`:                      true,
+		`"nbf":1700000061`:           false,
 		`"iat":1,"exp":1700000001`:   true,
 		`"iat":1700000000,"exp":1`:   false,
 		`"iat":1e999`:                false,
@@ -359,6 +360,10 @@ func TestVerifyToken_Undated(t *testing.T) {
 	} {
 		text := token(sha256.New, apiKey, hs256, `{`+claims+`,"sub":"a:b@acme:users"}`)
 		if _, err := VerifyToken("acme", []string{apiKey}, text, now, true); (err == nil) != good {
+			t.Errorf("%s: %v", claims, err)
+		}
+		_, err := VerifyToken("acme", []string{apiKey}, text, now, false)
+		if dated := strings.Contains(claims, "exp"); err != nil && IsUndated(err) == dated {
 			t.Errorf("%s: %v", claims, err)
 		}
 	}

@@ -136,7 +136,7 @@ func TestServe_ShareLink(t *testing.T) {
 	got := s.ask("GET", "/s/shop/anna10?rsShareMedium=EMAIL&email=ben%40example.com", "")
 	require.Equal(t, 302, got.Status)
 	require.Empty(t, got.Body)
-	require.Regexp(t, `^https://shop\.example/welcome\?rsCode=ANNA10&rsShareMedium=EMAIL&_saasquatch=`, got.header("location"))
+	require.Regexp(t, `^https://shop\.example/welcome\?rsCode=ANNA10&rsShareMedium=EMAIL&utm_source=email&`, got.header("location"))
 	require.NotContains(t, got.header("location"), "ben")
 	require.Equal(t, "private, no-store", got.header("cache-control"))
 	cookies := got.all("set-cookie")

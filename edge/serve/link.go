@@ -44,13 +44,13 @@ func (r *request) page() (abi.Response, error) {
 
 // linkTenant returns the tenant of a link.
 func (r *request) linkTenant(t target) link.Tenant {
-	return link.Tenant{Alias: t.tenant, Policy: t.policy, Cookies: func() auth.Signer { return r.cookieSigner(t) }}
+	return link.Tenant{Alias: t.tenant, Policy: t.policy, SquatchParameter: t.squatchParameter, Cookies: func() auth.Signer { return r.cookieSigner(t) }}
 }
 
 // redirect returns the response for an answer. The attribution cookie is last,
 // because Spin sends only the last of several Set-Cookie headers.
 func redirect(a link.Answer) abi.Response {
-	// Two cookies, the report to the host and the request id may follow.
+	// Two cookies or a content type, the report to the host and the request id may follow.
 	headers := append(make([]abi.Header, 0, 6),
 		abi.Header{Name: "location", Value: a.Location},
 		abi.Header{Name: "cache-control", Value: link.CacheControl},
@@ -60,5 +60,8 @@ func redirect(a link.Answer) abi.Response {
 			headers = append(headers, abi.Header{Name: "set-cookie", Value: cookie})
 		}
 	}
-	return abi.Response{Status: a.Status, Headers: headers}
+	if a.Text != "" {
+		headers = append(headers, abi.Header{Name: "content-type", Value: "text/plain; charset=utf-8"})
+	}
+	return abi.Response{Status: a.Status, Headers: headers, Body: []byte(a.Text)}
 }

@@ -62,15 +62,17 @@ type target struct {
 	policy  link.Policy
 	program link.Program
 	// masterKey is the value of masterKeyOf.
-	masterKey string
-	code      core.ReferralCode
+	masterKey        string
+	squatchParameter bool
+	code             core.ReferralCode
 }
 
 const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, ` + masterKeyOf + `,
+	p.utm_source, CASE p.utm_campaign WHEN '' THEN p.name ELSE p.utm_campaign END, t.squatch_parameter = 'on',
 	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
 
 // targetColumnCount is the number of columns of a target; the last is the code.
-const targetColumnCount = 9
+const targetColumnCount = 12
 
 const targetByTenant = targetColumns + `FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
@@ -115,9 +117,10 @@ func targetOf(v []string, code core.ReferralCode) target {
 		program: link.Program{
 			Key: core.ProgramKey(v[3]), LandingURL: v[4],
 			AllowedHosts: wire.Hosts(v[5]), CookieLife: core.Time(life),
+			UTMSource: v[8], UTMCampaign: v[9],
 		},
-		masterKey: v[7],
-		code:      code,
+		masterKey: v[7], squatchParameter: v[10] == "1",
+		code: code,
 	}
 }
 

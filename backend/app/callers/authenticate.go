@@ -93,9 +93,17 @@ func (cs *Callers) tokenCaller(tenant tenantdb.Tenant, token string) (base.Calle
 	}
 	subject, err := wire.VerifyToken(tenant.Alias, secrets, token, cs.Now(), tenant.UndatedTokens)
 	if err != nil {
-		return base.Caller{}, err
+		return base.Caller{}, cs.noteUndated(tenant, err)
 	}
 	return base.Caller{Tenant: tenant, User: &subject, Token: token}, nil
+}
+
+// noteUndated counts a call that is refused with err if its token has no exp, and returns err.
+func (cs *Callers) noteUndated(tenant tenantdb.Tenant, err error) error {
+	if wire.IsUndated(err) {
+		cs.APIKeys.NoteUndated(tenant.Alias)
+	}
+	return err
 }
 
 // WithChecksum returns c as the given user if c has no credentials, the tenant accepts
@@ -131,7 +139,7 @@ func (cs *Callers) AuthenticateAnonymous(ctx context.Context, alias core.TenantA
 		}
 		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, cs.Now(), tenant.UndatedTokens)
 		if anonymous || err != nil {
-			return base.Caller{Tenant: tenant, Anonymous: anonymous}, err
+			return base.Caller{Tenant: tenant, Anonymous: anonymous}, cs.noteUndated(tenant, err)
 		}
 	}
 	return cs.callerOf(tenant, credentials)

@@ -21,7 +21,7 @@ func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string
 	if err != nil {
 		return link.Answer{}, false, err
 	}
-	return link.FollowShareLink(v, ls.linkTenant(t.Tenant, t.Policy), t.Program, t.Code, ls.Now()), t.Code != "", nil
+	return link.FollowShareLink(v, ls.linkTenant(t), t.Program, t.Code, ls.Now()), t.Code != "", nil
 }
 
 // TakeCode answers a page request on a shop's host whose URL has a code. known reports
@@ -32,7 +32,7 @@ func (ls *Links) TakeCode(ctx context.Context, host string, code core.ReferralCo
 	if err != nil || !ok {
 		return link.Answer{}, false, false, err
 	}
-	a, ok = link.TakeCode(v, ls.linkTenant(t.Tenant, t.Policy), t.Program, t.Code, ls.Now())
+	a, ok = link.TakeCode(v, ls.linkTenant(t), t.Program, t.Code, ls.Now())
 	return a, t.Code != "", ok, nil
 }
 
@@ -46,12 +46,15 @@ func linkCode(text string) core.ReferralCode {
 	return code
 }
 
-func (ls *Links) linkTenant(alias core.TenantAlias, policy link.Policy) link.Tenant {
-	return link.Tenant{Alias: alias, Policy: policy, Cookies: func() auth.Signer { return ls.Keys.Cookie(alias) }}
+func (ls *Links) linkTenant(t programdb.Target) link.Tenant {
+	return link.Tenant{
+		Alias: t.Tenant, Policy: t.Policy, SquatchParameter: t.SquatchParameter,
+		Cookies: func() auth.Signer { return ls.Keys.Cookie(t.Tenant) },
+	}
 }
 
 // RememberCookieUser returns the Set-Cookie value that stores the user id in the
 // browser, or ""; see link.RememberCookieUser.
 func (ls *Links) RememberCookieUser(c base.Caller, v link.Visit, id core.UserID) string {
-	return link.RememberCookieUser(v, ls.linkTenant(c.Tenant.Alias, c.Tenant.Policy), ls.Keys.CookieUser(c.Tenant.Alias), id)
+	return link.RememberCookieUser(v, ls.linkTenant(programdb.Target{Tenant: c.Tenant.Alias, Policy: c.Tenant.Policy}), ls.Keys.CookieUser(c.Tenant.Alias), id)
 }

@@ -53,7 +53,11 @@ func (a *Analytics) Attention(ctx context.Context, tenant core.TenantAlias, part
 		var second error
 		found.FailedWebhooks, err = webhookdb.CountFailed(ctx, r, tenant, most)
 		found.FailedGateway, second = billingdb.CountParked(ctx, r, tenant, most)
-		err = errors.Join(err, second)
+		stored, third := tenantdb.Find(ctx, r, tenant)
+		if stored.UndatedLast > a.Now()-tenantdb.UndatedSpan {
+			found.UndatedTokens = stored.UndatedRefused
+		}
+		err = errors.Join(err, second, third)
 	}
 	if err != nil {
 		return found, err

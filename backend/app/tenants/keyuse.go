@@ -3,6 +3,7 @@ package tenants
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 
@@ -16,6 +17,10 @@ import (
 type keyUses struct {
 	mu   sync.Mutex
 	last map[keyUse]core.Time
+	// undated is the number of calls of each tenant that were refused for a token without exp.
+	undated map[core.TenantAlias]int
+	// older are the tenants that a browser script of the older API called.
+	older map[core.TenantAlias]bool
 }
 
 // keyUse names a secret of a tenant.
@@ -46,6 +51,37 @@ func (ks *APIKeys) NoteUse(tenant core.TenantAlias, hash string) {
 	ks.uses.note(keyUse{tenant, hash}, ks.Now())
 }
 
+// NoteUndated counts in memory a call that was refused because its user token had no exp; see
+// SaveUses.
+func (ks *APIKeys) NoteUndated(tenant core.TenantAlias) {
+	ks.uses.mu.Lock()
+	defer ks.uses.mu.Unlock()
+	if ks.uses.undated == nil {
+		ks.uses.undated = map[core.TenantAlias]int{}
+	}
+	ks.uses.undated[tenant]++
+}
+
+// NoteOlderScript records in memory that a browser script of the older API called a tenant
+// whose setting link.SquatchAuto it turns on; see SaveUses.
+func (ks *APIKeys) NoteOlderScript(tenant core.TenantAlias) {
+	ks.uses.mu.Lock()
+	defer ks.uses.mu.Unlock()
+	if ks.uses.older == nil {
+		ks.uses.older = map[core.TenantAlias]bool{}
+	}
+	ks.uses.older[tenant] = true
+}
+
+// take returns what NoteUndated and NoteOlderScript recorded, and forgets it.
+func (u *keyUses) take() (undated map[core.TenantAlias]int, older map[core.TenantAlias]bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	undated, older = u.undated, u.older
+	u.undated, u.older = nil, nil
+	return undated, older
+}
+
 // all returns a copy of all uses.
 func (u *keyUses) all() map[keyUse]core.Time {
 	u.mu.Lock()
@@ -62,10 +98,22 @@ func (u *keyUses) forget(use keyUse, at core.Time) {
 	}
 }
 
-// SaveUses stores the last uses of API keys that NoteUse recorded. To bound the number
-// of writes, it is called once in auth.KeyUseStep.
+// SaveUses stores the last uses of API keys that NoteUse recorded, and what NoteUndated and
+// NoteOlderScript did, which it logs. To bound the number of writes, it is called once in
+// auth.KeyUseStep.
 func (ks *APIKeys) SaveUses(ctx context.Context) error {
 	var failed error
+	undated, older := ks.uses.take()
+	for tenant := range older {
+		slog.Info("a browser script of the older API called: share links get the parameter _saasquatch from now on", "tenant", tenant)
+		err := ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error { return tenantdb.TurnOnSquatchParameter(ctx, tx, tenant) })
+		failed = errors.Join(failed, err)
+	}
+	for tenant, times := range undated {
+		slog.Warn("calls refused: their user tokens have no exp; add it, or accept such tokens: kith tenant set --undated-tokens on", "tenant", tenant, "times", times)
+		err := ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error { return tenantdb.RecordUndated(ctx, tx, tenant, times) })
+		failed = errors.Join(failed, err)
+	}
 	for use, at := range ks.uses.all() {
 		err := ks.DB.Write(ctx, at, func(tx *store.Tx) error { return tenantdb.RecordKeyUse(ctx, tx, use.tenant, use.hash) })
 		if err == nil {

@@ -128,8 +128,10 @@ type TenantChange struct {
 	ShareOrigin    *string
 	InitChecksum   *bool
 	UndatedTokens  *bool
-	APIKeyTokens   *bool
-	ExportDates    *job.Dates
+	// SquatchParameter says whether landing pages get the parameter _saasquatch.
+	SquatchParameter *link.SquatchParameter
+	APIKeyTokens     *bool
+	ExportDates      *job.Dates
 	// RememberDeleted is 0 to MaxRemember.
 	RememberDeleted *core.Time
 	// SecondStep is a setting of live tenants.
@@ -164,6 +166,7 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.ShareOrigin, c.ShareOrigin)
 	given(&t.InitChecksum, c.InitChecksum)
 	given(&t.UndatedTokens, c.UndatedTokens)
+	given(&t.SquatchParameter, c.SquatchParameter)
 	given(&t.APIKeyTokens, c.APIKeyTokens)
 	given(&t.ExportDates, c.ExportDates)
 	given(&t.RememberDeleted, c.RememberDeleted)

@@ -18,7 +18,7 @@ import (
 const day = 20_000 * core.Day
 
 func follow(code string) link.Followed {
-	return link.Followed{Tenant: "shop", Program: "classic", Code: core.ReferralCode(code)}
+	return link.Followed{Tenant: "shop", Program: "classic", Code: core.ReferralCode(code), By: link.Person}
 }
 
 // table stores batches as the database does: a batch once.

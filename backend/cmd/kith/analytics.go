@@ -118,7 +118,7 @@ func seriesRows(s analytics.Series) [][]string {
 	slices.SortFunc(units, func(a, b analytics.Cost) int {
 		return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Currency, b.Currency))
 	})
-	head := []string{string(s.Interval), "visits", "bot visits"}
+	head := []string{string(s.Interval), "visits", "bot visits", "agent visits"}
 	if !s.VisitsOnly {
 		head = append(head, "joined", "converted")
 	}
@@ -127,7 +127,7 @@ func seriesRows(s analytics.Series) [][]string {
 	}
 	rows := [][]string{head}
 	for _, p := range s.Points {
-		row := []string{time.UnixMilli(int64(p.Start)).UTC().Format(time.DateOnly), number(p.Visits), number(p.BotVisits)}
+		row := []string{time.UnixMilli(int64(p.Start)).UTC().Format(time.DateOnly), number(p.Visits), number(p.BotVisits), number(p.AgentVisits)}
 		if !s.VisitsOnly {
 			row = append(row, number(p.Joined), number(p.Converted))
 		}

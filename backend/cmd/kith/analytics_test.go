@@ -67,12 +67,14 @@ func TestAnalytics_Commands(t *testing.T) {
 	require.NoError(t, err)
 	_, err = engine.Rewards.Create(t.Context(), "acme", reward.Grant{Account: "anna", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 1250, Currency: "USD"}})
 	require.NoError(t, err)
-	visit := link.Followed{Tenant: "acme", Program: core.ClassicProgram, Code: "ANNA10", ShareMedium: "SMS"}
+	visit := link.Followed{Tenant: "acme", Program: core.ClassicProgram, Code: "ANNA10", ShareMedium: "SMS", By: link.Person}
 	for range 3 {
 		engine.Analytics.Visits.Add(visit)
 	}
-	visit.Automated = true
-	engine.Analytics.Visits.Add(visit)
+	for _, by := range []link.Follower{link.Bot, link.Agent} {
+		visit.By = by
+		engine.Analytics.Visits.Add(visit)
+	}
 	require.NoError(t, engine.Analytics.Visits.Flush(t.Context()))
 	require.NoError(t, engine.DB.Close())
 
@@ -80,11 +82,11 @@ func TestAnalytics_Commands(t *testing.T) {
 	kith := func(args ...string) string {
 		return g.kith(t, append(append([]string{"analytics"}, args...), days...)...)
 	}
-	require.Equal(t, "day         visits  bot visits  joined  converted  cost in USD\n"+
-		"2026-02-28  0       0           0       0          0.00\n"+
-		"2026-03-01  3       1           0       0          12.50\n", kith("series"))
-	require.Equal(t, "week,visits,bot visits\n2026-02-23,0,0\n", kith("series", "--interval", "week", "--engagement-medium", "EMAIL", "--csv"))
-	require.Equal(t, "day,visits,bot visits,joined,converted\n2026-02-28,0,0,0,0\n2026-03-01,3,1,0,0\n", kith("series", "--code", "anna10", "--share-medium", "SMS", "--csv"))
+	require.Equal(t, "day         visits  bot visits  agent visits  joined  converted  cost in USD\n"+
+		"2026-02-28  0       0           0             0       0          0.00\n"+
+		"2026-03-01  3       1           1             0       0          12.50\n", kith("series"))
+	require.Equal(t, "week,visits,bot visits,agent visits\n2026-02-23,0,0,0\n", kith("series", "--interval", "week", "--engagement-medium", "EMAIL", "--csv"))
+	require.Equal(t, "day,visits,bot visits,agent visits,joined,converted\n2026-02-28,0,0,0,0,0\n2026-03-01,3,1,1,0,0\n", kith("series", "--code", "anna10", "--share-medium", "SMS", "--csv"))
 	require.Equal(t, "account,user,name,visits,joined,converted\nanna,u,'=Anna,3,0,0\n", kith("referrers", "--by", "visits", "--program", "classic", "--csv"))
 	for _, c := range []struct {
 		args []string

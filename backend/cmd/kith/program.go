@@ -52,9 +52,11 @@ func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
 
 // programFlags are the settings of a program; nil means that the flag is not given.
 type programFlags struct {
-	Name       *string        `help:"Display name. Default: the key." placeholder:"TEXT"`
-	AllowHost  []string       `help:"Host that the parameter rsLandingPage may name, besides that of the landing page. May be repeated; 'none' removes all." placeholder:"HOST"`
-	CookieLife *time.Duration `help:"Lifetime of the attribution cookie. Default: 720h." placeholder:"DURATION"`
+	Name        *string        `help:"Display name. Default: the key." placeholder:"TEXT"`
+	AllowHost   []string       `help:"Host that the parameter rsLandingPage may name, besides that of the landing page. May be repeated; 'none' removes all." placeholder:"HOST"`
+	CookieLife  *time.Duration `help:"Lifetime of the attribution cookie. Default: 720h." placeholder:"DURATION"`
+	UTMSource   *string        `help:"Source of the visits (utm_source) in the statistics of the shop. Default: the medium of the link, such as facebook, or referral." placeholder:"TEXT"`
+	UTMCampaign *string        `help:"Campaign of the visits (utm_campaign) in the statistics of the shop. Default: the name." placeholder:"TEXT"`
 
 	ReferrerReward     *string  `help:"What the referrer earns: 'none', a percentage such as '10%', an amount such as '10.00 USD' or '2 months', or a percentage of each order such as '10% of revenue'. A code from a fuel tank is 'FUELTANK 10%', a reward given by another system 'INTEGRATION 25.00 USD'. Default: none." placeholder:"REWARD"`
 	ReferrerExpiryDays *int64   `help:"Days after which the referrer's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
@@ -280,6 +282,8 @@ func (f *programFlags) apply(p *referral.Program) error {
 		}
 	}
 	setDuration(&p.CookieLife, f.CookieLife)
+	setIfGiven(&p.UTMSource, f.UTMSource)
+	setIfGiven(&p.UTMCampaign, f.UTMCampaign)
 	if f.MoneyBack != nil && *f.MoneyBack < 0 {
 		return core.Invalid("money-back", "must not be negative; 0s is never")
 	}
@@ -448,7 +452,7 @@ func asFlag(err error) error {
 		return &flagged
 	}
 	for field, flag := range map[string]string{
-		"id": "key", "name": "name", "sharing.url": "landing-url", "sharing.allowedHosts": "allow-host", "sharing.cookieExpiryDuration": "cookie-life",
+		"id": "key", "name": "name", "sharing.url": "landing-url", "sharing.allowedHosts": "allow-host", "sharing.cookieExpiryDuration": "cookie-life", "sharing.utmSource": "utm-source", "sharing.utmCampaign": "utm-campaign",
 		"rewards.moneyBackDuration": "money-back", "rewards.referrer": "referrer-reward", "rewards.referred": "referred-reward", "limits.rewards": "max-rewards",
 		"limits.rewardsInPeriod": "max-rewards-in-period", "limits.period": "period", "limits.discountPercent": "max-discount",
 		"invitations": "invitation-message", "fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",

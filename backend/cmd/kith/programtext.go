@@ -23,6 +23,8 @@ func showProgram(out io.Writer, p referral.Program) error {
 	line("landing page", p.LandingURL)
 	line("further hosts", cmp.Or(strings.Join(p.AllowedHosts, ", "), "none"))
 	line("cookie life", durationText(p.CookieLife))
+	line("utm source", cmp.Or(p.UTMSource, "the medium of the link"))
+	line("utm campaign", cmp.Or(p.UTMCampaign, p.Name))
 	if p.Conversion.ByEvent() {
 		line("converted by", conversionText(p.Conversion))
 		line("taken back by", "the event "+p.Conversion.Reversal)

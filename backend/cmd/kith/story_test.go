@@ -114,6 +114,7 @@ func (g *fixture) create(t *testing.T) {
 	t.Helper()
 	g.createTenant(t, "landing", "--landing-url", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", "--allow-host", "partner.example",
 		"--origin", "https://app.landing.example:8443")
+	g.setTenant(t, "landing", "--squatch-parameter", "on")
 	g.createTenant(t, "optin", "--landing-url", "https://optin.example/", "--consent", "opt-in", "--consent-cookie", "agreed")
 	g.createTenant(t, "optout", "--landing-url", "https://optout.example/", "--consent", "opt-out", "--consent-cookie", "agreed")
 	g.createTenant(t, "bare", "--landing-url", "https://bare.example/")

@@ -275,7 +275,7 @@ func (s *stripeStage) paid(t testing.TB, subscription string) (amounts []int64) 
 func TestStripe_FollowedCodes(t *testing.T) {
 	t.Parallel()
 	s := newStripeStage(t, payments.StripeSettings{})
-	s.engine.Analytics.Visits.Add(link.Followed{Tenant: demo.TestTenant, Program: core.ClassicProgram, Code: "ANNA10"})
+	s.engine.Analytics.Visits.Add(link.Followed{Tenant: demo.TestTenant, Program: core.ClassicProgram, Code: "ANNA10", By: link.Person})
 	require.NoError(t, s.engine.Analytics.Visits.Flush(t.Context()))
 	coupon := func() string {
 		for one, err := range s.api.V1PromotionCodes.List(t.Context(), &sdk.PromotionCodeListParams{Code: sdk.String("ANNA10"), Active: sdk.Bool(true)}).All(t.Context()) {

@@ -112,19 +112,20 @@ func (c *tenantShowCommand) Run(e *env) error {
 
 type tenantSetCommand struct {
 	databaseFlags
-	Alias           string         `arg:"" help:"Alias of the tenant."`
-	SecureMode      []string       `help:"Credentials that a call needs: signed (a user token or an API key), open (none) or disabled (an API key). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
-	BrowserPayment  *string        `help:"Whether a browser may report an account as PAID or CANCELLED: only in a signed token (signed, the default), or always (any). With any, every visitor can convert a referral." placeholder:"any|signed"`
-	InitChecksum    *string        `help:"Whether the checksum of an init call is accepted in place of a user token: on or off. Prefer tokens." placeholder:"on|off"`
-	UndatedTokens   *string        `help:"Whether a user token without exp is accepted, for 24 hours after its iat: on or off." placeholder:"on|off"`
-	APIKeyTokens    *string        `name:"api-key-tokens" help:"Whether user tokens may be signed with an API key that has the role all: on (the default) or off. With off, only keys with the role tokens may sign them." placeholder:"on|off"`
-	ShareOrigin     *string        `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
-	ExportDates     *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
-	RememberDeleted *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
-	SecondStep      *string        `help:"Whether members who have a password must sign in with two steps: on or off (the default). Owners set it in the portal, too." placeholder:"on|off"`
-	Consent         *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
-	ConsentCookie   *string        `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
-	DiscountID      *string        `help:"Id of the tenant's discount at the payment gateway." placeholder:"ID"`
+	Alias            string         `arg:"" help:"Alias of the tenant."`
+	SecureMode       []string       `help:"Credentials that a call needs: signed (a user token or an API key), open (none) or disabled (an API key). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
+	BrowserPayment   *string        `help:"Whether a browser may report an account as PAID or CANCELLED: only in a signed token (signed, the default), or always (any). With any, every visitor can convert a referral." placeholder:"any|signed"`
+	InitChecksum     *string        `help:"Whether the checksum of an init call is accepted in place of a user token: on or off. Prefer tokens." placeholder:"on|off"`
+	UndatedTokens    *string        `help:"Whether a user token without exp is accepted: on, for 24 hours after its iat, and without iat for ever; or off, the default. Refused calls are counted: kith doctor shows them." placeholder:"on|off"`
+	SquatchParameter *string        `help:"Whether landing pages get the parameter _saasquatch, which browser scripts of the older API read: on, off, or auto (the default), which becomes on when such a script calls." placeholder:"auto|on|off"`
+	APIKeyTokens     *string        `name:"api-key-tokens" help:"Whether user tokens may be signed with an API key that has the role all: on (the default) or off. With off, only keys with the role tokens may sign them." placeholder:"on|off"`
+	ShareOrigin      *string        `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
+	ExportDates      *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
+	RememberDeleted  *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
+	SecondStep       *string        `help:"Whether members who have a password must sign in with two steps: on or off (the default). Owners set it in the portal, too." placeholder:"on|off"`
+	Consent          *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
+	ConsentCookie    *string        `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
+	DiscountID       *string        `help:"Id of the tenant's discount at the payment gateway." placeholder:"ID"`
 }
 
 // Run changes the settings and prints them.
@@ -163,6 +164,13 @@ func (c *tenantSetCommand) Run(e *env) error {
 	if c.RememberDeleted != nil {
 		change.RememberDeleted = new(core.Time)
 		setDuration(change.RememberDeleted, c.RememberDeleted)
+	}
+	if c.SquatchParameter != nil {
+		squatch, err := link.ParseSquatchParameter("squatch-parameter", *c.SquatchParameter)
+		if err != nil {
+			return err
+		}
+		change.SquatchParameter = &squatch
 	}
 	if c.ExportDates != nil {
 		dates, err := job.ParseDates("export-dates", *c.ExportDates)
@@ -215,7 +223,7 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 	lines := [][2]string{
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
-		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
+		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"squatch-parameter", string(t.SquatchParameter)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
 		{"export-dates", string(t.ExportDates)}, {"remember-deleted", durationText(t.RememberDeleted)},
 		{"second-step", onOrOff(t.SecondStep)},
 	}

@@ -37,6 +37,8 @@ func attention(v *frame.Visit) (all []notice, err error) {
 		"The payment gateway refused a discount, a refund or a code, and Kith does not try it again by itself.", below(v, "integrations", "/gateway"))
 	add(found.FailedWebhooks, "webhook was not delivered", "webhooks were not delivered",
 		"Your server did not accept them at any attempt. Repair the endpoint, then replay them.", below(v, "integrations", "/webhooks"))
+	add(found.UndatedTokens, "call was refused: its user token has no exp", "calls were refused: their user tokens have no exp",
+		"Let your shop add the time at which a token expires. If a client cannot, ask the operator to accept such tokens: kith tenant set --undated-tokens on.", "")
 	add(found.RefusedEvents, "event call was refused in 7 days", "event calls were refused in 7 days",
 		"Your shop sent other events with an idempotency key that it had used, such as a refund with that of its purchase. Send them again with a key of their own.", below(v, "people", "/refused"))
 	add(found.UnknownCodes, "unknown code was typed in 7 days", "unknown codes were typed in 7 days",

@@ -47,7 +47,7 @@ func follow(t *testing.T, w *portaltest.World, code core.ReferralCode, medium li
 	now := w.Engine.Now()
 	require.NoError(t, eventdb.PutVisits(t.Context(), w.Engine.DB, analytics.VisitBatch{
 		ID: core.NewID(now, w.Engine.Entropy6()), Made: now,
-		Visits: []analytics.Visits{{Followed: link.Followed{Tenant: "acme", Program: core.ClassicProgram, Code: code, ShareMedium: medium}, Day: now - now%core.Day, Times: times}},
+		Visits: []analytics.Visits{{Followed: link.Followed{Tenant: "acme", Program: core.ClassicProgram, Code: code, ShareMedium: medium, By: link.Person}, Day: now - now%core.Day, Times: times}},
 	}))
 }
 

@@ -41,8 +41,10 @@ type overview struct {
 	// MoreCosts is the number of units and currencies that are only in the table.
 	MoreCosts int
 	// Bots is the number of visits that are not counted.
-	Bots  int64
-	Chart *chart
+	Bots int64
+	// Agents is the number of visits by programs that act for a person.
+	Agents int64
+	Chart  *chart
 	// Referrers are nil if the role of the caller may not read them.
 	Referrers []referrer
 	Ranks     []choice
@@ -242,7 +244,7 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 	o.FirstBefore, o.LastBefore = before.From, before.Until-core.Day
 	o.Before = spanBefore(len(now.Points))
 	was, is := before.Total(), now.Total()
-	o.Bots = is.BotVisits
+	o.Bots, o.Agents = is.BotVisits, is.AgentVisits
 	o.addFigures(v, q, was, is)
 	if nothing(was) && nothing(is) {
 		b, begins, err := v.Engine.Admin.Overview.Beginning(v.Ctx(), v.Caller)

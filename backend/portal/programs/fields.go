@@ -37,6 +37,8 @@ var fieldTexts = map[string]fieldText{
 	"sharing.url":                  {kindText, "Landing page", "Where a friend arrives who follows a share link, such as https://shop.example/welcome."},
 	"sharing.allowedHosts":         {kindLines, "Other hosts", "Hosts besides that of the landing page to which a share link may lead, one in each line, such as blog.shop.example."},
 	"sharing.cookieExpiryDuration": {kindDuration, "Attribution window", "How long after a visit a sign-up counts as a referral. Browsers keep the cookie for at most 400 days."},
+	"sharing.utmSource":            {kindText, "Source (utm_source)", "Names the source of these visits in the statistics of your site, such as Google Analytics. Empty: the medium of the link, such as facebook, or referral."},
+	"sharing.utmCampaign":          {kindText, "Campaign (utm_campaign)", "Names the campaign of these visits in the statistics of your site. Empty: the name of the program."},
 	"conversion.event":             {kindText, "Event", "The key of the event that your shop sends for an order, such as purchase."},
 	"conversion.conditions":        {kindLines, "Conditions", "All of them must be met, one in each line: a field of the event, a comparison and a value, such as revenue >= 50 or plan in (pro, team)."},
 	"conversion.withinDuration":    {kindDuration, "Time limit", "The longest time between the referral and the order. Empty: no limit."},

@@ -176,6 +176,7 @@ func (r *reading) program(key core.ProgramKey) object {
 	}
 	r.put(sharing, "url", "sharing.url")
 	r.duration(sharing, "cookieExpiryDuration", "sharing.cookieExpiryDuration")
+	sharing["utmSource"], sharing["utmCampaign"] = r.text("sharing.utmSource"), r.text("sharing.utmCampaign")
 	body["sharing"] = sharing
 	byEvent := r.conversion(body)
 	rewards := object{}

@@ -64,6 +64,8 @@ func valuesOf(p referral.Program) url.Values {
 	set("sharing.url", p.LandingURL)
 	set("sharing.allowedHosts", strings.Join(p.AllowedHosts, "\n"))
 	setDuration(v, "sharing.cookieExpiryDuration", p.CookieLife)
+	set("sharing.utmSource", p.UTMSource)
+	set("sharing.utmCampaign", p.UTMCampaign)
 	if p.MoneyBack != referral.KeepMoneyBack {
 		set("rewards.moneyBackDuration", "0")
 		setDuration(v, "rewards.moneyBackDuration", p.MoneyBack)

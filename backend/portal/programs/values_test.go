@@ -20,7 +20,7 @@ import (
 // samples are programs of the API that have all settings between them.
 var samples = []string{
 	`{"id":"a","sharing":{"url":"https://a.example/"}}`,
-	`{"id":"b","name":"B <b>","sharing":{"url":"https://b.example/?x=1","allowedHosts":["c.example","d.example:8443"],"cookieExpiryDuration":"P1DT2H"},
+	`{"id":"b","name":"B <b>","sharing":{"url":"https://b.example/?x=1","allowedHosts":["c.example","d.example:8443"],"cookieExpiryDuration":"P1DT2H","utmSource":"newsletter","utmCampaign":"Spring & summer"},
 		"conversion":{"event":"purchase","reversalEvent":"return","conditions":["revenue >= 50","plan in (pro, \"a, b\")"],"withinDuration":"PT90M","beforeDuration":"PT5M","firstEvent":true},
 		"rewards":{"referrer":{"type":"CREDIT","percentOfRevenue":15,"minimum":100,"maximum":4000,"currency":"EUR","name":"Thanks","description":"For you","expiryDuration":"P365D","scheduleDuration":"P14D",
 			"orders":3,"months":12,"tiers":[{"from":2,"percentOfRevenue":17.5},{"from":5,"percentOfRevenue":20}]},

@@ -10,6 +10,7 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/analytics"
+	"kith/core/link"
 )
 
 // addVisits stores a batch, unless it was stored before. A trigger adds its counts to
@@ -25,11 +26,16 @@ WHERE true GROUP BY t.alias ON CONFLICT DO NOTHING`
 func AddVisits(b analytics.VisitBatch) (statement string, args []any, err error) {
 	rows := make([][]any, len(b.Visits))
 	for i, v := range b.Visits {
-		visits, bots := v.Times, int64(0)
-		if v.Automated {
-			visits, bots = 0, v.Times
+		times := func(by link.Follower) int64 {
+			if by != v.By {
+				return 0
+			}
+			return v.Times
 		}
-		rows[i] = []any{v.Tenant, v.Day, v.Program, v.Code, v.EngagementMedium, v.ShareMedium, visits, bots}
+		rows[i] = []any{
+			v.Tenant, v.Day, v.Program, v.Code, v.EngagementMedium, v.ShareMedium,
+			times(link.Person), times(link.Bot), times(link.Agent),
+		}
 	}
 	list, err := json.Marshal(rows)
 	return addVisits, []any{b.ID, int64(b.Made), string(list)}, err
@@ -123,7 +129,7 @@ func (q *seriesQuery) points(ctx context.Context, what, query string, args []any
 			return fmt.Errorf("store: %s: %w", what, err)
 		}
 		of := &q.s.Points[number]
-		of.Visits, of.BotVisits = of.Visits+p.Visits, of.BotVisits+p.BotVisits
+		of.Visits, of.BotVisits, of.AgentVisits = of.Visits+p.Visits, of.BotVisits+p.BotVisits, of.AgentVisits+p.AgentVisits
 		of.Joined, of.Converted, of.Rewards = of.Joined+p.Joined, of.Converted+p.Converted, append(of.Rewards, p.Rewards...)
 	}
 	if err := rows.Err(); err != nil {
@@ -142,9 +148,9 @@ func (q *seriesQuery) visits(ctx context.Context) error {
 	if q.f.Code != "" {
 		table = `visit`
 	}
-	return q.points(ctx, "series of visits", `SELECT (day - ?) / ?, sum(visits), sum(bot_visits) FROM `+table+`
+	return q.points(ctx, "series of visits", `SELECT (day - ?) / ?, sum(visits), sum(bot_visits), sum(agent_visits) FROM `+table+`
 		WHERE tenant = ? AND day >= ? AND day < ?`+where.sql+` GROUP BY 1`, q.within(where), func(p *analytics.Point) []any {
-		return []any{&p.Visits, &p.BotVisits}
+		return []any{&p.Visits, &p.BotVisits, &p.AgentVisits}
 	})
 }
 

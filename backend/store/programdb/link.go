@@ -17,6 +17,8 @@ type Target struct {
 	Policy link.Policy
 	// Code is empty if the tenant has no such code, and if its owner is blocked.
 	Code core.ReferralCode
+	// SquatchParameter is that of link.Tenant.
+	SquatchParameter bool
 	// Program is the program of the code, or else the tenant's first one.
 	Program link.Program
 }
@@ -36,6 +38,9 @@ var targetColumns = store.Selection[targetRow]{
 	store.Col(`coalesce(p.landing_url, '')`, func(t *targetRow) any { return &t.Program.LandingURL }),
 	store.Col(`coalesce(p.allowed_hosts, '[]')`, func(t *targetRow) any { return &t.hosts }),
 	store.Col(`coalesce(p.cookie_life, 0)`, func(t *targetRow) any { return &t.Program.CookieLife }),
+	store.Col(`coalesce(p.utm_source, '')`, func(t *targetRow) any { return &t.Program.UTMSource }),
+	store.Col(`coalesce(CASE p.utm_campaign WHEN '' THEN p.name ELSE p.utm_campaign END, '')`, func(t *targetRow) any { return &t.Program.UTMCampaign }),
+	store.Col(`t.squatch_parameter = 'on'`, func(t *targetRow) any { return &t.SquatchParameter }),
 }
 
 // targetJoins finds the code and its program. An unknown code costs one statement

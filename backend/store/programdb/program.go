@@ -49,6 +49,8 @@ var programColumns = store.Selection[programRow]{
 	store.Col(`p.landing_url`, func(p *programRow) any { return &p.LandingURL }),
 	store.Col(`p.allowed_hosts`, func(p *programRow) any { return &p.hosts }),
 	store.Col(`p.cookie_life`, func(p *programRow) any { return &p.CookieLife }),
+	store.Col(`p.utm_source`, func(p *programRow) any { return &p.UTMSource }),
+	store.Col(`p.utm_campaign`, func(p *programRow) any { return &p.UTMCampaign }),
 	store.Col(`p.most_rewards`, func(p *programRow) any { return &p.Limits.Total }),
 	store.Col(`p.most_in_period`, func(p *programRow) any { return &p.Limits.InPeriod }),
 	store.Col(`p.reward_period`, func(p *programRow) any { return &p.Limits.Period }),
@@ -131,7 +133,7 @@ func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referr
 	if err != nil {
 		return false, err
 	}
-	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (name, landing_url, allowed_hosts, cookie_life,
+	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (name, landing_url, allowed_hosts, cookie_life, utm_source, utm_campaign,
 			most_rewards, most_in_period, reward_period, most_discount, fraud_handling, fraud_signals, daily_rewards,
 			conversion, invitations, money_back, updated_at, tenant, key, created_at)
 		VALUES (`+store.Placeholders(len(args)+1)+`) ON CONFLICT (tenant, key) DO NOTHING`, append(args, int64(tx.Now))...)
@@ -153,7 +155,7 @@ func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p, befor
 	if err != nil {
 		return err
 	}
-	err = tx.Exec(ctx, "update program", `UPDATE program SET name = ?, landing_url = ?, allowed_hosts = ?, cookie_life = ?,
+	err = tx.Exec(ctx, "update program", `UPDATE program SET name = ?, landing_url = ?, allowed_hosts = ?, cookie_life = ?, utm_source = ?, utm_campaign = ?,
 			most_rewards = ?, most_in_period = ?, reward_period = ?, most_discount = ?, fraud_handling = ?,
 			fraud_signals = ?, daily_rewards = ?, conversion = ?, invitations = ?, money_back = ?, updated_at = ?
 		WHERE tenant = ? AND key = ?`, args...)
@@ -186,7 +188,7 @@ func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]
 		}
 	}
 	return []any{
-		p.Name, p.LandingURL, string(hosts), int64(p.CookieLife),
+		p.Name, p.LandingURL, string(hosts), int64(p.CookieLife), p.UTMSource, p.UTMCampaign,
 		p.Limits.Total, p.Limits.InPeriod, int64(p.Limits.Period), int64(p.Limits.Discount),
 		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, conversion, string(invitations), int64(p.MoneyBack), int64(now),
 		string(tenant), string(p.Key),

@@ -37,6 +37,12 @@ type Tenant struct {
 	// InitChecksum is true if the checksum of an init call is accepted (see
 	// wire.VerifyChecksum), UndatedTokens if a user token without exp is.
 	InitChecksum, UndatedTokens bool
+	// UndatedRefused is the number of calls that were refused for such a token, and
+	// UndatedLast when the last one was; it is zero if there is none.
+	UndatedRefused int
+	UndatedLast    core.Time
+	// SquatchParameter says whether landing pages get the parameter _saasquatch.
+	SquatchParameter link.SquatchParameter
 	// APIKeyTokens is true if a user token signed with an API key is accepted.
 	APIKeyTokens bool
 	// RememberDeleted is for how long a deleted account is recognised when it is made again;
@@ -66,6 +72,9 @@ var tenantRowColumns = store.Selection[tenantRow]{
 	store.Col(`share_origin`, func(t *tenantRow) any { return &t.ShareOrigin }),
 	store.Col(`init_checksum`, func(t *tenantRow) any { return &t.InitChecksum }),
 	store.Col(`undated_tokens`, func(t *tenantRow) any { return &t.UndatedTokens }),
+	store.Col(`squatch_parameter`, func(t *tenantRow) any { return &t.SquatchParameter }),
+	store.Col(`undated_refused`, func(t *tenantRow) any { return &t.UndatedRefused }),
+	store.Col(`coalesce(undated_refused_at, 0)`, func(t *tenantRow) any { return &t.UndatedLast }),
 	store.Col(`api_key_tokens`, func(t *tenantRow) any { return &t.APIKeyTokens }),
 	store.Col(`export_dates`, func(t *tenantRow) any { return &t.ExportDates }),
 	store.Col(`remember_deleted`, func(t *tenantRow) any { return &t.RememberDeleted }),
@@ -110,12 +119,40 @@ func FindAlias(ctx context.Context, r store.Reads, alias core.TenantAlias) (core
 		`SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias))
 }
 
+// TurnOnSquatchParameter sets SquatchParameter to on, if it is auto.
+func TurnOnSquatchParameter(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+	return tx.Exec(ctx, "turn on _saasquatch", `UPDATE tenant SET squatch_parameter = 'on' WHERE alias = ? AND squatch_parameter = 'auto'`, string(tenant))
+}
+
+// UndatedSpan is for how long refused calls are remembered after the last one.
+const UndatedSpan = 7 * core.Day
+
+// RecordUndated adds calls that were refused for a token without exp, the last one at the time
+// of the transaction. The count begins again at 0 after a week without one.
+func RecordUndated(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, times int) error {
+	return tx.Exec(ctx, "record undated tokens", `UPDATE tenant SET undated_refused_at = ?1,
+		undated_refused = ?2 + CASE WHEN undated_refused_at > ?3 THEN undated_refused ELSE 0 END WHERE alias = ?4`,
+		int64(tx.Now), times, int64(tx.Now-UndatedSpan), string(tenant))
+}
+
+// RefusedUndated returns alias, UndatedRefused and UndatedLast of the tenants of whose calls
+// some were refused for a token without exp since a time, by alias.
+func RefusedUndated(ctx context.Context, r store.Reads, since core.Time) ([]Tenant, error) {
+	columns := store.Selection[Tenant]{
+		store.Col(`alias`, func(t *Tenant) any { return &t.Alias }),
+		store.Col(`undated_refused`, func(t *Tenant) any { return &t.UndatedRefused }),
+		store.Col(`undated_refused_at`, func(t *Tenant) any { return &t.UndatedLast }),
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+columns.SQL()+` FROM tenant WHERE undated_refused_at >= ? ORDER BY alias`, int64(since))
+	return columns.All(rows, err, "tenants with undated tokens")
+}
+
 // Update stores a tenant's settings. It does not change the alias, the keys and the
 // time of creation.
 func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ?, remember_deleted = ?, second_step = ? WHERE alias = ?`,
-		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, t.APIKeyTokens,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, squatch_parameter = ?, api_key_tokens = ?, export_dates = ?, remember_deleted = ?, second_step = ? WHERE alias = ?`,
+		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, string(t.SquatchParameter), t.APIKeyTokens,
 		string(t.ExportDates), int64(t.RememberDeleted), t.SecondStep, string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {

@@ -99,10 +99,10 @@ var userErasure = []string{
 	goneIn("UPDATE", "referral_order", `referrer_user_id = hit.who`, `referral_order t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
 	goneFrom("order_replay"),
 	// Visits of the codes stay in the totals of their program.
-	`INSERT INTO visit (tenant, day, program, code, engagement_medium, share_medium, visits, bot_visits)
-		SELECT v.tenant, v.day, v.program, '', v.engagement_medium, v.share_medium, v.visits, v.bot_visits
+	`INSERT INTO visit (tenant, day, program, code, engagement_medium, share_medium, visits, bot_visits, agent_visits)
+		SELECT v.tenant, v.day, v.program, '', v.engagement_medium, v.share_medium, v.visits, v.bot_visits, v.agent_visits
 		FROM ` + gone + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code WHERE true
-		ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, bot_visits = bot_visits + excluded.bot_visits`,
+		ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, bot_visits = bot_visits + excluded.bot_visits, agent_visits = agent_visits + excluded.agent_visits`,
 	`DELETE FROM visit WHERE +tenant = ?1 AND rowid IN (
 		SELECT v.rowid FROM ` + gone + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code)`,
 	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
