@@ -121,6 +121,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"tenant", `alias='x', key_hash='x', browser_payment='all'`, "CHECK constraint failed: browser_payment IN ('any', 'signed')"},
 	{"tenant", `alias='x', key_hash='x', init_checksum=2`, "CHECK constraint failed: init_checksum IN (0, 1)"},
 	{"tenant", `alias='x', key_hash='x', undated_tokens=2`, "CHECK constraint failed: undated_tokens IN (0, 1)"},
+	{"tenant", `alias='x', key_hash='x', undated_refused=-1`, "CHECK constraint failed: undated_refused >= 0"},
+	{"tenant", `alias='x', key_hash='x', squatch_parameter='x'`, "CHECK constraint failed: squatch_parameter IN ('auto', 'on', 'off')"},
 	{"tenant", `alias='x', key_hash='x', api_key_tokens=2`, "CHECK constraint failed: api_key_tokens IN (0, 1)"},
 	{"tenant", `alias='x', key_hash='x', namesake=2`, "CHECK constraint failed: namesake IN (0, 1)"},
 
@@ -410,6 +412,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"visit", `day=1, tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"visit", `day=1, visits=-1`, "CHECK constraint failed: visits >= 0"},
 	{"visit", `day=1, bot_visits=-1`, "CHECK constraint failed: bot_visits >= 0"},
+	{"visit", `day=1, agent_visits=-1`, "CHECK constraint failed: agent_visits >= 0"},
 	{"visit_batch", ``, "UNIQUE constraint failed: visit_batch.tenant, visit_batch.id"},
 	{"visit_batch", `id='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"visit_batch", `id='x', visits='{}'`, "CHECK constraint failed: json_type(visits) = 'array'"},
