@@ -329,9 +329,13 @@ func TestKeys_TokensHaveTheirOwn(t *testing.T) {
 // signToken signs a user token as a shop's server does.
 func signToken(t testing.TB, key, id string) string {
 	t.Helper()
+	return signClaims(key, fmt.Sprintf(`{"user":{"id":"%s","accountId":"%s"},"exp":%d}`, id, id, time.Now().Add(time.Hour).Unix()))
+}
+
+// signClaims returns a token with the given claims, a JSON object.
+func signClaims(key, claims string) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
-		encode(fmt.Appendf(nil, `{"user":{"id":"%s","accountId":"%s"},"exp":%d}`, id, id, time.Now().Add(time.Hour).Unix()))
+	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode([]byte(claims))
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(signed))
 	return signed + "." + encode(mac.Sum(nil))

@@ -1,0 +1,198 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+)
+
+// door is one request as integrators send them, and what follows from it. Both doors, the
+// backend and the edge in front of it, must answer alike: with the same status, and an error
+// with the same text.
+//
+// To add a case, add a line to a table in doors…_test.go. In all texts, {id} is an id of this
+// case at this door, {user} the path of the user with this id, {known} the same of a user that
+// was identified before, {api} is /api/v1/demo, {now+60} a time in seconds, {nowms-60} one in
+// milliseconds, and <1024*a> a text of 1024 letters.
+type door struct {
+	// send is a method and a path.
+	send string
+	// headers are separated by " | ". "key" is the API key by Basic, and "jwt {…}" a user token
+	// with these claims.
+	headers string
+	// body is the body; after "gzip:" it is sent compressed.
+	body string
+	// answer is a status and what the answer has, separated by "; ": gjson paths with their
+	// values ("a.b=1", "a.c=" if it is missing or empty), headers ("Allow: GET"), and texts
+	// ("~part of the body").
+	answer string
+	// stored is a path that is read with the API key until it answers as stated, in the form of
+	// answer: "{user} 200; firstName=Ann".
+	stored string
+}
+
+// doorCases are the tables of cases by subject.
+func doorCases() map[string][]door {
+	return map[string][]door{"body": bodyDoors}
+}
+
+func TestDoors(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.createTenant(t, "other", "--landing-url", "https://other.example/")
+	s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "anna", `{"firstName":"Anna","referralCode":"ANNA10"}`)
+	for subject, cases := range doorCases() {
+		for i, c := range cases {
+			t.Run(fmt.Sprint(subject, i+1), func(t *testing.T) {
+				t.Parallel()
+				id := fmt.Sprint(subject, "-", i+1)
+				direct := c.try(t, s, s.backend, id)
+				forwarded := c.try(t, s, s.edge, id+"-e")
+				require.Equal(t, direct.status, forwarded.status)
+				if direct.status >= 400 {
+					require.Equal(t, direct.body, strings.ReplaceAll(forwarded.body, id+"-e", id), c.send)
+				}
+			})
+		}
+	}
+}
+
+// try sends the request at one door, and checks what is answered and stored.
+func (c door) try(t *testing.T, s *site, base, id string) answer {
+	t.Helper()
+	fill := func(text string) string { return fillDoor(text, id) }
+	if text := c.send + c.headers + c.body; strings.Contains(text, "{known}") {
+		s.identify(t, s.backend, "demo", id, `{}`)
+	}
+	method, path, _ := strings.Cut(fill(c.send), " ")
+	a, err := sendDoor(s, method, base+path, fill(c.headers), fill(c.body))
+	require.NoError(t, err, c.send)
+	require.NoError(t, a.has(fill(c.answer)), "%s %s\n%s", base, c.send, a.body)
+	if c.stored != "" {
+		path, want, _ := strings.Cut(fill(c.stored), " ")
+		await(t, func() error {
+			a, err := call("GET", s.backend+path, "", s.auth("demo"))
+			if err == nil {
+				err = a.has(want)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w\n%s", path, err, a.body)
+			}
+			return err
+		})
+	}
+	return a
+}
+
+var (
+	doorTime = regexp.MustCompile(`\{now(ms)?([+-]\d+)\}`)
+	doorLong = regexp.MustCompile(`<(\d+)\*([^>]+)>`)
+)
+
+// fillDoor replaces the placeholders of a case.
+func fillDoor(text, id string) string {
+	text = strings.NewReplacer("{known}", "{user}").Replace(text)
+	text = strings.NewReplacer("{user}", "{api}/open/account/{id}/user/{id}").Replace(text)
+	text = strings.NewReplacer("{api}", "/api/v1/demo", "{id}", id).Replace(text)
+	text = doorLong.ReplaceAllStringFunc(text, func(found string) string {
+		part := doorLong.FindStringSubmatch(found)
+		n, _ := strconv.Atoi(part[1])
+		return strings.Repeat(part[2], n)
+	})
+	return doorTime.ReplaceAllStringFunc(text, func(found string) string {
+		part := doorTime.FindStringSubmatch(found)
+		seconds, _ := strconv.Atoi(part[2])
+		at := time.Now().Add(time.Duration(seconds) * time.Second)
+		if part[1] != "" {
+			return fmt.Sprint(at.UnixMilli())
+		}
+		return fmt.Sprint(at.Unix())
+	})
+}
+
+// sendDoor sends a request with exactly this path and these names of headers.
+func sendDoor(s *site, method, target, headers, body string) (answer, error) {
+	if text, packed := strings.CutPrefix(body, "gzip:"); packed {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := io.WriteString(w, text); err != nil || w.Close() != nil {
+			return answer{}, fmt.Errorf("gzip: %w", err)
+		}
+		body = b.String()
+	}
+	request, err := http.NewRequest(method, s.backend, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	rest := strings.TrimPrefix(target, "http://")
+	host, path, _ := strings.Cut(rest, "/")
+	request.URL, request.Host = &url.URL{Scheme: "http", Host: host, Opaque: "/" + path}, host
+	for _, h := range strings.Split(headers, " | ") {
+		if h == "" {
+			continue
+		}
+		if h == "key" {
+			h = s.auth("demo")
+		}
+		for _, tenant := range []string{"demo", "test_demo", "other"} {
+			h = strings.ReplaceAll(h, "<key of "+tenant+">", s.keys[tenant])
+		}
+		if claims, ok := strings.CutPrefix(h, "jwt "); ok {
+			h = "Authorization: Bearer " + signClaims(s.keys["demo"], claims)
+		}
+		name, value, ok := strings.Cut(h, ": ")
+		if !ok {
+			return answer{}, fmt.Errorf("no header: %s", h)
+		}
+		request.Header[name] = append(request.Header[name], value)
+	}
+	response, err := noRedirect.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, string(text)}, err
+}
+
+var doorHeader = regexp.MustCompile(`^([A-Z][A-Za-z-]+): (.*)$`)
+
+// has returns an error unless the answer is as stated; see door.answer.
+func (a answer) has(want string) error {
+	parts := strings.Split(want, "; ")
+	if fmt.Sprint(a.status) != parts[0] {
+		return fmt.Errorf("status %d in place of %s", a.status, parts[0])
+	}
+	for _, part := range parts[1:] {
+		if text, ok := strings.CutPrefix(part, "~"); ok {
+			if !strings.Contains(a.body, text) {
+				return fmt.Errorf("the answer does not contain %s", text)
+			}
+			continue
+		}
+		if h := doorHeader.FindStringSubmatch(part); h != nil {
+			if got := strings.Join(a.header.Values(h[1]), ", "); got != h[2] {
+				return fmt.Errorf("%s is %q in place of %q", h[1], got, h[2])
+			}
+			continue
+		}
+		path, value, ok := strings.Cut(part, "=")
+		if got := gjson.Get(a.body, path).String(); !ok || got != value {
+			return fmt.Errorf("%s is %q in place of %q", path, got, value)
+		}
+	}
+	return nil
+}
