@@ -429,7 +429,7 @@ var importRules = []importRule{
 	{pkg: "kith/wasm/e2e/lan", kith: []string{"kith/wasm/e2e/lan"}, modules: []string{"golang.org/x/sys/unix"}, why: "it forwards the packets of any processes"},
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and responses"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
-		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/e2e/lan", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/e2e/lan", "kith/wasm/transcript", "github.com/tidwall/gjson", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// Keys of encrypted backups.
 			"filippo.io/age",
 			// The manifests of deploy/.

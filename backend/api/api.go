@@ -4,7 +4,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,6 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
-	"kith/core/origin"
 	texts "kith/core/text"
 	"kith/core/wire"
 	"kith/wasm/bodies"
@@ -58,6 +56,8 @@ type API struct {
 	Log *slog.Logger
 
 	failures sparse.Log
+	// offered are the routes of the handler, for suggestions.
+	offered routes
 }
 
 // Portal has the pages in which people run their programs. Like the documentation, they
@@ -91,16 +91,18 @@ type methods map[string]handler
 // Handler returns the handler of all paths.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, offered := range a.routes() {
-		mux.Handle(path, a.observe(path, a.adapt(offered.serve)))
+	a.offered = a.routes()
+	for path, offered := range a.offered {
+		mux.Handle(path, a.observe(path, a.adapt(a.serve(offered))))
 	}
-	mux.Handle(link.ScriptPath, a.observe(link.ScriptPath, a.adapt(methods{"GET": a.script}.serve)))
-	none := a.observe("none", a.adapt(noSuchPath))
+	mux.Handle(link.ScriptPath, a.observe(link.ScriptPath, a.adapt(a.serve(methods{"GET": a.script}))))
+	none := a.observe("none", a.adapt(a.noSuchPath))
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
 	portal := a.observe("portal", http.HandlerFunc(a.portal))
 	ambiguous := a.observe("none", a.adapt(badQuery))
 	return a.withBodies(a.behindEdge(a.onlyHTTPS(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = withoutSlash(r)
 		switch {
 		case a.isPortal(r):
 			portal.ServeHTTP(w, r)
@@ -149,18 +151,6 @@ func (a *API) observe(route string, next http.Handler) http.Handler {
 	return a.Observe(route, next)
 }
 
-// noSuchPath answers a request for an unknown path with 404. On paths without a tenant
-// a page of any origin may read the answer, since it contains no data.
-func noSuchPath(w http.ResponseWriter, r *http.Request) error {
-	from := r.Header.Get("Origin")
-	if _, covered := origin.Covers(r.URL.EscapedPath()); from != "" && !covered {
-		for _, h := range origin.Headers(from, true, false) {
-			w.Header().Set(h.Name, h.Value)
-		}
-	}
-	return wire.NoSuchPath()
-}
-
 // routes has the methods of each path; a path is a pattern of http.ServeMux. Each file
 // of this package has the routes of its handlers.
 type routes map[string]methods
@@ -183,28 +173,6 @@ func (a *API) routes() routes {
 		maps.Copy(all, subject)
 	}
 	return all
-}
-
-// serve calls the handler of the request's method, or answers 405. GET serves HEAD.
-func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	if h, ok := m[method]; ok {
-		if method != http.MethodGet && len(r.Header.Values(keyHeader)) > 0 {
-			w.Header().Set(onceHeader, "ignored")
-		}
-		return h(w, r)
-	}
-	var allow []string
-	for _, name := range []string{"GET", "HEAD", "POST", "PUT", "DELETE"} {
-		if _, ok := m[name]; ok || name == "HEAD" && m["GET"] != nil {
-			allow = append(allow, name)
-		}
-	}
-	w.Header().Set("Allow", strings.Join(allow, ", "))
-	return wire.MethodNotAllowed(r.Method)
 }
 
 // adapt turns a handler into an http.Handler. It writes the error that the handler
@@ -283,47 +251,6 @@ func writeAs(w http.ResponseWriter, kind string, status int, body []byte) {
 	w.WriteHeader(status)
 	// If this fails the client has disconnected, and gets no other answer.
 	_, _ = w.Write(body) // #nosec G705 -- JSON, and named so
-}
-
-// readJSON reads a body that must be declared as JSON, of at most wire.MaxBody bytes.
-func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if err := wire.CheckJSONType(r.Header.Get("Content-Type")); err != nil {
-		return nil, err
-	}
-	return readBody(w, r, wire.MaxBody)
-}
-
-type bodiesKey struct{}
-
-// withBodies gives the requests of next access to the memory for bodies; see readBody.
-func (a *API) withBodies(next http.Handler) http.Handler {
-	budget := a.Bodies
-	if budget == nil {
-		budget = bodies.NewBudget(bodies.Limits{})
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff") // of each answer
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bodiesKey{}, budget)))
-	})
-}
-
-// readBody reads a body of at most limit bytes. Its memory is released when the
-// request was answered or its client disconnected.
-func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
-	body, release, err := r.Context().Value(bodiesKey{}).(*bodies.Budget).Read(w, r, int64(limit))
-	context.AfterFunc(r.Context(), release)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case err == nil:
-		return body, nil
-	case errors.As(err, &tooLarge):
-		return nil, wire.TooLarge(limit)
-	case errors.Is(err, bodies.ErrSlow):
-		return nil, &core.Error{Code: core.CodeTimeout, Message: "the body arrived too slowly; send at least 1 kB a second, and all of it within 60 seconds"}
-	case errors.Is(err, bodies.ErrFull):
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many large calls at once; try again"}
-	}
-	return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
 }
 
 // health handles GET /healthz: 200 if this backend can serve, which includes that the

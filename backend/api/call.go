@@ -147,7 +147,7 @@ func readOptional(c *call) ([]byte, error) {
 	if err == nil && len(body) > 0 {
 		err = wire.CheckJSONType(c.Header.Get("Content-Type"))
 	}
-	return body, err
+	return withoutMark(body), err
 }
 
 const (

@@ -70,7 +70,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	// text, and a path with an empty segment with a redirect.
 	switch {
 	case a.Pages == nil || link.Unclean(r.URL.EscapedPath()):
-		return noSuchPath(w, r)
+		return a.noSuchPath(w, r)
 	case a.hasPage(r, r.Method):
 		a.Pages.ServeHTTP(w, r)
 		return nil
@@ -78,7 +78,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", "GET, HEAD")
 		return wire.MethodNotAllowed(r.Method)
 	}
-	return noSuchPath(w, r)
+	return a.noSuchPath(w, r)
 }
 
 // hasPage reports whether Pages serves the path of a request with a method.

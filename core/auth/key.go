@@ -30,7 +30,8 @@ type Credentials struct {
 //
 // An API key is sent as Basic in one of these forms (clients 2.1.1): ":KEY", "KEY:",
 // "KEY:KEY" and "ID:KEY", where ID is any text. The key is the password, or the user
-// if the password is empty. A user token is sent as Bearer or in its own header.
+// if the password is empty. A user token is sent as Bearer or in its own header; what is
+// sent as Bearer and has no dot cannot be a JWT, and is an API key.
 // "Bearer" followed by nothing, "undefined" or "null" is anonymous (clients 2.2.3).
 func ParseCredentials(authorization, userToken string) (Credentials, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(authorization), " ")
@@ -40,6 +41,9 @@ func ParseCredentials(authorization, userToken string) (Credentials, error) {
 		key, err := basicKey(rest)
 		return Credentials{Key: key}, err
 	case strings.EqualFold(scheme, "Bearer") && !absent(rest):
+		if strings.IndexByte(rest, '.') < 0 {
+			return Credentials{Key: rest}, nil
+		}
 		return Credentials{Token: rest}, nil
 	case scheme != "" && !strings.EqualFold(scheme, "Bearer"):
 		return Credentials{}, unauthenticated("Authorization", "use Basic with the API key, or Bearer with a user token")

@@ -127,7 +127,7 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 	switch {
 	case !dated:
 	case expires > maxExp:
-		return badToken("has an exp in milliseconds or too late; give seconds")
+		return badToken("has an exp in milliseconds; divide it by 1000")
 	case expires <= float64(now):
 		return badToken("has expired")
 	}

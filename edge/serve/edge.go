@@ -4,9 +4,8 @@
 //
 // Only the backend refuses a request, because a replica may be out of date: a request
 // that the replica does not permit, or whose data it does not have, is forwarded. The
-// edge itself refuses a request only by a rule that needs no data (a malformed event
-// call, a body above the limit), or by a statement that runs on the primary (the same
-// event call again).
+// edge itself refuses a request only by a rule that needs no data (a body above the limit),
+// or by a statement that runs on the primary (the same event call again).
 //
 // Nothing is kept between requests, except the targets of share links and codes in
 // the host's key-value store (cache.go).
@@ -176,11 +175,11 @@ func (r *request) answer() (abi.Response, error) {
 
 // exhausted reports whether a request has credentials to check but its network has no
 // attempts left to guess. The backend then refuses it, even if the replica would
-// permit it.
+// permit it. The backend also answers requests with a Content-Encoding: only it unpacks.
 func (r *request) exhausted(to route.Route) bool {
 	switch to.Kind {
 	case route.Code, route.Events, route.Identify, route.GraphQL:
-		return r.header(auth.GuessesHeader) != ""
+		return r.header(auth.GuessesHeader) != "" || r.header("content-encoding") != ""
 	}
 	return false
 }

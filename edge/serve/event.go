@@ -10,22 +10,19 @@ import (
 	"kith/edge/route"
 )
 
-// events stores the events of a call, if the replica knows the user and permits the
-// sender.
+// events stores the events of a call, if it is valid, and the replica knows the user and
+// permits the sender.
 func (r *request) events(to route.Route) (abi.Response, error) {
 	by, ok := r.maySend(to, auth.LogEvents)
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	if err := wire.CheckJSONType(r.header("content-type")); err != nil {
-		return abi.Response{}, err
+	if wire.CheckJSONType(r.header("content-type")) != nil {
+		return abi.Response{}, errForward
 	}
 	batch, err := wire.ParseEvents(to.Account, to.User, r.Body)
-	if err != nil {
-		return abi.Response{}, err
-	}
-	if err := batch.KeyFrom(r.sent("idempotency-key")); err != nil {
-		return abi.Response{}, err
+	if err != nil || batch.KeyFrom(r.sent("idempotency-key")) != nil {
+		return abi.Response{}, errForward
 	}
 	batch.Sender = by.key
 	if err := r.storeEvents(to.Tenant, by.Bearer, &batch); err != nil {

@@ -45,7 +45,7 @@ func testRawRequests(t *testing.T, server transcript.Target) {
 		"GET /s" + page:                                                  {404, "this path does not exist"},
 		"GET /s/demo" + page:                                             {404, "this path does not exist"},
 		"GET /a/demo/nope" + page:                                        {404, "this path does not exist"},
-		"GET //api/v1/demo/code/ANNA10" + page:                           {404, "this path does not exist"},
+		"GET //api/v1/demo/code/ANNA10" + page:                           {404, "there is no //api/v1/demo/code/ANNA10; did you mean /api/v1/demo/code/ANNA10?"},
 		"GET /welcome/../api/v1/demo/code/ANNA10" + page:                 {404, "this path does not exist"},
 		"POST /nope" + page:                                              {404, "this path does not exist"},
 		"TRACE /nope" + page:                                             {404, "this path does not exist"},

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,19 +18,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// door is one request as integrators send them, and what follows from it. Both doors, the
-// backend and the edge in front of it, must answer alike: with the same status, and an error
+// requestCase is one request as integrators send them, and what follows from it. The
+// backend and the edge in front of it must answer alike: with the same status, and an error
 // with the same text.
 //
-// To add a case, add a line to a table in doors…_test.go. In all texts, {id} is an id of this
-// case at this door, {user} the path of the user with this id, {known} the same of a user that
+// To add a case, add a line to a table in requestcases_test.go. In all texts, {id} is an id of this
+// case, {user} the path of the user with this id, {known} the same of a user that
 // was identified before, {api} is /api/v1/demo, {now+60} a time in seconds, {nowms-60} one in
 // milliseconds, and <1024*a> a text of 1024 letters.
-type door struct {
+type requestCase struct {
 	// send is a method and a path.
 	send string
-	// headers are separated by " | ". "key" is the API key by Basic, and "jwt {…}" a user token
-	// with these claims.
+	// headers are separated by " | ". "key" is the API key by Basic, "jwt {…}" a user token with
+	// these claims, <key of other> the API key of a tenant, and <basic a:b> is sent as base64.
 	headers string
 	// body is the body; after "gzip:" it is sent compressed.
 	body string
@@ -42,19 +43,19 @@ type door struct {
 	stored string
 }
 
-// doorCases are the tables of cases by subject.
-func doorCases() map[string][]door {
-	return map[string][]door{"body": bodyDoors}
+// requestCases are the tables of cases by subject.
+func requestCases() map[string][]requestCase {
+	return map[string][]requestCase{"body": bodyRequests, "path": pathRequests, "credential": credentialRequests}
 }
 
-func TestDoors(t *testing.T) {
+func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
 	s.createTenant(t, "other", "--landing-url", "https://other.example/")
 	s.serve(t)
 	s.serveEdge(t)
 	s.identify(t, s.backend, "demo", "anna", `{"firstName":"Anna","referralCode":"ANNA10"}`)
-	for subject, cases := range doorCases() {
+	for subject, cases := range requestCases() {
 		for i, c := range cases {
 			t.Run(fmt.Sprint(subject, i+1), func(t *testing.T) {
 				t.Parallel()
@@ -70,15 +71,15 @@ func TestDoors(t *testing.T) {
 	}
 }
 
-// try sends the request at one door, and checks what is answered and stored.
-func (c door) try(t *testing.T, s *site, base, id string) answer {
+// try sends the request to one of them, and checks what is answered and stored.
+func (c requestCase) try(t *testing.T, s *site, base, id string) answer {
 	t.Helper()
-	fill := func(text string) string { return fillDoor(text, id) }
+	fill := func(text string) string { return fillIn(text, id) }
 	if text := c.send + c.headers + c.body; strings.Contains(text, "{known}") {
 		s.identify(t, s.backend, "demo", id, `{}`)
 	}
 	method, path, _ := strings.Cut(fill(c.send), " ")
-	a, err := sendDoor(s, method, base+path, fill(c.headers), fill(c.body))
+	a, err := sendAsIs(s, method, base+path, fill(c.headers), fill(c.body))
 	require.NoError(t, err, c.send)
 	require.NoError(t, a.has(fill(c.answer)), "%s %s\n%s", base, c.send, a.body)
 	if c.stored != "" {
@@ -98,22 +99,22 @@ func (c door) try(t *testing.T, s *site, base, id string) answer {
 }
 
 var (
-	doorTime = regexp.MustCompile(`\{now(ms)?([+-]\d+)\}`)
-	doorLong = regexp.MustCompile(`<(\d+)\*([^>]+)>`)
+	timeIn = regexp.MustCompile(`\{now(ms)?([+-]\d+)\}`)
+	longIn = regexp.MustCompile(`<(\d+)\*([^>]+)>`)
 )
 
-// fillDoor replaces the placeholders of a case.
-func fillDoor(text, id string) string {
+// fillIn replaces the placeholders of a case.
+func fillIn(text, id string) string {
 	text = strings.NewReplacer("{known}", "{user}").Replace(text)
 	text = strings.NewReplacer("{user}", "{api}/open/account/{id}/user/{id}").Replace(text)
 	text = strings.NewReplacer("{api}", "/api/v1/demo", "{id}", id).Replace(text)
-	text = doorLong.ReplaceAllStringFunc(text, func(found string) string {
-		part := doorLong.FindStringSubmatch(found)
+	text = longIn.ReplaceAllStringFunc(text, func(found string) string {
+		part := longIn.FindStringSubmatch(found)
 		n, _ := strconv.Atoi(part[1])
 		return strings.Repeat(part[2], n)
 	})
-	return doorTime.ReplaceAllStringFunc(text, func(found string) string {
-		part := doorTime.FindStringSubmatch(found)
+	return timeIn.ReplaceAllStringFunc(text, func(found string) string {
+		part := timeIn.FindStringSubmatch(found)
 		seconds, _ := strconv.Atoi(part[2])
 		at := time.Now().Add(time.Duration(seconds) * time.Second)
 		if part[1] != "" {
@@ -123,8 +124,8 @@ func fillDoor(text, id string) string {
 	})
 }
 
-// sendDoor sends a request with exactly this path and these names of headers.
-func sendDoor(s *site, method, target, headers, body string) (answer, error) {
+// sendAsIs sends a request with exactly this path and these names of headers.
+func sendAsIs(s *site, method, target, headers, body string) (answer, error) {
 	if text, packed := strings.CutPrefix(body, "gzip:"); packed {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
@@ -137,7 +138,7 @@ func sendDoor(s *site, method, target, headers, body string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	rest := strings.TrimPrefix(target, "http://")
+	rest := strings.ReplaceAll(strings.TrimPrefix(target, "http://"), "<key of demo>", s.keys["demo"])
 	host, path, _ := strings.Cut(rest, "/")
 	request.URL, request.Host = &url.URL{Scheme: "http", Host: host, Opaque: "/" + path}, host
 	for _, h := range strings.Split(headers, " | ") {
@@ -149,6 +150,9 @@ func sendDoor(s *site, method, target, headers, body string) (answer, error) {
 		}
 		for _, tenant := range []string{"demo", "test_demo", "other"} {
 			h = strings.ReplaceAll(h, "<key of "+tenant+">", s.keys[tenant])
+		}
+		if before, plain, ok := strings.Cut(h, "<basic "); ok {
+			h = before + base64.StdEncoding.EncodeToString([]byte(strings.TrimSuffix(plain, ">")))
 		}
 		if claims, ok := strings.CutPrefix(h, "jwt "); ok {
 			h = "Authorization: Bearer " + signClaims(s.keys["demo"], claims)
@@ -168,9 +172,9 @@ func sendDoor(s *site, method, target, headers, body string) (answer, error) {
 	return answer{response.StatusCode, response.Header, string(text)}, err
 }
 
-var doorHeader = regexp.MustCompile(`^([A-Z][A-Za-z-]+): (.*)$`)
+var headerIn = regexp.MustCompile(`^([A-Z][A-Za-z-]+): (.*)$`)
 
-// has returns an error unless the answer is as stated; see door.answer.
+// has returns an error unless the answer is as stated; see requestCase.answer.
 func (a answer) has(want string) error {
 	parts := strings.Split(want, "; ")
 	if fmt.Sprint(a.status) != parts[0] {
@@ -183,7 +187,7 @@ func (a answer) has(want string) error {
 			}
 			continue
 		}
-		if h := doorHeader.FindStringSubmatch(part); h != nil {
+		if h := headerIn.FindStringSubmatch(part); h != nil {
 			if got := strings.Join(a.header.Values(h[1]), ", "); got != h[2] {
 				return fmt.Errorf("%s is %q in place of %q", h[1], got, h[2])
 			}
