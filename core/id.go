@@ -1,6 +1,9 @@
 package core
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // TenantAlias names a tenant: 1 to 64 of A-Z a-z 0-9 - _. Live and test are two
 // tenants, "acme" and "test_acme". It is the first part of every key and of
@@ -213,4 +216,15 @@ func hasControl(s string) bool {
 		}
 	}
 	return false
+}
+
+// OneOf returns the value that s names, in any case of its letters; ok is false if there is
+// none.
+func OneOf[T ~string](s string, values ...T) (value T, ok bool) {
+	for _, v := range values {
+		if strings.EqualFold(s, string(v)) {
+			return v, true
+		}
+	}
+	return "", false
 }

@@ -74,15 +74,11 @@ func (a *API) testConnection(c *call) ([]byte, error) {
 func (a *API) notifications(c *call) ([]byte, error) {
 	q := c.URL.Query()
 	var f payments.NotificationFilter
-	switch q.Get("problem") {
-	case "", "false":
-	case "true":
-		f.Problem = true
-	default:
-		return nil, core.Invalid("problem", "must be true or false")
+	var err error
+	if f.Problem, err = flag(c.Request, "problem", false); err != nil {
+		return nil, err
 	}
 	if text := q.Get("before"); text != "" {
-		var err error
 		if f.Before, err = notificationID("before", text); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"kith/backend/app/members"
 	"kith/core"
@@ -65,7 +66,7 @@ func (a *API) removeMember(c *call) ([]byte, error) {
 // auditFilter reads the query parameters that select entries of the audit log.
 func auditFilter(r *http.Request) (f people.AuditFilter, err error) {
 	q := r.URL.Query()
-	f = people.AuditFilter{Actor: q.Get("actor"), Action: people.Action(q.Get("action")), Subject: q.Get("subject")}
+	f = people.AuditFilter{Actor: q.Get("actor"), Action: people.Action(strings.ToLower(q.Get("action"))), Subject: q.Get("subject")}
 	if f.Span.From, err = date(q, "from"); err != nil {
 		return f, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"kith/backend/app/base"
 	"kith/core"
@@ -28,7 +29,7 @@ func (a *API) shareURLs(c *call) ([]byte, error) {
 		return nil, err
 	}
 	text := c.URL.Query().Get("shareMedium")
-	medium, ok := link.ParseShareMedium(text)
+	medium, ok := link.ParseShareMedium(strings.ToUpper(text))
 	if !ok && text != "" {
 		return nil, unknownMedium()
 	}
@@ -68,7 +69,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	medium, ok := link.ParseShareMedium(r.PathValue("shareMedium"))
+	medium, ok := link.ParseShareMedium(strings.ToUpper(r.PathValue("shareMedium")))
 	if !ok {
 		return unknownMedium()
 	}
@@ -109,7 +110,7 @@ func sharedProgram(r *http.Request) (core.ProgramKey, error) {
 // engagementOf reads the query parameter engagementMedium; "" if it is missing.
 func engagementOf(r *http.Request) (link.Engagement, error) {
 	text := r.URL.Query().Get("engagementMedium")
-	e, ok := link.ParseEngagement(text)
+	e, ok := link.ParseEngagement(strings.ToUpper(text))
 	if !ok && text != "" {
 		err := core.Invalid("engagementMedium", "must be one of EMAIL, MOBILE, EMBED, POPUP, HOSTED, UNKNOWN")
 		err.RS = "RS037"

@@ -239,7 +239,7 @@ func (a *API) deleteUser(c *call) ([]byte, error) {
 
 // flag reads a query parameter that is true or false; unset is the value of a missing one.
 func flag(r *http.Request, name string, unset bool) (bool, error) {
-	switch r.URL.Query().Get(name) {
+	switch strings.ToLower(r.URL.Query().Get(name)) {
 	case "":
 		return unset, nil
 	case "true":

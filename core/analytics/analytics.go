@@ -24,8 +24,7 @@ const (
 
 // ParseKind returns s as a kind or an error about field.
 func ParseKind(field, s string) (Kind, error) {
-	switch kind := Kind(s); kind {
-	case Visited, Loaded, Shared:
+	if kind, ok := core.OneOf(s, Visited, Loaded, Shared); ok {
 		return kind, nil
 	}
 	return "", core.Invalid(field, "must be one of visited, loaded, shared")
@@ -59,11 +58,11 @@ var (
 // ParseEngagementMedium returns s as a medium or an error about field (RS037); if s
 // is empty, it returns unset.
 func ParseEngagementMedium(field, s string, unset link.Engagement) (link.Engagement, error) {
-	m := link.Engagement(s)
 	if s == "" {
 		return unset, nil
 	}
-	if !slices.Contains(engagementMediums, m) {
+	m, ok := core.OneOf(s, engagementMediums...)
+	if !ok {
 		err := core.Invalid(field, "must be one of "+join(engagementMediums))
 		err.RS = "RS037"
 		return "", err
@@ -74,8 +73,8 @@ func ParseEngagementMedium(field, s string, unset link.Engagement) (link.Engagem
 // ParseShareMedium returns s as a medium or an error about field. Empty is allowed
 // and means no medium.
 func ParseShareMedium(field, s string) (link.ShareMedium, error) {
-	m := link.ShareMedium(s)
-	if s != "" && !slices.Contains(shareMediums, m) {
+	m, ok := core.OneOf(s, shareMediums...)
+	if s != "" && !ok {
 		return "", core.Invalid(field, "must be one of "+join(shareMediums))
 	}
 	return m, nil

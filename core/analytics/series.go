@@ -18,10 +18,10 @@ const (
 
 // ParseInterval returns s as an interval or an error about field. Empty means Daily.
 func ParseInterval(field, s string) (Interval, error) {
-	switch i := Interval(s); i {
-	case "":
+	if s == "" {
 		return Daily, nil
-	case Daily, Weekly:
+	}
+	if i, ok := core.OneOf(s, Daily, Weekly); ok {
 		return i, nil
 	}
 	return "", core.Invalid(field, "must be day or week")
@@ -160,10 +160,10 @@ const (
 
 // ParseRank returns s as a rank or an error about field. Empty means ByConverted.
 func ParseRank(field, s string) (Rank, error) {
-	switch r := Rank(s); r {
-	case "":
+	if s == "" {
 		return ByConverted, nil
-	case ByConverted, ByJoined, ByVisits:
+	}
+	if r, ok := core.OneOf(s, ByConverted, ByJoined, ByVisits); ok {
 		return r, nil
 	}
 	return "", core.Invalid(field, "must be converted, joined or visits")

@@ -48,10 +48,8 @@ func Types() []Type {
 // Spec silent: QUERY/REFERRAL_PARTICIPANT, QUERY/US_TAXABLE_VALUE, MUTATION/REFERRAL
 // and MUTATION/USER_STATS are refused (clients 3.1.1).
 func ParseType(field, s string) (Type, error) {
-	for _, t := range Types() {
-		if s == string(t) {
-			return t, nil
-		}
+	if t, ok := core.OneOf(s, Types()...); ok {
+		return t, nil
 	}
 	return "", core.Invalid(field, "must be one of "+join(Types()))
 }
@@ -66,7 +64,7 @@ func ExportTypes() []Type {
 func ParseExportType(field, task string) (Type, error) {
 	var tasks []string
 	for _, t := range ExportTypes() {
-		if task == t.Task() {
+		if strings.EqualFold(task, t.Task()) {
 			return t, nil
 		}
 		tasks = append(tasks, t.Task())
@@ -102,8 +100,7 @@ const (
 
 // ParseStatus returns s as a stored status or an error about field.
 func ParseStatus(field, s string) (Status, error) {
-	switch status := Status(s); status {
-	case Pending, Completed, Aborted:
+	if status, ok := core.OneOf(s, Pending, Completed, Aborted); ok {
 		return status, nil
 	}
 	return "", core.Invalid(field, "must be one of PENDING, COMPLETED, ABORTED")
@@ -119,8 +116,7 @@ const (
 
 // ParseFormat returns s as a format or an error about field.
 func ParseFormat(field, s string) (Format, error) {
-	switch format := Format(s); format {
-	case CSV, XLSX:
+	if format, ok := core.OneOf(s, CSV, XLSX); ok {
 		return format, nil
 	}
 	return "", core.Invalid(field, "must be one of CSV, XLSX")
@@ -206,10 +202,10 @@ const (
 // ParseAttachment returns s as one of a job's files, ResultFile when it is
 // empty, or an error about field.
 func ParseAttachment(field, s string) (Attachment, error) {
-	switch a := Attachment(s); a {
-	case "":
+	if s == "" {
 		return ResultFile, nil
-	case ResultFile, ErrorsFile, SourceFile, RejectedFile:
+	}
+	if a, ok := core.OneOf(s, ResultFile, ErrorsFile, SourceFile, RejectedFile); ok {
 		return a, nil
 	}
 	return "", core.Invalid(field, "must be one of result, errors, source, rejected")

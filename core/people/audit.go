@@ -232,10 +232,10 @@ const (
 
 // ParseAuditFormat returns s as a format, AuditCSV if it is empty, or an error about field.
 func ParseAuditFormat(field, s string) (AuditFormat, error) {
-	switch f := AuditFormat(s); f {
-	case "":
+	if s == "" {
 		return AuditCSV, nil
-	case AuditCSV, AuditJSON:
+	}
+	if f, ok := core.OneOf(s, AuditCSV, AuditJSON); ok {
 		return f, nil
 	}
 	return "", core.Invalid(field, "must be csv or json")

@@ -33,6 +33,10 @@ func (a Account) Report(status *Status) Account {
 	return a
 }
 
+// Unconfirmed reports whether the status PAID is only reported: neither a server, a signed
+// token nor a gateway has said it, so it converts nothing.
+func (a Account) Unconfirmed() bool { return a.Status == Paid && a.Standing.FirstPaid == 0 }
+
 // Interval is the unit of a billing interval (clients 1.1.6).
 type Interval string
 

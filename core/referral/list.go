@@ -1,7 +1,6 @@
 package referral
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ func Situations() []Situation {
 
 // ParseSituation returns s as a situation, or an error about field.
 func ParseSituation(field, s string) (Situation, error) {
-	if one := Situation(s); slices.Contains(Situations(), one) {
+	if one, ok := core.OneOf(s, Situations()...); ok {
 		return one, nil
 	}
 	return "", core.Invalid(field, "must be one of in-progress, converted, ended")

@@ -26,8 +26,7 @@ const (
 
 // ParseSideStatus returns s as a status or an error about field.
 func ParseSideStatus(field, s string) (SideStatus, error) {
-	switch status := SideStatus(s); status {
-	case SidePending, SideApproved, SideDenied:
+	if status, ok := core.OneOf(s, SidePending, SideApproved, SideDenied); ok {
 		return status, nil
 	}
 	return "", core.Invalid(field, "must be one of PENDING, APPROVED, DENIED")
@@ -193,8 +192,7 @@ const (
 
 // ParseAction returns s as an action or an error about field.
 func ParseAction(field, s string) (Action, error) {
-	switch a := Action(s); a {
-	case Approve, Deny, ApproveReferrer, ApproveReferred, DenyReferrer, DenyReferred:
+	if a, ok := core.OneOf(s, Approve, Deny, ApproveReferrer, ApproveReferred, DenyReferrer, DenyReferred); ok {
 		return a, nil
 	}
 	return "", core.Invalid(field, "must be one of APPROVED, DENIED, REFERRER_APPROVED, REFERRED_APPROVED, REFERRER_DENIED, REFERRED_DENIED")

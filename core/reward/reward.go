@@ -28,8 +28,7 @@ const (
 
 // ParseKind returns s as a kind or an error about field.
 func ParseKind(field, s string) (Kind, error) {
-	switch kind := Kind(s); kind {
-	case PercentDiscount, Credit, FuelTank, Integration:
+	if kind, ok := core.OneOf(s, PercentDiscount, Credit, FuelTank, Integration); ok {
 		return kind, nil
 	}
 	return "", core.Invalid(field, "must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION")

@@ -306,6 +306,8 @@ func (f Facts) unconverted() Sentence {
 	switch {
 	case f.Account.Standing.FirstPaid == 0 && f.Account.Status == referral.Cancelled:
 		return say("the account " + string(f.Account.ID) + " was cancelled before it became PAID.")
+	case f.Account.Unconfirmed():
+		return say("a web page reported without a signature that the account " + string(f.Account.ID) + " is PAID, which does not count. The referral converts when a server, a signed token or the payment gateway reports it.")
 	case f.Account.Standing.FirstPaid == 0:
 		return say("the account " + string(f.Account.ID) + " is " + string(cmp.Or(f.Account.Status, referral.Trial)) + ", and the referral converts when it becomes PAID.")
 	case f.Referral.Referred.User == "":

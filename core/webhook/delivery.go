@@ -20,9 +20,8 @@ const (
 
 // ParseState returns s as a state or an error about field.
 func ParseState(field, s string) (State, error) {
-	switch State(s) {
-	case Waiting, Sending, Delivered, Failed:
-		return State(s), nil
+	if state, ok := core.OneOf(s, Waiting, Sending, Delivered, Failed); ok {
+		return state, nil
 	}
 	return "", core.Invalid(field, "must be one of waiting, sending, delivered, failed")
 }

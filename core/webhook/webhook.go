@@ -3,7 +3,6 @@
 package webhook
 
 import (
-	"slices"
 	"strings"
 
 	"kith/core"
@@ -25,7 +24,7 @@ func Types() []Type {
 // ParseType returns s as a type to which an endpoint may be subscribed, or an error
 // about field.
 func ParseType(field, s string) (Type, error) {
-	if t := Type(s); slices.Contains(Types(), t) {
+	if t, ok := core.OneOf(s, Types()...); ok {
 		return t, nil
 	}
 	var names []string

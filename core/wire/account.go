@@ -76,6 +76,9 @@ func Account(a referral.Account) []byte {
 	w.text("currency", a.Currency)
 	w.object("subscription", func() {
 		w.text("status", string(a.Status))
+		if a.Unconfirmed() {
+			w.boolean("statusUnconfirmed", true)
+		}
 		w.textOrNull("billingIntervalType", string(a.Interval))
 		if a.IntervalValue == 0 {
 			w.raw("billingIntervalValue", "null")

@@ -133,3 +133,32 @@ var credentialRequests = []requestCase{
 	{"POST {known}/events", `jwt {"user":{"id":"{id}","accountId":"{id}"},"exp":{now+60}}`, `{"events":[{"key":"visit"}]}`, "200; events.0.key=visit", ""},
 	{"POST {known}/events", `jwt {"user":{"id":"{id}","accountId":"{id}"},"exp":{now+60}}`, `{"userId":"anna","events":[{"key":"visit"}]}`, "400; ~must be the one in the path", ""},
 }
+
+// choiceRequests are words of a fixed set in other cases of their letters.
+var choiceRequests = []requestCase{
+	{"GET {api}/audit/export?format=JSON", "key", ``, "200; ~[{\"seq\":", ""},
+	{"GET {api}/audit/export?format=Csv", "key", ``, "200; ~seq,time,actor", ""},
+	{"GET {api}/audit/export?format=xml", "key", ``, "400; ~format: must be csv or json", ""},
+	{"GET {api}/audit?action=Member.Invited", "key", ``, "200; count=0", ""},
+	{"POST {api}/export", "key", `{"type":"user","format":"csv"}`, "201; type=USER; format=CSV", ""},
+	{"POST {api}/export", "key", `{"type":"USER","format":"pdf"}`, "400; ~format: must be one of CSV, XLSX", ""},
+	{"GET {api}/reward?accountId={id}&rewardTypeFilter=credit", "key", ``, "200; #=0", ""},
+	{"GET {api}/referrals?state=Converted", "key", ``, "200; totalCount=0", ""},
+	{"GET {api}/referrals?moderationStatus=pending", "key", ``, "200; totalCount=0", ""},
+	{"GET {api}/referrals?state=done", "key", ``, "400; ~state: must be one of in-progress, converted, ended", ""},
+	{"GET {api}/analytics/series?interval=Week", "key", ``, "200", ""},
+	{"GET {api}/analytics/series?shareMedium=sms", "key", ``, "200", ""},
+	{"GET {api}/analytics/referrers?by=Visits", "key", ``, "200", ""},
+	{"GET {api}/subscription/sample?type=User.Created", "key", ``, "200; #=1", ""},
+	{"GET {known}/shareurls?shareMedium=sms&engagementMedium=email", "key", ``, "200", ""},
+	{"DELETE {known}?doNotTrack=True", "key", ``, "204", "{user} 404"},
+	{"DELETE {known}?doNotTrack=yes", "key", ``, "400; ~doNotTrack: must be true or false", "{user} 200"},
+	{"POST {api}/graphql", "key", `{"query":"{users(limit:1){count}}"}`, "200; data.users.count=1", ""},
+
+	{"PUT {user}", `jwt {"user":{"id":"{id}","accountId":"{id}"},"exp":{now+60}}`, `{"accountStatus":"PAID"}`, "200", "{api}/account/{id} 200; subscription.status=PAID; subscription.statusUnconfirmed=true"},
+	{"PUT {user}", `jwt {"user":{"id":"{id}","accountId":"{id}","accountStatus":"PAID"},"exp":{now+60}}`, `{"accountStatus":"PAID"}`, "200", "{api}/account/{id} 200; subscription.status=PAID; subscription.statusUnconfirmed="},
+	{"PUT {user}", "key", `{"accountStatus":"PAID"}`, "200", "{api}/account/{id} 200; subscription.status=PAID; subscription.statusUnconfirmed="},
+	{"PUT {user}", `jwt {"user":{"id":"{id}","accountId":"{id}"},"exp":{now+60}}`, `{"accountStatus":"FREE"}`, "200", "{api}/account/{id} 200; subscription.status=FREE; subscription.statusUnconfirmed="},
+	{"POST {api}/accountsync", "key", `{"id":"{id}","subscription":{"status":"PAID"}}`, "200; subscription.statusUnconfirmed=", "{api}/account/{id} 200; subscription.status=PAID"},
+	{"POST {api}/accountsync", "key", `{"id":"{id}","subscription":{"status":"ACTIVE"}}`, "400; rsCode=RS022; ~PAID, TRIAL, FREE, CANCELLED", "{api}/account/{id} 404"},
+}

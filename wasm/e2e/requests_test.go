@@ -45,7 +45,7 @@ type requestCase struct {
 
 // requestCases are the tables of cases by subject.
 func requestCases() map[string][]requestCase {
-	return map[string][]requestCase{"body": bodyRequests, "path": pathRequests, "credential": credentialRequests}
+	return map[string][]requestCase{"body": bodyRequests, "path": pathRequests, "credential": credentialRequests, "choice": choiceRequests}
 }
 
 func TestRequests(t *testing.T) {

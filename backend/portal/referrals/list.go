@@ -48,7 +48,7 @@ var labels = map[string]string{
 func searchOf(f *frame.Form) (s referral.Search, err error) {
 	text := func(field string) string { return strings.TrimSpace(f.Value(field)) }
 	s = referral.Search{
-		Situation: referral.Situation(text("state")), Moderation: referral.SideStatus(text("moderation")), Code: core.ReferralCode(text("code")),
+		Situation: referral.Situation(strings.ToLower(text("state"))), Moderation: referral.SideStatus(strings.ToUpper(text("moderation"))), Code: core.ReferralCode(text("code")),
 		Program: core.ProgramKey(text("program")), Person: text("person"),
 	}
 	if s.Started, err = frame.Days(f.Value("from"), f.Value("to"), frame.Zone(f.Value("zone"))); err != nil {
