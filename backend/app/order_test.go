@@ -569,7 +569,7 @@ func TestOrders_FuelTank(t *testing.T) {
 		b.pass(1)
 	}
 	b.process(t)
-	require.Equal(t, []string{"o-0: 1, 1000, 1000", "o-1: 2, none, all-orders-rewarded", "o-2: 3, none, all-orders-rewarded"}, b.orders(t, "friend"))
+	require.Equal(t, []string{"o-0: 1, 1000, 1000", "o-1: 2, no-code-left, all-orders-rewarded", "o-2: 3, no-code-left, all-orders-rewarded"}, b.orders(t, "friend"))
 	b.fuel(t, "B", "C", "D")
 	b.process(t)
 	require.Equal(t, []string{"o-0: 1, 1000, 1000", "o-1: 2, 1000, all-orders-rewarded", "o-2: 3, 1000, all-orders-rewarded"}, b.orders(t, "friend"))

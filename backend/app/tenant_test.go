@@ -110,7 +110,7 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 		"wrong key as user":        {basic(wrong, ""), "", none},
 		"key in another case":      {basic("", strings.ToLower(b.key)), "", none},
 		"key and something":        {basic(b.key, "x"), "", none},
-		"key as bearer":            {"Bearer " + b.key, "", none},
+		"key as bearer":            {"Bearer " + b.key, "", key},
 		"hash of the key":          {basic("", auth.KeyHash(b.key)), "", none},
 		"not base64":               {"Basic :" + b.key, "", none},
 		"other scheme":             {"Digest " + b.key, "", none},

@@ -1008,7 +1008,7 @@ type EventInput struct {
 	// DateTriggered When it happened, in epoch milliseconds; text such as 2026-03-01T09:00:00Z is accepted too. Default: now.
 	DateTriggered *int64 `json:"dateTriggered,omitempty"`
 
-	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes. Programs that convert by an event read order_id, refund_id, revenue, currency, referral_code, and the fields that their conditions name.
+	// Fields Your data about the event: any JSON except an array within an array. A text has up to 1500 bytes. Programs that convert by an event read order_id, refund_id, revenue, currency, referral_code, attribution, affiliate_attribution, and the fields that their conditions name.
 	Fields map[string]interface{} `json:"fields,omitempty"`
 
 	// Key Name of the event, such as purchase.
@@ -1830,7 +1830,7 @@ type OrderPage struct {
 
 // OrderReason defines model for OrderReason.
 type OrderReason struct {
-	// Code Of an order: other-trigger, condition-failed, revenue-negative, revenue-too-large, before-attribution, too-long-after-attribution, not-first-event. Of a side: no-reward-for-this-side, all-orders-rewarded, months-over, no-revenue, revenue-unreadable, currency-unreadable, other-currency, less-than-one-minor-unit, referral-denied, limit-of-rewards, limit-of-rewards-in-period. New codes may be added.
+	// Code Of an order: other-trigger, condition-failed, revenue-negative, revenue-too-large, before-attribution, too-long-after-attribution, not-first-event. Of a side: no-reward-for-this-side, all-orders-rewarded, months-over, no-revenue, revenue-unreadable, currency-unreadable, other-currency, less-than-one-minor-unit, referral-denied, limit-of-rewards, limit-of-rewards-in-period, no-user, no-code-left. Of both: not-decided-yet, not-placed. New codes may be added.
 	//
 	// Example: condition-failed
 	Code string `json:"code"`
@@ -1841,7 +1841,7 @@ type OrderReason struct {
 
 // OrderReward defines model for OrderReward.
 type OrderReward struct {
-	// Reason Why this side earns nothing. Null: it earns the reward.
+	// Reason Why this side has no reward for the order. Null: it has the reward.
 	Reason *OrderReason `json:"reason"`
 
 	// Reward The reward for the order. If there is a reason, its value is 0, or moderation has cancelled it. Null: none was given.
@@ -2857,6 +2857,9 @@ type Subscription struct {
 	BillingIntervalValue *int64             `json:"billingIntervalValue"`
 	Status               SubscriptionStatus `json:"status"`
 
+	// StatusUnconfirmed True if a web page reported PAID without a signature. The status converts no referral until your server, a user token that signs it, or the payment gateway reports it. Otherwise the key is left out.
+	StatusUnconfirmed *bool `json:"statusUnconfirmed,omitempty"`
+
 	// Value Price per bill.
 	Value *float64 `json:"value"`
 }
@@ -2868,6 +2871,9 @@ type SubscriptionInput struct {
 	// BillingIntervalValue Number of intervals between two bills.
 	BillingIntervalValue *int64              `json:"billingIntervalValue,omitempty"`
 	Status               *SubscriptionStatus `json:"status,omitempty"`
+
+	// StatusUnconfirmed With true, as an account that was read has it, `status` is ignored.
+	StatusUnconfirmed *bool `json:"statusUnconfirmed,omitempty"`
 
 	// Value Price per billing interval: up to 32 digits, without exponent.
 	Value *float64 `json:"value,omitempty"`

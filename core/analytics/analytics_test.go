@@ -16,7 +16,7 @@ func TestParseEngagementMedium(t *testing.T) {
 	if got, err := ParseEngagementMedium("m", "", Popup); err != nil || got != Popup {
 		t.Errorf("unset: %q, %v", got, err)
 	}
-	for _, s := range []string{"popup", "POPUP ", "BILLBOARD", "FACEBOOK", "\x00"} {
+	for _, s := range []string{"pop-up", "POPUP ", "BILLBOARD", "FACEBOOK", "\x00"} {
 		_, err := ParseEngagementMedium("m", s, Popup)
 		var e *core.Error
 		if !errors.As(err, &e) || e.Code != core.CodeInvalid || e.RS != "RS037" || e.Field != "m" {
@@ -31,7 +31,7 @@ func TestParseShareMedium(t *testing.T) {
 			t.Errorf("%q: %q, %v", m, got, err)
 		}
 	}
-	for _, s := range []string{"facebook", "POPUP", "PIGEON"} {
+	for _, s := range []string{"face", "POPUP", "PIGEON"} {
 		if got, err := ParseShareMedium("m", s); err == nil {
 			t.Errorf("%q: %q", s, got)
 		}

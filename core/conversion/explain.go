@@ -183,6 +183,14 @@ func (r Reason) Sentence() string {
 		return "The referrer has as many rewards as the program allows."
 	case ReasonPeriod:
 		return "The referrer has as many rewards as the program allows within its period."
+	case ReasonUndecided:
+		return "The order is being decided; ask again in a moment."
+	case ReasonUnplaced:
+		return "Only refunds of the order have arrived, and not the event that placed it."
+	case ReasonNoUser:
+		return "No user of this side was identified, or the user was deleted."
+	case ReasonNoCode:
+		return "The fuel tank of the program has no code left; the reward is given when codes are uploaded."
 	}
 	return string(r)
 }

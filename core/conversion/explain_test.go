@@ -112,3 +112,29 @@ func TestCondition_Because(t *testing.T) {
 		}
 	}
 }
+
+// A side without a reward has a reason, also where none is stored.
+func TestOutcome_Explained(t *testing.T) {
+	t.Parallel()
+	given := SideOutcome{Reward: "r"}
+	for name, c := range map[string]struct {
+		stored     Outcome
+		placed     bool
+		users, due [2]bool
+		want       [2]Reason
+	}{
+		"both have a reward":         {Outcome{Number: 1, Sides: [2]SideOutcome{given, given}}, true, [2]bool{}, [2]bool{}, [2]Reason{}},
+		"no user, and an empty tank": {Outcome{Number: 1}, true, [2]bool{true, false}, [2]bool{true, false}, [2]Reason{ReasonNoCode, ReasonNoUser}},
+		"a reward is being given":    {Outcome{Number: 1}, true, [2]bool{true, true}, [2]bool{}, [2]Reason{ReasonUndecided, ReasonUndecided}},
+		"a stored reason stays":      {Outcome{Number: 1, Sides: [2]SideOutcome{{Reason: ReasonMonths}, given}}, true, [2]bool{}, [2]bool{}, [2]Reason{ReasonMonths, ""}},
+		"the order is being decided": {Outcome{}, true, [2]bool{true, true}, [2]bool{}, [2]Reason{ReasonUndecided, ReasonUndecided}},
+		"only refunds":               {Outcome{}, false, [2]bool{true, true}, [2]bool{}, [2]Reason{ReasonUnplaced, ReasonUnplaced}},
+		"it no longer counts":        {Outcome{Reason: ReasonCondition, Sides: [2]SideOutcome{given, {}}}, true, [2]bool{}, [2]bool{}, [2]Reason{ReasonCondition, ReasonCondition}},
+	} {
+		got := c.stored.Explained(c.placed, c.users, c.due)
+		reasons := [2]Reason{got.Sides[Referrer].Reason, got.Sides[Referred].Reason}
+		if reasons != c.want || !got.Complete() || (got.Number == 0) != (got.Reason != "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -27,8 +27,12 @@ type Event struct {
 	RefundID string
 	// Revenue and Currency are these fields as the shop sent them; empty if there is none.
 	Revenue, Currency string
-	// Code is the referral code that the event carries, as it was sent, or empty.
-	Code string
+	// Code is the referral code that the event carries, as it was sent, or empty. Agent is true if it
+	// is from the attribution of a checkout that an agent made for a person, which may have a
+	// Token in its place: the value of an attribution cookie, not yet verified.
+	Code  string
+	Agent bool
+	Token string
 	// Fields has the values of the fields that conditions name; see Condition.Holds.
 	Fields map[string][]string
 }

@@ -132,6 +132,18 @@ const (
 	// ReasonTotal and ReasonPeriod: the referrer has reached a limit of the program.
 	ReasonTotal  Reason = "limit-of-rewards"
 	ReasonPeriod Reason = "limit-of-rewards-in-period"
+
+	// These are not stored: they say what Explained found when an order was read.
+
+	// ReasonUndecided: the order is decided a moment later. ReasonUnplaced: only refunds of it
+	// have arrived.
+	ReasonUndecided Reason = "not-decided-yet"
+	ReasonUnplaced  Reason = "not-placed"
+	// ReasonNoUser: no user of the side was identified, or the user was deleted.
+	ReasonNoUser Reason = "no-user"
+	// ReasonNoCode: the fuel tank of the program has no code left; the reward is given when it
+	// has one.
+	ReasonNoCode Reason = "no-code-left"
 )
 
 // Reasons returns all reasons.
@@ -139,6 +151,7 @@ func Reasons() []Reason {
 	return []Reason{
 		ReasonOtherTrigger, ReasonCondition, ReasonNegative, ReasonTooLarge, ReasonBefore, ReasonTooLate, ReasonNotFirst, ReasonNoOffer,
 		ReasonOrders, ReasonMonths, ReasonNoRevenue, ReasonBadRevenue, ReasonBadCurrency, ReasonDenied, ReasonCurrency, ReasonTooSmall, ReasonTotal, ReasonPeriod,
+		ReasonUndecided, ReasonUnplaced, ReasonNoUser, ReasonNoCode,
 	}
 }
 
@@ -239,6 +252,38 @@ type SideOutcome struct {
 	// Reward is the id of its reward; empty if none was ever given. A reward that an
 	// order no longer earns has the value 0, or moderation has cancelled it.
 	Reward string
+}
+
+// Explained returns the outcome of an order with a reason for each side that has no reward.
+// users says, by Side, whether the user is known, and due whether the reward waits for a code.
+func (o Outcome) Explained(placed bool, users, due [2]bool) Outcome {
+	if o.Number == 0 && o.Reason == "" {
+		o.Reason = ReasonUndecided
+		if !placed {
+			o.Reason = ReasonUnplaced
+		}
+	}
+	for side := range o.Sides {
+		paid := &o.Sides[side]
+		switch {
+		case paid.Reason != "" || o.Number > 0 && paid.Reward != "":
+		case o.Number == 0:
+			paid.Reason = o.Reason
+		case !users[side]:
+			paid.Reason = ReasonNoUser
+		case due[side]:
+			paid.Reason = ReasonNoCode
+		default:
+			paid.Reason = ReasonUndecided
+		}
+	}
+	return o
+}
+
+// Complete reports whether each side has a reward, or a reason why there is none.
+func (o Outcome) Complete() bool {
+	without := func(s SideOutcome) bool { return s.Reason == "" && s.Reward == "" }
+	return (o.Number > 0 || o.Reason != "") && !slices.ContainsFunc(o.Sides[:], without)
 }
 
 // Gives reports whether the order earns the referrer a reward, even if refunds take it back.

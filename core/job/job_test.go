@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 		"export type": second(ParseExportType("f", "USER_EVENT")),
 		"status":      second(ParseStatus("f", "RUNNING")),
 		"expired":     second(ParseStatus("f", "EXPIRED")),
-		"format":      second(ParseFormat("f", "csv")),
+		"format":      second(ParseFormat("f", "pdf")),
 		"dates":       second(ParseDates("f", "iso")),
 		"attachment":  second(ParseAttachment("f", "log")),
 	} {

@@ -27,6 +27,9 @@ const (
 	SourceInit Source = "referral_code"
 	// SourceEvent is the field referral_code of an event that places an order.
 	SourceEvent Source = "fields.referral_code"
+	// SourceAgent is the field attribution or affiliate_attribution of such an event, which a
+	// checkout by an agent has.
+	SourceAgent Source = "fields.attribution"
 	// SourceCookie is Kith's own signed cookie.
 	SourceCookie Source = "cookie"
 	// SourceBody is the first-party _saasquatch cookie, sent as the body's
@@ -40,7 +43,7 @@ const (
 // signed cookies before unsigned ones, and first-party cookies before third-party
 // ones (clients 1.8.5).
 func (s Source) Rank() int {
-	return slices.Index([]Source{SourceAccount, SourceByHand, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceEvent, SourceCookie, SourceBody, SourceThirdParty}, s)
+	return slices.Index([]Source{SourceAccount, SourceByHand, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceEvent, SourceAgent, SourceCookie, SourceBody, SourceThirdParty}, s)
 }
 
 // Automatic reports whether the code is from a cookie. Such a claim counts only for a

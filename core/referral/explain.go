@@ -28,11 +28,11 @@ func (r Rule) Explain() string {
 	case RuleKnownUser:
 		return "The code came from a cookie, which counts only when a user is new."
 	case RuleCookieForm:
-		return "The cookie could not be read."
+		return "The cookie or token could not be read."
 	case RuleCookieForged:
-		return "The signature of the cookie was wrong."
+		return "The signature of the cookie or token was wrong."
 	case RuleCookieExpired:
-		return "The cookie had expired."
+		return "The cookie or token had expired."
 	}
 	return string(r)
 }
@@ -54,6 +54,8 @@ func (s Source) Explain() string {
 		return "the browser script"
 	case SourceEvent:
 		return "an event"
+	case SourceAgent:
+		return "an event of an agent's checkout"
 	case SourceCookie:
 		return "the cookie of a share link"
 	case SourceBody:

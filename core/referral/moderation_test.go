@@ -80,7 +80,7 @@ func TestModerationState_Decide(t *testing.T) {
 			t.Errorf("%s: %v", action, err)
 		}
 	}
-	for _, s := range []string{"", "approved", "PENDING", "REFERRER", "REFERRER_PENDING"} {
+	for _, s := range []string{"", "approve", "PENDING", "REFERRER", "REFERRER_PENDING"} {
 		if a, err := ParseAction("f", s); err == nil {
 			t.Errorf("%q is accepted as %s", s, a)
 		}

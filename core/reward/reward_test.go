@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %q, %v", s, status, err)
 		}
 	}
-	for _, s := range []string{"", "credit", "PROGRAM", "REVERSED", "CREDIT "} {
+	for _, s := range []string{"", "credits", "PROGRAM", "REVERSED", "CREDIT "} {
 		_, kind := ParseKind("f", s)
 		_, source := ParseSource("f", s)
 		_, status := ParseStatus("f", s)

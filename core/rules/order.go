@@ -92,7 +92,7 @@ func (r *Rules) ApplyOrder(s *state.State, e OrderEvent) ([]state.Replay, error)
 		history, _ := s.Histories.Get(state.HistoryKey{Account: e.Account, Program: ref.Program})
 		events = append(slices.DeleteFunc(slices.Clone(history), func(o event.Event) bool { return o.ID == e.ID }), e.Event)
 	}
-	orders := orders{state: s, ref: ref, plans: plans, referred: referred}
+	orders := orders{rules: r, state: s, ref: ref, plans: plans, referred: referred}
 	orders.ref.Attributed = cmp.Or(ref.Attributed, ref.Started)
 	for _, one := range events {
 		orders.apply(one)
@@ -121,24 +121,43 @@ func (r *Rules) attributeOrder(s *state.State, account referral.Account, e Order
 	if account.Standing.Referral != referral.None {
 		return false, nil
 	}
-	code := link.MeantCode(s.Tenant, wire.OrderEvent(e.Event, nil).Code)
-	if code == "" {
+	claim, ok := r.orderClaim(s, wire.OrderEvent(e.Event, nil))
+	if !ok {
 		return false, nil
 	}
-	if owned, ok := s.Code(code); ok {
+	if owned, ok := s.Code(claim.Code); ok {
 		if program, _ := s.Program(owned.Program); program.Conversion.Event != e.Key {
 			return false, nil
 		}
 	}
 	user, _ := s.User(referral.Identity{Account: e.Account, User: e.User})
 	done, err := r.settle(s, settlement{account: account, user: user, command: referral.Command{
-		Now: s.Now, Claims: []referral.Claim{{Code: code, Source: referral.SourceEvent}},
+		Now: s.Now, Claims: []referral.Claim{claim},
 	}})
 	return done.Newly, err
 }
 
+// orderClaim returns the code by which an event may refer its account; ok is false without one.
+func (r *Rules) orderClaim(s *state.State, e conversion.Event) (claim referral.Claim, ok bool) {
+	switch {
+	case e.Code == "" && e.Token == "":
+		return claim, false
+	case e.Code == "":
+		claim = r.cookieClaim(s, e.Token, link.Share{})
+	default:
+		claim.Code = link.MeantCode(s.Tenant, e.Code)
+	}
+	// A token is no cookie: it counts for known users too.
+	claim.Source = referral.SourceEvent
+	if e.Agent {
+		claim.Source = referral.SourceAgent
+	}
+	return claim, true
+}
+
 // orders applies events to the orders of one referral.
 type orders struct {
+	rules   *Rules
 	state   *state.State
 	ref     referral.Referral
 	plans   conversion.Plans
@@ -154,7 +173,7 @@ func (os *orders) apply(sent event.Event) {
 	if !places && !os.reverses(e.Key) {
 		return
 	}
-	if places && strings.EqualFold(string(e.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
+	if claim, ok := os.rules.orderClaim(os.state, e); places && ok && claim.Fault == "" && strings.EqualFold(string(claim.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
 		os.ref.Attributed = e.At
 		// Earlier orders of the referral may count now.
 		os.replay(conversion.Position{At: e.At}, conversion.Position{})

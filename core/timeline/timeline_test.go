@@ -210,7 +210,7 @@ func TestOf(t *testing.T) {
 	want := []string{
 		"visit : A share link of Anna was followed: https://a.example/s/ANNA10 (shared by facebook). | Visits are counted by day; when a single visitor came is not recorded.",
 		"refund : A refund of the order 8 arrived, but not the order itself. | Nothing is taken back until the order arrives.",
-		"attribution bad: A code from the cookie of a share link did not count. | The signature of the cookie was wrong.",
+		"attribution bad: A code from the cookie of a share link did not count. | The signature of the cookie or token was wrong.",
 		"attribution good: Anna referred ben@friend.example with the code ANNA10 from the cookie of a share link. | It was the first valid code of the account, and the first code is final.",
 		"moderation bad: Signs of fraud were found. | Referrer and referred have the same name.",
 		"identification good: ben@friend.example was identified for the first time.",

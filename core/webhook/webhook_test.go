@@ -153,7 +153,7 @@ func TestParseState(t *testing.T) {
 			t.Errorf("%s: %s, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "FAILED", "lost"} {
+	for _, s := range []string{"", "fail", "lost"} {
 		if _, err := ParseState("state", s); err == nil {
 			t.Errorf("%q was accepted", s)
 		}

@@ -14,6 +14,7 @@ import (
 func ParseAccount(tenant core.TenantAlias, body []byte) (referral.AccountUpdate, error) {
 	var u referral.AccountUpdate
 	var id *core.AccountID
+	var unconfirmed *bool
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "id":
@@ -22,7 +23,7 @@ func ParseAccount(tenant core.TenantAlias, body []byte) (referral.AccountUpdate,
 			return parsed(r, key, v, &u.Currency, parseCurrency)
 		case "subscription":
 			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
-				return takeSubscription(&u, r, key, v)
+				return key == "statusUnconfirmed" && r.boolean(&unconfirmed, key, v) || takeSubscription(&u, r, key, v)
 			})
 		case "referral":
 			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
@@ -36,6 +37,10 @@ func ParseAccount(tenant core.TenantAlias, body []byte) (referral.AccountUpdate,
 	}
 	if err != nil {
 		return referral.AccountUpdate{}, err
+	}
+	if unconfirmed != nil && *unconfirmed {
+		// An account that was read is written back: that confirms nothing.
+		u.Status = nil
 	}
 	u.ID = *id
 	return u, nil

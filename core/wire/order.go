@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"kith/core"
 	"kith/core/conversion"
 	"kith/core/event"
+	"kith/core/link"
 	"kith/core/reward"
 )
 
@@ -180,6 +182,7 @@ func Tried(d conversion.Decision, steps []conversion.Step) []byte {
 // fields. names are the fields that conditions name.
 func OrderEvent(e event.Event, names []string) conversion.Event {
 	out := conversion.Event{ID: e.ID, Key: e.Key, At: e.Triggered, Fields: map[string][]string{}}
+	var agent conversion.Event
 	gjson.Parse(e.Fields).ForEach(func(name, v gjson.Result) bool {
 		values := fieldValues(v)
 		one := ""
@@ -196,14 +199,38 @@ func OrderEvent(e event.Event, names []string) conversion.Event {
 		case "currency":
 			out.Currency = given(v, one)
 		case "referral_code", "referralCode":
-			out.Code = one
+			out.Code = core.Trim(one)
+		case "attribution", "affiliate_attribution":
+			takeAttribution(&agent, v)
 		}
 		if slices.Contains(names, name.Str) {
 			out.Fields[name.Str] = values
 		}
 		return true
 	})
+	if out.Code == "" {
+		out.Code, out.Token, out.Agent = agent.Code, agent.Token, true
+	}
 	return out
+}
+
+// takeAttribution takes the code or the token of the attribution of an agent's checkout: an
+// object with the parameters of the share link (Universal Commerce Protocol), or with a token
+// (Agentic Commerce Protocol). Other names, such as ref, are those of other programs.
+func takeAttribution(out *conversion.Event, v gjson.Result) {
+	if !v.IsObject() {
+		return
+	}
+	for _, name := range []string{link.CodeParameter, "referral_code", "referralCode", "token"} {
+		text := core.Trim(v.Get(name).String())
+		_, noCode := core.ParseReferralCode("", text)
+		switch {
+		case name == "token" && noCode != nil:
+			out.Token = cmp.Or(out.Token, text)
+		default:
+			out.Code = cmp.Or(out.Code, text)
+		}
+	}
 }
 
 // given returns the value of a field as text: of an object or an array its JSON, which is no

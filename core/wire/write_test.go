@@ -214,7 +214,7 @@ func TestWriters(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
 		"new account": {string(Account(referral.NewAccount("a", 1))),
 			`{"id":"a","currency":"USD","subscription":{"status":"TRIAL","billingIntervalType":null,"billingIntervalValue":null,"value":null},"referral":null}`},
-		"full account": {string(Account(referral.Account{ID: "a", Currency: "EUR", Status: "PAID", Interval: "DAY", IntervalValue: 30, Value: "9.90", Standing: referral.Standing{Code: "ANN"}})),
+		"full account": {string(Account(referral.Account{ID: "a", Currency: "EUR", Status: "PAID", Interval: "DAY", IntervalValue: 30, Value: "9.90", Standing: referral.Standing{Code: "ANN", FirstPaid: 1}})),
 			`{"id":"a","currency":"EUR","subscription":{"status":"PAID","billingIntervalType":"DAY","billingIntervalValue":30,"value":9.90},"referral":{"code":"ANN"}}`},
 		"code with a percentage": {string(Code(CodeInfo{Code: "ANN", Program: "classic", FirstName: "Ann", LastName: "Émile", Offer: percent, DiscountID: "svc_discount", Created: 5})),
 			`{"code":"ANN","couponCode":"ANN","dateCreated":5,"programId":"classic","referrerName":"Ann É","reward":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":12.5},"discountPercentage":12.5,"discountId":"svc_discount"}`},

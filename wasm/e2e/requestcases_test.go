@@ -143,8 +143,8 @@ var choiceRequests = []requestCase{
 	{"POST {api}/export", "key", `{"type":"user","format":"csv"}`, "201; type=USER; format=CSV", ""},
 	{"POST {api}/export", "key", `{"type":"USER","format":"pdf"}`, "400; ~format: must be one of CSV, XLSX", ""},
 	{"GET {api}/reward?accountId={id}&rewardTypeFilter=credit", "key", ``, "200; #=0", ""},
-	{"GET {api}/referrals?state=Converted", "key", ``, "200; totalCount=0", ""},
-	{"GET {api}/referrals?moderationStatus=pending", "key", ``, "200; totalCount=0", ""},
+	{"GET {api}/referrals?state=Converted&referredAccountId={id}", "key", ``, "200; totalCount=0", ""},
+	{"GET {api}/referrals?moderationStatus=pending&referredAccountId={id}", "key", ``, "200; totalCount=0", ""},
 	{"GET {api}/referrals?state=done", "key", ``, "400; ~state: must be one of in-progress, converted, ended", ""},
 	{"GET {api}/analytics/series?interval=Week", "key", ``, "200", ""},
 	{"GET {api}/analytics/series?shareMedium=sms", "key", ``, "200", ""},
@@ -161,4 +161,32 @@ var choiceRequests = []requestCase{
 	{"PUT {user}", `jwt {"user":{"id":"{id}","accountId":"{id}"},"exp":{now+60}}`, `{"accountStatus":"FREE"}`, "200", "{api}/account/{id} 200; subscription.status=FREE; subscription.statusUnconfirmed="},
 	{"POST {api}/accountsync", "key", `{"id":"{id}","subscription":{"status":"PAID"}}`, "200; subscription.statusUnconfirmed=", "{api}/account/{id} 200; subscription.status=PAID"},
 	{"POST {api}/accountsync", "key", `{"id":"{id}","subscription":{"status":"ACTIVE"}}`, "400; rsCode=RS022; ~PAID, TRIAL, FREE, CANCELLED", "{api}/account/{id} 404"},
+}
+
+// orderRequests are orders with a code or a token. The program needs a revenue of 50, and gives
+// only the referrer a reward.
+var orderRequests = []requestCase{
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"referral_code":"ORDER10"}}]}`, "200",
+		"{orders} 200; {order}.counts=true; {order}.reason=; {order}.referrer.reason=; {order}.referred.reason.code=no-reward-for-this-side"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":20,"referral_code":"ORDER10"}}]}`, "200",
+		"{orders} 200; {order}.reason.code=condition-failed; {order}.referrer.reason.code=condition-failed; {order}.referred.reason.code=condition-failed"},
+	{"POST {known}/events", "key", `{"events":[{"key":"refund","fields":{"order_id":"1","revenue":20,"referral_code":"ORDER10"}},{"key":"purchase","fields":{"order_id":"2","revenue":80,"referral_code":"ORDER10"}}]}`, "200",
+		"{orders} 200; {order}.counts=true; data.user.referredByReferral.orders.data.1.reason.code=not-placed; data.user.referredByReferral.orders.data.1.referrer.reason.code=not-placed"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":"80.00","attribution":{"rsCode":"order10","utm_source":"agent"}}}]}`, "200",
+		"{orders} 200; data.user.referredByReferral.referralCodeUsed=ORDER10; {order}.counts=true"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"affiliate_attribution":{"provider":"shop.example","token":"{token}","touchpoint":"last"}}}]}`, "200",
+		"{orders} 200; data.user.referredByReferral.referralCodeUsed=ORDER10; {order}.counts=true"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"affiliate_attribution":{"token":"ORDER10"}}}]}`, "200",
+		"{orders} 200; data.user.referredByReferral.referralCodeUsed=ORDER10; {order}.counts=true"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"affiliate_attribution":{"token":"{token}x"}}}]}`, "200",
+		"{api}/attributions?accountId={id} 200; totalCount=1; attributions.0.source=fields.attribution; attributions.0.rule=cookie-forged"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"attribution":{"rsCode":"NOBODY"}}}]}`, "200",
+		"{api}/attributions?accountId={id} 200; totalCount=1; attributions.0.code=NOBODY; attributions.0.rule=unknown-code"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"attribution":{"rsCode":"NOBODY"},"referral_code":"ORDER10"}}]}`, "200",
+		"{api}/attributions?accountId={id} 200; totalCount=1; attributions.0.source=fields.referral_code; attributions.0.rule=first-code"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"attribution":"ORDER10"}}]}`, "200", "{api}/attributions?accountId={id} 200; totalCount=0"},
+	{"POST {known}/events", `jwt {"user":{"id":"{id}","accountId":"{id}"},"exp":{now+60}}`, `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":80,"attribution":{"rsCode":"ORDER10"}}}]}`, "200",
+		"{api}/attributions?accountId={id} 200; totalCount=0"},
+	{"POST {known}/events", "key", `{"events":[{"key":"purchase","fields":{"order_id":"1","revenue":"$80","referral_code":"ORDER10"}}]}`, "200",
+		"{orders} 200; {order}.counts=false; {order}.reason.code=condition-failed; {order}.detail=revenue >= 50: revenue is $80, which is no number such as 20.00"},
 }

@@ -25,7 +25,9 @@ import (
 // To add a case, add a line to a table in requestcases_test.go. In all texts, {id} is an id of this
 // case, {user} the path of the user with this id, {known} the same of a user that
 // was identified before, {api} is /api/v1/demo, {now+60} a time in seconds, {nowms-60} one in
-// milliseconds, and <1024*a> a text of 1024 letters.
+// milliseconds, {token} the value of a cookie of the share link ORDER10, and <1024*a> a text of
+// 1024 letters. {orders} is a path that answers the orders of the referral of the user, of
+// which {order} is the first.
 type requestCase struct {
 	// send is a method and a path.
 	send string
@@ -45,7 +47,7 @@ type requestCase struct {
 
 // requestCases are the tables of cases by subject.
 func requestCases() map[string][]requestCase {
-	return map[string][]requestCase{"body": bodyRequests, "path": pathRequests, "credential": credentialRequests, "choice": choiceRequests}
+	return map[string][]requestCase{"body": bodyRequests, "path": pathRequests, "credential": credentialRequests, "choice": choiceRequests, "order": orderRequests}
 }
 
 func TestRequests(t *testing.T) {
@@ -54,12 +56,18 @@ func TestRequests(t *testing.T) {
 	s.createTenant(t, "other", "--landing-url", "https://other.example/")
 	s.serve(t)
 	s.serveEdge(t)
-	s.identify(t, s.backend, "demo", "anna", `{"firstName":"Anna","referralCode":"ANNA10"}`)
+	mustCall(t, http.StatusCreated, "POST", s.backend+"/api/v1/demo/programs", `{"id":"orders","sharing":{"url":"https://shop.example/"},
+		"conversion":{"event":"purchase","conditions":["revenue >= 50"]},"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","percentOfRevenue":10}}}`, s.auth("demo"))
+	s.identify(t, s.backend, "demo", "anna", `{"firstName":"Anna","referralCodes":{"classic":"ANNA10","orders":"ORDER10"}}`)
+	link := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ORDER10", "")
+	cookie, _, _ := strings.Cut(link.header.Get("Set-Cookie"), ";")
+	_, token, _ := strings.Cut(cookie, "=")
 	for subject, cases := range requestCases() {
 		for i, c := range cases {
 			t.Run(fmt.Sprint(subject, i+1), func(t *testing.T) {
 				t.Parallel()
 				id := fmt.Sprint(subject, "-", i+1)
+				c.body = strings.ReplaceAll(c.body, "{token}", token)
 				direct := c.try(t, s, s.backend, id)
 				forwarded := c.try(t, s, s.edge, id+"-e")
 				require.Equal(t, direct.status, forwarded.status)
@@ -103,9 +111,12 @@ var (
 	longIn = regexp.MustCompile(`<(\d+)\*([^>]+)>`)
 )
 
+const ordersQuery = `{user(accountId:"{id}",id:"{id}"){referredByReferral{referralCodeUsed orders{data{orderId counts reason{code} detail referrer{reason{code} reward{ id }} referred{reason{code}}}}}}}`
+
 // fillIn replaces the placeholders of a case.
 func fillIn(text, id string) string {
-	text = strings.NewReplacer("{known}", "{user}").Replace(text)
+	text = strings.NewReplacer("{known}", "{user}", "{orders}", "{api}/graphql?query="+url.QueryEscape(ordersQuery), "{order}", "data.user.referredByReferral.orders.data.0").Replace(text)
+	text = strings.ReplaceAll(text, url.QueryEscape("{id}"), "{id}")
 	text = strings.NewReplacer("{user}", "{api}/open/account/{id}/user/{id}").Replace(text)
 	text = strings.NewReplacer("{api}", "/api/v1/demo", "{id}", id).Replace(text)
 	text = longIn.ReplaceAllStringFunc(text, func(found string) string {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -17,6 +18,7 @@ import (
 	"kith/backend/store/unit"
 	"kith/core"
 	"kith/core/conversion"
+	"kith/core/referral"
 	"kith/core/rules"
 	"kith/core/state"
 	"kith/core/wire"
@@ -221,11 +223,15 @@ func (os *Orders) Lists(ctx context.Context, tenant core.TenantAlias, referrals 
 		}
 	}
 	rewards, err := rewarddb.ByIDs(ctx, os.DB.Reads, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	known, err := os.unrewarded(ctx, tenant, stored)
 	pages, now := make(map[string]store.PageOf[wire.Order], len(stored)), os.Now()
 	for referral, from := range stored {
 		page := store.PageOf[wire.Order]{Page: make([]wire.Order, len(from.Page)), Total: from.Total}
 		for i, o := range from.Page {
-			page.Page[i] = wire.Order{Order: o.Order, Outcome: o.Outcome}
+			page.Page[i] = wire.Order{Order: o.Order, Outcome: o.Outcome.Explained(o.Event != "", known[referral].users, known[referral].due)}
 			for side, paid := range o.Sides {
 				if w, ok := rewards[paid.Reward]; ok {
 					w = w.AsOf(now)
@@ -236,6 +242,33 @@ func (os *Orders) Lists(ctx context.Context, tenant core.TenantAlias, referrals 
 		pages[referral] = page
 	}
 	return pages, err
+}
+
+// sidesOf says what an order without a reward is explained by; see conversion.Outcome.Explained.
+type sidesOf struct{ users, due [2]bool }
+
+// unrewarded returns the sides of the referrals that have an order without a reward and
+// without a reason.
+func (os *Orders) unrewarded(ctx context.Context, tenant core.TenantAlias, stored map[string]store.PageOf[state.Order]) (map[string]sidesOf, error) {
+	var ids []string
+	for id, from := range stored {
+		if slices.ContainsFunc(from.Page, func(o state.Order) bool { return !o.Complete() }) {
+			ids = append(ids, id)
+		}
+	}
+	found, err := referraldb.ByIDs(ctx, os.DB.Reads, tenant, ids)
+	all := make(map[string]sidesOf, len(found))
+	for _, r := range found {
+		dues, err := rewarddb.FuelDuesOf(ctx, os.DB.Reads, tenant, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		all[r.ID] = sidesOf{
+			users: [2]bool{r.Referrer.User != "", r.Referred.User != ""},
+			due:   [2]bool{slices.Contains(dues, referral.ReferrerSide), slices.Contains(dues, referral.ReferredSide)},
+		}
+	}
+	return all, err
 }
 
 // Try returns what an event would cause in a program now, and why, without storing it.

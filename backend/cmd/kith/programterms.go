@@ -389,7 +389,7 @@ func orderText(o wire.Order, at core.Time) string {
 		case paid.Reason != "":
 			text += "\n  ✗ " + name + " earns nothing. " + paid.Reason.Sentence()
 		case w == nil:
-			text += "\n  ✗ " + name + " has no reward: a moderation denied this side, its fuel tank has no code left, or its account has no user."
+			text += "\n  ✗ " + name + " has no reward."
 		default:
 			text += "\n  ✓ " + name + " earns " + prettyReward(*w, w.Offer.Value())
 			if w.Sums.Reversed > 0 {

@@ -20,7 +20,7 @@ type Decision struct {
 var sources = map[string]string{
 	"cookie": "the code of the share link's cookie", "_saasquatch": "the code of the cookie that kith.js set", "cookies": "the code of the cookies that the page sent",
 	"referredByCodes": "the code of the form", "referral_code": "the code that the page sent", "applied": "the code that was applied",
-	"fields.referral_code": "the code of the order", "couponCode": "the code of the coupon",
+	"fields.referral_code": "the code of the order", "fields.attribution": "the agent's checkout", "couponCode": "the code of the coupon",
 }
 
 // rules say why a code did not count.

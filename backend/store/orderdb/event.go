@@ -26,10 +26,10 @@ func PutEvents(ctx context.Context, tx *store.Tx, calls string, args ...any) (ch
 }
 
 // mayRefer is the SQL condition that the account of a call i is referred, or that an event
-// of the call may have the field referral_code or referralCode. A backslash may be a part
-// of an escaped name.
+// of the call may have the field referral_code, referralCode, attribution or
+// affiliate_attribution. A backslash may be a part of an escaped name.
 const mayRefer = `(EXISTS (SELECT 1 FROM referral r WHERE r.tenant = i.tenant AND r.referred_account_id = i.account_id)
-	OR instr(i.events, 'referral') > 0 OR instr(i.events, '\') > 0)`
+	OR instr(i.events, 'referral') > 0 OR instr(i.events, 'attribution') > 0 OR instr(i.events, '\') > 0)`
 
 // named returns the condition that a program of a tenant names an event key.
 func named(tenant, key string) string {
