@@ -788,7 +788,7 @@ type ConversionRule struct {
 	// BeforeDuration How long before the attribution the first order of the account may be placed, up to P1D; PT0S: not before it. Default: PT10M.
 	BeforeDuration *string `json:"beforeDuration,omitempty"`
 
-	// Conditions Conditions on fields of the event; all must hold. Each is FIELD OPERATOR VALUE. The operators are =, !=, <, <=, >, >=, in and not in; the last two have values in parentheses. Texts are compared without regard to case, numbers by value. A condition on a missing field fails. A value with a comma, a parenthesis or blanks around it is in double quotes.
+	// Conditions Conditions on fields of the event; all must hold. Each is FIELD OPERATOR VALUE. The operators are =, !=, <, <=, >, >=, in and not in; the last two have values in parentheses. Texts are compared without regard to case, numbers by value. A condition on a missing field fails. A value with a comma, a parenthesis or blanks around it is in double quotes. Conditions that can never hold for one value are refused.
 	Conditions []string `json:"conditions,omitempty"`
 
 	// Event Key of the event that converts and places an order, such as purchase. Its fields order_id, revenue and currency describe the order.

@@ -85,7 +85,7 @@ func (r Rule) Check() error {
 	case r.Before < 0 || r.Before > MaxBefore:
 		return core.Invalid("conversion.beforeDuration", "must be PT0S to P1D, or be left out")
 	}
-	return nil
+	return checkConditions(r.Conditions)
 }
 
 // Operator compares a field with values.
@@ -116,6 +116,15 @@ type Condition struct {
 // `plan in (pro, team)`. A value with a comma, a parenthesis or blanks around it is in
 // double quotes, as is one that begins with =, <, > or !. An error is about field.
 func ParseCondition(field, s string) (c Condition, err error) {
+	if c, err = parseCondition(field, s); err != nil {
+		if two := joined(field, s); two != nil {
+			err = two
+		}
+	}
+	return c, err
+}
+
+func parseCondition(field, s string) (c Condition, err error) {
 	const form = ` must be a condition such as "revenue >= 50", "currency = USD" or "plan in (pro, team)"`
 	bad := core.Invalid(field, form[1:])
 	if len(s) > MaxCondition {

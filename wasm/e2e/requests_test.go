@@ -47,7 +47,10 @@ type requestCase struct {
 
 // requestCases are the tables of cases by subject.
 func requestCases() map[string][]requestCase {
-	return map[string][]requestCase{"body": bodyRequests, "path": pathRequests, "credential": credentialRequests, "choice": choiceRequests, "order": orderRequests}
+	return map[string][]requestCase{
+		"body": bodyRequests, "path": pathRequests, "credential": credentialRequests, "choice": choiceRequests,
+		"order": orderRequests, "program": programRequests, "data": dataRequests, "event": eventRequests,
+	}
 }
 
 func TestRequests(t *testing.T) {

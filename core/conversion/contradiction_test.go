@@ -1,0 +1,59 @@
+package conversion
+
+import (
+	"strings"
+	"testing"
+)
+
+// Conditions that can never hold are refused when a program is saved; others are not.
+func TestRule_Contradictions(t *testing.T) {
+	t.Parallel()
+	for conditions, refused := range map[string]string{
+		"plan = pro and revenue >= 50":                  `conversion.conditions[0]: is two conditions in one; give "revenue >= 50" as a condition of its own`,
+		"revenue >= 50 AND plan = pro":                  `is two conditions in one; give "plan = pro"`,
+		"plan in (pro) && revenue >= 50":                "is two conditions in one",
+		"revenue >= 50 or plan = pro":                   `has "or"`,
+		"plan = a and plan = b and revenue > 1":         "is two conditions in one",
+		"revenue > 5|revenue < 3":                       "conversion.conditions[1]: can never hold together with revenue > 5; remove one of the two",
+		"revenue >= 5|revenue < 5":                      "conversion.conditions[1]",
+		"revenue > 5|revenue > 7|revenue <= 6":          "conversion.conditions[2]: can never hold together with revenue > 7",
+		"x = a|y = b|x = b":                             "conversion.conditions[2]: can never hold together with x = a",
+		"plan = pro|plan >= 50":                         "conversion.conditions[1]",
+		"plan >= 50|plan = pro":                         "conversion.conditions[1]",
+		"plan in (a, b)|plan in (c, d)":                 "conversion.conditions[1]",
+		"plan = pro|plan != PRO":                        "conversion.conditions[1]",
+		"plan in (a, b)|plan != a|plan not in (b, c)":   "conversion.conditions[2]: can never hold together with the other conditions on plan",
+		"revenue = 50.00|revenue > 50":                  "conversion.conditions[1]",
+		"revenue >= 5|revenue <= 5":                     "",
+		"revenue = 50.00|revenue >= 50":                 "",
+		"plan in (a, 7)|plan > 5":                       "",
+		"plan = pro|PLAN = team":                        "", // another field
+		"city = Trinidad and Tobago":                    "",
+		`name = "rock and roll"|name != "this or that"`: "",
+		"revenue > 5|revenue < 3.5|currency = USD":      "conversion.conditions[1]",
+		"plan != a|plan != b|revenue > 1|revenue < 9":   "",
+	} {
+		r := Rule{Event: "purchase"}
+		var err error
+		for text := range strings.SplitSeq(conditions, "|") {
+			if strings.Contains(conditions, "||") {
+				t.Fatal("the texts of a case are separated by |")
+			}
+			c, parsed := ParseCondition("conversion.conditions[0]", text)
+			if parsed != nil {
+				err = parsed
+				break
+			}
+			r.Conditions = append(r.Conditions, c)
+		}
+		if err == nil {
+			err = r.Check()
+		}
+		switch {
+		case refused == "" && err != nil:
+			t.Errorf("%s: %v", conditions, err)
+		case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
+			t.Errorf("%s: %v, want %s", conditions, err, refused)
+		}
+	}
+}
