@@ -127,7 +127,7 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 	switch {
 	case !dated:
 	case expires > maxExp:
-		return badToken("has an exp in milliseconds; divide it by 1000")
+		return badToken("has an exp after the year 5138; if it is in milliseconds, divide it by 1000")
 	case expires <= float64(now):
 		return badToken("has expired")
 	}
