@@ -15,7 +15,7 @@ import (
 // days has, for each table of totals by day, what it must contain: the sums of the tables
 // that it is derived from.
 var days = map[string]string{
-	"visit_day": `SELECT tenant, day, program, engagement_medium, share_medium, sum(visits), sum(bot_visits) FROM visit GROUP BY 1, 2, 3, 4, 5`,
+	"visit_day": `SELECT tenant, day, program, engagement_medium, share_medium, sum(visits), sum(bot_visits), sum(agent_visits) FROM visit GROUP BY 1, 2, 3, 4, 5`,
 	"referral_day": `SELECT tenant, day, program, share_medium, sum(joined), sum(converted) FROM (
 		SELECT tenant, started_at / 86400000 * 86400000 AS day, program, share_medium, 1 AS joined, 0 AS converted FROM referral
 		UNION ALL SELECT tenant, converted_at / 86400000 * 86400000, program, share_medium, 0, 1 FROM referral WHERE converted_at IS NOT NULL) GROUP BY 1, 2, 3, 4`,
@@ -76,9 +76,9 @@ func TestDays_AreTheSumsOfTheirTables(t *testing.T) {
 			if random.IntN(5) > 0 {
 				entry(reward, "grant", 1000)
 			}
-			exec(`INSERT INTO visit (tenant, day, program, code, engagement_medium, share_medium, visits, bot_visits) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-				ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, bot_visits = bot_visits + excluded.bot_visits`,
-				tenant, int64(random.IntN(5))*int64(core.Day), pick("p", "q"), pick("A", "B", ""), pick("", "EMAIL"), pick("", "SMS"), random.IntN(9), random.IntN(9))
+			exec(`INSERT INTO visit (tenant, day, program, code, engagement_medium, share_medium, visits, bot_visits, agent_visits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, bot_visits = bot_visits + excluded.bot_visits, agent_visits = agent_visits + excluded.agent_visits`,
+				tenant, int64(random.IntN(5))*int64(core.Day), pick("p", "q"), pick("A", "B", ""), pick("", "EMAIL"), pick("", "SMS"), random.IntN(9), random.IntN(9), random.IntN(9))
 
 			other := fmt.Sprint(random.IntN(i + 1))
 			switch random.IntN(8) {
@@ -104,7 +104,7 @@ func TestDays_AreTheSumsOfTheirTables(t *testing.T) {
 				SELECT * FROM (SELECT * FROM `+table+` EXCEPT SELECT * FROM (`+sums+`))
 				UNION ALL SELECT * FROM (SELECT * FROM (`+sums+`) EXCEPT SELECT * FROM `+table+`)) WHERE tenant = ?`, tenant).Scan(&differ))
 			require.NoError(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant = ?`, tenant).Scan(&rows))
-			zero := map[string]string{"visit_day": "visits + bot_visits", "referral_day": "joined + converted", "reward_day": "cost"}[table]
+			zero := map[string]string{"visit_day": "visits + bot_visits + agent_visits", "referral_day": "joined + converted", "reward_day": "cost"}[table]
 			var zeros int
 			require.NoError(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant = ? AND `+zero+` = 0`, tenant).Scan(&zeros))
 			require.LessOrEqual(t, differ, zeros, table)
