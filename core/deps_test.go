@@ -79,7 +79,7 @@ var (
 	// Every layer above the store links the store, core/wire through it, and the
 	// files of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
+	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/xlsx", "kith/backend/libsql"}
 
 	// stores are the packages with the SQL of the backend, by subject.
 	stores = []string{"kith/backend/store", "kith/backend/store/answerdb", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/leasedb", "kith/backend/store/orderdb", "kith/backend/store/peopledb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
@@ -210,6 +210,8 @@ var importRules = []importRule{
 		why: "it speaks the protocol of S3, and knows nothing of what the files are"},
 	{pkg: "kith/backend/file/bucket/s3test", kith: []string{"kith/backend/file/bucket/s3test", "kith/backend/testenv"}, modules: s3Client,
 		why: "tests of every layer use it"},
+	{pkg: "kith/backend/sheet", kith: rules, tests: sheets,
+		why: "it reads files of any sender; storing them is the task of app"},
 	{pkg: "kith/backend/xlsx", kith: rules, modules: sheets,
 		why: "it writes rows of text and knows no rule"},
 	{pkg: "kith/backend/app", not: slices.Concat([]string{"net/http", "database/sql"}, driver),

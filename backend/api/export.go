@@ -76,7 +76,11 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if which == job.RejectedFile {
-		name := jobs.RejectedName(j)
+		form, err := a.Engine.Files.ReadAs(r.Context(), caller.Tenant.Alias, j.File)
+		if err != nil {
+			return err
+		}
+		name := jobs.RejectedName(j, form)
 		return a.sendWritten(w, r, name, wire.FileType(name), func(to io.Writer) error {
 			return a.Engine.Jobs.WriteRejected(r.Context(), caller.Tenant.Alias, j.ID, to)
 		})

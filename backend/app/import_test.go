@@ -149,7 +149,7 @@ func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
 `, "{}")
 		require.Equal(t, job.Completed, done.Status, done.Message)
 		require.Equal(t, job.Stats{Processed: job.DefaultMaxErrors + 1, Errors: job.DefaultMaxErrors}, done.Stats)
-		require.Equal(t, "stopped because 10000 rows were rejected; rows after record 10001 were not processed. Correct the file, or raise maxErrors in the job's params", done.Message)
+		require.Equal(t, "stopped because 10000 rows were rejected; rows after row 10001 were not processed. Correct the file, or raise maxErrors in the job's params", done.Message)
 		require.Len(t, b.rows(t, done.ID, job.ErrorsFile), job.DefaultMaxErrors+1)
 		_, known, err := userdb.User(t.Context(), b.DB.Reads, b.tenant, "a1", "u1")
 		require.NoError(t, err)
@@ -199,9 +199,9 @@ anna,u,visit,,,,
 		require.Equal(t, job.Completed, done.Status, done.Message)
 		require.Equal(t, job.Stats{Processed: 5, Errors: 3}, done.Stats)
 		errors := b.rows(t, done.ID, job.ErrorsFile)
-		require.Equal(t, []string{"2", "409"}, []string{errors[1][0], errors[1][3]}, "a key that was used is a conflict")
-		require.Equal(t, []string{"3", "404"}, []string{errors[2][0], errors[2][3]})
-		require.Equal(t, []string{"4", "event.dateTriggered: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00", "VALIDATION_FAILED", "400"}, errors[3])
+		require.Equal(t, []string{"3", "409"}, []string{errors[1][0], errors[1][3]}, "a key that was used is a conflict")
+		require.Equal(t, []string{"4", "404"}, []string{errors[2][0], errors[2][3]})
+		require.Equal(t, []string{"5", "event.dateTriggered: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00", "VALIDATION_FAILED", "400"}, errors[3])
 		rows := b.rows(t, done.ID, job.ResultFile)
 		require.Equal(t, []string{"user.accountId", "user.id", "event.id", "event.key", "event.dateTriggered", "event.dateReceived", "event.dateProcessed", "event.fields"}, rows[0])
 		require.Equal(t, []string{"anna", "u", "purchase", "1500000000000", "1700000000000", "", `{"order_id":"000123","revenue":19.90}`},
@@ -223,11 +223,11 @@ func TestImport_InvalidFiles(t *testing.T) {
 		{"no rows", "a.csv", "accountId,id\n", "the file has no rows"},
 		{"nothing but a BOM", "a.csv", "\ufeff", "the file is empty"},
 		{"nothing but blanks", "a.jsonl", " \n\n", "the file has no rows"},
-		{"wrong header", "a.csv", "accountid,id,id\na,b,c\n", "column accountid: is not a column of this type of job; the name is accountId, in this case and without blanks; column id: is there twice; column accountId: is required, and the header does not have it"},
-		{"quote at the end", "a.csv", many + "x,\"y,z\n", "row 3001: a quote is missing at the end of a field"},
-		{"not UTF-8 at the end", "a.csv", many + "x,y,\xff\n", "row 3001: is not UTF-8; save the file with that encoding"},
+		{"wrong header", "a.csv", "account,id,id\na,b,c\n", `column account: is not a column of this type of job; say in params.columns what it is, or leave it out; column id: is there twice; column accountId: is required, and the header does not have it; if this column says who a person is, set params.columns to {"accountId":"id"}`},
+		{"quote at the end", "a.csv", many + "x,\"y,z\n", "row 3002: a quote is missing at the end of a field"},
+		{"not UTF-8 at the end", "a.csv", many + "x,é,\xff\n", "row 3002: is not UTF-8; save the file with that encoding"},
 		{"a long line", "a.jsonl", `{"accountId":"` + strings.Repeat("x", 1<<20), "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
-		{"a zip bomb", "a.csv.gz", bomb, "is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a zip bomb", "a.csv.gz", bomb, "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
 		{"half a gzip", "a.csv.gz", packed(t, many)[:2000], "corrupt gzip; compress and upload the file again"},
 		{"gzip of too much", "a.csv.gz", packed(t, userRows(0, 150_000)), "the file decompresses to more than 2097152 bytes; divide it into several files"},
 		{"100,000 columns", "a.csv", "accountId,id" + strings.Repeat(",x", 99_998) + "\na,b\n", "the header has 100000 columns; a file may have 1000"},
@@ -273,8 +273,8 @@ func TestImport_WrongCells(t *testing.T) {
 		messages = append(messages, row[0]+" "+row[1])
 	}
 	require.Equal(t, []string{
-		"1 referable: must be true or false", "2 dateCreated: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00", "3 the row has 2 cells, and the header 4",
-		"4 the row has 5 cells, and the header 4", "5 accountId: must be UTF-8 without control characters",
+		"2 referable: must be true or false", "3 dateCreated: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00", "4 the row has 2 cells, and the header 4",
+		"5 the row has 5 cells, and the header 4", "6 accountId: must be UTF-8 without control characters",
 	}, messages)
 }
 
@@ -420,23 +420,24 @@ func TestValidateJob(t *testing.T) {
 	validate := func(typ job.Type, name, text string) []string {
 		in := b.jobInput(typ, "{}")
 		in.File = b.upload(t, name, text)
-		found, err := b.Jobs.Check(t.Context(), b.tenant, in.Type, in.File, jobs.MaxProblems)
+		found, err := b.Jobs.Check(t.Context(), b.tenant, in.Type, in.File, nil, jobs.MaxProblems)
 		require.NoError(t, err)
 		return found.Texts()
 	}
 	require.Empty(t, validate(job.ImportUser, "a.csv", userRows(0, 3)))
 	require.Equal(t, []string{
-		"column nick: is not a column of this type of job", "column id: is required, and the header does not have it",
+		"column nick: is not a column of this type of job; say in params.columns what it is, or leave it out",
+		`column id: is required, and the header does not have it; if this column says who a person is, set params.columns to {"id":"accountId"}`,
 	}, validate(job.ImportUser, "a.csv", "accountId,nick\n1,2\n"))
 	require.Equal(t, []string{
-		"row 2, column id: is required", "row 3, column referable: must be true or false", "row 4: the row has 1 cells, and the header 3",
-		"row 5: is not UTF-8; save the file with that encoding",
-	}, validate(job.ImportUser, "a.csv", "accountId,id,referable\na,1,\na,,\na,2,x\na\na,\xff,\na,3,\n"))
+		"row 3, column id: is required", "row 5, column referable: must be true or false", "row 6: the row has 1 cells, and the header 3",
+		"row 7: is not UTF-8; save the file with that encoding",
+	}, validate(job.ImportUser, "a.csv", "accountId,id,referable\né,1,\na,,\n,,\na,2,x\na\na,\xff,\na,3,\n"))
 	require.Equal(t, []string{"the file has no rows"}, validate(job.ImportUserEvent, "a.jsonl", "\n"))
-	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat(",\n", 1000)), 100)
+	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat("a,\n", 1000)), 100)
 	in := b.jobInput(job.ImportUser, "{}")
 	in.File = "imports/nobody/x_1.csv"
-	_, err := b.Jobs.Check(t.Context(), b.tenant, in.Type, in.File, jobs.MaxProblems)
+	_, err := b.Jobs.Check(t.Context(), b.tenant, in.Type, in.File, nil, jobs.MaxProblems)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
 	_, err = b.Jobs.Create(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
@@ -451,11 +452,17 @@ func TestCheck_Counts(t *testing.T) {
 		"a.csv":   "accountId,id,email\n" + strings.Repeat("a,b,\n", 300) + "a,b," + long + "\na,b,x\na,,\n",
 		"a.jsonl": strings.Repeat(`{"accountId":"a","id":"b"}`+"\n", 300) + `{"accountId":"a","id":"b","email":"` + long + `"}` + "\n" + `{"accountId":"a","id":"b","email":"x"}` + "\n" + `{"accountId":"a"}` + "\n",
 	} {
-		found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, b.upload(t, name, text), 2)
+		found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, b.upload(t, name, text), nil, 2)
 		require.NoError(t, err)
 		const address = "must be an e-mail address; give one such as name@example.com, or leave it out"
-		require.Equal(t, jobs.Checked{Checked: 303, Rejected: 3, Complete: true, Rows: []importfile.Problem{
-			{Record: 301, Column: "email", Value: strings.Repeat("é", 40) + "…", Reason: address}, {Record: 302, Column: "email", Value: "x", Reason: address},
+		header := int64(0)
+		if found.Dialect.Separator == "," {
+			header = 1
+			require.Equal(t, []string{"accountId", "id", "email"}, found.Names)
+			require.Equal(t, [][]string{{"a", "b", ""}, {"a", "b", ""}, {"a", "b", ""}}, found.Samples)
+		}
+		require.Equal(t, jobs.Checked{Checked: 303, Rejected: 3, Complete: true, Dialect: found.Dialect, Names: found.Names, Samples: found.Samples, Rows: []importfile.Problem{
+			{Row: 301 + header, Column: "email", Value: strings.Repeat("é", 40) + "…", Reason: address}, {Row: 302 + header, Column: "email", Value: "x", Reason: address},
 		}}, found, name)
 	}
 }
@@ -485,9 +492,11 @@ func TestJoin(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, complete)
 		require.Equal(t, int64(len(content)), size)
-		found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, ref, 1)
+		found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, ref, nil, 1)
 		require.NoError(t, err)
-		require.Equal(t, jobs.Checked{Checked: 500, Complete: true}, found, name)
+		require.True(t, found.Complete)
+		require.EqualValues(t, 500, found.Checked, name)
+		require.Empty(t, found.Texts())
 		_, err = b.Files.Join(t.Context(), b.tenant, name, pieces)
 		require.ErrorContains(t, err, "pieces: has a piece that is not kept any more; send the file again")
 		_, _, err = b.Files.Stored(t.Context(), "rival", ref)
@@ -496,7 +505,7 @@ func TestJoin(t *testing.T) {
 	ref, err := b.Files.AddPiece(t.Context(), b.tenant, strings.NewReader("PK\x03\x04"))
 	require.NoError(t, err)
 	_, err = b.Files.Join(t.Context(), b.tenant, "a.xlsx", []core.FileRef{ref})
-	require.ErrorContains(t, err, "file: is an Excel workbook")
+	require.ErrorContains(t, err, "file: is a workbook that is incomplete")
 	b.Files.Max = 3
 	_, err = b.Files.Join(t.Context(), b.tenant, "a.csv", []core.FileRef{ref})
 	require.ErrorContains(t, err, "file: is larger than 3 bytes")
@@ -651,8 +660,8 @@ func TestImport_Deletions(t *testing.T) {
 		require.Equal(t, job.Stats{Processed: 6, Errors: 2}, done.Stats)
 		require.Equal(t, [][]string{{"accountId", "id"}, {"a", "1"}, {"b", "1"}, {"c", "1"}, {"d", "1"}}, b.rows(t, done.ID, job.ResultFile))
 		errors := b.rows(t, done.ID, job.ErrorsFile)
-		require.Equal(t, []string{"5", "404"}, []string{errors[1][0], errors[1][3]})
-		require.Equal(t, []string{"6", "404"}, []string{errors[2][0], errors[2][3]})
+		require.Equal(t, []string{"6", "404"}, []string{errors[1][0], errors[1][3]})
+		require.Equal(t, []string{"7", "404"}, []string{errors[2][0], errors[2][3]})
 
 		left, _, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
 		require.NoError(t, err)
@@ -665,7 +674,7 @@ func TestImport_Deletions(t *testing.T) {
 		again := b.imported(t, job.ImportUser, "u.csv", "accountId,id\na,1\nb,1\nc,1\nd,1\n", "{}")
 		require.Equal(t, job.Stats{Processed: 4, Errors: 3}, again.Stats)
 		rows := b.rows(t, again.ID, job.ErrorsFile)
-		for i, record := range []string{"1", "3", "4"} {
+		for i, record := range []string{"2", "4", "5"} {
 			require.Equal(t, []string{record, "this user was deleted, not to be tracked again", "FORBIDDEN", "403"}, rows[i+1])
 		}
 	})
@@ -696,7 +705,7 @@ func TestImport_Draws(t *testing.T) {
 			"anna,u,,CREDIT,CENTS,400,60\n"+ // the rest of never, some of secondNever
 			"nobody,u,,CREDIT,CENTS,400,1\n", "{}")
 		require.Equal(t, job.Completed, done.Status, done.Message)
-		require.Equal(t, job.Stats{Processed: 8, Errors: 3}, done.Stats)
+		require.Equal(t, job.Stats{Processed: 8, Errors: 3, Idle: 2}, done.Stats)
 		require.Equal(t, [][]string{
 			{"accountId", "id", "unit", "valueRedeemed", "availableValue"},
 			{"anna", "u", "CENTS", "250", "150"}, {"anna", "u", "POINT", "40", "60"}, {"anna", "u", "CENTS", "60", "90"},
@@ -706,8 +715,8 @@ func TestImport_Draws(t *testing.T) {
 			failed = append(failed, row[0]+" "+row[1])
 		}
 		require.Equal(t, []string{
-			"4 amount: is more than the 150 CENTS that are available", "5 valueToRedeem: must be a number such as 12 or 12.5",
-			"8 amount: is more than the 0 CENTS that are available",
+			"5 amount: is more than the 150 CENTS that are available", "6 valueToRedeem: must be a number such as 12 or 12.5",
+			"9 amount: is more than the 0 CENTS that are available",
 		}, failed)
 		for id, redeemed := range map[string]int64{soon: 100, late: 100, never: 100, secondNever: 10, points: 40} {
 			r, err := rewarddb.ByID(t.Context(), b.DB.Reads, b.tenant, id)

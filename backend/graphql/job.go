@@ -232,13 +232,17 @@ func (c *call) validateJob(ctx context.Context, a argument) (*validated, error) 
 	if !in.Type.Import() {
 		return v, nil
 	}
-	found, err := c.engine.Jobs.Check(ctx, c.tenant, in.Type, in.File, jobs.MaxProblems)
+	p, err := wire.ParseJobParams(in.Type, in.Params)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.engine.Jobs.Check(ctx, c.tenant, in.Type, in.File, p.Columns, jobs.MaxProblems)
 	if err != nil {
 		return nil, err
 	}
 	v.Errors = append(v.Errors, found.Texts()...)
 	for _, p := range append(found.Rows, found.File...) {
-		v.Problems = append(v.Problems, &importProblem{longOrNull(p.Record), textOrNull(p.Column), textOrNull(p.Value), p.Reason})
+		v.Problems = append(v.Problems, &importProblem{longOrNull(p.Row), textOrNull(p.Column), textOrNull(p.Value), p.Reason})
 	}
 	v.RecordsChecked, v.RecordsRejected, v.Complete = pointer(long(found.Checked)), pointer(long(found.Rejected)), &found.Complete
 	return v, nil

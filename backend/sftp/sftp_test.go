@@ -200,10 +200,10 @@ func TestUpload_BrokenFile(t *testing.T) {
 	d := open(t)
 	s := d.connect(t, "acme", d.acme)
 	for name, c := range map[string]struct{ text, want string }{
-		"small":      {"account,id\na,b\n", "column account: is not a column of this type of job; column accountId: is required, and the header does not have it"},
+		"small":      {"account,id\na,b\n", "column account: is not a column of this type of job; say in params.columns what it is, or leave it out; column accountId: is required, and the header does not have it"},
 		"large":      {strings.Replace(users(10_000), "accountId", "account", 1), "column account: is not a column"},
 		"no rows":    {"accountId,id\n", "the file has no rows"},
-		"at its end": {users(10) + "x,\"y", "row 11: a quote is missing at the end of a field"},
+		"at its end": {users(10) + "x,\"y", "row 12: a quote is missing at the end of a field"},
 	} {
 		err := s.send(t, "users_broken.csv", c.text)
 		require.ErrorContains(t, err, `: nothing was imported; job `, name)
@@ -227,7 +227,7 @@ func TestUpload_WrongRows(t *testing.T) {
 	made := d.done(t, "acme")
 	require.Equal(t, job.Completed, made.Status)
 	require.Equal(t, job.Stats{Processed: 2, Errors: 1}, made.Stats)
-	d.logged(t, "sftp: rows failed", "row 1, column id: is required", "job="+made.ID)
+	d.logged(t, "sftp: rows failed", "row 2, column id: is required", "job="+made.ID)
 	require.NoError(t, s.send(t, "users_again.csv", "accountId,id\na,\nb,b\n"))
 	require.Equal(t, "the same content was imported before, by job "+made.ID, d.done(t, "acme").Message)
 }
@@ -312,8 +312,8 @@ func TestOpen_NamesThatAreRefused(t *testing.T) {
 	s := d.connect(t, "acme", d.acme)
 	for name, want := range map[string]string{
 		"list.csv":              `"list.csv": name: must begin with users_, userEvents_, deleteUsers_ or redeemRewards_`,
-		"users_1.csv.filepart":  "name: must end in .csv, .jsonl or .ndjson",
-		"users_1.xlsx":          "name: must end in",
+		"users_1.csv.filepart":  "name: must end in .xlsx, .csv, .tsv, .txt, .jsonl or .ndjson",
+		"users_1.xls":           "name: must end in",
 		".users_1.csv":          "name: must begin with",
 		"\x1b[2Jusers_1.csv":    `"[2Jusers_1.csv": name: must begin with`,
 		"in/users_1.csv":        "no such folder",

@@ -475,6 +475,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"job", `id='x', attempt=-1`, "CHECK constraint failed: attempt >= 0"},
 	{"job", `id='x', tries=1`, "CHECK constraint failed: tries BETWEEN 0 AND attempt"},
 	{"job", `id='x', total=-1`, "CHECK constraint failed: total >= 0"},
+	{"job", `id='x', file_row=-1`, "CHECK constraint failed: file_row >= 0"},
+	{"job", `id='x', idle=-1`, "CHECK constraint failed: idle >= 0"},
 	{"job", `id='x', status='COMPLETED'`, "CHECK constraint failed: (status = 'PENDING') = (completed_at IS NULL)"},
 	{"job", `id='x', status='COMPLETED', completed_at=1`, "CHECK constraint failed: (completed_at IS NULL) = (expires_at IS NULL)"},
 	{"job", `id='x', status='ABORTED', completed_at=1, expires_at=1`, "CHECK constraint failed: status <> 'ABORTED' OR message <> ''"},

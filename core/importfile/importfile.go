@@ -37,7 +37,7 @@ const GzipEnding = ".gz"
 func FormatOf(name string, beginning []byte) Format {
 	name = strings.TrimSuffix(strings.ToLower(name), GzipEnding)
 	switch {
-	case strings.HasSuffix(name, ".csv"):
+	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"):
 		return CSV
 	case strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
 		return JSONL
@@ -64,9 +64,9 @@ const bom = "\ufeff"
 
 // Problem is an error in a file or in one of its rows, for the file's sender.
 type Problem struct {
-	// Record is the number of the record, counted from 1 without the header of a CSV
-	// file; 0 means the header or the whole file.
-	Record int64
+	// Row is the number of the row, as Place.Row counts: the header of a CSV file is mostly
+	// row 1. 0 means the whole file.
+	Row int64
 	// Column is the column's name, or empty.
 	Column string
 	Reason string
@@ -85,15 +85,11 @@ func ShortValue(value string) string {
 	return strings.ToValidUTF8(value[:maxValue], "") + "…"
 }
 
-// Workbook reports whether a file begins like an Excel workbook or another ZIP archive,
-// which cannot be imported.
-func Workbook(beginning []byte) bool { return strings.HasPrefix(string(beginning), "PK\x03\x04") }
-
 // Error returns the position, then the reason.
 func (p Problem) Error() string {
 	where := ""
-	if p.Record > 0 {
-		where = "row " + strconv.FormatInt(p.Record, 10)
+	if p.Row > 0 {
+		where = "row " + strconv.FormatInt(p.Row, 10)
 	}
 	if p.Column != "" {
 		if where != "" {

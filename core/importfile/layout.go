@@ -29,8 +29,15 @@ type Column struct {
 	// Path has the parts of its name, which dots separate.
 	Path []string
 	Kind Kind
-	// Ignored is true for a column of reports that imports do not read.
+	// Ignored is true for a column that imports do not read.
 	Ignored bool
+	// foreign is true for a column of another service's files that has no meaning here.
+	foreign bool
+}
+
+// money reports whether the column has an amount of money.
+func (c Column) money() bool {
+	return c.Name() == "event.fields.revenue" || c.Name() == "valueToRedeem"
 }
 
 // Name returns the column's name in the header.
@@ -38,11 +45,21 @@ func (c Column) Name() string { return strings.Join(c.Path, ".") }
 
 // Layout describes the columns of a CSV file.
 type Layout struct {
-	// Columns are the columns in the order of the file.
+	// Columns are the columns in the order of the file, then those that a Mapping fills from
+	// a column that has another meaning too.
 	Columns []Column
 	// Order has the indexes of the columns that are not ignored, ordered so that
 	// columns of one nested object are adjacent.
 	Order []int
+	// Names is the header as the file has it, without columns at its end that have no name.
+	Names []string
+	// Unknown are the names of columns that are not imported because nothing says what they
+	// mean.
+	Unknown []string
+	// DecimalComma is true if numbers may have a decimal comma; see Dialect.
+	DecimalComma bool
+	// from has the indexes of the cells of the columns after those of the file.
+	from []int
 }
 
 // rules describes the columns of a type of job.
@@ -106,19 +123,28 @@ func rulesOf(t job.Type) rules {
 	}[t]
 }
 
-// ParseHeader parses the names of the columns and returns all problems.
-func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
-	h := header{rules: rulesOf(t)}
+// ParseHeader parses the names of the columns and returns all problems. Without a mapping, a
+// name that is not known is a problem; with one, such a column is not imported.
+func ParseHeader(t job.Type, names []string, m Mapping) (Layout, []Problem) {
+	for len(names) > 0 && strings.TrimSpace(names[len(names)-1]) == "" {
+		names = names[:len(names)-1]
+	}
+	h := header{rules: rulesOf(t), synonyms: synonymsOf(t), mapping: m, taken: map[string]bool{}, layout: Layout{Names: slices.Clone(names)}}
 	if len(names) > MaxColumns {
 		h.add("", "the header has "+strconv.Itoa(len(names))+" columns; a file may have "+strconv.Itoa(MaxColumns))
 		return Layout{}, h.problems
 	}
-	for _, name := range names {
-		h.column(name)
+	h.mapped = h.sources()
+	for i, name := range names {
+		h.column(i, name)
+	}
+	for _, c := range h.extra {
+		h.layout.Columns = append(h.layout.Columns, c.Column)
+		h.layout.from = append(h.layout.from, c.cell)
 	}
 	for _, name := range h.rules.required {
-		if !slices.ContainsFunc(h.layout.Columns, func(c Column) bool { return c.Name() == name }) {
-			h.add(name, "is required, and the header does not have it")
+		if !slices.ContainsFunc(h.layout.Columns, func(c Column) bool { return c.Name() == name && !c.Ignored }) {
+			h.add(name, "is required, and the header does not have it"+h.proposal(t))
 		}
 	}
 	h.order()
@@ -127,40 +153,97 @@ func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
 
 type header struct {
 	rules    rules
-	layout   Layout
-	names    []string
+	synonyms map[string]string
+	mapping  Mapping
+	// mapped has the columns that the mapping fills from each cell.
+	mapped map[int][]Column
+	layout Layout
+	// taken has the names of columns that are filled.
+	taken    map[string]bool
+	extra    []extraColumn
 	problems []Problem
+}
+
+// extraColumn is a column that is filled from a cell that fills another one too.
+type extraColumn struct {
+	Column
+	cell int
 }
 
 func (h *header) add(column, reason string) {
 	h.problems = append(h.problems, Problem{Column: column, Reason: reason})
 }
 
-func (h *header) column(name string) {
-	meant := name
-	if other, ok := h.rules.aliases[name]; ok {
-		meant = other
-	}
-	if program, ok := strings.CutPrefix(name, "sharelinks."); ok {
-		meant = "shareLinks." + program
-	}
-	c, ok := h.meaning(meant)
-	if name == ProblemColumn {
-		c, ok = Column{Path: []string{name}, Ignored: true}, true
+// column adds the column with a name of the file, and those that the mapping fills from it.
+func (h *header) column(i int, name string) {
+	all := h.mapped[i]
+	c, ok := h.meaning(name)
+	if _, elsewhere := h.mapping[c.Name()]; ok && elsewhere {
+		ok = false // the mapping says what fills it
+	} else if ok {
+		all = append([]Column{c}, all...)
 	}
 	switch {
-	case name == "":
-		h.add("", "column "+strconv.Itoa(len(h.layout.Columns)+1)+" has no name")
-	case !ok:
-		h.add(shown(name), "is not a column of this type of job"+h.hint(name))
-	case slices.Contains(h.names, meant):
-		h.add(shown(name), "is there twice")
+	case len(all) > 0:
+	case name == "" && h.mapping == nil:
+		h.add("", "column "+strconv.Itoa(i+1)+" has no name")
+	case h.mapping == nil:
+		h.add(shown(name), "is not a column of this type of job; say in params.columns what it is, or leave it out")
+	default:
+		h.layout.Unknown = append(h.layout.Unknown, shown(name))
 	}
-	h.names = append(h.names, meant)
-	h.layout.Columns = append(h.layout.Columns, c)
+	if len(all) == 0 {
+		all = []Column{{Path: []string{name}, Ignored: true}}
+	} else if c.foreign && len(all) == 1 {
+		h.layout.Unknown = append(h.layout.Unknown, shown(name))
+	}
+	for n, c := range all {
+		if h.taken[c.Name()] && !c.Ignored {
+			h.add(shown(name), "is there twice")
+		}
+		h.taken[c.Name()] = true
+		if n == 0 {
+			h.layout.Columns = append(h.layout.Columns, c)
+		} else {
+			h.extra = append(h.extra, extraColumn{c, i})
+		}
+	}
 }
 
+// meaning returns the column that a name of the file means.
 func (h *header) meaning(name string) (Column, bool) {
+	if name == ProblemColumn {
+		return Column{Path: []string{name}, Ignored: true}, true
+	}
+	if c, ok := h.exact(name); ok {
+		return c, true
+	}
+	if program, ok := strings.CutPrefix(name, "sharelinks."); ok {
+		return h.exact("shareLinks." + program)
+	}
+	plain := canonical(name)
+	if meant, ok := h.synonyms[plain]; ok {
+		if meant == "" {
+			return Column{Path: []string{name}, Ignored: true, foreign: true}, true
+		}
+		return h.exact(meant)
+	}
+	for family := range h.rules.families {
+		// The name below a family is free, and has its case.
+		parts := strings.SplitN(strings.TrimSpace(name), ".", strings.Count(family, ".")+2)
+		last := len(parts) - 1
+		if last > strings.Count(family, ".") && canonical(strings.Join(parts[:last], ".")) == canonical(family) {
+			return h.exact(family + "." + parts[last])
+		}
+	}
+	return Column{Path: []string{name}, Ignored: true}, false
+}
+
+// exact returns the column with a name of Kith.
+func (h *header) exact(name string) (Column, bool) {
+	if other, ok := h.rules.aliases[name]; ok {
+		name = other
+	}
 	path := strings.Split(name, ".")
 	if kind, ok := h.rules.known[name]; ok {
 		return Column{Path: path, Kind: kind}, true
@@ -175,19 +258,6 @@ func (h *header) meaning(name string) (Column, bool) {
 		}
 	}
 	return Column{Path: path, Ignored: true}, false
-}
-
-// hint names the intended column if only the case or surrounding blanks differ.
-func (h *header) hint(name string) string {
-	for known := range h.rules.known {
-		if strings.EqualFold(known, strings.TrimSpace(name)) {
-			return "; the name is " + known + ", in this case and without blanks"
-		}
-	}
-	if strings.ContainsAny(name, ";\t") {
-		return "; separate columns by commas"
-	}
-	return ""
 }
 
 // shown shortens a name for an error message.
@@ -216,10 +286,32 @@ func (h *header) order() {
 	}
 }
 
-// CheckRow returns an error if a row does not have as many cells as the header.
-func (l Layout) CheckRow(cells []string) *core.Error {
-	if len(cells) == len(l.Columns) {
-		return nil
+// Row returns the cells of a row for Columns, or an error if the row does not have as many as
+// the header, or an amount of money that cannot be read. Empty cells after those of the header
+// count for nothing. It may change cells.
+func (l Layout) Row(cells []string) ([]string, *core.Error) {
+	width := len(l.Columns) - len(l.from)
+	for len(cells) > width && strings.TrimSpace(cells[len(cells)-1]) == "" {
+		cells = cells[:len(cells)-1]
 	}
-	return core.Malformed("", "the row has "+strconv.Itoa(len(cells))+" cells, and the header "+strconv.Itoa(len(l.Columns)))
+	if len(cells) != width {
+		return nil, core.Malformed("", "the row has "+strconv.Itoa(len(cells))+" cells, and the header "+strconv.Itoa(width))
+	}
+	for _, i := range l.from {
+		cells = append(cells, cells[i])
+	}
+	if l.DecimalComma {
+		for _, i := range l.Order {
+			c := l.Columns[i]
+			if c.Kind != Any && c.Kind != Integer && !c.money() {
+				continue
+			}
+			number, sure := decimal(cells[i], c.money())
+			if !sure && c.money() {
+				return nil, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator, as in 1234,00")
+			}
+			cells[i] = number
+		}
+	}
+	return cells, nil
 }

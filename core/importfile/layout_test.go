@@ -13,7 +13,7 @@ func names(names ...string) []string { return names }
 
 func TestParseHeader(t *testing.T) {
 	l, problems := ParseHeader(job.ImportUser, names("customFields.b", "id", "referredBy.code", "accountId", "shareLink", "customFields.a.c",
-		"sharelinks.p", "referredBy.isConverted", "referralCodes.classic"))
+		"sharelinks.p", "referredBy.isConverted", "referralCodes.classic"), nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -25,13 +25,17 @@ func TestParseHeader(t *testing.T) {
 	if strings.Join(order, " ") != want || len(l.Columns) != 9 || !l.Columns[4].Ignored {
 		t.Errorf("%v", order)
 	}
-	if e := l.CheckRow(make([]string, 9)); e != nil {
-		t.Error(e)
+	if cells, e := l.Row(make([]string, 12)); e != nil || len(cells) != 9 {
+		t.Error(e, cells)
 	}
-	if e := l.CheckRow(make([]string, 8)); e == nil || e.Message != "the row has 8 cells, and the header 9" {
-		t.Error(e)
+	for _, cells := range [][]string{make([]string, 8), append(make([]string, 9), "x")} {
+		if _, e := l.Row(cells); e == nil || !strings.Contains(e.Message, "cells, and the header 9") {
+			t.Error(e)
+		}
 	}
 }
+
+const unknown = "is not a column of this type of job; say in params.columns what it is, or leave it out"
 
 // All problems are reported, not only the first.
 func TestParseHeader_Problems(t *testing.T) {
@@ -40,39 +44,36 @@ func TestParseHeader_Problems(t *testing.T) {
 		head []string
 		want []string
 	}{
-		{job.ImportUser, names("accountid", "id", "firstname", "id", "", "nick"), []string{
-			"column accountid: is not a column of this type of job; the name is accountId, in this case and without blanks",
-			"column firstname: is not a column of this type of job; the name is firstName, in this case and without blanks",
+		{job.ImportUser, names("id", "id", "ID", "", "nick", ""), []string{
 			"column id: is there twice",
-			"column 5 has no name",
-			"column nick: is not a column of this type of job",
-			"column accountId: is required, and the header does not have it",
+			"column ID: is there twice",
+			"column 4 has no name",
+			"column nick: " + unknown,
+			`column accountId: is required, and the header does not have it; if this column says who a person is, set params.columns to {"accountId":"id"}`,
 		}},
-		{job.ImportUser, names("accountId;id;email"), []string{
-			"column accountId;id;email: is not a column of this type of job; separate columns by commas",
-			"column accountId: is required, and the header does not have it",
-			"column id: is required, and the header does not have it",
+		{job.ImportUser, names("E-Mail", "Vorname", "Kontonummer"), []string{
+			`column id: is required, and the header does not have it; if this column says who a person is, set params.columns to {"id":"Kontonummer"}`,
 		}},
 		{job.ImportUser, names("accountId", "id", "customFields.a", "customFields.a.b", "customFields.", "customFields.x..y", "sharelinks.p", "shareLinks.p"), []string{
-			"column customFields.: is not a column of this type of job",
-			"column customFields.x..y: is not a column of this type of job",
+			"column customFields.: " + unknown,
+			"column customFields.x..y: " + unknown,
 			"column shareLinks.p: is there twice",
 			"column customFields.a: is both a value and the prefix of another column; rename one of them",
 		}},
 		{job.ImportUserEvent, names("accountId", "id", "event.key", "event.fields.revenue", "event.id"), []string{
-			"column id: is not a column of this type of job",
-			"column event.id: is not a column of this type of job",
-			"column userId: is required, and the header does not have it",
+			"column id: " + unknown,
+			"column event.id: " + unknown,
+			`column userId: is required, and the header does not have it; if this column says who a person is, set params.columns to {"userId":"accountId"}`,
 		}},
 		{job.ImportDelete, names("accountId", "id", "doNotTrack", "preserveEmptyAccounts"), []string{
-			"column preserveEmptyAccounts: is not a column of this type of job",
+			"column preserveEmptyAccounts: " + unknown,
 		}},
 		{job.ImportRedeem, names("user.accountId", "user.id", "unit", "availableValue"), []string{
 			"column valueToRedeem: is required, and the header does not have it",
 		}},
 		{job.ImportRedeem, names("user.accountId", "accountId", "id", "unit", "valueToRedeem"), []string{"column accountId: is there twice"}},
 	} {
-		_, problems := ParseHeader(c.typ, c.head)
+		_, problems := ParseHeader(c.typ, c.head, nil)
 		var got []string
 		for _, p := range problems {
 			got = append(got, p.Error())
@@ -88,19 +89,19 @@ func TestParseHeader_TooManyColumns(t *testing.T) {
 	for i := range 99_998 {
 		all = append(all, "customFields.f"+strconv.Itoa(i))
 	}
-	_, problems := ParseHeader(job.ImportUser, all)
+	_, problems := ParseHeader(job.ImportUser, all, nil)
 	if len(problems) != 1 || problems[0].Error() != "the header has 100000 columns; a file may have 1000" {
 		t.Error(problems[:min(3, len(problems))])
 	}
-	if _, problems = ParseHeader(job.ImportUser, all[:1000]); len(problems) != 0 {
+	if _, problems = ParseHeader(job.ImportUser, all[:1000], nil); len(problems) != 0 {
 		t.Error(problems)
 	}
 }
 
 func TestProblem_Error(t *testing.T) {
 	for want, p := range map[string]Problem{
-		"r": {Reason: "r"}, "row 3: r": {Record: 3, Reason: "r"}, "column c: r": {Column: "c", Reason: "r"},
-		"row 3, column c: r": {Record: 3, Column: "c", Reason: "r"},
+		"r": {Reason: "r"}, "row 3: r": {Row: 3, Reason: "r"}, "column c: r": {Column: "c", Reason: "r"},
+		"row 3, column c: r": {Row: 3, Column: "c", Reason: "r"},
 	} {
 		if p.Error() != want {
 			t.Error(p.Error())

@@ -24,8 +24,8 @@ func Prefixes() []Prefix {
 }
 
 // TypeOf returns the type of job for a file name, which must begin with one of
-// Prefixes and end in .csv, .jsonl or .ndjson, or in one of these and .gz. Otherwise
-// the error says which part is wrong.
+// Prefixes and end in .xlsx, .csv, .tsv, .txt, .jsonl or .ndjson, or in one of these and
+// .gz. Otherwise the error says which part is wrong.
 //
 // Spec silent: case is ignored, "-" is the same as "_" and may also separate the
 // words ("user-events-may.csv"), and the prefix may be the whole name ("users.csv").
@@ -33,7 +33,7 @@ func TypeOf(name string) (job.Type, error) {
 	lower := strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	rest, ending := cutEnding(lower)
 	if !ending {
-		return "", core.Invalid("name", "must end in .csv, .jsonl or .ndjson, optionally with .gz; upload the file under its final name, not a temporary one")
+		return "", core.Invalid("name", "must end in .xlsx, .csv, .tsv, .txt, .jsonl or .ndjson, optionally with .gz; upload the file under its final name, not a temporary one")
 	}
 	for _, p := range Prefixes() {
 		if begins(rest+"_", p.Text) {
@@ -46,7 +46,7 @@ func TypeOf(name string) (job.Type, error) {
 // cutEnding removes the ending that gives the format.
 func cutEnding(lower string) (rest string, ok bool) {
 	lower = strings.TrimSuffix(lower, GzipEnding)
-	for _, ending := range []string{".csv", ".jsonl", ".ndjson"} {
+	for _, ending := range []string{".xlsx", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson"} {
 		if rest, ok = strings.CutSuffix(lower, ending); ok {
 			return rest, true
 		}

@@ -22,6 +22,9 @@ func TestTypeOf(t *testing.T) {
 		"delete_users.csv.gz":         job.ImportDelete,
 		"redeemRewards_1.csv":         job.ImportRedeem,
 		"redeem-rewards-2026.csv":     job.ImportRedeem,
+		"users_may.xlsx":              job.ImportUser,
+		"user-events.tsv":             job.ImportUserEvent,
+		"users.txt.gz":                job.ImportUser,
 		"users_deleteUsers_about.csv": job.ImportUser,
 	} {
 		if got, err := TypeOf(name); err != nil || got != want {
@@ -34,7 +37,7 @@ func TestTypeOf(t *testing.T) {
 		"users":                    "must end in",
 		"users_1":                  "must end in",
 		"users_1.gz":               "must end in",
-		"users_1.xlsx":             "must end in",
+		"users_1.xls":              "must end in",
 		"users_1.csv.filepart":     "not a temporary one",
 		"users1.csv":               "must begin with",
 		"usersDeleted_1.csv":       "must begin with",

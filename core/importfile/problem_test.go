@@ -18,21 +18,13 @@ func TestShortValue(t *testing.T) {
 	}
 }
 
-func TestWorkbook(t *testing.T) {
-	for beginning, want := range map[string]bool{"PK\x03\x04rest": true, "PK,id": false, "": false, "accountId": false} {
-		if got := Workbook([]byte(beginning)); got != want {
-			t.Errorf("%q: %t", beginning, got)
-		}
-	}
-}
-
 // The column with the problem of a rejected row is ignored by imports of each type.
 func TestParseHeader_IgnoresTheProblemColumn(t *testing.T) {
 	for _, typ := range job.Types() {
 		if !typ.Import() {
 			continue
 		}
-		l, problems := ParseHeader(typ, append(SampleColumns(typ), ProblemColumn))
+		l, problems := ParseHeader(typ, append(SampleColumns(typ), ProblemColumn), nil)
 		if last := l.Columns[len(l.Columns)-1]; len(problems) > 0 || !last.Ignored || last.Name() != ProblemColumn {
 			t.Errorf("%s: %v %+v", typ, problems, last)
 		}

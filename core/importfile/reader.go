@@ -8,7 +8,7 @@ import (
 )
 
 // Reader reads the records of a file, one at a time. A record ends at a line end that
-// is not within quotes. Empty lines are skipped.
+// is not within quotes. Empty lines are skipped, and rows of a CSV file without any value.
 type Reader struct {
 	format Format
 	from   io.Reader
@@ -16,54 +16,69 @@ type Reader struct {
 	// position in the file.
 	buffer     []byte
 	start, end int
-	position   int64
+	place      Place
 	ended      bool
-	record     int64
 	cells      []string
+}
+
+// Place is a place between two records of a file.
+type Place struct {
+	// Position is in bytes.
+	Position int64
+	// Record is the number of the record before it, counted from 1 without the header of a
+	// CSV file. Empty rows are no records.
+	Record int64
+	// Row is the number of the row before it as a spreadsheet shows it: the header counts,
+	// and so do empty rows, and a record within quotes that has several lines is one row. In a
+	// JSONL file it is the number of the line.
+	Row int64
 }
 
 // bufferSize is the initial size of the buffer, in bytes.
 const bufferSize = 64 << 10
 
-// NewReader returns a reader that starts at a position in bytes; from must already be
-// there. position and record are the results of Position and Record of an earlier
-// reader, or 0 at the start of the file, where a CSV file has its header.
-func NewReader(format Format, from io.Reader, position, record int64) *Reader {
-	if format == CSV && position == 0 {
-		record = -1
+// NewReader returns a reader that starts at a place that an earlier reader returned; from must
+// already be at its position. The zero Place is the start of the file, where a CSV file has its
+// header.
+func NewReader(format Format, from io.Reader, at Place) *Reader {
+	if format == CSV && at.Position == 0 {
+		at.Record = -1
 	}
-	return &Reader{format: format, from: from, buffer: make([]byte, bufferSize), position: position, record: record}
+	return &Reader{format: format, from: from, buffer: make([]byte, bufferSize), place: at}
 }
 
+// Place returns the place behind the record that Line returned last.
+func (r *Reader) Place() Place { return r.place }
+
 // Position returns the position of the next record, in bytes.
-func (r *Reader) Position() int64 { return r.position }
+func (r *Reader) Position() int64 { return r.place.Position }
 
 // Record returns the number of the record that Line returned last, counted from 1; 0
 // is the header.
-func (r *Reader) Record() int64 { return r.record }
+func (r *Reader) Record() int64 { return r.place.Record }
 
 // Line returns the next record as in the file, without its line end, or io.EOF. It is
 // valid until the next call. The error is a Problem if the rest of the file cannot be
 // parsed, or an error of the underlying reader.
 func (r *Reader) Line() ([]byte, error) {
-	for begun := r.position; ; {
+	for begun := r.place.Position; ; {
 		line, err := r.next()
 		if err != nil {
 			return nil, err
 		}
+		r.place.Row++
 		if r.format == JSONL {
 			line = bytes.TrimSpace(line)
 		}
-		if len(line) == 0 {
+		if r.empty(line) {
 			// The caller gets no control while empty lines are read, so their number
 			// is limited.
-			if r.position-begun > MaxRecord {
-				r.record++
+			if r.place.Position-begun > MaxRecord {
 				return nil, r.problem("has more than 1 MiB of empty lines before it")
 			}
 			continue
 		}
-		r.record++
+		r.place.Record++
 		if !utf8.Valid(line) {
 			return nil, r.problem("is not UTF-8; save the file with that encoding")
 		}
@@ -71,11 +86,16 @@ func (r *Reader) Line() ([]byte, error) {
 	}
 }
 
-func (r *Reader) problem(reason string) error { return Problem{Record: r.record, Reason: reason} }
+// empty reports whether a line has no value: spreadsheets write rows that have only commas.
+func (r *Reader) empty(line []byte) bool {
+	return len(line) == 0 || r.format == CSV && (line[0] == ',' || line[0] == ' ' || line[0] == '\t') && len(bytes.Trim(line, ", \t")) == 0
+}
+
+func (r *Reader) problem(reason string) error { return Problem{Row: r.place.Row, Reason: reason} }
 
 // next returns one line, or several if quotes span them.
 func (r *Reader) next() ([]byte, error) {
-	if r.position == 0 {
+	if r.place.Position == 0 {
 		if err := r.skipBOM(); err != nil {
 			return nil, err
 		}
@@ -101,7 +121,7 @@ func (r *Reader) next() ([]byte, error) {
 			return r.last(searched, quotes)
 		}
 		if searched > MaxRecord {
-			r.record++
+			r.place.Row++
 			return nil, r.problem("is longer than 1 MiB; a quote may be missing at the end of a field")
 		}
 		if err := r.fill(); err != nil {
@@ -116,7 +136,7 @@ var quote = []byte{'"'}
 func (r *Reader) last(length, quotes int) ([]byte, error) {
 	switch {
 	case quotes%2 != 0:
-		r.record++
+		r.place.Row++
 		return nil, r.problem("a quote is missing at the end of a field")
 	case length == 0:
 		return nil, io.EOF
@@ -128,7 +148,7 @@ func (r *Reader) last(length, quotes int) ([]byte, error) {
 func (r *Reader) take(length int) []byte {
 	line := r.buffer[r.start : r.start+length]
 	r.start += length
-	r.position += int64(length)
+	r.place.Position += int64(length)
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
@@ -160,7 +180,7 @@ func (r *Reader) skipBOM() error {
 	}
 	if bytes.HasPrefix(r.buffer[r.start:r.end], []byte(bom)) {
 		r.start += len(bom)
-		r.position += int64(len(bom))
+		r.place.Position += int64(len(bom))
 	}
 	return nil
 }

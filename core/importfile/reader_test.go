@@ -17,7 +17,7 @@ type dribble struct {
 // The bytes of consecutive empty lines are limited.
 func TestReader_EmptyLinesAreBounded(t *testing.T) {
 	for lines, want := range map[int]bool{MaxRecord: true, MaxRecord + 1: false} {
-		r := NewReader(JSONL, strings.NewReader("{}\n"+strings.Repeat("\n", lines)+"{}"), 0, 0)
+		r := NewReader(JSONL, strings.NewReader("{}\n"+strings.Repeat("\n", lines)+"{}"), Place{})
 		if _, err := r.Line(); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func (d *dribble) Read(p []byte) (int, error) {
 // read returns all records of a CSV file, the header first, and the error that ended
 // it.
 func read(text string, n int) (rows [][]string, err error) {
-	r := NewReader(CSV, &dribble{text, n}, 0, 0)
+	r := NewReader(CSV, &dribble{text, n}, Place{})
 	for {
 		line, err := r.Line()
 		if err != nil {
@@ -65,7 +65,8 @@ func TestReader_CSV(t *testing.T) {
 		{"BOM and quotes", "\ufeff\"a\",b\n", [][]string{{"a", "b"}}},
 		{"quotes", "a,b\n\"1,1\",\"say \"\"so\"\"\"\n", [][]string{{"a", "b"}, {"1,1", `say "so"`}}},
 		{"lines within quotes", "a,b\n\"1\r\n\n2\",\"\"\n3,4\n", [][]string{{"a", "b"}, {"1\r\n\n2", ""}, {"3", "4"}}},
-		{"empty cells", "a,b\n,\n\"\",\n", [][]string{{"a", "b"}, {"", ""}, {"", ""}}},
+		{"empty cells", "a,b\n,1\n\"\",\n", [][]string{{"a", "b"}, {"", "1"}, {"", ""}}},
+		{"empty rows", ",,\na,b\n,\n1,2\n , \t\n,,\n", [][]string{{"a", "b"}, {"1", "2"}}},
 		{"empty lines", "\n\r\na,b\n\n1,2\n\n", [][]string{{"a", "b"}, {"1", "2"}}},
 		{"more and fewer cells", "a,b\n1\n1,2,3\n", [][]string{{"a", "b"}, {"1"}, {"1", "2", "3"}}},
 		{"blanks stay", "a, b \n 1 ,2\n", [][]string{{"a", " b "}, {" 1 ", "2"}}},
@@ -85,15 +86,15 @@ func TestReader_CSV(t *testing.T) {
 func TestReader_Problems(t *testing.T) {
 	long := strings.Repeat("x", MaxRecord)
 	for _, c := range []struct{ name, text, want string }{
-		{"quote that is not closed", "a\n1\n\"2\n3\n4\n", "row 2: a quote is missing at the end of a field"},
-		{"quote that is not closed, in the header", "\"a\n1\n", "a quote is missing at the end of a field"},
-		{"quote within a field", "a,b\nscreen 15\",x\n1,2\"\n", "row 1: has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"},
-		{"quote and more", "a\n\"1\"2\n", "row 1: has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"},
-		{"not UTF-8", "a\n1\n\xff\n", "row 2: is not UTF-8; save the file with that encoding"},
-		{"UTF-16", "\xff\xfea\x00\n\x00", "is not UTF-8; save the file with that encoding"},
-		{"a field above the limit", "a\n1\n" + long + "\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
-		{"a quoted field far above the limit", "a\n1\n\"" + strings.Repeat(long, 10) + "\"\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
-		{"a last field without an end", "a\n1\n" + long + "x", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"quote that is not closed", "a\n1\n\"2\n3\n4\n", "row 3: a quote is missing at the end of a field"},
+		{"quote that is not closed, in the header", "\"a\n1\n", "row 1: a quote is missing at the end of a field"},
+		{"quote within a field", "a,b\nscreen 15\",x\n1,2\"\n", "row 2: has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"},
+		{"quote and more", "a\n\"1\"2\n", "row 2: has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"},
+		{"not UTF-8", "a\n1\n\xff\n", "row 3: is not UTF-8; save the file with that encoding"},
+		{"UTF-16", "\xff\xfea\x00\n\x00", "row 1: is not UTF-8; save the file with that encoding"},
+		{"a field above the limit", "a\n1\n" + long + "\n", "row 3: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a quoted field far above the limit", "a\n1\n\"" + strings.Repeat(long, 10) + "\"\n", "row 3: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a last field without an end", "a\n1\n" + long + "x", "row 3: is longer than 1 MiB; a quote may be missing at the end of a field"},
 	} {
 		_, err := read(c.text, 1<<16)
 		var p Problem
@@ -115,7 +116,7 @@ func TestReader_LongestRecord(t *testing.T) {
 // An error of the underlying reader is returned as it is, not as a Problem.
 func TestReader_ReadError(t *testing.T) {
 	broken := errors.New("the disk is gone")
-	r := NewReader(CSV, io.MultiReader(strings.NewReader("a\n1"), failing{broken}), 0, 0)
+	r := NewReader(CSV, io.MultiReader(strings.NewReader("a\n1"), failing{broken}), Place{})
 	if _, err := r.Line(); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestReader_JSONL(t *testing.T) {
-	r := NewReader(JSONL, strings.NewReader("\ufeff{\"a\":1}\r\n\n  {\"b\":\"\\\"\"}  \n{\"c\":[\n"), 0, 0)
+	r := NewReader(JSONL, strings.NewReader("\ufeff{\"a\":1}\r\n\n  {\"b\":\"\\\"\"}  \n{\"c\":[\n"), Place{})
 	for i, want := range []string{`{"a":1}`, `{"b":"\""}`, `{"c":[`} {
 		line, err := r.Line()
 		if err != nil || string(line) != want || r.Record() != int64(i+1) {
@@ -144,19 +145,19 @@ func TestReader_JSONL(t *testing.T) {
 // A reader that starts at a returned position continues where the first one stopped.
 func TestReader_ContinuesAtPosition(t *testing.T) {
 	const text = "\ufeffa,b\r\n1,\"x\ny\"\n\n2,\"\"\"\"\n3,z"
-	whole := NewReader(CSV, strings.NewReader(text), 0, 0)
+	whole := NewReader(CSV, strings.NewReader(text), Place{})
 	for {
 		if _, err := whole.Line(); err == io.EOF {
 			return
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		rest := NewReader(CSV, strings.NewReader(text[whole.Position():]), whole.Position(), whole.Record())
+		rest := NewReader(CSV, strings.NewReader(text[whole.Position():]), whole.Place())
 		next := *whole
 		next.from = strings.NewReader("")
 		a, errA := rest.Line()
 		b, errB := (&next).Line()
-		if string(a) != string(b) || errA != errB || rest.Record() != next.Record() || rest.Position() != next.Position() {
+		if string(a) != string(b) || errA != errB || rest.Place() != next.Place() {
 			t.Errorf("after record %d: %q, %v; %q, %v", whole.Record(), a, errA, b, errB)
 		}
 	}

@@ -14,14 +14,14 @@ func TestSample(t *testing.T) {
 			continue
 		}
 		columns := SampleColumns(typ)
-		l, problems := ParseHeader(typ, columns)
+		l, problems := ParseHeader(typ, columns, nil)
 		if len(columns) == 0 || len(problems) > 0 {
 			t.Errorf("%s: %v %v", typ, columns, problems)
 		}
 		seen := map[string]bool{}
 		for n := range int64(100) {
 			row := SampleRow(typ, n)
-			if e := l.CheckRow(row); e != nil {
+			if _, e := l.Row(row); e != nil {
 				t.Errorf("%s: %v", typ, e)
 			}
 			if !slices.Equal(row, SampleRow(typ, n)) || seen[row[1]] {

@@ -145,6 +145,8 @@ const RequesterSFTP = "SFTP"
 type Stats struct {
 	// Processed counts all records so far, Errors the rejected ones among them.
 	Processed, Errors int64
+	// Idle counts those that an import accepted and that did nothing.
+	Idle int64
 }
 
 // Input is a request to create a job (clients 3.1.4).
@@ -172,6 +174,10 @@ type Job struct {
 	Stats   Stats
 	// Total is the number of records that the job processes in all; 0 until it is known.
 	Total int64
+	// Row is the number of the last row of its file that an import has processed, as
+	// spreadsheets show it. It is 0 before the first one, and of jobs whose errors have numbers
+	// of records: those that ran before rows were counted.
+	Row int64
 	// Result and Errors are the files that the job wrote; empty if it wrote none.
 	Result, Errors core.FileRef
 	Created        core.Time

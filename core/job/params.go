@@ -30,6 +30,9 @@ type Params struct {
 	// MaxErrors is the number of rejected rows after which an import is aborted; 0
 	// means DefaultMaxErrors.
 	MaxErrors int64
+	// Columns says which columns of the file of an import fill which ones of Kith; nil if the
+	// file has the names of Kith. See importfile.Mapping, which this package cannot name.
+	Columns map[string]string
 	// Silent is true for an import that sends no webhooks.
 	Silent bool
 }

@@ -14,7 +14,7 @@ import (
 
 func layout(t *testing.T, typ job.Type, names ...string) importfile.Layout {
 	t.Helper()
-	l, problems := importfile.ParseHeader(typ, names)
+	l, problems := importfile.ParseHeader(typ, names, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

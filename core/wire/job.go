@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/referral"
 )
@@ -292,6 +293,18 @@ func (p *paramParser) load(r *reader, key string, v *fastjson.Value) bool {
 			p.out.MaxErrors = *most
 		}
 		return true
+	case key == "columns":
+		p.out.Columns = map[string]string{}
+		return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
+			if len(p.out.Columns) == importfile.MaxColumns {
+				return r.fail(core.Invalid(r.path(key), "is one of more than "+strconv.Itoa(importfile.MaxColumns)+" columns"))
+			}
+			var source *string
+			if r.text(&source, key, v); source != nil {
+				p.out.Columns[key] = *source
+			}
+			return true
+		})
 	case key == "segments" && p.job == job.ImportUser:
 		return r.items(key, v, referral.MaxSegments, func(i int, v *fastjson.Value) error {
 			s, err := textItem(element(r.path(key), i), v)

@@ -145,7 +145,7 @@ func TestSFTP_OpenSSH(t *testing.T) {
 		`File "/users_1.csv" not found.`, "remote delete /users_1.csv: Permission denied", `"/users_1.csv" to "/users_2.csv": Permission denied`,
 		`mkdir "/in": Permission denied`, `"/users_1.csv": Permission denied`, `"users_1.csv" to "/users_2.csv": Permission denied`,
 		`kith: "list.csv": name: must begin with users_, userEvents_, deleteUsers_ or redeemRewards_`,
-		`kith: "users_1.csv.filepart": name: must end in .csv, .jsonl or .ndjson`,
+		`kith: "users_1.csv.filepart": name: must end in .xlsx, .csv, .tsv, .txt, .jsonl or .ndjson`,
 	} {
 		require.Contains(t, out, refused)
 	}

@@ -56,14 +56,22 @@ func (fs *Files) Stored(ctx context.Context, c people.Caller, ref core.FileRef) 
 	return fs.files.Stored(ctx, c.Tenant, ref)
 }
 
+// ReadAs returns the form in which an upload came; see jobs.Files.ReadAs.
+func (fs *Files) ReadAs(ctx context.Context, c people.Caller, ref core.FileRef) (importfile.Dialect, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return importfile.Dialect{}, err
+	}
+	return fs.files.ReadAs(ctx, c.Tenant, ref)
+}
+
 // Check reads a file as its import would, counts the rows that would be rejected, and
 // returns the first problems; see jobs.Jobs.Check.
-func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref core.FileRef) (jobs.Checked, error) {
+func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref core.FileRef, columns importfile.Mapping) (jobs.Checked, error) {
 	if err := c.Require(people.RunImports); err != nil {
 		return jobs.Checked{}, err
 	}
 	const shown = 20
-	return fs.jobs.Check(ctx, c.Tenant, t, ref, shown)
+	return fs.jobs.Check(ctx, c.Tenant, t, ref, columns, shown)
 }
 
 // Import starts the import of a file; see jobs.Jobs.Create.

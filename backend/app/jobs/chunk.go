@@ -46,15 +46,15 @@ func (c *compressor) compress(rows [][]string) (_ []byte, err error) {
 // add adds a row of the result file.
 func (c *chunkRows) add(row []string) { c.result = append(c.result, row) }
 
-// fail adds a row of the errors file: the error of the row with the number record.
-func (c *chunkRows) fail(record int64, message, code string, status int, format job.Format) {
+// fail adds a row of the errors file: the error of the row with the number row.
+func (c *chunkRows) fail(row int64, message, code string, status int, format job.Format) {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	if format == job.CSV {
 		message = exportfile.Harmless(message)
 	}
-	c.errors = append(c.errors, []string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
+	c.errors = append(c.errors, []string{strconv.FormatInt(row, 10), message, code, strconv.Itoa(status)})
 }
 
 // chunk returns the rows as the chunk with the sequence number seq.

@@ -53,8 +53,8 @@ func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input
 		return false, err
 	}
 	if in.Type.Import() {
-		size, err := js.upload(ctx, tenant, in.File)
-		return size <= smallImport && !strings.HasSuffix(string(in.File), importfile.GzipEnding), err
+		f, err := js.upload(ctx, tenant, in.File)
+		return f.Size <= smallImport && !strings.HasSuffix(string(in.File), importfile.GzipEnding), err
 	}
 	rows, err := jobdb.ExportCount(ctx, js.DB.Reads, tenant, in.Type, p, smallExport+1)
 	return rows <= smallExport, err

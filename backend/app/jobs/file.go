@@ -17,6 +17,7 @@ import (
 	"kith/backend/store/jobdb"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/importfile"
 	"kith/core/job"
 )
 
@@ -81,6 +82,8 @@ type newFile struct {
 	// size is the number of bytes that were written, reserved the number in the database.
 	size, reserved int64
 	hash           hash.Hash
+	// dialect is the form in which an upload came.
+	dialect importfile.Dialect
 }
 
 // createFile begins a file of a tenant, of size bytes or, if that is 0, an unknown size. The
@@ -161,7 +164,9 @@ func (f *newFile) Close() error {
 		return err
 	}
 	err := f.files.DB.Write(f.ctx, f.files.Now(), func(tx *store.Tx) error {
-		return jobdb.FinishFile(f.ctx, tx, jobdb.File{Tenant: f.tenant, Ref: f.ref, Size: f.size, Hash: hex.EncodeToString(f.hash.Sum(nil)), Expires: tx.Now + f.kind.life})
+		return jobdb.FinishFile(f.ctx, tx, jobdb.File{
+			Tenant: f.tenant, Ref: f.ref, Size: f.size, Hash: hex.EncodeToString(f.hash.Sum(nil)), Dialect: f.dialect.String(), Expires: tx.Now + f.kind.life,
+		})
 	})
 	f.closed = err == nil
 	return err

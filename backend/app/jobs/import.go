@@ -76,14 +76,14 @@ type groupRow interface {
 
 // batchRow is a row of a batch.
 type batchRow struct {
-	// record is the number of the row in the file, from 1.
-	record int64
+	// number is the number of the row in the file, for people.
+	number int64
 	// row is the parsed row. It is valid only if problem is nil.
 	row importRow
 	// problem is the error of a row that cannot be parsed.
 	problem error
-	// end is the position in the file after the row, in bytes.
-	end int64
+	// end is the place in the file after the row.
+	end importfile.Place
 }
 
 // load runs a leased import.
@@ -144,7 +144,7 @@ func fatal(err error) error {
 // check reads the whole file before any of its rows is applied, so that an invalid file
 // changes nothing.
 func (r *run) check(ctx context.Context) error {
-	in, err := r.open(ctx, 0, 0)
+	in, err := r.open(ctx, importfile.Place{})
 	if err != nil {
 		return err
 	}
@@ -172,8 +172,10 @@ func (r *run) check(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) open(ctx context.Context, position, record int64) (*source, error) {
-	return r.jobs.openSource(ctx, r.lease.Tenant, r.lease.Type, r.lease.File, position, record, func() error { return r.renewIfDue(ctx) })
+func (r *run) open(ctx context.Context, from importfile.Place) (*source, error) {
+	return r.jobs.openSource(ctx, input{
+		tenant: r.lease.Tenant, typ: r.lease.Type, ref: r.lease.File, columns: r.params.Columns, from: from, renew: func() error { return r.renewIfDue(ctx) },
+	})
 }
 
 // renewIfDue renews the lease if renewEvery has passed since the last renewal.
@@ -187,7 +189,7 @@ func (r *run) renewIfDue(ctx context.Context) error {
 
 // rows applies the remaining rows, and calls batchDone after each batch.
 func (r *run) rows(ctx context.Context, batchDone func()) error {
-	in, err := r.open(ctx, r.lease.Position, r.lease.Stats.Processed)
+	in, err := r.open(ctx, importfile.Place{Position: r.lease.Position, Record: r.lease.Stats.Processed, Row: r.lease.Row})
 	if err != nil {
 		return err
 	}
@@ -257,7 +259,11 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		}
 		after.Stats.Processed += int64(done)
 		after.Stats.Errors += int64(len(out.errors))
-		after.Position = rows[done-1].end
+		after.Stats.Idle += int64(done - len(out.errors) - len(out.result))
+		after.Position = rows[done-1].end.Position
+		if r.lease.Position == 0 || r.lease.Row > 0 {
+			after.Row = rows[done-1].end.Row
+		}
 		compressed := r.compress(out, after.Stats.Processed)
 		err = save(ctx)
 		chunk := <-compressed
@@ -429,7 +435,7 @@ func (r *run) report(out *chunkRows, row batchRow, a applied) error {
 		if !ok {
 			return a.err
 		}
-		out.fail(row.record, message, code, status, r.lease.Format)
+		out.fail(row.number, message, code, status, r.lease.Format)
 		return nil
 	}
 	if a.result != nil {
@@ -443,8 +449,8 @@ func (r *run) report(out *chunkRows, row batchRow, a applied) error {
 func (r *run) addNotes(ctx context.Context) error {
 	var notes []string
 	if r.rejected(0) {
-		notes = append(notes, "stopped because "+strconv.FormatInt(r.lease.Stats.Errors, 10)+" rows were rejected; rows after record "+
-			strconv.FormatInt(r.lease.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
+		notes = append(notes, "stopped because "+strconv.FormatInt(r.lease.Stats.Errors, 10)+" rows were rejected; rows after row "+
+			strconv.FormatInt(max(r.lease.Row, r.lease.Stats.Processed), 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
 	}
 	if r.cut {
 		note := "the result file ends after " + strconv.FormatInt(r.cutAt, 10) + " bytes of rows; all rows were processed"
@@ -452,6 +458,9 @@ func (r *run) addNotes(ctx context.Context) error {
 			note += ". The files of the tenant may have " + strconv.FormatInt(r.jobs.Files.maxStorage(), 10) + " bytes; remove imports and exports"
 		}
 		notes = append(notes, note)
+	}
+	if idle := r.lease.Stats.Idle; idle > 0 {
+		notes = append(notes, strconv.FormatInt(idle, 10)+" of the rows redeem nothing: their valueToRedeem is empty, 0 or negative")
 	}
 	before, err := jobdb.SameImport(ctx, r.jobs.DB.Reads, r.lease.Tenant, r.lease.Job)
 	if before != "" {

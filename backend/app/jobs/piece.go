@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/sheet"
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
 	"kith/core"
@@ -44,7 +44,7 @@ func (fs *Files) AddPiece(ctx context.Context, tenant core.TenantAlias, body io.
 	case n == 0:
 		return "", core.Invalid("file", "is empty")
 	case n > MaxPiece:
-		return "", tooLargeFile(MaxPiece)
+		return "", sheet.TooLarge(MaxPiece)
 	}
 	return f.ref, f.Close()
 }
@@ -61,10 +61,13 @@ func (fs *Files) Join(ctx context.Context, tenant core.TenantAlias, name string,
 	// The file is completed even if the caller disconnects.
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), joinTimeout)
 	in := &joined{ctx: background, files: fs, pieces: pieces}
-	from := bufio.NewReaderSize(in, sniffed)
 	whole := uploadKind
 	whole.replaced = size
-	f, err := fs.begin(background, tenant, name, from, whole, size)
+	from, err := sheet.Open(name, in, fs.maxFile())
+	var f *newFile
+	if err == nil {
+		f, err = fs.begin(background, tenant, name, from, whole, size)
+	}
 	if err != nil {
 		in.close()
 		cancel()
@@ -88,13 +91,9 @@ func (fs *Files) Join(ctx context.Context, tenant core.TenantAlias, name string,
 }
 
 // join writes a file from its pieces, and removes the pieces, or the file if that failed.
-func (fs *Files) join(ctx context.Context, f *newFile, from io.Reader, pieces []core.FileRef) error {
+func (fs *Files) join(ctx context.Context, f *newFile, from *sheet.File, pieces []core.FileRef) error {
 	defer f.Abort()
-	_, err := io.Copy(f, from)
-	if err == nil {
-		err = f.Close()
-	}
-	if err != nil {
+	if err := f.receive(from); err != nil {
 		return err
 	}
 	return fs.expire(ctx, f.tenant, pieces...)
@@ -117,7 +116,7 @@ func (fs *Files) checkPieces(ctx context.Context, tenant core.TenantAlias, piece
 		size += f.Size
 	}
 	if size > fs.maxFile() {
-		return 0, tooLargeFile(fs.maxFile())
+		return 0, sheet.TooLarge(fs.maxFile())
 	}
 	return size, nil
 }

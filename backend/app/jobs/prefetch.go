@@ -46,7 +46,7 @@ func (r *run) read(in *source) (rows []batchRow, err error) {
 		if err != nil {
 			return nil, err
 		}
-		parsed := batchRow{record: in.Record(), problem: problem, end: in.Position()}
+		parsed := batchRow{number: in.number(), problem: problem, end: in.Place()}
 		if problem == nil {
 			parsed.row, parsed.problem = r.parse(row)
 		}

@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/backend/xlsx"
 	"kith/core"
 	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/wire"
 )
 
 // rejectedShown is the number of rows that Rejected returns at most.
@@ -41,14 +43,18 @@ func (js *Jobs) Rejected(ctx context.Context, tenant core.TenantAlias, id string
 }
 
 // RejectedName returns the name of the file that WriteRejected writes.
-func RejectedName(j job.Job) string {
-	return strings.ToLower(j.Type.Task()) + "_" + string(job.RejectedFile) + "_" + j.ID + "." + string(importfile.FormatOf(string(j.File), nil))
+func RejectedName(j job.Job, d importfile.Dialect) string {
+	extension := string(importfile.FormatOf(string(j.File), nil))
+	if d.Workbook() {
+		extension = job.XLSX.Extension()
+	}
+	return strings.ToLower(j.Type.Task()) + "_" + string(job.RejectedFile) + "_" + j.ID + "." + extension
 }
 
-// WriteRejected writes the rows that an import of a CSV or JSONL file has rejected, in the
-// form of that file, so that they can be corrected and imported. In a CSV file the column
-// importfile.ProblemColumn says what is wrong with each. The error is not-found if the
-// import has rejected no rows, or if its files have expired.
+// WriteRejected writes the rows that an import has rejected, in the form of its file, so that
+// they can be corrected and imported: with its columns and its separator, or as a workbook. The
+// column importfile.ProblemColumn says what is wrong with each, except in a JSONL file. The
+// error is not-found if the import has rejected no rows, or if its files have expired.
 func (js *Jobs) WriteRejected(ctx context.Context, tenant core.TenantAlias, id string, out io.Writer) error {
 	j, err := js.ByID(ctx, tenant, id)
 	if err != nil {
@@ -62,20 +68,24 @@ func (js *Jobs) WriteRejected(ctx context.Context, tenant core.TenantAlias, id s
 		return err
 	}
 	defer wrong.close()
-	in, err := js.openSource(ctx, tenant, j.Type, j.File, 0, 0, nil)
+	params, err := wire.ParseJobParams(j.Type, j.Params)
+	if err != nil {
+		return err
+	}
+	in, err := js.openSource(ctx, input{tenant: tenant, typ: j.Type, ref: j.File, columns: params.Columns})
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	to := &rejectedWriter{out: out, from: in, rows: csv.NewWriter(out)}
-	if err := to.header(); err != nil {
+	in.byRecord = j.Row == 0
+	to := &rejectedWriter{out: out, from: in}
+	if err := to.begin(); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		p, err := wrong.next()
 		if err == io.EOF {
-			to.rows.Flush()
-			return to.rows.Error()
+			return to.close()
 		}
 		if err == nil {
 			err = to.write(p)
@@ -91,21 +101,50 @@ func (js *Jobs) WriteRejected(ctx context.Context, tenant core.TenantAlias, id s
 type rejectedWriter struct {
 	out  io.Writer
 	from *source
-	rows *csv.Writer
+	// writeRow writes a row, and close the end of the file.
+	writeRow func([]string) error
+	close    func() error
 }
 
-func (w *rejectedWriter) header() error {
+// bom is the mark by which Excel knows that a file is UTF-8.
+const bom = "\ufeff"
+
+// begin writes the header.
+func (w *rejectedWriter) begin() (err error) {
+	w.close = func() error { return nil }
 	if w.from.format == importfile.JSONL {
 		return nil
 	}
-	var names []string
-	for _, c := range w.from.layout.Columns {
-		names = append(names, c.Name())
+	names := slices.DeleteFunc(slices.Clone(w.from.layout.Names), func(name string) bool { return name == importfile.ProblemColumn })
+	names = append(names, importfile.ProblemColumn)
+	if w.from.dialect.Workbook() {
+		rows, err := xlsx.New(job.XLSX, w.out, names)
+		if err != nil {
+			return err
+		}
+		w.writeRow, w.close = rows.Write, rows.Close
+		return nil
 	}
-	if i := slices.Index(names, importfile.ProblemColumn); i >= 0 {
-		names = slices.Delete(names, i, i+1)
+	if !w.from.dialect.Plain() {
+		if _, err := io.WriteString(w.out, bom); err != nil {
+			return err
+		}
 	}
-	return w.rows.Write(append(names, importfile.ProblemColumn))
+	rows := csv.NewWriter(w.out)
+	if separator := w.from.dialect.Separator; separator != "" {
+		rows.Comma = rune(separator[0])
+	}
+	w.close = func() error {
+		rows.Flush()
+		return rows.Error()
+	}
+	w.writeRow = func(row []string) error {
+		for i, cell := range row {
+			row[i] = exportfile.Harmless(cell)
+		}
+		return rows.Write(row)
+	}
+	return rows.Write(names)
 }
 
 // write reads the file up to the row of a problem, and writes that row.
@@ -115,7 +154,7 @@ func (w *rejectedWriter) write(p importfile.Problem) error {
 		if err != nil {
 			return unexpected(err)
 		}
-		if w.from.Record() < p.Record {
+		if w.from.number() < p.Row {
 			continue
 		}
 		if w.from.format == importfile.JSONL {
@@ -126,28 +165,32 @@ func (w *rejectedWriter) write(p importfile.Problem) error {
 		if err != nil {
 			return err
 		}
-		return w.rows.Write(w.cells(cells, p))
+		return w.writeRow(w.cells(cells, p))
 	}
 }
 
 // cells returns the cells of a row with its problem. A row with too few cells gets empty
 // ones, so that the problem is in its column.
 func (w *rejectedWriter) cells(from []string, p importfile.Problem) []string {
-	columns := w.from.layout.Columns
-	row := make([]string, 0, len(columns)+1)
-	for i, cell := range from {
-		if i < len(columns) && columns[i].Name() == importfile.ProblemColumn {
-			continue // of the import before
-		}
-		row = append(row, exportfile.Harmless(exportfile.Plain(cell)))
-	}
-	for i := len(from); i < len(columns); i++ {
-		if columns[i].Name() != importfile.ProblemColumn {
+	names := w.from.layout.Names
+	row := make([]string, 0, len(names)+1)
+	for i, name := range names {
+		switch {
+		case name == importfile.ProblemColumn: // of the import before
+		case i < len(from):
+			row = append(row, exportfile.Plain(from[i]))
+		default:
 			row = append(row, "")
 		}
 	}
-	p.Record = 0 // its number in the new file is another one
-	return append(row, exportfile.Harmless(p.Error()))
+	p.Row = 0 // its number in the new file is another one
+	row = append(row, p.Error())
+	for i := len(names); i < len(from); i++ {
+		if from[i] != "" {
+			row = append(row, exportfile.Plain(from[i]))
+		}
+	}
+	return row
 }
 
 func unexpected(err error) error {
@@ -193,7 +236,7 @@ func (r *errorsReader) next() (p importfile.Problem, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.Record, err = strconv.ParseInt(row[0], 10, 64); err != nil {
+	if p.Row, err = strconv.ParseInt(row[0], 10, 64); err != nil {
 		return p, err
 	}
 	p.Reason = exportfile.Plain(row[1])

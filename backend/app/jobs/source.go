@@ -21,27 +21,44 @@ type source struct {
 	*importfile.Reader
 	format importfile.Format
 	// layout has the columns of a CSV file.
-	layout importfile.Layout
-	close  func() error
+	layout  importfile.Layout
+	close   func() error
+	dialect importfile.Dialect
+	// byRecord is true if rows have the numbers of records; see job.Job.Row.
+	byRecord bool
 }
 
-// openSource opens an upload at a position in its uncompressed bytes, which is after the
-// given number of records. A position in a gzip file is reached by decompressing all bytes
-// before it; renew is called regularly meanwhile. It may be nil if position is 0.
-func (js *Jobs) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64, renew func() error) (*source, error) {
-	s := &source{format: importfile.FormatOf(string(ref), nil)}
+// input is an upload that is to be read for a job.
+type input struct {
+	tenant core.TenantAlias
+	typ    job.Type
+	ref    core.FileRef
+	// columns is the mapping of the job, or nil.
+	columns importfile.Mapping
+	// from is where to begin.
+	from importfile.Place
+	// renew is called regularly while a part of the file is skipped. It may be nil if from is
+	// the beginning.
+	renew func() error
+}
+
+// openSource opens an upload at a place in its uncompressed bytes. One in a gzip file is reached
+// by decompressing all bytes before it.
+func (js *Jobs) openSource(ctx context.Context, in input) (*source, error) {
+	s := &source{format: importfile.FormatOf(string(in.ref), nil), byRecord: in.from.Position > 0 && in.from.Row == 0}
 	if s.format == importfile.CSV {
-		if err := js.readHeader(ctx, s, tenant, t, ref); err != nil || position == 0 {
+		if err := js.readHeader(ctx, s, in); err != nil || in.from.Position == 0 {
 			return s, err
 		}
 		_ = s.close()
 	}
-	return s, js.openAt(ctx, s, tenant, ref, position, record, renew)
+	return s, js.openAt(ctx, s, in)
 }
 
 // readHeader opens a CSV file at its beginning and reads its header.
-func (js *Jobs) readHeader(ctx context.Context, s *source, tenant core.TenantAlias, t job.Type, ref core.FileRef) error {
-	if err := js.openAt(ctx, s, tenant, ref, 0, 0, nil); err != nil {
+func (js *Jobs) readHeader(ctx context.Context, s *source, in input) error {
+	in.from = importfile.Place{}
+	if err := js.openAt(ctx, s, in); err != nil {
 		return err
 	}
 	line, err := s.Line()
@@ -54,7 +71,8 @@ func (js *Jobs) readHeader(ctx context.Context, s *source, tenant core.TenantAli
 	}
 	var problems []importfile.Problem
 	if err == nil {
-		s.layout, problems = importfile.ParseHeader(t, names)
+		s.layout, problems = importfile.ParseHeader(in.typ, names, in.columns)
+		s.layout.DecimalComma = s.dialect.DecimalComma()
 		err = headerError(problems)
 	}
 	if err != nil {
@@ -87,41 +105,42 @@ func (h headerProblems) Error() string {
 }
 
 // openAt opens an upload at a position; see openSource.
-func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64, renew func() error) error {
-	if _, err := js.upload(ctx, tenant, ref); err != nil {
+func (js *Jobs) openAt(ctx context.Context, s *source, in input) error {
+	f, err := js.upload(ctx, in.tenant, in.ref)
+	if err != nil {
 		return err
 	}
-	compressed := strings.HasSuffix(string(ref), importfile.GzipEnding)
-	from := position
+	s.dialect = importfile.ParseDialect(f.Dialect)
+	compressed := strings.HasSuffix(string(in.ref), importfile.GzipEnding)
+	from := in.from.Position
 	if compressed {
 		from = 0
 	}
-	body, err := js.Files.Store.Open(ctx, ref, from)
+	body, err := js.Files.Store.Open(ctx, in.ref, from)
 	if err != nil {
 		return err
 	}
 	s.close = body.Close
-	in := io.Reader(body)
+	text := io.Reader(body)
 	if compressed {
-		if in, err = newGunzip(body, js.Files.maxFile(), position, renew); err != nil {
+		if text, err = newGunzip(body, js.Files.maxFile(), in.from.Position, in.renew); err != nil {
 			_ = body.Close()
 			return err
 		}
 	}
-	s.Reader = importfile.NewReader(s.format, in, position, record)
+	s.Reader = importfile.NewReader(s.format, text, in.from)
 	return nil
 }
 
 var errNoUpload = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; an upload that no job reads is kept for a day"}
 
-// upload returns the size in bytes of a file that the tenant uploaded, or a not-found
-// error about "fileRef".
-func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (size int64, err error) {
+// upload returns a file that the tenant uploaded, or a not-found error about "fileRef".
+func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (jobdb.File, error) {
 	f, ok, err := jobdb.FindFile(ctx, js.DB.Reads, tenant, ref)
 	if err == nil && (!ok || f.Size < 0 || f.Expires <= js.Now()) {
 		err = errNoUpload
 	}
-	return f.Size, err
+	return f, err
 }
 
 // gunzip decompresses a gzip file, up to limit bytes: a small file can decompress to a
@@ -169,6 +188,14 @@ func gzipError(err error) error {
 	return err
 }
 
+// number returns the number of the row that Line returned last, for people.
+func (s *source) number() int64 {
+	if s.byRecord {
+		return s.Record()
+	}
+	return s.Place().Row
+}
+
 // row returns the next record. problem is an error of this row alone.
 func (s *source) row() (row wire.Row, problem error, err error) {
 	line, err := s.Line()
@@ -182,11 +209,12 @@ func (s *source) row() (row wire.Row, problem error, err error) {
 	if err != nil {
 		return row, nil, err
 	}
-	if problem := s.layout.CheckRow(cells); problem != nil {
-		return row, problem, nil
-	}
 	for i := range cells {
 		cells[i] = exportfile.Plain(cells[i])
+	}
+	cells, unreadable := s.layout.Row(cells)
+	if unreadable != nil {
+		return row, unreadable, nil
 	}
 	return wire.CellsRow(s.layout, cells), nil, nil
 }

@@ -26,7 +26,11 @@ const (
 // validate returns the problems of the file as a whole, for which its job would be
 // aborted, and those of single rows.
 func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
-	c, err := js.Check(ctx, tenant, in.Type, in.File, MaxProblems)
+	p, err := wire.ParseJobParams(in.Type, in.Params)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := js.Check(ctx, tenant, in.Type, in.File, p.Columns, MaxProblems)
 	return texts(c.File), texts(c.Rows), err
 }
 
@@ -48,7 +52,17 @@ type Checked struct {
 	Checked, Rejected int64
 	// Complete is true if all rows were checked.
 	Complete bool
+	// Dialect is the form in which the file came.
+	Dialect importfile.Dialect
+	// Names is the header of a CSV file, and Samples has its first rows. Unknown are the names
+	// that have no meaning, so that their columns are not imported.
+	Names   []string
+	Samples [][]string
+	Unknown []string
 }
+
+// samples is the number of rows that Checked has.
+const samples = 3
 
 // Texts returns the problems as texts, those of rows first.
 func (c Checked) Texts() []string { return append(texts(c.Rows), texts(c.File)...) }
@@ -56,14 +70,25 @@ func (c Checked) Texts() []string { return append(texts(c.Rows), texts(c.File)..
 // Check reads an import file as its job would, without changing anything. It counts all
 // problems of its first 64 MiB, for 4 seconds at most, and returns the first ones of rows, up
 // to most. A row without a problem may still be rejected later, for what the database has by
-// then, such as a code of another user.
-func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, most int) (c Checked, err error) {
-	s, err := js.openSource(ctx, tenant, t, ref, 0, 0, nil)
+// then, such as a code of another user. columns is the mapping of the import, or nil.
+func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, columns importfile.Mapping, most int) (c Checked, err error) {
+	in := input{tenant: tenant, typ: t, ref: ref, columns: columns}
+	s, err := js.openSource(ctx, in)
+	if s != nil {
+		c.Dialect, c.Names, c.Unknown = s.dialect, s.layout.Names, s.layout.Unknown
+	}
 	if err != nil {
-		c.File, err = problemsOf(err)
+		if c.File, err = problemsOf(err); err == nil && c.Names != nil {
+			c.Samples, err = js.sample(ctx, in)
+		}
 		return c, err
 	}
 	defer s.close()
+	if c.Names != nil {
+		if c.Samples, err = js.sample(ctx, in); err != nil {
+			return c, err
+		}
+	}
 	deadline := time.Now().Add(validatedTime)
 	for s.Position() < validatedBytes && ctx.Err() == nil {
 		// The clock is read once for many rows.
@@ -87,7 +112,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 			continue
 		}
 		if c.Rejected++; len(c.Rows) < most {
-			c.Rows = append(c.Rows, rowProblem(s.Record(), problem, row))
+			c.Rows = append(c.Rows, rowProblem(s.number(), problem, row))
 		}
 	}
 	if s.Record() <= 0 {
@@ -97,8 +122,8 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 }
 
 // rowProblem returns the problem of a row, with its column and value if err has one.
-func rowProblem(record int64, err error, row wire.Row) importfile.Problem {
-	p := importfile.Problem{Record: record, Reason: err.Error()}
+func rowProblem(number int64, err error, row wire.Row) importfile.Problem {
+	p := importfile.Problem{Row: number, Reason: err.Error()}
 	var e *core.Error
 	if errors.As(err, &e) {
 		p.Column, p.Reason = e.Field, e.Message
@@ -107,6 +132,31 @@ func rowProblem(record int64, err error, row wire.Row) importfile.Problem {
 		}
 	}
 	return p
+}
+
+// sample returns the cells of the first rows of a CSV file, shortened.
+func (js *Jobs) sample(ctx context.Context, in input) (rows [][]string, err error) {
+	s := &source{format: importfile.CSV}
+	if err := js.openAt(ctx, s, in); err != nil {
+		return nil, err
+	}
+	defer s.close()
+	for len(rows) <= samples {
+		line, err := s.Line()
+		if err != nil {
+			break // the check says what is wrong
+		}
+		cells, err := s.Cells(line)
+		if err != nil {
+			break
+		}
+		row := make([]string, len(cells))
+		for i, cell := range cells {
+			row[i] = importfile.ShortValue(cell)
+		}
+		rows = append(rows, row)
+	}
+	return rows[min(1, len(rows)):], nil
 }
 
 // problemsOf returns the problems of a file that err has, or err itself if the file could

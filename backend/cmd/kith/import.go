@@ -138,12 +138,15 @@ func countRows(path string) int64 {
 	in := bufio.NewReaderSize(file, 64<<10)
 	beginning, _ := in.Peek(4 << 10)
 	var from io.Reader = in
+	if strings.HasPrefix(string(beginning), "PK") {
+		return 0 // a workbook
+	}
 	if importfile.Packed(beginning) {
 		if from, err = gzip.NewReader(in); err != nil {
 			return 0
 		}
 	}
-	r := importfile.NewReader(importfile.FormatOf(path, beginning), from, 0, 0)
+	r := importfile.NewReader(importfile.FormatOf(path, beginning), from, importfile.Place{})
 	for {
 		if _, err := r.Line(); err != nil {
 			return max(0, r.Record())
@@ -287,7 +290,7 @@ func (c *sampleCommand) csv(t job.Type, to io.Writer) error {
 }
 
 func (c *sampleCommand) jsonl(t job.Type, to io.Writer) error {
-	layout, _ := importfile.ParseHeader(t, importfile.SampleColumns(t))
+	layout, _ := importfile.ParseHeader(t, importfile.SampleColumns(t), nil)
 	var line []byte
 	for n := range c.Rows {
 		line = append(wire.CellsRow(layout, importfile.SampleRow(t, c.From+n)).AppendJSON(line[:0]), '\n')

@@ -176,7 +176,7 @@ func showCheck(v *frame.Visit, f *frame.Form) error {
 	}
 	data.Form, data.Size, data.Joining = f, size, !complete
 	if complete {
-		if data.Checked, err = v.Engine.Admin.Files.Check(v.Ctx(), v.Caller, data.Kind.Type, data.Ref); err != nil {
+		if data.Checked, err = v.Engine.Admin.Files.Check(v.Ctx(), v.Caller, data.Kind.Type, data.Ref, nil); err != nil {
 			return lost(err)
 		}
 		data.Good = data.Checked.Checked - data.Rejected

@@ -262,6 +262,10 @@ func downloadRejected(v *frame.Visit, id string) error {
 	if err != nil {
 		return err
 	}
-	name := jobs.RejectedName(j)
+	form, err := v.Engine.Admin.Files.ReadAs(v.Ctx(), v.Caller, j.File)
+	if err != nil {
+		return err
+	}
+	name := jobs.RejectedName(j, form)
 	return v.Download(name, wire.FileType(name), func(w *bufio.Writer) error { return v.Engine.Admin.Files.WriteRejected(v.Ctx(), v.Caller, id, w) })
 }

@@ -17,6 +17,8 @@ type File struct {
 	Size int64
 	// Hash is the SHA-256 in hex.
 	Hash string
+	// Dialect is the form in which an upload came; see importfile.Dialect.
+	Dialect string
 	// Expires is when the file may be deleted.
 	Created, Expires core.Time
 }
@@ -29,6 +31,7 @@ var fileNames = store.Selection[File]{
 var fileColumns = store.Selection[File]{
 	store.Col(`iif(hash = '', -1, size)`, func(f *File) any { return &f.Size }),
 	store.Col(`hash`, func(f *File) any { return &f.Hash }),
+	store.Col(`dialect`, func(f *File) any { return &f.Dialect }),
 	store.Col(`created_at`, func(f *File) any { return &f.Created }),
 	store.Col(`expires_at`, func(f *File) any { return &f.Expires }),
 }.With(fileNames)
@@ -79,10 +82,10 @@ func ReserveFile(ctx context.Context, tx *store.Tx, f File, most int64) (bool, e
 		string(f.Tenant), int64(tx.Now), string(f.Ref), f.Size, int64(f.Expires), most)
 }
 
-// FinishFile stores the size, hash and expiry of a file whose content is complete.
+// FinishFile stores the size, hash, dialect and expiry of a file whose content is complete.
 func FinishFile(ctx context.Context, tx *store.Tx, f File) error {
-	return tx.Exec(ctx, "finish file", `UPDATE file SET size = ?, hash = ?, expires_at = ? WHERE tenant = ? AND ref = ?`,
-		f.Size, f.Hash, int64(f.Expires), string(f.Tenant), string(f.Ref))
+	return tx.Exec(ctx, "finish file", `UPDATE file SET size = ?, hash = ?, dialect = ?, expires_at = ? WHERE tenant = ? AND ref = ?`,
+		f.Size, f.Hash, f.Dialect, int64(f.Expires), string(f.Tenant), string(f.Ref))
 }
 
 // ExtendFile sets the expiry of a file to until, unless it is later already.

@@ -23,9 +23,9 @@ type Chunk struct {
 // and renews the lease, which then has the given token. Because the job has made
 // progress, its tries start from 0 again. It returns false if the lease was lost.
 func SaveProgress(ctx context.Context, tx *store.Tx, l Lease, chunk Chunk, token string) (bool, error) {
-	ok, err := tx.Changed(ctx, "move import", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), position = ?, leased_by = ?, tries = 0
+	ok, err := tx.Changed(ctx, "move import", `UPDATE job SET processed = ?, errors = ?, total = nullif(?, 0), position = ?, file_row = ?, idle = ?, leased_by = ?, tries = 0
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING' AND leased_by IS NOT NULL`,
-		l.Stats.Processed, l.Stats.Errors, l.Total, l.Position, token, string(l.Tenant), l.ID, l.Attempt)
+		l.Stats.Processed, l.Stats.Errors, l.Total, l.Position, l.Row, l.Stats.Idle, token, string(l.Tenant), l.ID, l.Attempt)
 	if err != nil || !ok {
 		return ok, err
 	}

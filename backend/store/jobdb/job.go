@@ -46,6 +46,8 @@ var jobColumns = store.Selection[job.Job]{
 	store.Col(`coalesce(expires_at, 0)`, func(j *job.Job) any { return &j.Expires }),
 	store.Col(`coalesce(started_at, 0)`, func(j *job.Job) any { return &j.Started }),
 	store.Col(`coalesce(total, 0)`, func(j *job.Job) any { return &j.Total }),
+	store.Col(`file_row`, func(j *job.Job) any { return &j.Row }),
+	store.Col(`idle`, func(j *job.Job) any { return &j.Stats.Idle }),
 }
 
 var leaseColumns = store.Selection[Lease]{

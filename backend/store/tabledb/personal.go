@@ -74,7 +74,7 @@ var PersonalData = map[string]Personal{
 	},
 	"event":          {Rows: ofUser, None: "tenant", Erased: "id account_id user_id key fields triggered_at received_at processed_at trusted"},
 	"failed_sign_in": {Kept: []Kept{{"address times last_at last_from", team, "30 days after the last one, or the member signs in"}}},
-	"file":           {None: "tenant ref size hash created_at expires_at"},
+	"file":           {None: "tenant ref size hash created_at expires_at dialect"},
 	"fuel_due":       {Rows: `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`, None: "seq tenant program key referral_id created_at"},
 	"fuel_tank":      {Rows: ofRewards, None: "seq tenant program key code reward_id created_at"},
 	"gateway_bill": {
@@ -122,7 +122,7 @@ var PersonalData = map[string]Personal{
 	"intake_cursor": {None: "one seq"},
 	"invitation":    {None: "tenant id hash role created_at expires_at", Kept: []Kept{{"email invited_by", team, "it is accepted, revoked or expired"}}},
 	"job": {
-		None: "tenant id type format file status processed errors result_file errors_file attempt tries leased_until created_at completed_at expires_at position started_at total leased_by",
+		None: "tenant id type format file status processed errors result_file errors_file attempt tries leased_until created_at completed_at expires_at position started_at total leased_by file_row idle",
 		Kept: []Kept{{"name requester mail_to params message", "written by your team or your server; nothing of a file is in it", jobEnded}},
 	},
 	"job_part":        {None: "tenant job_id seq", Kept: []Kept{{"result errors", "the files of a running import are made of it", "the import has ended"}}},
