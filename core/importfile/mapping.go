@@ -16,7 +16,7 @@ type Mapping map[string]string
 // sources returns the columns that the mapping fills from each cell.
 func (h *header) sources() map[int][]Column {
 	all := map[int][]Column{}
-	for _, target := range sortedKeys(h.mapping) {
+	for _, target := range h.mapping.Names() {
 		source, at := h.mapping[target], "params.columns."+shown(target)
 		c, ok := h.exact(target)
 		if !ok || c.Ignored || c.Name() != target {
@@ -55,7 +55,8 @@ func indexes(names []string, name string) (exact []int) {
 	return exact
 }
 
-func sortedKeys(m Mapping) []string {
+// Names returns the names of the columns that the mapping is about, in order.
+func (m Mapping) Names() []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)
@@ -64,31 +65,45 @@ func sortedKeys(m Mapping) []string {
 	return keys
 }
 
-// Guess returns a mapping for a header: a mapping of the required ids that are missing, from the
-// column of the other id, or else from that of the mail address.
-func Guess(t job.Type, names []string) Mapping {
+// UserColumns returns the names of the columns of a type that say who a person is.
+func UserColumns(t job.Type) [2]string {
+	if t == job.ImportUserEvent {
+		return [2]string{"accountId", "userId"}
+	}
+	return [2]string{"accountId", "id"}
+}
+
+// Meanings returns what each column of a header means by itself: the name of Kith's column, or
+// "" if nothing reads it.
+func Meanings(t job.Type, names []string) []string {
 	h := header{rules: rulesOf(t), synonyms: synonymsOf(t)}
+	all := make([]string, len(names))
+	for i, name := range names {
+		if c, ok := h.meaning(name); ok && !c.Ignored {
+			all[i] = c.Name()
+		}
+	}
+	return all
+}
+
+// Guess returns a mapping for a header: of the ids that are missing, from the column of the
+// other id, or else from that of the mail address.
+func Guess(t job.Type, names []string) Mapping {
 	first := map[string]string{}
-	for _, name := range names {
-		c, _ := h.meaning(name)
-		meant := c.Name()
-		if means(mailColumns, canonical(name)) {
+	for i, meant := range Meanings(t, names) {
+		if means(mailColumns, canonical(names[i])) {
 			meant = "email"
 		}
 		if _, ok := first[meant]; !ok {
-			first[meant] = name
+			first[meant] = names[i]
 		}
 	}
-	user := "id"
-	if t == job.ImportUserEvent {
-		user = "userId"
-	}
-	m := Mapping{}
-	for _, id := range []string{"accountId", user} {
+	m, ids := Mapping{}, UserColumns(t)
+	for _, id := range ids {
 		if _, ok := first[id]; ok {
 			continue
 		}
-		for _, other := range []string{user, "accountId", "email"} {
+		for _, other := range []string{ids[1], ids[0], "email"} {
 			if source, ok := first[other]; ok {
 				m[id] = source
 				break
@@ -105,7 +120,7 @@ func (h *header) proposal(t job.Type) string {
 		return ""
 	}
 	var pairs []string
-	for _, key := range sortedKeys(m) {
+	for _, key := range m.Names() {
 		pairs = append(pairs, strconv.Quote(key)+":"+strconv.Quote(shown(m[key])))
 	}
 	return "; if this column says who a person is, set params.columns to {" + strings.Join(pairs, ",") + "}"

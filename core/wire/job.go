@@ -101,6 +101,20 @@ func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 	return true
 }
 
+// Columns returns a mapping of columns as JSON.
+func Columns(m importfile.Mapping) []byte {
+	w := writer{}
+	w.open()
+	for _, name := range m.Names() {
+		w.text(name, m[name])
+	}
+	w.close()
+	return w.b
+}
+
+// ColumnsParam returns the params of an import that has only a mapping, given as JSON.
+func ColumnsParam(columns string) string { return `{"columns":` + columns + `}` }
+
 func anyText(_, s string) (string, error) { return s, nil }
 
 // setParsed parses a string and stores the result; null does not change it.

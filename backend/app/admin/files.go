@@ -15,6 +15,7 @@ import (
 	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/people"
+	"kith/core/wire"
 )
 
 // Files are the files that a tenant imports and exports, and the jobs that do so.
@@ -65,17 +66,30 @@ func (fs *Files) ReadAs(ctx context.Context, c people.Caller, ref core.FileRef) 
 }
 
 // Check reads a file as its import would, counts the rows that would be rejected, and
-// returns the first problems; see jobs.Jobs.Check.
+// returns the first problems; see jobs.Jobs.Check, and Propose if columns is nil.
 func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref core.FileRef, columns importfile.Mapping) (jobs.Checked, error) {
 	if err := c.Require(people.RunImports); err != nil {
 		return jobs.Checked{}, err
 	}
 	const shown = 20
+	if columns == nil {
+		return fs.jobs.Propose(ctx, c.Tenant, t, ref, shown)
+	}
 	return fs.jobs.Check(ctx, c.Tenant, t, ref, columns, shown)
 }
 
-// Import starts the import of a file; see jobs.Jobs.Create.
+// Import starts the import of a file; see jobs.Jobs.Create. The columns that its params choose
+// are the proposal for the next file with the same header.
 func (fs *Files) Import(ctx context.Context, c people.Caller, in job.Input) (job.Job, error) {
+	p, err := wire.ParseJobParams(in.Type, in.Params)
+	if err == nil && p.Columns != nil {
+		if err = c.Require(people.RunImports); err == nil {
+			err = fs.jobs.Remember(ctx, c.Tenant, in.Type, in.File, p.Columns)
+		}
+	}
+	if err != nil {
+		return job.Job{}, err
+	}
 	return fs.start(ctx, c, people.RunImports, people.ImportStarted, in)
 }
 

@@ -50,6 +50,9 @@ type run struct {
 	// parse parses a row of the import's type.
 	parse   func(wire.Row) (importRow, error)
 	renewed time.Time
+	// dialect and unknown say how the file was read, and which of its columns were not.
+	dialect importfile.Dialect
+	unknown []string
 	// cut is true if the result file does not have all rows, but about cutAt bytes of them.
 	cut   bool
 	cutAt int64
@@ -194,6 +197,7 @@ func (r *run) rows(ctx context.Context, batchDone func()) error {
 		return err
 	}
 	defer in.close()
+	r.dialect, r.unknown = in.dialect, in.layout.Unknown
 	batches, stop := r.parsed(in)
 	defer stop()
 	disk := r.newDisk()
@@ -444,13 +448,25 @@ func (r *run) report(out *chunkRows, row batchRow, a applied) error {
 	return nil
 }
 
-// addNotes sets the message of the job: that it stopped before the end of its file, that
-// the result file is incomplete, or that the same content was imported before.
+// addNotes sets the message of the job: that it stopped before the end of its file, how the
+// file was read if it was converted, what of it did nothing, that the result file is
+// incomplete, or that the same content was imported before.
 func (r *run) addNotes(ctx context.Context) error {
 	var notes []string
 	if r.rejected(0) {
 		notes = append(notes, "stopped because "+strconv.FormatInt(r.lease.Stats.Errors, 10)+" rows were rejected; rows after row "+
 			strconv.FormatInt(max(r.lease.Row, r.lease.Stats.Processed), 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
+	}
+	if !r.dialect.Plain() {
+		notes = append(notes, "read as "+r.dialect.Words())
+	}
+	if len(r.unknown) > 0 {
+		const most = 20
+		note := "ignored columns: " + strings.Join(r.unknown[:min(len(r.unknown), most)], ", ")
+		if len(r.unknown) > most {
+			note += " and " + strconv.Itoa(len(r.unknown)-most) + " more"
+		}
+		notes = append(notes, note)
 	}
 	if r.cut {
 		note := "the result file ends after " + strconv.FormatInt(r.cutAt, 10) + " bytes of rows; all rows were processed"

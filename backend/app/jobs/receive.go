@@ -7,6 +7,7 @@ import (
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/wire"
 )
 
 // ReceivedFile is the result of Receive.
@@ -17,6 +18,21 @@ type ReceivedFile struct {
 	// it. Rows has the problems of single rows, which fail while the others are
 	// imported. The texts are those of Validate.
 	Fatal, Rows []string
+}
+
+// rememberedParams returns params with the columns that a person chose for files with this
+// header.
+func (js *Jobs) rememberedParams(ctx context.Context, tenant core.TenantAlias, in job.Input) (string, error) {
+	names, err := js.header(ctx, tenant, in.Type, in.File)
+	if err != nil || names == nil {
+		_, err = problemsOf(err) // the check reports them
+		return in.Params, err
+	}
+	columns, err := js.remembered(ctx, tenant, in.Type, names)
+	if err != nil || columns == nil {
+		return in.Params, err
+	}
+	return wire.ColumnsParam(string(wire.Columns(columns))), nil
 }
 
 // Receive stores a file whose name has the type of its job, validates it and creates the
@@ -33,6 +49,9 @@ func (js *Jobs) Receive(ctx context.Context, tenant core.TenantAlias, name strin
 	}
 	// The file is complete. It gets a job even if the sender disconnects now.
 	ctx = context.WithoutCancel(ctx)
+	if in.Params, err = js.rememberedParams(ctx, tenant, in); err != nil {
+		return d, err
+	}
 	if d.Fatal, d.Rows, err = js.validate(ctx, tenant, in); err != nil {
 		return d, err
 	}

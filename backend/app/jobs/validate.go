@@ -59,6 +59,10 @@ type Checked struct {
 	Names   []string
 	Samples [][]string
 	Unknown []string
+	// Columns is the mapping with which it was checked, or nil. Remembered is true if it was
+	// chosen for an earlier file with this header.
+	Columns    importfile.Mapping
+	Remembered bool
 }
 
 // samples is the number of rows that Checked has.
@@ -72,6 +76,7 @@ func (c Checked) Texts() []string { return append(texts(c.Rows), texts(c.File)..
 // to most. A row without a problem may still be rejected later, for what the database has by
 // then, such as a code of another user. columns is the mapping of the import, or nil.
 func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, columns importfile.Mapping, most int) (c Checked, err error) {
+	c.Columns = columns
 	in := input{tenant: tenant, typ: t, ref: ref, columns: columns}
 	s, err := js.openSource(ctx, in)
 	if s != nil {

@@ -35,6 +35,7 @@ func Section() *frame.Section {
 				"GET /sample/{task}":   downloadSample,
 				"POST /join":           join,
 				"GET /check":           checkPage,
+				"POST /check":          checkPage,
 				"POST /start":          startImport,
 				"GET /export":          exportKinds,
 				"GET /export/{task}":   exportPage,

@@ -180,7 +180,7 @@ func TestImport_ProblemsOfTheFile(t *testing.T) {
 		"workbook":    {"USER", "PK\x03\x04" + strings.Repeat("x", 100), "is a workbook that is incomplete or damaged; save it again in Excel", 422},
 		"no kind":     {"REWARD", users(1), "What the file has is not chosen; choose one of the list", 422},
 		"header only": {"USER", "accountId,id\n", "This file cannot be imported", 200},
-		"column":      {"USER", "accountId,id,shoeSize\n1,2,3\n", "shoeSize is not a column of this type of job", 200},
+		"column":      {"USER", "accountId,id,shoeSize\n1,2,3\n", "Not imported: shoeSize", 200},
 		"latin 1":     {"USER", "accountId,id,firstName\n1,2,é\n1,3,J\xfcrgen\n", "is not UTF-8; save the file with that encoding", 200},
 		"all rows":    {"USER", users(2, 1, 2), "No row can be imported", 200},
 		"cells":       {"USER", "accountId,id\n1,2\n3\n", "the row has 1 cells, and the header 2", 200},

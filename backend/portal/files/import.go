@@ -158,6 +158,21 @@ type checked struct {
 	Joining bool
 	// Good is the number of rows that can be imported.
 	Good int64
+	// Ask is the choice of what the columns are.
+	Ask asked
+
+	section string
+}
+
+// CheckPath is the path to which the choice of columns is sent.
+func (c checked) CheckPath() string { return c.section + "/check" }
+
+// ReadAs says how the file was read, if it was converted.
+func (c checked) ReadAs() string {
+	if c.Dialect.Plain() {
+		return ""
+	}
+	return c.Dialect.Words()
 }
 
 // Danger reports whether the import deletes data.
@@ -174,11 +189,12 @@ func showCheck(v *frame.Visit, f *frame.Form) error {
 	if err != nil {
 		return lost(err)
 	}
-	data.Form, data.Size, data.Joining = f, size, !complete
+	data.Form, data.Size, data.Joining, data.section = f, size, !complete, v.SectionPath()
 	if complete {
-		if data.Checked, err = v.Engine.Admin.Files.Check(v.Ctx(), v.Caller, data.Kind.Type, data.Ref, nil); err != nil {
+		if data.Checked, err = v.Engine.Admin.Files.Check(v.Ctx(), v.Caller, data.Kind.Type, data.Ref, chosenColumns(f, data.Kind.Type)); err != nil {
 			return lost(err)
 		}
+		data.Ask = askedOf(data.Kind.Type, data.Checked)
 		data.Good = data.Checked.Checked - data.Rejected
 	}
 	return v.Page(f.Status(), "check", "Check the file", data)
@@ -222,6 +238,9 @@ func startImport(v *frame.Visit) error {
 			return showCheck(v, f)
 		}
 		params["maxErrors"] = n
+	}
+	if columns := chosenColumns(f, c.Kind.Type); len(columns) > 0 || columns != nil && f.Value("ask") != "" {
+		params["columns"] = columns
 	}
 	in := job.Input{Type: c.Kind.Type, Name: c.Name, Format: job.CSV, File: c.Ref, Params: encode(params)}
 	made, err := v.Engine.Admin.Files.Import(v.Ctx(), v.Caller, in)

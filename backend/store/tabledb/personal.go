@@ -74,6 +74,7 @@ var PersonalData = map[string]Personal{
 	},
 	"event":          {Rows: ofUser, None: "tenant", Erased: "id account_id user_id key fields triggered_at received_at processed_at trusted"},
 	"failed_sign_in": {Kept: []Kept{{"address times last_at last_from", team, "30 days after the last one, or the member signs in"}}},
+	"import_columns": {None: "tenant type header columns used_at"},
 	"file":           {None: "tenant ref size hash created_at expires_at dialect"},
 	"fuel_due":       {Rows: `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`, None: "seq tenant program key referral_id created_at"},
 	"fuel_tank":      {Rows: ofRewards, None: "seq tenant program key code reward_id created_at"},

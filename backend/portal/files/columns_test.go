@@ -1,0 +1,190 @@
+package files_test
+
+import (
+	"bytes"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"kith/backend/portal/portaltest"
+	"kith/core/job"
+)
+
+// fields returns the hidden fields of the form of a page, and the chosen options, as a browser
+// sends them.
+func fields(t *testing.T, page portaltest.Answer) url.Values {
+	t.Helper()
+	sent := url.Values{}
+	for _, found := range hidden.FindAllStringSubmatch(page.Body, -1) {
+		sent.Set(found[1], html.UnescapeString(found[2]))
+	}
+	for _, found := range choice.FindAllStringSubmatch(page.Body, -1) {
+		value := ""
+		if chosen := selected.FindStringSubmatch(found[2]); chosen != nil {
+			value = html.UnescapeString(chosen[1])
+		}
+		sent.Set(found[1], value)
+	}
+	sent.Del("csrf")
+	require.NotEmpty(t, sent.Get("h0"), page.Text())
+	return sent
+}
+
+var (
+	hidden   = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
+	choice   = regexp.MustCompile(`(?s)<select[^>]* name="([^"]+)"[^>]*>(.*?)</select>`)
+	selected = regexp.MustCompile(`<option value="([^"]*)" selected>`)
+)
+
+func pairs(form url.Values) (all []string) {
+	for name, values := range form {
+		all = append(all, name, values[0])
+	}
+	return all
+}
+
+func fixture(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../sheet/testdata/" + name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Files that people have are imported after one look at their columns: what is missing is
+// guessed, and can be changed.
+func TestImport_FilesThatPeopleHave(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+
+	page := upload(t, b, "USER", "audience.csv", fixture(t, "mailchimp.csv"))
+	seen := page.Text()
+	require.Contains(t, seen, "5 rows, and no problems")
+	require.Contains(t, seen, "Not imported: Address , Phone Number")
+	require.Contains(t, seen, "ana.lopez@example.com · ben@example.org · chloe.martin@example.net")
+	form := fields(t, page)
+	require.Equal(t, []string{"0", "0", "email", "firstName", ""}, []string{form.Get("accountId"), form.Get("id"), form.Get("c0"), form.Get("c1"), form.Get("c22")})
+
+	// The tags are wanted, and the last names are not.
+	form.Set("c22", "customFields.TAGS")
+	form.Set("c2", "")
+	to := page.Header.Get("Location")
+	again := b.Post(t, to, base+"/check", pairs(form)...)
+	require.Equal(t, http.StatusOK, again.Status)
+	require.Contains(t, again.Text(), "Not imported: Last Name , Address")
+	require.Equal(t, form, fields(t, again), "the choice is kept")
+	started := b.Post(t, to, base+"/start", pairs(form)...)
+	require.Equal(t, http.StatusSeeOther, started.Status, started.Body)
+	seen = b.Get(started.Header.Get("Location")).Text()
+	require.Contains(t, seen, "5 rows imported")
+	require.Contains(t, seen, "ignored columns: Last Name, Address, Phone Number")
+	ana, err := w.Engine.Users.ByID(t.Context(), "acme", "ana.lopez@example.com", "ana.lopez@example.com")
+	require.NoError(t, err)
+	require.Equal(t, "Ana", ana.User.FirstName)
+	require.Empty(t, ana.User.LastName)
+	require.JSONEq(t, `{"TAGS":"\"spring\",\"vip\""}`, ana.User.CustomFields)
+
+	// The next file with this header is read in the same way, also one that comes over SFTP.
+	page = upload(t, b, "USER", "audience.csv", strings.ReplaceAll(fixture(t, "mailchimp.csv"), "Ana", "Anna"))
+	require.Contains(t, page.Text(), "These are the choices of the last file with this header")
+	require.Equal(t, "customFields.TAGS", fields(t, page).Get("c22"))
+	received, err := w.Engine.Jobs.Receive(t.Context(), "acme", "users_audience.csv", strings.NewReader(fixture(t, "mailchimp.csv")))
+	require.NoError(t, err)
+	require.Empty(t, received.Fatal)
+	require.EqualValues(t, 5, received.Job.Stats.Processed)
+	require.Zero(t, received.Job.Stats.Errors)
+	received, err = w.Engine.Jobs.Receive(t.Context(), "rival", "users_audience.csv", strings.NewReader(fixture(t, "mailchimp.csv")))
+	require.NoError(t, err)
+	require.NotEmpty(t, received.Fatal, "choices are those of one tenant")
+}
+
+// A file of German Excel, and its rejected rows: rows have the numbers that Excel shows.
+func TestImport_GermanExcel(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	page := upload(t, b, "USER", "Kunden.csv", fixture(t, "german-excel.csv"))
+	seen := page.Text()
+	require.Contains(t, seen, "Read as Windows-1252 with semicolons; numbers may have a decimal comma")
+	require.Contains(t, seen, "Jürgen · Zoë · Anna; \"die Große\"")
+	require.Contains(t, seen, "1 row of 5 has a problem")
+	require.Contains(t, seen, "6 email keine Adresse")
+	started := b.Post(t, page.Header.Get("Location"), base+"/start", pairs(fields(t, page))...)
+	at := started.Header.Get("Location")
+	require.Contains(t, b.Get(at).Text(), "4 rows imported, 1 rejected")
+	user, err := w.Engine.Users.ByID(t.Context(), "acme", "00101", "00101")
+	require.NoError(t, err)
+	require.Equal(t, "Müller", user.User.LastName)
+	require.JSONEq(t, `{"umsatz":1234.50}`, user.User.CustomFields)
+	rejected := b.Post(t, at, at+"/get", "file", "rejected").Body
+	require.Equal(t, "\ufeffKundennummer;Vorname;Nachname;E-Mail;Sprache;Land;Erstellt am;customFields.umsatz;kithProblem\n"+
+		"00105;Björn;Öztürk;keine Adresse;de_DE;DE;2023-03-05;7;column email: must be an e-mail address, give one such as name@example.com, or leave it out\n",
+		strings.ReplaceAll(strings.ReplaceAll(rejected, `"`, ""), "address; give", "address, give"))
+	page = upload(t, b, "USER", "again.csv", strings.Replace(rejected, "keine Adresse", "b@example.com", 1))
+	require.Contains(t, page.Text(), "1 row, and no problems", "the columns are chosen already")
+}
+
+// The rejected rows of a workbook are a workbook.
+func TestImport_Workbook(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	f := excelize.NewFile()
+	defer f.Close()
+	for i, row := range [][]any{{"Customer ID", "E-Mail", "First name"}, {"007", "a@example.com", "Ada"}, {"008", "no address", "Ben"}} {
+		at, err := excelize.CoordinatesToCellName(1, i+1)
+		require.NoError(t, err)
+		require.NoError(t, f.SetSheetRow("Sheet1", at, &row))
+	}
+	var book bytes.Buffer
+	require.NoError(t, f.Write(&book))
+	page := upload(t, b, "USER", "customers.xlsx", book.String())
+	require.Contains(t, page.Text(), `Read as the sheet "Sheet1" of a workbook`)
+	require.Contains(t, page.Text(), "3 email no address")
+	started := b.Post(t, page.Header.Get("Location"), base+"/start", pairs(fields(t, page))...)
+	at := started.Header.Get("Location")
+	require.Contains(t, b.Get(at).Text(), "1 row imported, 1 rejected")
+	rejected := b.Post(t, at, at+"/get", "file", "rejected")
+	require.Contains(t, rejected.Header.Get("Content-Disposition"), ".xlsx")
+	corrected, err := excelize.OpenReader(strings.NewReader(rejected.Body))
+	require.NoError(t, err)
+	defer corrected.Close()
+	rows, err := corrected.GetRows("Sheet1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"Customer ID", "E-Mail", "First name", "kithProblem"}, rows[0])
+	require.Equal(t, "008", rows[1][0])
+	require.NoError(t, corrected.SetCellValue("Sheet1", "B2", "b@example.com"))
+	book.Reset()
+	require.NoError(t, corrected.Write(&book))
+	page = upload(t, b, "USER", "corrected.xlsx", book.String())
+	require.Contains(t, page.Text(), "1 row, and no problems")
+}
+
+// A choice that cannot be is shown with its problem, and the file is not lost.
+func TestCheck_WrongColumns(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	page := upload(t, b, "USER", "a.csv", "Who,Shoe\nAda,7\n")
+	require.Contains(t, page.Text(), "This file cannot be imported")
+	require.Contains(t, page.Text(), "Choose what its columns are")
+	form := fields(t, page)
+	form.Set("accountId", "0")
+	form.Set("id", "0")
+	form.Set("c1", "customFields.Shoe")
+	page = b.Post(t, page.Header.Get("Location"), base+"/check", pairs(form)...)
+	require.Contains(t, page.Text(), "1 row, and no problems")
+	form.Set("c1", "customFields.a..b")
+	page = b.Post(t, base+"/import", base+"/check", pairs(form)...)
+	require.Contains(t, page.Text(), "params.columns.customFields.a..b")
+	_, total, err := w.Engine.Jobs.List(t.Context(), "acme", job.Filter{Limit: 1})
+	require.NoError(t, err)
+	require.Zero(t, total)
+}
