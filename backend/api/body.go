@@ -148,7 +148,8 @@ func (a *API) upload(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, readError(body, err)
 	}
-	return wire.Upload(ref), nil
+	form, err := a.Engine.Files.ReadAs(c.Context(), c.tenant, ref)
+	return wire.Upload(ref, form), err
 }
 
 // uploaded returns the file in a request and its name; "" if the body is the file itself.

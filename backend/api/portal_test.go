@@ -31,7 +31,7 @@ var offered = map[string]string{
 	"Users.Attribute": "applyCodeByHand", "Users.AddReward": "createReward", "Users.AddEvent": "logEvents", "Users.Export": "downloadUser", "Users.Erase": "deleteUser",
 	"Users.Grant": "createReward", "Users.Delete": "deleteUser", "Users.DeleteAccount": "deleteAccount",
 
-	"Files.Upload": "uploadFile", "Files.Check": "GraphQL Query.validateJobCreation", "Files.Import": "GraphQL Mutation.createJob",
+	"Files.Upload": "uploadFile", "Files.Check": "GraphQL Query.validateJobCreation", "Files.ReadAs": "uploadFile", "Files.Import": "GraphQL Mutation.createJob",
 	"Files.Export": "createExport", "Files.List": "GraphQL Query.jobs", "Files.Job": "GraphQL Query.job", "Files.Remove": "GraphQL Mutation.deleteJob",
 	"Files.Download": "downloadFile", "Files.Rejected": "downloadFile", "Files.WriteRejected": "downloadFile",
 	"Files.AddPiece": "(browsers send large files in pieces; uploadFile and SFTP take them whole)",

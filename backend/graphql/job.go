@@ -196,6 +196,8 @@ type validated struct {
 	Problems                        []*importProblem
 	RecordsChecked, RecordsRejected *long
 	Complete                        *bool
+	ReadAs                          *string
+	IgnoredColumns                  []string
 }
 
 // importProblem is the GraphQL type ImportProblem.
@@ -228,7 +230,7 @@ func (c *call) validateJob(ctx context.Context, a argument) (*validated, error) 
 	if err != nil {
 		return nil, err
 	}
-	v := &validated{Errors: []string{}, Problems: []*importProblem{}}
+	v := &validated{Errors: []string{}, Problems: []*importProblem{}, IgnoredColumns: []string{}}
 	if !in.Type.Import() {
 		return v, nil
 	}
@@ -244,6 +246,10 @@ func (c *call) validateJob(ctx context.Context, a argument) (*validated, error) 
 	for _, p := range append(found.Rows, found.File...) {
 		v.Problems = append(v.Problems, &importProblem{longOrNull(p.Row), textOrNull(p.Column), textOrNull(p.Value), p.Reason})
 	}
+	if !found.Dialect.Plain() {
+		v.ReadAs = pointer(found.Dialect.Words())
+	}
+	v.IgnoredColumns = append(v.IgnoredColumns, found.Unknown...)
 	v.RecordsChecked, v.RecordsRejected, v.Complete = pointer(long(found.Checked)), pointer(long(found.Rejected)), &found.Complete
 	return v, nil
 }

@@ -74,6 +74,19 @@ func readRevenue(e Event) (d Decimal, ok bool, fault string) {
 	return d, ok, fault
 }
 
+// Unreadable returns the field of an event with money that cannot be read, and how to write it;
+// "" if there is none. A currency of three letters may be that of a program.
+func Unreadable(e Event) (field, reason string) {
+	if _, _, fault := readRevenue(e); fault != "" {
+		return "revenue", "is no number, and amounts are not guessed; write it as 1234.50, without a currency or a thousands separator"
+	}
+	given := strings.ToUpper(strings.TrimSpace(e.Currency))
+	if given == "" || isCurrency(given) || len(given) == 3 && strings.Trim(given, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return "", ""
+	}
+	return "currency", "is no code of ISO 4217; write " + cmp.Or(codeOf(given), "a code such as USD")
+}
+
 // shown returns the value of a field in quotes, and at most 40 bytes of it.
 func shown(value string) string {
 	if len(value) > maxDecimal {

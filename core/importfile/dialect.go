@@ -58,7 +58,7 @@ func (d Dialect) Words() string {
 	case ",":
 		words += " with commas"
 	case ";":
-		words += " with semicolons; numbers may have a decimal comma, as in 1.234,50"
+		words += " with semicolons (numbers may have a decimal comma, as in 1.234,50)"
 	case "\t":
 		words += " with tabs"
 	}

@@ -107,7 +107,7 @@ func TestDecimal(t *testing.T) {
 func TestDialect(t *testing.T) {
 	for d, words := range map[Dialect]string{
 		{}: "UTF-8", {UTF8, ",", ""}: "UTF-8 with commas", {UTF8, "", ""}: "UTF-8", {UTF16, "\t", ""}: "UTF-16 with tabs",
-		{Windows1252, ";", ""}:      "Windows-1252 with semicolons; numbers may have a decimal comma, as in 1.234,50",
+		{Windows1252, ";", ""}:      "Windows-1252 with semicolons (numbers may have a decimal comma, as in 1.234,50)",
 		{Excel, "", "Kunden  2026"}: `the sheet "Kunden  2026" of a workbook`,
 	} {
 		if got := ParseDialect(d.String()); got != d || d.Words() != words || d.Plain() != strings.HasPrefix(words, "UTF-8") {

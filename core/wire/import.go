@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/importfile"
 	"kith/core/job"
@@ -302,7 +303,8 @@ func ParseDeletion(row Row) (Deletion, error) {
 }
 
 // ParseImportedEvent parses a row of MUTATION/USER_EVENT, which has one event
-// (clients 3.3.4). The result has no event id and no time of receipt.
+// (clients 3.3.4). The result has no event id and no time of receipt. Money that cannot be read
+// is an error.
 func ParseImportedEvent(row Row) (event.Call, error) {
 	batch := event.Call{Events: make([]event.Event, 1)}
 	given := false
@@ -331,6 +333,11 @@ func ParseImportedEvent(row Row) (event.Call, error) {
 		batch.Events[0].Fields = f
 	}
 	batch.Account, batch.User = who.Account, who.User
+	// An event of a call is kept as it is, and its order says what is wrong. A row can be
+	// corrected instead, and would be a silent success otherwise.
+	if field, reason := conversion.Unreadable(OrderEvent(batch.Events[0], nil)); field != "" {
+		return event.Call{}, core.Invalid("event.fields."+field, reason)
+	}
 	return batch, nil
 }
 

@@ -127,11 +127,15 @@ func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse f
 	return true
 }
 
-// Upload returns the response to POST /export/upload (spec 4.1.1).
-func Upload(ref core.FileRef) []byte {
+// Upload returns the response to POST /export/upload (spec 4.1.1). It says how the file was
+// read if that was not as UTF-8 with commas.
+func Upload(ref core.FileRef, d importfile.Dialect) []byte {
 	w := writer{}
 	w.open()
 	w.text("fileRef", string(ref))
+	if !d.Plain() {
+		w.text("readAs", d.Words())
+	}
 	w.close()
 	return w.b
 }

@@ -30,7 +30,7 @@ var operations = map[string]people.Operation{
 	"Programs.Preview": people.ReadPrograms, "Programs.Versions": people.ReadPrograms,
 
 	"Files.Upload": people.RunImports, "Files.AddPiece": people.RunImports, "Files.Join": people.RunImports, "Files.Stored": people.RunImports,
-	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
+	"Files.Check": people.RunImports, "Files.ReadAs": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
 	"Files.Download": people.RunImports, "Files.Rejected": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
 	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
 	"Referrals.Search": people.ReadReferrals, "Referrals.UnknownCodes": people.ReadReferrals, "Referrals.ListByID": people.ReadReferrals, "Referrals.Timeline": people.ReadReferrals, "Referrals.Export": people.RunExports,

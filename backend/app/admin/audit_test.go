@@ -32,7 +32,7 @@ import (
 // only when it was tested.
 var reads = strings.Fields(`Overview.Compare Overview.TopReferrers Overview.Attention Overview.Beginning
 	Programs.List Programs.ByKey Programs.Try Programs.Tank Programs.Preview Programs.Versions Users.Find Users.Refused Users.Profile Users.Stake Users.ByID
-	Files.Upload Files.AddPiece Files.Join Files.Stored Files.Check Files.List Files.Job Files.Rejected SFTPKeys.List
+	Files.Upload Files.AddPiece Files.Join Files.Stored Files.ReadAs Files.Check Files.List Files.Job Files.Rejected SFTPKeys.List
 	Referrals.Search Referrals.UnknownCodes Referrals.ListByID Referrals.Timeline APIKeys.List Webhooks.List Webhooks.Deliveries Webhooks.Delivery Website.Read
 	Gateway.Connection Gateway.Check Gateway.SendTest Gateway.Notifications Gateway.Operations Pipelines.Read`)
 

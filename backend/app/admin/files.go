@@ -81,11 +81,12 @@ func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref cor
 // Import starts the import of a file; see jobs.Jobs.Create. The columns that its params choose
 // are the proposal for the next file with the same header.
 func (fs *Files) Import(ctx context.Context, c people.Caller, in job.Input) (job.Job, error) {
+	if err := c.Require(people.RunImports); err != nil {
+		return job.Job{}, err
+	}
 	p, err := wire.ParseJobParams(in.Type, in.Params)
 	if err == nil && p.Columns != nil {
-		if err = c.Require(people.RunImports); err == nil {
-			err = fs.jobs.Remember(ctx, c.Tenant, in.Type, in.File, p.Columns)
-		}
+		err = fs.jobs.Remember(ctx, c.Tenant, in.Type, in.File, p.Columns)
 	}
 	if err != nil {
 		return job.Job{}, err
