@@ -314,12 +314,13 @@ func (b bundle) exportedUsers(t testing.TB) [][]string {
 }
 
 // Workers end between two batches. Each time another worker continues where the last one
-// stopped.
+// stopped. The numbers of rows count empty ones, as a spreadsheet does.
 func TestImport_ContinuesWhereItStopped(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		const n = 3500
 		in := b.jobInput(job.ImportUser, "{}")
-		in.File = b.upload(t, "u.csv", userRows(0, n))
+		text := strings.Replace(strings.ReplaceAll(userRows(0, n), ",", ";"), "a1000;", "\n;;\n \na1000;", 1)
+		in.File = b.upload(t, "u.csv", text+"x;;\n\n;;y\n;;\n")
 		made := b.create(t, in)
 		for tries := 0; ; tries++ {
 			require.Less(t, tries, n, "each time at least one row is imported")
@@ -344,7 +345,9 @@ func TestImport_ContinuesWhereItStopped(t *testing.T) {
 			require.Error(t, err)
 		}
 		require.Equal(t, job.Completed, made.Status, made.Message)
-		require.Equal(t, job.Stats{Processed: n}, made.Stats)
+		require.Equal(t, job.Stats{Processed: n + 2, Errors: 2}, made.Stats)
+		failed := b.rows(t, made.ID, job.ErrorsFile)
+		require.Equal(t, []string{strconv.Itoa(n + 5), strconv.Itoa(n + 7)}, []string{failed[1][0], failed[2][0]})
 		rows := b.rows(t, made.ID, job.ResultFile)
 		require.Len(t, rows, n+1)
 		for i, row := range rows[1:] {
@@ -529,6 +532,13 @@ func TestUpload_Bounds(t *testing.T) {
 	// An incomplete upload stores no file.
 	_, err = b.Files.Upload(t.Context(), b.tenant, "a.csv", failing{})
 	require.ErrorIs(t, err, errFull)
+	// Nor does one that cannot be converted, or that grows too large by that.
+	files := len(b.written(t))
+	for name, text := range map[string]string{"a.xlsx": "PK\x03\x04123456", "a.csv": "a;b\n\xfc\xfc\xfc\xfc\xfc\xfc"} {
+		_, err = b.Files.Upload(t.Context(), b.tenant, name, strings.NewReader(text))
+		require.ErrorContains(t, err, "file: is ", name)
+	}
+	require.Len(t, b.written(t), files)
 }
 
 type failing struct{}
