@@ -274,9 +274,9 @@ func separate(to io.Writer, text io.Reader, separator byte) error {
 	from, out := bufio.NewReaderSize(text, sniffed), bufio.NewWriterSize(to, sniffed)
 	w := fieldWriter{out: out, separator: separator}
 	for {
-		b, err := from.Peek(1)
+		_, err := from.Peek(1)
 		if err == nil {
-			b, _ = from.Peek(from.Buffered())
+			b, _ := from.Peek(from.Buffered())
 			err = w.add(b)
 			_, _ = from.Discard(len(b))
 		}

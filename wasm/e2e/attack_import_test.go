@@ -54,7 +54,7 @@ func TestAttack_SmallFileLargeErrors(t *testing.T) {
 		j := s.importedWith(t, "bomb.jsonl.gz", bomb, row.params)
 		require.EqualValues(t, row.most, j.Stats.RecordsProcessed, row.params)
 		require.EqualValues(t, row.most, j.Stats.Errors, row.params)
-		require.Contains(t, j.Message, fmt.Sprintf("stopped because %d rows were rejected; rows after record %[1]d were not processed", row.most))
+		require.Contains(t, j.Message, fmt.Sprintf("stopped because %d rows were rejected; rows after row %[1]d were not processed", row.most))
 		failed := s.download(t, j.ID, job.ErrorsFile)
 		require.Equal(t, row.most+1, strings.Count(failed, "\n"), row.params)
 		require.Less(t, len(failed), 100*(row.most+1))

@@ -221,7 +221,7 @@ func TestClient_BelowAPath(t *testing.T) {
 	in := client.Input{Type: "MUTATION/USER", FileRef: ref, OutputFormat: "CSV"}
 	problems, err := c.Validate(t.Context(), in)
 	require.NoError(t, err)
-	require.Equal(t, []string{"row 2, column id: is required"}, problems)
+	require.Equal(t, []string{"row 3, column id: is required"}, problems)
 	made, err := c.CreateJob(t.Context(), in)
 	require.NoError(t, err)
 	await(t, func() error {
@@ -233,7 +233,7 @@ func TestClient_BelowAPath(t *testing.T) {
 	require.EqualValues(t, 1, made.Stats.Errors)
 	var failed bytes.Buffer
 	require.NoError(t, c.Download(t.Context(), made.ID, job.ErrorsFile, &failed))
-	require.Equal(t, "recordNumber,message,apiErrorCode,statusCode\n2,id: is required,VALIDATION_FAILED,400\n", failed.String())
+	require.Equal(t, "recordNumber,message,apiErrorCode,statusCode\n3,id: is required,VALIDATION_FAILED,400\n", failed.String())
 
 	c.Key = "wrong"
 	_, err = c.Upload(t.Context(), "u.csv", strings.NewReader("x"))
@@ -298,12 +298,12 @@ func importByCommandLine(t *testing.T, env ...string) {
 	require.Equal(t, "kith: 2 rows failed; see "+path("draws.csv.errors.csv")+" for the reasons\n", errOut)
 	failed, err := os.ReadFile(path("draws.csv.errors.csv"))
 	require.NoError(t, err)
-	require.Contains(t, string(failed), "1,amount: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
+	require.Contains(t, string(failed), "2,amount: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
 
 	write("bad.csv", "accountId,id\na,\nb,b\n")
 	_, errOut, status = command("import", path("bad.csv"), "--type", "MUTATION/USER")
 	require.Equal(t, 2, status)
-	require.Equal(t, "kith: nothing was imported; --force imports the valid rows:\n  row 1, column id: is required\n", errOut)
+	require.Equal(t, "kith: nothing was imported; --force imports the valid rows:\n  row 2, column id: is required\n", errOut)
 	out, _, status = command("import", path("bad.csv"), "--type", "MUTATION/USER", "--force")
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "1 row imported, 1 failed\n")
@@ -314,7 +314,7 @@ func importByCommandLine(t *testing.T, env ...string) {
 	write("broken.csv", "accountId,id\na,\"b\n")
 	_, errOut, status = command("import", path("broken.csv"), "--type", "MUTATION/USER", "--force")
 	require.Equal(t, 2, status)
-	require.Equal(t, "kith: the job was aborted: row 1: a quote is missing at the end of a field\n", errOut)
+	require.Equal(t, "kith: the job was aborted: row 2: a quote is missing at the end of a field\n", errOut)
 	for name, args := range map[string][]string{
 		"another key":  {"import", path("users.csv"), "--type", "MUTATION/USER", "--key", "wrong"},
 		"no such file": {"import", path("nothing.csv"), "--type", "MUTATION/USER"},
