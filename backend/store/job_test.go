@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -544,5 +545,32 @@ func TestSnapshot_IsOfOneMoment(t *testing.T) {
 		}))
 		require.Len(t, b.exported(t, job.User, job.Params{}), 3)
 		require.Equal(t, errTest, b.db.Snapshot(t.Context(), func(store.Reads) error { return errTest }))
+	})
+}
+
+// The columns that a tenant chose are kept by type and header, of the newest headers.
+func TestColumns(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		header := func(n int) string { return strings.Repeat("0", 60) + strconv.Itoa(1000+n) }
+		put := func(n int, at core.Time, columns string) {
+			require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
+				return jobdb.PutColumns(t.Context(), tx, b.tenant, job.ImportUser, header(n), columns)
+			}))
+		}
+		find := func(tenant core.TenantAlias, typ job.Type, n int) string {
+			columns, err := jobdb.Columns(t.Context(), b.db.Reads, tenant, typ, header(n))
+			require.NoError(t, err)
+			return columns
+		}
+		for n := range jobdb.MostColumns {
+			put(n, now+core.Time(n), `{}`)
+		}
+		put(0, now+jobdb.MostColumns, `{"id":"E-Mail"}`)
+		put(jobdb.MostColumns, now+jobdb.MostColumns+1, `{}`)
+		require.Equal(t, `{"id":"E-Mail"}`, find(b.tenant, job.ImportUser, 0))
+		require.Empty(t, find(b.tenant, job.ImportUser, 1), "it was not used for longest")
+		require.Equal(t, `{}`, find(b.tenant, job.ImportUser, 2))
+		require.Empty(t, find(b.tenant, job.ImportDelete, 0))
+		require.Empty(t, find("rival", job.ImportUser, 0))
 	})
 }

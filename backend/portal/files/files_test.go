@@ -519,7 +519,7 @@ func TestDownload_Compressed(t *testing.T) {
 	b = w.SignedIn(t, owner)
 	seen := b.Get(at).Text()
 	require.Contains(t, seen, "Deleted on")
-	require.NotContains(t, seen, "The file as it was sent")
+	require.NotContains(t, seen, "The imported file")
 	require.Equal(t, http.StatusNotFound, b.Post(t, at, at+"/get", "file", "source").Status)
 }
 

@@ -111,7 +111,7 @@ export async function largeDownload(world) {
   await page.getByRole('heading', { name: /800 rejected/ }).waitFor();
   let parts = 0;
   await page.route('**/download?*', (route) => (++parts === 3 ? route.abort() : route.continue()));
-  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'The file as it was sent' }).click()]);
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'The imported file' }).click()]);
   const hash = (name) => createHash('sha256').update(readFileSync(name)).digest('hex');
   assert.equal(hash(await file.path()), hash(path));
   assert.match(file.suggestedFilename(), /\.csv$/);
