@@ -35,12 +35,12 @@ export async function rejectedRow(world) {
   // The sample says which columns there are.
   const [sample] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Sample file of Users' }).click()]);
   assert.match(readFileSync(await sample.path(), 'utf8'), /^accountId,id,firstName,/);
-  // A workbook is refused with a way out.
+  // A damaged workbook is refused with a way out.
   const book = join(folder, 'book.xlsx');
   writeFileSync(book, 'PK\x03\x04' + 'x'.repeat(100));
   await page.getByLabel('File', { exact: true }).setInputFiles(book);
   await page.getByRole('button', { name: 'Upload and check' }).click();
-  await page.getByRole('alert').getByText('in Excel choose "Save as" and "CSV UTF-8"').waitFor();
+  await page.getByRole('alert').getByText('is a workbook that is incomplete or damaged; save it again in Excel').waitFor();
 
   await send(page, users('shop', 1200, [7, 800]));
   await page.getByRole('heading', { name: '2 rows of 1,200 have problems' }).waitFor();
