@@ -32,6 +32,8 @@ func TestTarget_IsTheProgramOfTheCodeOrTheFirst(t *testing.T) {
 		require.NoError(t, err)
 		first, err := programdb.First(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
+		// Where a link is answered, a campaign that is not set is the name of the program.
+		first.UTMCampaign, second.UTMCampaign = first.Name, second.Name
 		for code, want := range map[core.ReferralCode]programdb.Target{
 			"anna-10": {Tenant: b.tenant, Policy: tenant.Policy, Code: "Anna-10", Program: second.Program},
 			"UNKNOWN": {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
