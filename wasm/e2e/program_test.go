@@ -30,6 +30,8 @@ name                      Spring
 landing page              https://spring.example/
 further hosts             partner.example
 cookie life               36h
+utm source                the medium of the link
+utm campaign              Spring
 referrer earns            7.5% for 90 days
 referred earns            10.00 EUR
 money-back window         30 days
@@ -43,7 +45,7 @@ changed                   DATE
 `
 	require.Equal(t, want, did("show", "spring"))
 	require.Equal(t, want, did("update", "spring"), "no setting is given")
-	want = strings.NewReplacer("name                      Spring", "name                      Summer", ", name none, ip deny", ", name none", "7.5% for 90 days", "none",
+	want = strings.NewReplacer("name                      Spring", "name                      Summer", "utm campaign              Spring", "utm campaign              Summer", ", name none, ip deny", ", name none", "7.5% for 90 days", "none",
 		"3 in 1 day", "no limit", "partner.example", "none", "30 days", "none").Replace(want)
 	require.Equal(t, want, did("update", "spring", "--name", "Summer", "--money-back", "0s", "--fraud-signal", "ip=default", "--referrer-reward", "none", "--max-rewards-in-period", "0", "--allow-host", "none"))
 	for _, reward := range [][2]string{

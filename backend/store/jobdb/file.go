@@ -28,13 +28,17 @@ var fileNames = store.Selection[File]{
 	store.Col(`ref`, func(f *File) any { return &f.Ref }),
 }
 
-var fileColumns = store.Selection[File]{
+// keptColumns are those of Files.
+var keptColumns = store.Selection[File]{
 	store.Col(`iif(hash = '', -1, size)`, func(f *File) any { return &f.Size }),
 	store.Col(`hash`, func(f *File) any { return &f.Hash }),
-	store.Col(`dialect`, func(f *File) any { return &f.Dialect }),
 	store.Col(`created_at`, func(f *File) any { return &f.Created }),
 	store.Col(`expires_at`, func(f *File) any { return &f.Expires }),
 }.With(fileNames)
+
+var fileColumns = store.Selection[File]{
+	store.Col(`dialect`, func(f *File) any { return &f.Dialect }),
+}.With(keptColumns)
 
 // FindFile returns a file; ok is false if it does not exist.
 func FindFile(ctx context.Context, r store.Reads, tenant core.TenantAlias, ref core.FileRef) (f File, ok bool, err error) {
@@ -114,9 +118,10 @@ func ExpiredFiles(ctx context.Context, r store.Reads, now core.Time, limit int) 
 	return fileNames.All(rows, err, "expired files")
 }
 
-// Files returns the files of a tenant, or of all tenants if it is empty.
+// Files returns the files of a tenant, or of all tenants if it is empty, without their
+// dialects: backups also read databases of earlier versions, which have none.
 func Files(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]File, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+fileColumns.SQL()+` FROM file
+	rows, err := r.QueryContext(ctx, `SELECT `+keptColumns.SQL()+` FROM file
 		WHERE ?1 = '' OR tenant = ?1 ORDER BY tenant, ref`, string(tenant))
-	return fileColumns.All(rows, err, "files")
+	return keptColumns.All(rows, err, "files")
 }
