@@ -25,12 +25,12 @@ func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	policy, err := a.Engine.Links.Consent(r.Context(), alias)
+	policy, life, err := a.Engine.Links.Consent(r.Context(), alias)
 	if err != nil {
 		return err
 	}
 	a.forget(w, r, alias, policy)
-	writeJSON(w, http.StatusOK, wire.Consent(policy))
+	writeJSON(w, http.StatusOK, wire.Consent(policy, life))
 	return nil
 }
 

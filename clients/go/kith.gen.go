@@ -778,6 +778,9 @@ type ConsentPolicy struct {
 	// Consent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.
 	Consent       ConsentPolicyConsent `json:"consent"`
 	ConsentCookie *MaybeText           `json:"consentCookie"`
+
+	// CookieLife For how long a code in the URL of a page counts, in milliseconds: the shortest of the programs.
+	CookieLife int64 `json:"cookieLife"`
 }
 
 // ConsentPolicyConsent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.

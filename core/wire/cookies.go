@@ -132,12 +132,14 @@ func FirstCodes(all []CookieCode, existing []core.ReferralCode) (first []CookieC
 	return first
 }
 
-// Consent returns a tenant's policy for cookies as JSON.
-func Consent(p link.Policy) []byte {
+// Consent returns a tenant's policy for cookies as JSON. life is for how long a code of a
+// page's URL counts.
+func Consent(p link.Policy, life core.Time) []byte {
 	w := writer{}
 	w.open()
 	w.text("consent", string(p.Consent))
 	w.textOrNull("consentCookie", p.ConsentCookie)
+	w.number("cookieLife", int64(life))
 	w.close()
 	return w.b
 }

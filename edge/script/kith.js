@@ -127,14 +127,14 @@
     return /^[\w-]{1,64}$/.test(code) ? code : '';
   }
 
-  /** The tenant's codes in the page's URL, in the form of the cookie. */
-  function urlCodes() {
+  /** The tenant's codes in the page's URL, in the form of the cookie, with the time for which an rsCode counts. */
+  function urlCodes(life) {
     var code = urlCode();
     var text = query.get(cookieName) || '';
     if (text) return text.length < 3000 ? decode(text) : {};
     if (!code) return {};
     var expires = {};
-    expires[code] = Date.now() + 30 * day;
+    expires[code] = Date.now() + (life || 30 * day);
     // The key rsCode stands for the code's program, which only the service knows.
     return nest([new URL(base).host, options.tenant_alias + '_CODE'], { codes: { rsCode: code }, codesExp: expires });
   }
@@ -195,7 +195,6 @@
   }
 
   function remember() {
-    var fresh = urlCodes();
     if (refused()) return forget();
     call(path('/a/', [options.tenant_alias, 'consent'])).then(function (policy) {
       var choice = policy.consentCookie ? readCookie(policy.consentCookie).toLowerCase() : '';
@@ -204,7 +203,8 @@
       if (policy.consent != 'off' && denied) {
         forget();
       } else if (policy.consent != 'opt-in' || granted) {
-        var text = encode(codes());
+        var fresh = urlCodes(policy.cookieLife);
+        var text = encode(merge(decode(readCookie(cookieName)), fresh));
         if (text.length > 3500) text = encode(fresh);
         if (Object.keys(fresh).length && text) writeCookie(text, 365 * day);
       }

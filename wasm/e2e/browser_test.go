@@ -45,7 +45,7 @@ func newMall(t *testing.T) *mall {
 	t.Cleanup(pages.Close)
 	m.shop = named("shop.example", pages.URL)
 	m.dev(t, "KITH_PUBLIC_URL="+m.kith)
-	m.createTenant(t, "shop", "--landing-url", m.shop+"/landing", "--origin", named("www.shop.example", pages.URL))
+	m.createTenant(t, "shop", "--landing-url", m.shop+"/landing", "--cookie-life", "168h", "--origin", named("www.shop.example", pages.URL))
 	m.createTenant(t, "optin", "--landing-url", m.shop+"/optin", "--consent", "opt-in", "--consent-cookie", "agreed")
 	m.createTenant(t, "optout", "--landing-url", m.shop+"/optout", "--consent", "opt-out", "--consent-cookie", "agreed")
 	for _, tenant := range []string{"shop", "optin", "optout"} {
@@ -243,7 +243,10 @@ func TestBrowser_Script(t *testing.T) {
 // The unmodified SDK of existing clients works against the service.
 func TestBrowser_SquatchJS(t *testing.T) {
 	t.Parallel()
-	newMall(t).play(t, "squatch", "upsert", "popup", "ownTemplate", "events", "refused", "otherOrigin", "autofill",
+	m := newMall(t)
+	_, errOut, status := m.run(t, nil, "tenant", "set", "shop", "--squatch-parameter", "on")
+	require.Zero(t, status, errOut)
+	m.play(t, "squatch", "upsert", "popup", "ownTemplate", "events", "refused", "otherOrigin", "autofill",
 		"render", "declarative", "attribution")
 }
 

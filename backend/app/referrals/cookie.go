@@ -46,10 +46,15 @@ func (ls *Links) KnownCodes(ctx context.Context, tenant core.TenantAlias, all []
 	return wire.FirstCodes(all, existing), len(asked) - len(existing), err
 }
 
-// Consent returns a tenant's policy for cookies. It is public.
-func (ls *Links) Consent(ctx context.Context, tenant core.TenantAlias) (link.Policy, error) {
+// Consent returns a tenant's policy for cookies, and the shortest time for which one of its
+// programs counts a visit. It is public.
+func (ls *Links) Consent(ctx context.Context, tenant core.TenantAlias) (link.Policy, core.Time, error) {
 	t, err := tenantdb.Find(ctx, ls.DB.Reads, tenant)
-	return t.Policy, err
+	if err != nil {
+		return link.Policy{}, 0, err
+	}
+	life, err := programdb.ShortestCookieLife(ctx, ls.DB.Reads, tenant)
+	return t.Policy, life, err
 }
 
 // ownCookie returns the attribution in Kith's own cookie. It is nil if the cookie is

@@ -66,6 +66,14 @@ func TargetOnHost(ctx context.Context, r store.Reads, host string, code core.Ref
 	return oneTarget(ctx, r, `SELECT `+targetColumns.SQL()+` FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
 }
 
+// ShortestCookieLife returns the shortest cookie life of a tenant's programs, or the default
+// without a program.
+func ShortestCookieLife(ctx context.Context, r store.Reads, tenant core.TenantAlias) (core.Time, error) {
+	life, err := store.One[int64](ctx, r, "shortest cookie life", `SELECT coalesce(min(cookie_life), ?) FROM program WHERE tenant = ?`,
+		int64(link.DefaultCookieLife), string(tenant))
+	return core.Time(life), err
+}
+
 func oneTarget(ctx context.Context, r store.Reads, statement, by string, code core.ReferralCode) (t Target, ok bool, err error) {
 	var row targetRow
 	ok, err = targetColumns.One(r.QueryRowContext(ctx, statement, by, string(code)), "link target", &row)

@@ -73,7 +73,10 @@ export async function shareLink({ visitor, eventually, call, assert, shop, kith 
     .filter((a) => a.code === 'ANNA10' && a.shareMedium === 'FACEBOOK' && a.engagementMedium === 'EMAIL').map((a) => a.times);
   await eventually(async () => assert.deepEqual(await visits(), [1]));
   const cookie = await eventually(async () => (await cookieOf(page)) || assert.fail('no cookie'));
-  assert.deepEqual(codesIn(cookie, 'shop'), [{ classic: 'ANNA10' }]);
+  assert.deepEqual(codesIn(cookie, 'shop'), [{ rsCode: 'ANNA10' }]);
+  const [{ shop_CODE: { codesExp } }] = Object.values(cookie.value);
+  const life = (codesExp.ANNA10 - Date.now()) / 86400000;
+  assert.ok(life > 6.9 && life <= 7, 'the code counts as long as the program says: ' + life);
   assert.equal(cookie.domain, '.shop.example');
   assert.equal(cookie.path, '/');
   assert.equal(cookie.sameSite, 'Lax');
