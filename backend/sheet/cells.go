@@ -279,7 +279,7 @@ func (r *sheetRow) cell(t *tokens, e xml.StartElement) error {
 // cellText returns the text of a cell as the file has it, up to the cell's end.
 func cellText(t *tokens) (string, error) {
 	var text []byte
-	inside := false
+	inside, found := false, false
 	for {
 		token, err := t.next()
 		if err != nil {
@@ -287,6 +287,11 @@ func cellText(t *tokens) (string, error) {
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
+			value := e.Name.Local == "v" || e.Name.Local == "is"
+			if inside || value && found {
+				return "", errXML
+			}
+			found = found || value
 			if e.Name.Local == "is" {
 				inline, err := t.text("is")
 				if err != nil {
@@ -362,8 +367,11 @@ func (b *book) value(kind, styled, text string) (string, error) {
 // number returns a number as Excel shows it, with 15 digits at most, or the date that it is.
 func (b *book) number(s style, text string) string {
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
+	if err != nil || math.IsInf(value, 0) || math.IsNaN(value) || strings.Contains(text, "_") {
 		return text
+	}
+	if !s.date && len(text) > 15 && strings.Trim(text, "0123456789") == "" {
+		return text // an id with more digits than Excel keeps, which another program wrote
 	}
 	if s.date {
 		if date, ok := dateOf(value, b.date1904); ok {

@@ -29,6 +29,7 @@ const (
 	// maxShared is the number of shared texts at most, and maxToken the most bytes of a text or
 	// of a tag.
 	maxShared = 4 << 20
+	maxDepth  = 64
 	maxToken  = 256 << 10
 	// maxRow and maxColumn are those of Excel.
 	maxRow, maxColumn = 1 << 20, 1 << 14
@@ -284,12 +285,15 @@ type tokens struct {
 	from  io.Reader
 	left  int64
 	token int64
+	// open are the names of the elements that have begun.
+	open  []string
 	depth int
 }
 
 func newTokens(from io.Reader, limit int64) *tokens {
 	t := &tokens{from: from, left: limit}
 	t.Decoder = xml.NewDecoder(bufio.NewReaderSize(t, 16<<10))
+	t.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errXML }
 	return t
 }
 
@@ -307,11 +311,17 @@ func (t *tokens) Read(p []byte) (int, error) {
 func (t *tokens) next() (xml.Token, error) {
 	t.token = maxToken
 	token, err := t.RawToken()
-	switch token.(type) {
+	switch e := token.(type) {
 	case xml.StartElement:
+		if t.open = append(t.open, e.Name.Local); len(t.open) > maxDepth {
+			return nil, errXML
+		}
 		t.depth++
 	case xml.EndElement:
-		t.depth--
+		if t.depth--; t.depth < 0 || t.open[t.depth] != e.Name.Local {
+			return nil, errXML
+		}
+		t.open = t.open[:t.depth]
 	case xml.Directive:
 		return nil, core.Invalid("file", "is a workbook with a document type, which Excel does not write; save it again in Excel")
 	}

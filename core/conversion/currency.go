@@ -44,7 +44,11 @@ func codeOf(name string) string {
 // readCurrency returns the currency of an event: without one, that of the order or of the
 // program. fault says what is wrong with a field that is no code.
 func readCurrency(e Event, p Plan) (currency, fault string) {
-	switch given := strings.ToUpper(strings.TrimSpace(e.Currency)); {
+	given := strings.ToUpper(strings.TrimSpace(e.Currency))
+	if len(given) != len(strings.TrimSpace(e.Currency)) {
+		given = e.Currency // a letter such as ı has a capital letter of ASCII, and is no code
+	}
+	switch {
 	case given == "":
 		return p.currency(), ""
 	case isCurrency(given), given == p.currency():

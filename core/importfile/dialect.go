@@ -41,10 +41,6 @@ func (d Dialect) Plain() bool {
 // Workbook reports whether the file was a workbook.
 func (d Dialect) Workbook() bool { return d.Encoding == Excel }
 
-// DecimalComma reports whether numbers may have a decimal comma, as in 1.234,50: spreadsheets
-// separate columns by semicolons where people write numbers so.
-func (d Dialect) DecimalComma() bool { return d.Separator == ";" }
-
 // Words returns the dialect for people, such as "Windows-1252 with semicolons".
 func (d Dialect) Words() string {
 	if d.Workbook() {

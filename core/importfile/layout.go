@@ -40,6 +40,11 @@ func (c Column) money() bool {
 	return c.Name() == "event.fields.revenue" || c.Name() == "valueToRedeem"
 }
 
+// isID reports whether the column has ids of the shop, in which a comma is no decimal comma.
+func (c Column) isID() bool {
+	return c.Name() == "event.fields.order_id" || c.Name() == "event.fields.refund_id"
+}
+
 // Name returns the column's name in the header.
 func (c Column) Name() string { return strings.Join(c.Path, ".") }
 
@@ -56,8 +61,9 @@ type Layout struct {
 	// Unknown are the names of columns that are not imported because nothing says what they
 	// mean.
 	Unknown []string
-	// DecimalComma is true if numbers may have a decimal comma; see Dialect.
-	DecimalComma bool
+	// Separator is that of the file as it came; see Dialect. With semicolons, numbers may have
+	// a decimal comma.
+	Separator string
 	// from has the indexes of the cells of the columns after those of the file.
 	from []int
 }
@@ -300,18 +306,30 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 	for _, i := range l.from {
 		cells = append(cells, cells[i])
 	}
-	if l.DecimalComma {
-		for _, i := range l.Order {
-			c := l.Columns[i]
-			if c.Kind != Any && c.Kind != Integer && !c.money() {
-				continue
-			}
-			number, sure := decimal(cells[i], c.money())
-			if !sure && c.money() {
-				return nil, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator, as in 1234,00")
-			}
-			cells[i] = number
+	for _, i := range l.Order {
+		c := l.Columns[i]
+		if isError(cells[i]) {
+			return nil, core.Invalid(c.Name(), "is the error "+cells[i]+" of a spreadsheet; correct the cell")
+		}
+		sure := true
+		switch {
+		case l.Separator == ";" && (c.Kind == Any && !c.isID() || c.Kind == Integer || c.money()):
+			cells[i], sure = decimal(cells[i], c.money())
+		case l.Separator == "\t" && c.money(), c.Name() == "valueToRedeem":
+			sure = !thousand(cells[i], ".")
+		}
+		if !sure && c.money() {
+			return nil, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator and with other than three decimals, as in 1234 or 1.23")
 		}
 	}
 	return cells, nil
+}
+
+// isError reports whether a cell is an error that a spreadsheet shows in place of a value.
+func isError(cell string) bool {
+	switch cell {
+	case "#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#SPILL!", "#CALC!":
+		return true
+	}
+	return false
 }

@@ -171,6 +171,9 @@ func decimal(cell string, money bool) (number string, sure bool) {
 		whole = strings.Join(groups, "")
 		break
 	}
+	if money && thousand(digits, ",") {
+		return cell, false
+	}
 	if !onlyDigits(whole) || len(whole) > 1 && whole[0] == '0' {
 		return cell, true
 	}
@@ -182,6 +185,12 @@ func decimal(cell string, money bool) (number string, sure bool) {
 		number = "-" + number
 	}
 	return number, true
+}
+
+// thousand reports whether a number may be one of thousands with a separator, such as 1.234.
+func thousand(cell, separator string) bool {
+	whole, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(cell), "-"), separator)
+	return ok && len(rest) == 3 && onlyDigits(rest) && len(whole) <= 3 && onlyDigits(whole) && whole[0] != '0'
 }
 
 func onlyDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -90,7 +90,7 @@ func TestDecimal(t *testing.T) {
 	for cell, want := range map[string][2]string{
 		"12,50": {"12.50", "12.50"}, "1.234,50": {"1234.50", "1234.50"}, "-1 234 567,5": {"-1234567.5", "-1234567.5"}, "1\u202f234,5": {"1234.5", "1234.5"},
 		"12.50": {"12.50", "12.50"}, "12": {"12", "12"}, "1.234": {"?", "1.234"}, "1.234.567": {"1234567", "1.234.567"}, "030 123 456": {"030 123 456", "030 123 456"},
-		"a,b": {"a,b", "a,b"}, "1,2,3": {"1,2,3", "1,2,3"}, "1.23,4": {"1.23,4", "1.23,4"}, "": {"", ""}, ",5": {",5", ",5"}, "1'234,00": {"1234.00", "1234.00"}, "007,5": {"007,5", "007,5"},
+		"a,b": {"a,b", "a,b"}, "1,2,3": {"1,2,3", "1,2,3"}, "1.23,4": {"1.23,4", "1.23,4"}, "": {"", ""}, ",5": {",5", ",5"}, "1'234,00": {"1234.00", "1234.00"}, "1,234": {"?", "1.234"}, "12,345": {"?", "12.345"}, "0,125": {"0.125", "0.125"}, "007,5": {"007,5", "007,5"},
 	} {
 		for i, money := range []bool{true, false} {
 			got, sure := decimal(cell, money)
@@ -100,6 +100,30 @@ func TestDecimal(t *testing.T) {
 			if got != want[i] {
 				t.Errorf("%q, money %t: %q", cell, money, got)
 			}
+		}
+	}
+}
+
+// An error of a spreadsheet is no value, and an amount that may be a thousand is not guessed.
+func TestLayout_Row(t *testing.T) {
+	for _, c := range []struct{ separator, cells, want string }{
+		{",", "a;#N/A;p;1;80", "userId is the error #N/A of a spreadsheet; correct the cell"},
+		{",", "a;u;p;1,5;1.234", "a;u;p;1,5;1.234"},
+		{"\t", "a;u;p;1;1.234", "event.fields.revenue may be a thousand or a decimal number; write it without a thousands separator and with other than three decimals, as in 1234 or 1.23"},
+		{"\t", "a;u;p;1;12.50", "a;u;p;1;12.50"},
+		{";", "a;u;p;1,5;12,50", "a;u;p;1,5;12.50"},
+	} {
+		layout, problems := ParseHeader(job.ImportUserEvent, names("accountId", "userId", "event.key", "event.fields.order_id", "event.fields.revenue"), nil)
+		if layout.Separator = c.separator; len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		cells, err := layout.Row(strings.Split(c.cells, ";"))
+		got := strings.Join(cells, ";")
+		if err != nil {
+			got = err.Field + " " + err.Message
+		}
+		if got != c.want {
+			t.Errorf("%q: %s", c.cells, got)
 		}
 	}
 }

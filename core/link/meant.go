@@ -14,7 +14,7 @@ const maxMeant = 64
 // which such a link leads. Another text is returned itself, shortened to 64 bytes: no user
 // owns such a code, so the call is recorded as one with an unknown code, and does not fail.
 func MeantCode(tenant core.TenantAlias, text string) core.ReferralCode {
-	text = core.Trim(text)
+	text = core.Trim(strings.ReplaceAll(text, "\x00", ""))
 	page, _, _ := strings.Cut(text, "#")
 	page, query, _ := strings.Cut(page, "?")
 	if code, err := core.ParseReferralCode("", value(query, CodeParameter)); err == nil {

@@ -204,12 +204,10 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "referredByCodes":
 		return r.items(key, v, maxCodes, func(i int, v *fastjson.Value) error {
-			at := element(r.path(key), i)
-			s, err := textItem(at, v)
-			if err != nil {
-				return err
+			if v.Type() != fastjson.TypeString {
+				return core.Malformed(element(r.path(key), i), "must be a string")
 			}
-			p.brings(referral.SourceCodes, s)
+			p.brings(referral.SourceCodes, string(v.GetStringBytes()))
 			return nil
 		})
 	case "referredBy":
@@ -219,12 +217,7 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 		p.answered = v.Exists("newlyReferred")
 		return r.nested(key, v, p.referredBy)
 	case "referral_code":
-		var s *string
-		r.text(&s, key, v)
-		if s != nil {
-			p.brings(referral.SourceInit, *s)
-		}
-		return true
+		return p.typed(r, referral.SourceInit, key, v)
 	case "cookies":
 		var s *string
 		r.text(&s, key, v)
@@ -239,12 +232,7 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "code":
-		var s *string
-		r.text(&s, key, v)
-		if s != nil {
-			p.brings(referral.SourceReferredBy, *s)
-		}
-		return true
+		return p.typed(r, referral.SourceReferredBy, key, v)
 	case "isConverted":
 		var converted *bool
 		r.boolean(&converted, key, v)
@@ -258,6 +246,18 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 		return true
 	}
 	return false
+}
+
+// typed reads a code as a person typed it, of any length.
+func (p *userParser) typed(r *reader, source referral.Source, key string, v *fastjson.Value) bool {
+	switch v.Type() {
+	case fastjson.TypeNull:
+	case fastjson.TypeString:
+		p.brings(source, string(v.GetStringBytes()))
+	default:
+		return r.wrongType(key, "a string")
+	}
+	return true
 }
 
 // brings adds the claim of a code as a person typed it. An empty text, which a form with an

@@ -72,7 +72,7 @@ func (js *Jobs) readHeader(ctx context.Context, s *source, in input) error {
 	var problems []importfile.Problem
 	if err == nil {
 		s.layout, problems = importfile.ParseHeader(in.typ, names, in.columns)
-		s.layout.DecimalComma = s.dialect.DecimalComma()
+		s.layout.Separator = s.dialect.Separator
 		err = headerError(problems)
 	}
 	if err != nil {

@@ -141,7 +141,7 @@ func fillRest(t *testing.T, url string) {
 		`INSERT OR IGNORE INTO job (tenant, id, type, name, requester, mail_to, format, params, status, message, processed, errors, attempt, tries, leased_until, created_at)
 			VALUES ('demo', 'running', 'MUTATION/USER', 'n', 'r', '', 'CSV', '{}', 'PENDING', '', 1, 0, 1, 1, 9000000000000, 1)`,
 		`INSERT INTO job_part (tenant, job_id, seq, result, errors) VALUES ('demo', 'running', 1, x'00ff1f8b', NULL), ('demo', 'running', 2, x'', x'0a')`,
-		`INSERT INTO import_columns (tenant, type, header, columns, used_at) VALUES ('demo', 'MUTATION/USER', '`+strings.Repeat("0", 64)+`', '{"id":"a"}', 1)`,
+		`INSERT INTO import_columns (tenant, type, header, columns, used_at) VALUES ('demo', 'MUTATION/USER', '` + strings.Repeat("0", 64) + `', '{"id":"a"}', 1)`,
 		`INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid, wanted, folded, problem, attempt, tries, created_at)
 			VALUES ('demo', 's1', 'c', 'Active', 0, 1, 500, 400, '', 1, 0, 1)`,
 		`INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount, discount, credit, first, seen_at) VALUES ('demo', 'b1', 's1', 'bob', 4000, 500, 400, 1, 1)`,

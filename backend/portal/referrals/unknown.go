@@ -4,7 +4,15 @@ import (
 	"net/http"
 
 	"kith/backend/portal/frame"
+	"kith/core/referral"
 )
+
+// unknownCode is a row of the page.
+type unknownCode struct {
+	referral.UnknownCode
+	// Person is the last one who gave the code.
+	Person referral.Identity
+}
 
 // unknownPage shows the codes that people gave and no user owns.
 func unknownPage(v *frame.Visit) error {
@@ -12,5 +20,9 @@ func unknownPage(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Page(http.StatusOK, "unknown", "Unknown codes", all)
+	rows := make([]unknownCode, len(all))
+	for i, c := range all {
+		rows[i] = unknownCode{c, referral.Identity{Account: c.LastAccount, User: c.LastUser}}
+	}
+	return v.Page(http.StatusOK, "unknown", "Unknown codes", rows)
 }

@@ -81,7 +81,7 @@ export async function consent(world) {
   await page.getByRole('link', { name: 'What this configuration stores' }).click();
   await page.getByText('only after the visitor has agreed').waitFor();
   const answer = await fetch(portal + '/a/test_demo/consent');
-  assert.deepEqual(await answer.json(), { consent: 'opt-in', consentCookie: 'agreed' });
+  assert.deepEqual(await answer.json(), { consent: 'opt-in', consentCookie: 'agreed', cookieLife: 2592000000 });
 }
 
 /** Each page in light and dark, wide and on a phone. */
