@@ -260,7 +260,9 @@ func TestOpen_Refused(t *testing.T) {
 		"zip bomb in styles":      {edited(t, book, "xl/styles.xml", func(string) string { return strings.Repeat("<xf/>", 2<<20) }), "too large for a workbook"},
 		"shared text that is not": {sheetOf(`<row><c t="s"><v>99</v></c></row>`), "incomplete or damaged"},
 		"another end of a row":    {edited(t, book, part, func(s string) string { return strings.Replace(s, "</row>", "</rox>", 1) }), "incomplete or damaged"},
-		"another encoding":        {edited(t, book, part, func(s string) string { return `<?xml version="1.0" encoding="ISO-8859-1"?>` + s[strings.Index(s, "?>")+2:] }), "incomplete or damaged"},
+		"another encoding": {edited(t, book, part, func(s string) string {
+			return `<?xml version="1.0" encoding="ISO-8859-1"?>` + s[strings.Index(s, "?>")+2:]
+		}), "incomplete or damaged"},
 		"two values in a cell":    {sheetOf(`<row><c><v>12</v><v>34</v></c></row>`), "incomplete or damaged"},
 		"an element in a value":   {sheetOf(`<row><c><v>1<x>2</x>3</v></c></row>`), "incomplete or damaged"},
 		"rows out of order":       {sheetOf(`<row r="2"><c><v>1</v></c></row><row r="1"/>`), "incomplete or damaged"},

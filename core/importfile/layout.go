@@ -319,7 +319,11 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 			sure = !thousand(cells[i], ".")
 		}
 		if !sure && c.money() {
-			return nil, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator and with other than three decimals, as in 1234 or 1.23")
+			example := "1234.00"
+			if l.Separator == ";" {
+				example = "1234,00"
+			}
+			return nil, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator, as in "+example)
 		}
 	}
 	return cells, nil
