@@ -86,6 +86,7 @@ var sections = []section{
 			{of: `Import_BesideEvents/rows=(\d+)`, work: "$1 users, beside 8 senders of event calls that rest 10 ms on average", unit: "rows/s", also: []string{"event-p99-ms", "peak-MiB"}},
 			{of: `Import_BesideEvents/seldom=(\d+)`, work: "$1 users, beside 2 senders of event calls that rest 0.5 s on average", unit: "rows/s", also: []string{"event-p99-ms", "peak-MiB"}},
 			{of: `Import_BesideEvents/quiet`, work: "event calls of 8 senders, without an import", unit: "event-p99-ms", also: []string{"event-p50-ms"}},
+			{of: `Copy/(as_it_is|semicolons|Windows-1252|UTF-16|workbook)`, work: "receive a file of 300,000 rows (of 50,000 in a workbook): $1", unit: perCall, against: "Copy/alone", as: "copying the bytes in memory"},
 			{of: `XLSX`, work: "write one row of an XLSX result file", unit: perCall},
 		},
 	},

@@ -93,7 +93,6 @@ func TestOrigin_EdgeAnswersItself(t *testing.T) {
 		user       string
 	}{
 		{"events", `{"events":[{"key":"visit"}]}`, http.StatusOK, "ben"},
-		{"malformed", `{"events":`, http.StatusBadRequest, "ben"},
 		{"above the bound", `{"events":[{"key":"` + strings.Repeat("v", 1000) + `"}]}`, http.StatusRequestEntityTooLarge, "ben"},
 		{"the backend is down", `{"events":[{"key":"visit"}]}`, http.StatusServiceUnavailable, "nobody"},
 	} {
