@@ -292,8 +292,8 @@ func (h *header) order() {
 	}
 }
 
-// Row returns the cells of a row for Columns, or an error if the row does not have as many as
-// the header, or an amount of money that cannot be read. Empty cells after those of the header
+// Row returns the cells of a row for Columns. It is an error if the row does not have as many as
+// the header, then without cells, or a cell that cannot be read. Empty cells after those of the header
 // count for nothing. It may change cells.
 func (l Layout) Row(cells []string) ([]string, *core.Error) {
 	width := len(l.Columns) - len(l.from)
@@ -309,10 +309,12 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 	for _, i := range l.Order {
 		c := l.Columns[i]
 		if isError(cells[i]) {
-			return nil, core.Invalid(c.Name(), "is the error "+cells[i]+" of a spreadsheet; correct the cell")
+			return cells, core.Invalid(c.Name(), "is the error "+cells[i]+" of a spreadsheet; correct the cell")
 		}
 		sure := true
 		switch {
+		case l.Separator == ";" && c.isDate():
+			cells[i] = germanDate(cells[i])
 		case l.Separator == ";" && (c.Kind == Any && !c.isID() || c.Kind == Integer || c.money()):
 			cells[i], sure = decimal(cells[i], c.money())
 		case l.Separator == "\t" && c.money(), c.Name() == "valueToRedeem":
@@ -323,10 +325,37 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 			if l.Separator == ";" {
 				example = "1234,00"
 			}
-			return nil, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator, as in "+example)
+			return cells, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator, as in "+example)
 		}
 	}
 	return cells, nil
+}
+
+// isDate reports whether the column has times.
+func (c Column) isDate() bool {
+	return c.Name() == "dateCreated" || c.Name() == "event.dateTriggered" || c.Name() == "dateUsTaxFormSubmitted"
+}
+
+// germanDate returns a date such as 01.12.2025 or 1.12.2025 14:30, as spreadsheets write it where
+// numbers have a decimal comma, in the form of ISO 8601. Another text is returned as it is.
+func germanDate(cell string) string {
+	date, clock, timed := strings.Cut(strings.TrimSpace(cell), " ")
+	parts := strings.Split(date, ".")
+	if len(parts) != 3 || len(parts[2]) != 4 || parts[0] == "" || parts[1] == "" || len(parts[0]) > 2 || len(parts[1]) > 2 || !onlyDigits(strings.Join(parts, "")) {
+		return cell
+	}
+	pad := func(s string) string { return strings.Repeat("0", 2-len(s)) + s }
+	date = parts[2] + "-" + pad(parts[1]) + "-" + pad(parts[0])
+	if !timed {
+		return date
+	}
+	if hour, rest, ok := strings.Cut(strings.TrimSpace(clock), ":"); ok && len(hour) == 1 {
+		clock = pad(hour) + ":" + rest
+	}
+	if clock = strings.TrimSpace(clock); len(clock) == len("14:30") {
+		clock += ":00"
+	}
+	return date + "T" + clock
 }
 
 // isError reports whether a cell is an error that a spreadsheet shows in place of a value.

@@ -104,6 +104,28 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
+func TestGermanDate(t *testing.T) {
+	for cell, want := range map[string]string{
+		"01.12.2025": "2025-12-01", " 1.2.2025 ": "2025-02-01", "05.12.2025 14:30": "2025-12-05T14:30:00", "5.12.2025 9:05:07": "2025-12-05T09:05:07",
+		"2025-12-01": "2025-12-01", "1.12.25": "1.12.25", "1.12": "1.12", "a.b.2025": "a.b.2025", "": "", "1764547200000": "1764547200000", "..2025": "..2025",
+	} {
+		if got := germanDate(cell); got != want {
+			t.Errorf("%q: %q, want %q", cell, got, want)
+		}
+	}
+}
+
+func TestLayout_GermanDate(t *testing.T) {
+	for separator, want := range map[string]string{";": "2025-12-05T14:30:00", ",": "05.12.2025 14:30"} {
+		layout, _ := ParseHeader(job.ImportUserEvent, names("accountId", "userId", "event.key", "event.dateTriggered"), nil)
+		layout.Separator = separator
+		cells, err := layout.Row(names("a", "u", "p", "05.12.2025 14:30"))
+		if err != nil || cells[3] != want {
+			t.Errorf("%q: %q, %v", separator, cells, err)
+		}
+	}
+}
+
 // An error of a spreadsheet is no value, and an amount that may be a thousand is not guessed.
 func TestLayout_Row(t *testing.T) {
 	for _, c := range []struct{ separator, cells, want string }{

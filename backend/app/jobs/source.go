@@ -213,8 +213,11 @@ func (s *source) row() (row wire.Row, problem error, err error) {
 		cells[i] = exportfile.Plain(cells[i])
 	}
 	cells, unreadable := s.layout.Row(cells)
+	if cells != nil {
+		row = wire.CellsRow(s.layout, cells)
+	}
 	if unreadable != nil {
 		return row, unreadable, nil
 	}
-	return wire.CellsRow(s.layout, cells), nil, nil
+	return row, nil, nil
 }

@@ -16,5 +16,8 @@ func TestUnknown(t *testing.T) {
 	identify(t, w, "dora", "Dora", "", "<b>x</b>")
 	got := b.Get(section + "/unknown").Body
 	require.Regexp(t, `(?s)ANA10.*>2<.*/people\?search=ANNA10">ANNA10<.*/people/cleo/cleo">cleo<.*&lt;b&gt;x&lt;/b&gt;.*no code is near`, got)
+	// A person whom another code has referred since is no open case.
+	identify(t, w, "cleo", "Cleo", "", "ANNA10")
+	require.Regexp(t, `(?s)ana10.*>1<.*/people/bob/bob">bob<`, b.Get(section+"/unknown").Body)
 	require.Contains(t, b.Get("/portal/t/acme/overview").Body, "unknown codes were typed in 7 days")
 }

@@ -37,12 +37,15 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return store.Counted(ctx, r, page, err, "count decisions", `SELECT count(*)`+where, args...)
 }
 
-// unknownOf are the newest decisions about unknown codes of a tenant since a time.
-const unknownOf = `(SELECT code, account_id, user_id, last_at FROM decision
-	WHERE tenant = ? AND rule = 'unknown-code' AND last_at >= ? ORDER BY last_at DESC LIMIT 10000)`
+// unknownOf are the newest decisions about unknown codes of a tenant since a time, of accounts
+// that no code has referred since.
+const unknownOf = `(SELECT code, account_id, user_id, last_at FROM decision d
+	WHERE tenant = ? AND rule = 'unknown-code' AND last_at >= ?
+		AND NOT EXISTS (SELECT 1 FROM referral f WHERE f.tenant = d.tenant AND f.referred_account_id = d.account_id)
+	ORDER BY last_at DESC LIMIT 10000)`
 
 // UnknownCodes returns the codes that people gave since a time and no user owned, without
-// those that a user owns now: those of most people first. Of more than 10,000 decisions it
+// those that a user owns now and people who are referred now: those of most people first. Of more than 10,000 decisions it
 // counts the newest.
 func UnknownCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, since core.Time, limit int) ([]referral.UnknownCode, error) {
 	columns := store.Selection[referral.UnknownCode]{
