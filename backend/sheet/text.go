@@ -95,7 +95,7 @@ func separatorOf(head []byte) (separator byte, skip int) {
 		}
 		from = skip
 	}
-	quoted, counts := false, [utf8.RuneSelf]int{}
+	quoted, counts := false, map[byte]int{}
 	for _, c := range head[from:] {
 		switch {
 		case c == '"':
@@ -114,7 +114,7 @@ func separatorOf(head []byte) (separator byte, skip int) {
 	return most(counts), skip
 }
 
-func most(counts [utf8.RuneSelf]int) byte {
+func most(counts map[byte]int) byte {
 	best := byte(',')
 	for _, c := range []byte{';', '\t'} {
 		if counts[c] > counts[best] {
