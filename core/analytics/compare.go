@@ -196,7 +196,7 @@ type Attention struct {
 	// the first of a week.
 	UndatedTokens int
 	// UnknownCodes are the texts that people gave as a code in referral.UnknownSpan, and that
-	// are nobody's code.
+	// no user has as a code.
 	UnknownCodes int
 	// Tanks are the fuel tanks that are low or have too few codes for what they owe.
 	Tanks []TankLevel

@@ -591,3 +591,14 @@ func TestCondition_Words(t *testing.T) {
 		}
 	}
 }
+
+// A letter whose capital is of ASCII makes no code: neither a file nor an order may read it as one.
+func TestCurrency_OtherLetters(t *testing.T) {
+	for sent, reads := range map[string]bool{"idr": true, " Usd ": true, "\u0131dr": false, "u\u017fd": false} {
+		_, fault := readCurrency(Event{Currency: sent}, Plan{})
+		field, _ := Unreadable(Event{Currency: sent})
+		if (fault == "") != reads || (field == "") != reads {
+			t.Errorf("%q: fault %q, unreadable field %q", sent, fault, field)
+		}
+	}
+}

@@ -41,14 +41,20 @@ func codeOf(name string) string {
 	return ""
 }
 
+// capital returns a currency without blanks around it, in capital letters, unless a letter such as
+// ı becomes one of ASCII by that: such a text is no code.
+func capital(sent string) string {
+	sent = strings.TrimSpace(sent)
+	if code := strings.ToUpper(sent); len(code) == len(sent) {
+		return code
+	}
+	return sent
+}
+
 // readCurrency returns the currency of an event: without one, that of the order or of the
 // program. fault says what is wrong with a field that is no code.
 func readCurrency(e Event, p Plan) (currency, fault string) {
-	given := strings.ToUpper(strings.TrimSpace(e.Currency))
-	if len(given) != len(strings.TrimSpace(e.Currency)) {
-		given = e.Currency // a letter such as ı has a capital letter of ASCII, and is no code
-	}
-	switch {
+	switch given := capital(e.Currency); {
 	case given == "":
 		return p.currency(), ""
 	case isCurrency(given), given == p.currency():
@@ -84,7 +90,7 @@ func Unreadable(e Event) (field, reason string) {
 	if _, _, fault := readRevenue(e); fault != "" {
 		return "revenue", "is no number, and amounts are not guessed; write it as 1234.50, without a currency or a thousands separator"
 	}
-	given := strings.ToUpper(strings.TrimSpace(e.Currency))
+	given := capital(e.Currency)
 	if given == "" || isCurrency(given) || len(given) == 3 && strings.Trim(given, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		return "", ""
 	}

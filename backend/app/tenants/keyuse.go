@@ -53,13 +53,15 @@ func (ks *APIKeys) NoteUse(tenant core.TenantAlias, hash string) {
 
 // NoteUndated counts in memory a call that was refused because its user token had no exp; see
 // SaveUses.
-func (ks *APIKeys) NoteUndated(tenant core.TenantAlias) {
-	ks.uses.mu.Lock()
-	defer ks.uses.mu.Unlock()
-	if ks.uses.undated == nil {
-		ks.uses.undated = map[core.TenantAlias]int{}
+func (ks *APIKeys) NoteUndated(tenant core.TenantAlias) { ks.uses.addUndated(tenant, 1) }
+
+func (u *keyUses) addUndated(tenant core.TenantAlias, times int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.undated == nil {
+		u.undated = map[core.TenantAlias]int{}
 	}
-	ks.uses.undated[tenant]++
+	u.undated[tenant] += times
 }
 
 // NoteOlderScript records in memory that a browser script of the older API called a tenant
@@ -107,11 +109,17 @@ func (ks *APIKeys) SaveUses(ctx context.Context) error {
 	for tenant := range older {
 		slog.Info("a browser script of the older API called: share links get the parameter _saasquatch from now on", "tenant", tenant)
 		err := ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error { return tenantdb.TurnOnSquatchParameter(ctx, tx, tenant) })
+		if err != nil {
+			ks.NoteOlderScript(tenant) // for the next call
+		}
 		failed = errors.Join(failed, err)
 	}
 	for tenant, times := range undated {
 		slog.Warn("calls refused: their user tokens have no exp; add it, or accept such tokens: kith tenant set --undated-tokens on", "tenant", tenant, "times", times)
 		err := ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error { return tenantdb.RecordUndated(ctx, tx, tenant, times) })
+		if err != nil {
+			ks.uses.addUndated(tenant, times)
+		}
 		failed = errors.Join(failed, err)
 	}
 	for use, at := range ks.uses.all() {
