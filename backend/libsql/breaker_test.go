@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"kith/backend/store/sqldtest"
 	"kith/backend/testenv/manualclock"
@@ -67,7 +68,8 @@ func TestBreaker_PrimaryIsAway(t *testing.T) {
 }
 
 // A lock that another process holds for too long has the same effect, on a server and on a
-// file. The statements that waited for it did not run on a file.
+// file. A statement that waited for it did not run on a file, unless its error says that it may
+// have: its last attempt may meet the lock when that is free again.
 func TestBreaker_LockIsHeld(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"server": sqldtest.Start(t).PrimaryURL(), "file": "file:" + filepath.Join(t.TempDir(), "a.db")} {
@@ -82,17 +84,26 @@ func TestBreaker_LockIsHeld(t *testing.T) {
 			free := lock(t, url)
 			one, other := d.start(t, "INSERT INTO t VALUES ('one')"), d.start(t, "INSERT INTO t VALUES ('other')")
 			clk.Pass(t, config.WriteTimeout, 2)
-			// One of them may still wait for the other.
-			for _, ended := range []<-chan error{one, other} {
+			// One of them may still wait for the other. On a file, the writer ends a statement
+			// that no caller awaits: its own error may arrive at the same time.
+			mayHaveRun := []any{"after"}
+			for value, ended := range map[string]<-chan error{"one": one, "other": other} {
 				err := <-ended
-				require.True(t, errors.Is(err, errLate) || errors.Is(err, errNotRun), "%v", err)
+				locked := name == "file" && codeOf(err) == sqlite3.SQLITE_BUSY
+				require.True(t, errors.Is(err, errLate) || errors.Is(err, errNotRun) || locked, "%v", err)
+				if errors.Is(err, errLate) {
+					mayHaveRun = append(mayHaveRun, value)
+				}
 			}
 			require.ErrorIs(t, <-d.start(t, "INSERT INTO t VALUES ('refused')"), ErrRefused)
 			free()
 			clk.AdvanceUntil(t, d.source.probePause(), func() bool { return !d.write.breaker.IsOpen() })
 			d.mustQuery(t, "INSERT INTO t VALUES ('after')")
 			if name == "file" {
-				require.Equal(t, []any{"after"}, d.mustQuery(t, "SELECT v FROM t").values)
+				stored := d.mustQuery(t, "SELECT v FROM t").values
+				require.Contains(t, stored, any("after"))
+				require.Subset(t, mayHaveRun, stored)
+				require.Empty(t, d.mustQuery(t, "SELECT v FROM t GROUP BY v HAVING count(*) > 1").values)
 			}
 		})
 	}
