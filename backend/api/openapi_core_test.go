@@ -132,7 +132,7 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 		"SideStatus":         check(referral.ParseSideStatus),
 		"ExportType":         check(job.ParseExportType),
 		"FileFormat":         check(job.ParseFormat),
-		"DateFormat":         check(job.ParseDates),
+		"DateFormat":         check(job.ParseExportDates),
 		"DeliveryState":      check(webhook.ParseState),
 		"KeyRole":            check(auth.ParseRole),
 		"MemberRole":         check(people.ParseRole),

@@ -113,7 +113,7 @@ func (a *API) exportAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	name := "audit-" + string(caller.Tenant.Alias) + "." + string(format)
 	return a.sendWritten(w, r, name, format.Type(), func(to io.Writer) error {
-		_, err := a.Engine.Audits.Export(r.Context(), caller.Member(seenIP(r)), f, format, to)
+		_, err := a.Engine.Audits.Export(r.Context(), caller.Member(seenIP(r)), f, format, nil, to)
 		return err
 	})
 }

@@ -148,6 +148,33 @@ func TestExport_Dates(t *testing.T) {
 	require.Equal(t, millis, date(`{"dateFormat":"MS"}`))
 }
 
+// A file for people has a mark, times in a zone, what an order has, and milliseconds for
+// programs; it can be imported again.
+func TestExport_ForPeople(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	rows := func(typ job.Type, params string) [][]string {
+		made := b.create(t, b.jobInput(typ, params))
+		require.Equal(t, job.Completed, made.Status, made.Message)
+		return b.rows(t, made.ID, job.ResultFile)
+	}
+	users := rows(job.User, `{"dateFormat":"LOCAL","timeZone":"Europe/Berlin"}`)
+	require.Equal(t, []string{"\ufeffid", "dateCreated (Europe/Berlin)", "dateCreated"}, []string{users[0][0], users[0][8], users[0][17]})
+	require.Equal(t, []string{"2023-11-14 23:13:20", "1700000000000"}, []string{users[1][8], users[1][17]})
+
+	// Without a zone it is that of the tenant.
+	zone := "America/New_York"
+	_, err := b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{TimeZone: &zone})
+	require.NoError(t, err)
+	require.Equal(t, "2023-11-14 17:13:20", rows(job.User, `{"dateFormat":"LOCAL"}`)[1][8])
+
+	_, err = b.Jobs.Create(t.Context(), b.tenant, b.jobInput(job.User, `{"dateFormat":"LOCAL","timeZone":"Mars/Olympus"}`))
+	require.Equal(t, core.Invalid("params.timeZone", "is not the name of a time zone; give one like Europe/Berlin"), err)
+	zone = "Local"
+	_, err = b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{TimeZone: &zone})
+	require.Equal(t, core.Invalid("time-zone", "is not the name of a time zone; give one like Europe/Berlin"), err)
+}
+
 // An empty export has a header, because readers expect one in the first line.
 func TestExport_HeaderAlways(t *testing.T) {
 	t.Parallel()

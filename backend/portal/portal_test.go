@@ -375,9 +375,9 @@ func TestAudit_Download(t *testing.T) {
 	require.NoError(t, w.Engine.DB.Write(t.Context(), portaltest.Began, func(tx *store.Tx) error {
 		return base.Audit(t.Context(), tx, people.Caller{Email: "=1+1", Tenant: "acme"}, base.Change{Action: people.MemberRemoved, Subject: "a,b", After: map[string]any{"role": "x"}})
 	}))
-	got := b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "format", "csv", "action", "member.removed")
+	got := b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "format", "csv", "action", "member.removed", "zone", "Europe/Berlin")
 	require.Equal(t, `attachment; filename="audit-acme-2023-11-14.csv"`, got.Header.Get("Content-Disposition"))
-	require.Equal(t, "seq,time,actor,ip,action,subject,before,after,accountId,userId,invitedBy\n2,2023-11-14T22:13:20.000Z,'=1+1,,member.removed,\"a,b\",,\"{\"\"role\"\":\"\"x\"\"}\",,,\n", got.Body)
+	require.Equal(t, "\ufeffseq,time (Europe/Berlin),time,actor,ip,action,subject,before,after,accountId,userId,invitedBy\n2,2023-11-14 23:13:20,2023-11-14T22:13:20.000Z,'=1+1,,member.removed,\"a,b\",,\"{\"\"role\"\":\"\"x\"\"}\",,,\n", got.Body)
 	got = b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "format", "json", "action", "audit.exported")
 	require.Equal(t, "application/json; charset=utf-8", got.Header.Get("Content-Type"))
 	require.Contains(t, got.Body, `"action":"audit.exported","subject":"csv"`)

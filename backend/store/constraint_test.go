@@ -118,6 +118,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"tenant", `alias='x', key_hash='x', consent='opt-out'`, "CHECK constraint failed: consent = 'off' OR consent_cookie <> ''"},
 	{"tenant", `alias='x', key_hash='x', created_at='then'`, "cannot store TEXT value in INTEGER column tenant.created_at"},
 
+	{"tenant", `alias='x', key_hash='x', time_zone='` + strings.Repeat("z", 65) + `'`, "CHECK constraint failed: length(time_zone) <= 64"},
 	{"tenant", `alias='x', key_hash='x', export_dates='DMY'`, "CHECK constraint failed: export_dates IN ('MS', 'ISO')"},
 	{"tenant", `alias='x', key_hash='x', browser_payment='all'`, "CHECK constraint failed: browser_payment IN ('any', 'signed')"},
 	{"tenant", `alias='x', key_hash='x', init_checksum=2`, "CHECK constraint failed: init_checksum IN (0, 1)"},

@@ -44,6 +44,7 @@ func TestTenant_RoundTrip(t *testing.T) {
 		require.Equal(t, want, got)
 		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentAny
 		want.SquatchParameter = link.SquatchOff
+		want.TimeZone = "Europe/Berlin"
 		want.InitChecksum, want.UndatedTokens, want.APIKeyTokens = true, true, false
 		want.ExportDates, want.RememberDeleted = job.DatesISO, 5
 		want.Policy = link.Policy{Consent: link.ConsentOptOut, ConsentCookie: awkward[1]}

@@ -10,8 +10,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 
+	"kith/core/exportfile"
 	"kith/core/job"
 )
 
@@ -25,10 +27,16 @@ type Writer interface {
 	Close() error
 }
 
-// New returns a writer of a format that begins every sheet with a header.
-func New(format job.Format, to io.Writer, header []string) (Writer, error) {
+// New returns a writer of a format that begins every sheet with a header. With the types of its
+// columns the file is for people: CSV begins with exportfile.Mark, and the cells of XLSX have types.
+func New(format job.Format, to io.Writer, header []string, types ...exportfile.Cell) (Writer, error) {
 	if format == job.XLSX {
-		return newXLSX(to, header)
+		return newXLSX(to, header, types)
+	}
+	if types != nil {
+		if _, err := io.WriteString(to, exportfile.Mark); err != nil {
+			return nil, err
+		}
 	}
 	w := csvWriter{csv.NewWriter(to), to}
 	return w, w.Write(header)
@@ -59,13 +67,14 @@ const (
 	maxCell = 1<<15 - 1
 )
 
-// xlsx writes a workbook in the format of ISO/IEC 29500, in which all cells are texts.
-// When a sheet is full, another one follows. The list of sheets is written last, when
+// xlsx writes a workbook in the format of ISO/IEC 29500. When a sheet is full, another one follows. The list of sheets is written last, when
 // all are known; readers find it by its name.
 type xlsx struct {
 	zip    *zip.Writer
 	part   *bufio.Writer // the sheet that is being written
 	header []string
+	// types are those of the columns; without them all cells are texts.
+	types  []exportfile.Cell
 	row    int
 	sheets int
 }
@@ -78,8 +87,8 @@ const (
 	mediaType = "application/vnd.openxmlformats-officedocument.spreadsheetml."
 )
 
-func newXLSX(to io.Writer, header []string) (*xlsx, error) {
-	x := &xlsx{zip: zip.NewWriter(to), header: header}
+func newXLSX(to io.Writer, header []string, types []exportfile.Cell) (*xlsx, error) {
+	x := &xlsx{zip: zip.NewWriter(to), header: header, types: types}
 	return x, x.nextSheet()
 }
 
@@ -93,7 +102,7 @@ func (x *xlsx) nextSheet() error {
 		return err
 	}
 	x.part, x.row = bufio.NewWriter(part), 0
-	x.part.WriteString(xmlHeader + `<worksheet xmlns="` + main + `"><sheetData>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	x.part.WriteString(xmlHeader + `<worksheet xmlns="` + main + `">` + x.widths() + `<sheetData>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
 	return x.add(x.header)
 }
 
@@ -133,12 +142,54 @@ func (x *xlsx) Copy(rows io.Reader) error {
 	}
 }
 
+// widths returns the widths of the columns with dates: a spreadsheet shows # in place of one
+// that is wider than its column.
+func (x *xlsx) widths() string {
+	all := ""
+	for i, typ := range x.types {
+		if n := strconv.Itoa(i + 1); typ == exportfile.Date {
+			all += `<col min="` + n + `" max="` + n + `" width="19" customWidth="1"/>`
+		}
+	}
+	if all == "" {
+		return ""
+	}
+	return `<cols>` + all + `</cols>`
+}
+
+// serial returns a time as the number by which a workbook stores it: the days since
+// 1899-12-30. ok is false for another text, and before March 1900, where programs disagree.
+func serial(cell string) (days string, ok bool) {
+	t, err := time.Parse(exportfile.LocalTime, cell)
+	n := float64(t.Unix()+25569*24*3600) / (24 * 3600)
+	return strconv.FormatFloat(n, 'f', -1, 64), err == nil && n >= 61
+}
+
+// value returns a cell that is no text: its number, and the attribute of its style.
+func (x *xlsx) value(column int, cell string) (number, style string, ok bool) {
+	if x.row == 1 || column >= len(x.types) {
+		return "", "", false
+	}
+	switch x.types[column] {
+	case exportfile.Number:
+		return cell, "", exportfile.IsNumber(cell)
+	case exportfile.Date:
+		number, ok = serial(cell)
+		return number, ` s="1"`, ok
+	}
+	return "", "", false
+}
+
 // add writes a row. The cells have no reference, so each is placed to the right of the
 // one before it.
 func (x *xlsx) add(cells []string) error {
 	x.row++
 	x.part.WriteString(`<row>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
-	for _, cell := range cells {
+	for i, cell := range cells {
+		if number, style, ok := x.value(i, cell); ok {
+			x.part.WriteString(`<c` + style + `><v>` + number + `</v></c>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+			continue
+		}
 		x.part.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
 		if err := xml.EscapeText(x.part, []byte(cellText(cell))); err != nil {
 			return err
@@ -182,7 +233,10 @@ func (x *xlsx) Close() error {
 		sheets.WriteString(`<sheet name="Sheet` + n + `" sheetId="` + n + `" r:id="rId` + n + `"/>`)
 		links.WriteString(relation(n, "worksheet", "worksheets/sheet"+n+".xml"))
 	}
+	types.WriteString(`<Override PartName="/xl/styles.xml" ContentType="` + mediaType + `styles+xml"/>`)
+	links.WriteString(relation("Styles", "styles", "styles.xml"))
 	for _, part := range [][2]string{
+		{"xl/styles.xml", styles},
 		{"xl/workbook.xml", `<workbook xmlns="` + main + `" xmlns:r="` + relations + `"><sheets>` + sheets.String() + `</sheets></workbook>`},
 		{"xl/_rels/workbook.xml.rels", `<Relationships xmlns="` + packages + `/relationships">` + links.String() + `</Relationships>`},
 		{"_rels/.rels", `<Relationships xmlns="` + packages + `/relationships">` + relation("1", "officeDocument", "xl/workbook.xml") + `</Relationships>`},
@@ -199,6 +253,11 @@ func (x *xlsx) Close() error {
 	}
 	return x.zip.Close()
 }
+
+// styles are those of cells: 0 has none, and 1 shows a number as a time.
+const styles = `<styleSheet xmlns="` + main + `"><numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd\ hh:mm:ss"/></numFmts>` +
+	`<fonts count="1"><font/></fonts><fills count="1"><fill/></fills><borders count="1"><border/></borders>` +
+	`<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/><xf numFmtId="164" applyNumberFormat="1"/></cellXfs></styleSheet>`
 
 func relation(n, kind, target string) string {
 	return `<Relationship Id="rId` + n + `" Type="` + relations + `/` + kind + `" Target="` + target + `"/>`

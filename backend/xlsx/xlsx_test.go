@@ -15,6 +15,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"kith/backend/xlsx"
+	"kith/core/exportfile"
 	"kith/core/job"
 )
 
@@ -69,6 +70,46 @@ func TestXLSX_CellTexts(t *testing.T) {
 	got := cells(t, job.XLSX, b.Bytes())
 	require.Equal(t, []string{"_x0041_ _x_", "\uFFFD"}, got[1])
 	require.Equal(t, []string{strings.Repeat("𝄞", 1<<14-1), strings.Repeat("ü", 1<<15-1)}, got[2])
+}
+
+// A file for people has numbers that can be added up, and times that can be sorted and shown
+// in another form; what is none of these stays a text.
+func TestXLSX_ForPeople(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w, err := xlsx.New(job.XLSX, &b, []string{"id", "at", "revenue"}, exportfile.Text, exportfile.Date, exportfile.Number)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(w.Write([]string{"7", "2026-11-26 14:03:07", "-12.50"}), w.Write([]string{"8", "", "2 Euro"}), w.Write([]string{"9", "1899-12-31 00:00:00", "007"}), w.Close()))
+	f, err := excelize.OpenReader(&b)
+	require.NoError(t, err)
+	defer f.Close()
+	shown, err := f.GetRows("Sheet1")
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"id", "at", "revenue"}, {"7", "2026-11-26 14:03:07", "-12.5"}, {"8", "", "2 Euro"}, {"9", "1899-12-31 00:00:00", "007"}}, shown)
+	for cell, want := range map[string]excelize.CellType{
+		"A2": excelize.CellTypeInlineString, "B2": excelize.CellTypeUnset, "C2": excelize.CellTypeUnset, "C3": excelize.CellTypeInlineString,
+		"B4": excelize.CellTypeInlineString, "C4": excelize.CellTypeInlineString, "B1": excelize.CellTypeInlineString,
+	} {
+		got, err := f.GetCellType("Sheet1", cell)
+		require.NoError(t, err)
+		require.Equal(t, want, got, cell)
+	}
+	at, err := f.GetCellValue("Sheet1", "B2", excelize.Options{RawCellValue: true})
+	require.NoError(t, err)
+	require.Regexp(t, `^46352\.58549`, at)
+	width, err := f.GetColWidth("Sheet1", "B")
+	require.NoError(t, err)
+	require.Greater(t, width, 18.0)
+}
+
+// Without the mark, Excel reads the letters of other alphabets wrong.
+func TestCSV_ForPeople(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w, err := xlsx.New(job.CSV, &b, header, exportfile.Text, exportfile.Text)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(w.Write([]string{"1", "ü"}), w.Close()))
+	require.Equal(t, "\ufeffid,name\n1,ü\n", b.String())
 }
 
 // After 1,048,576 rows a new sheet begins, with the header.

@@ -71,8 +71,9 @@ const (
 
 // Defines values for DateFormat.
 const (
-	DateFormatISO DateFormat = "ISO"
-	DateFormatMS  DateFormat = "MS"
+	DateFormatISO   DateFormat = "ISO"
+	DateFormatLOCAL DateFormat = "LOCAL"
+	DateFormatMS    DateFormat = "MS"
 )
 
 // Defines values for DeliveryState.
@@ -1121,7 +1122,7 @@ type ExportParamsInput struct {
 	// CreatedSince Time as RFC 3339. Without a time zone it is in UTC. A date and epoch milliseconds are accepted too.
 	CreatedSince *Moment `json:"createdSince,omitempty"`
 
-	// DateFormat How dates are written in the file. Default: the tenant's setting.
+	// DateFormat How dates are written in the file: MS is epoch milliseconds, ISO a time in UTC. LOCAL is for people with a spreadsheet: times as 2026-11-26 14:03:00 in timeZone, which the names of their columns have too, epoch milliseconds in columns at the end, the number, revenue and currency of orders, and a byte-order mark in CSV. Default: the tenant's setting.
 	DateFormat *DateFormat `json:"dateFormat,omitempty"`
 
 	// Fields Accepted for older clients, without effect: files have all columns.
@@ -1132,6 +1133,9 @@ type ExportParamsInput struct {
 
 	// ProgramId Only rows of this program.
 	ProgramId *string `json:"programId,omitempty"`
+
+	// TimeZone Time zone of LOCAL, such as Europe/Berlin. Default: that of the tenant, or else UTC.
+	TimeZone *string `json:"timeZone,omitempty"`
 
 	// UpdatedBefore Time as RFC 3339. Without a time zone it is in UTC. A date and epoch milliseconds are accepted too.
 	UpdatedBefore *Moment `json:"updatedBefore,omitempty"`

@@ -34,12 +34,18 @@ const (
 	share
 	// hash is an e-mail address, written as its hash.
 	hash
+	// millis is a date that is written as it is stored, for programs.
+	millis
+	// money is the revenue of an order, as the shop sent it.
+	money
 )
 
 // column is one column of a file.
 type column struct {
 	name string
 	kind kind
+	// at is the index of the stored value from which its cells are written.
+	at int
 }
 
 func ids(names ...string) []column     { return columns(id, names) }
@@ -50,7 +56,7 @@ func numbers(names ...string) []column { return columns(number, names) }
 func columns(k kind, names []string) []column {
 	all := make([]column, len(names))
 	for i, name := range names {
-		all[i] = column{name, k}
+		all[i] = column{name: name, kind: k}
 	}
 	return all
 }
@@ -116,41 +122,116 @@ func ErrorsHeader() []string {
 	return []string{"recordNumber", "message", "apiErrorCode", "statusCode"}
 }
 
-// Header returns the first row of a file: the names of its columns.
-func Header(t job.Type) []string {
-	names := make([]string, len(columnsOf(t)))
+// Form has the settings by which the cells of a file are written.
+type Form struct {
+	Format job.Format
+	Dates  job.Dates
+	// Zone is the time zone of the dates of job.DatesLocal; nil is UTC.
+	Zone *time.Location
+	// Share builds share links. Without an origin their cells are empty.
+	Share link.Share
+}
+
+// Mark is the mark by which spreadsheets know that a CSV file is UTF-8.
+const Mark = "\ufeff"
+
+// File is a file of a type of job in a form.
+type File struct {
+	form    Form
+	columns []column
+}
+
+// File returns the file of a type of job. For people (job.DatesLocal) the columns of dates
+// name their time zone, those with milliseconds follow at the end under the names that they
+// always have, and events have what an order has in its fields.
+func (f Form) File(t job.Type) File {
+	if f.Zone == nil {
+		f.Zone = time.UTC
+	}
+	all := File{form: f}
+	var last []column
 	for i, c := range columnsOf(t) {
+		c.at = i
+		if c.kind == date && all.ForPeople() {
+			last = append(last, column{c.name, millis, i})
+			c.name += " (" + f.Zone.String() + ")"
+		}
+		if c.name == "event.fields" && all.ForPeople() {
+			all.columns = append(all.columns, column{"event.orderId", id, i + 1}, column{"event.revenue", money, i + 2}, column{"event.currency", id, i + 3})
+		}
+		all.columns = append(all.columns, c)
+	}
+	all.columns = append(all.columns, last...)
+	return all
+}
+
+// ForPeople reports whether the file is for people with a spreadsheet; see job.DatesLocal.
+func (f File) ForPeople() bool { return f.form.Dates == job.DatesLocal }
+
+// Header returns the first row: the names of the columns.
+func (f File) Header() []string {
+	names := make([]string, len(f.columns))
+	for i, c := range f.columns {
 		names[i] = c.name
 	}
 	return names
 }
 
-// Form has the settings by which the cells of a file are written.
-type Form struct {
-	Format job.Format
-	Dates  job.Dates
-	// Share builds share links. Without an origin their cells are empty.
-	Share link.Share
+// Cell is the type of the cells of a column in a spreadsheet.
+type Cell uint8
+
+const (
+	// Text is any text.
+	Text Cell = iota
+	// Number is a number, or a text that is none.
+	Number
+	// Date is a time as LocalTime, or empty.
+	Date
+)
+
+// LocalTime is the layout of the times of job.DatesLocal.
+const LocalTime = time.DateTime
+
+// Cells returns the types of the columns.
+func (f File) Cells() []Cell {
+	all := make([]Cell, len(f.columns))
+	for i, c := range f.columns {
+		switch c.kind {
+		case date:
+			all[i] = Date
+		case number, percent, money:
+			all[i] = Number
+		}
+	}
+	return all
 }
 
-// Row converts stored values, in the order of the columns, to cells of a file, in
-// place. cells must have a value for every column.
-func (f Form) Row(t job.Type, cells []string) []string {
-	for i, c := range columnsOf(t) {
-		cells[i] = f.cell(c, cells[i])
+// Row returns the cells of a row for stored values: one for each column of the type, and after
+// those of an event its order_id, revenue and currency. It may change stored.
+func (f File) Row(stored []string) []string {
+	row := stored[:min(len(stored), len(f.columns))]
+	if f.ForPeople() {
+		row = make([]string, len(f.columns))
 	}
-	return cells
+	for i, c := range f.columns {
+		row[i] = f.form.cell(c, stored[c.at])
+	}
+	return row
 }
 
 func (f Form) cell(c column, stored string) string {
 	switch c.kind {
 	case id, text:
-		if f.Format == job.CSV {
-			return Harmless(stored)
-		}
+		return f.text(stored)
 	case date:
-		if f.Dates == job.DatesISO && stored != "" {
-			return isoDate(stored)
+		if stored == "" {
+			return ""
+		}
+		switch f.Dates {
+		case job.DatesISO:
+			return dateIn(time.UTC, ISOTime, stored)
+		case job.DatesLocal:
+			return dateIn(f.Zone, LocalTime, stored)
 		}
 	case percent:
 		if n, err := strconv.ParseInt(stored, 10, 64); err == nil {
@@ -160,8 +241,28 @@ func (f Form) cell(c column, stored string) string {
 		return f.shareLink(c.name, core.ReferralCode(stored))
 	case hash:
 		return referral.EmailHash(stored)
+	case money:
+		if !IsNumber(stored) {
+			return f.text(stored)
+		}
 	}
 	return stored
+}
+
+// text returns a text that no spreadsheet reads as a formula.
+func (f Form) text(s string) string {
+	if f.Format == job.CSV {
+		return Harmless(s)
+	}
+	return s
+}
+
+// IsNumber reports whether a text is a number of at most 15 digits, which a spreadsheet keeps,
+// such as -12.50.
+func IsNumber(s string) bool {
+	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	digits := whole + fraction
+	return whole != "" && (!point || fraction != "") && len(digits) <= 15 && strings.Trim(digits, "0123456789") == "" && (len(whole) == 1 || whole[0] != '0')
 }
 
 // shareLink returns a code's link for the medium in the column's name.
@@ -176,12 +277,16 @@ func (f Form) shareLink(name string, code core.ReferralCode) string {
 	return f.Share.URL(code) + link.Mediums("", link.ShareMedium(medium))
 }
 
-func isoDate(millis string) string {
+// ISOTime is the layout of the times of job.DatesISO.
+const ISOTime = "2006-01-02T15:04:05.000Z"
+
+// dateIn writes epoch milliseconds as a time in a zone.
+func dateIn(zone *time.Location, layout, millis string) string {
 	n, err := strconv.ParseInt(millis, 10, 64)
 	if err != nil {
 		return millis
 	}
-	return time.UnixMilli(n).UTC().Format("2006-01-02T15:04:05.000Z")
+	return time.UnixMilli(n).In(zone).Format(layout)
 }
 
 // Harmless returns s with an apostrophe in front if a spreadsheet would read it as a

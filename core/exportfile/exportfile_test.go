@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/core/job"
 	"kith/core/link"
@@ -19,7 +20,7 @@ func TestHeader_Reference(t *testing.T) {
 			"referrerReward,referrerModerationStatus,dateReferralStarted,dateConverted,dateReferralPaid,dateReferralEnded,dateModerated",
 		job.RewardBalance: "userId,accountId,type,amount,unit",
 	} {
-		if got := strings.Join(Header(typ), ","); got != want {
+		if got := strings.Join(Form{}.File(typ).Header(), ","); got != want {
 			t.Errorf("%s: %s\nwant %s", typ, got, want)
 		}
 	}
@@ -30,9 +31,9 @@ func TestHeader_EveryExportHasDistinctColumns(t *testing.T) {
 		if typ.Import() {
 			continue
 		}
-		names := Header(typ)
+		names := Form{Dates: job.DatesLocal}.File(typ).Header()
 		slices.Sort(names)
-		if len(names) == 0 || len(slices.Compact(names)) != len(Header(typ)) {
+		if len(names) == 0 || len(slices.Compact(names)) != len(Form{Dates: job.DatesLocal}.File(typ).Header()) {
 			t.Errorf("%s: %v", typ, names)
 		}
 	}
@@ -61,13 +62,44 @@ func TestForm_Row(t *testing.T) {
 			[]string{"u", "a", "A@b.c ", "", "", "", "", "", "1", "5d60d4e28066df254d5452f92c910092", "", "", "https://go.example/s/t/ANN",
 				"https://go.example/s/t/ANN?rsShareMedium=FACEBOOK", "https://go.example/s/t/ANN?rsShareMedium=TWITTER",
 				"https://go.example/s/t/ANN?rsShareMedium=EMAIL", "https://go.example/s/t/ANN?rsShareMedium=LINKEDIN"}},
+		{"for people", Form{Format: job.CSV, Dates: job.DatesLocal, Zone: time.FixedZone("Europe/Berlin", 3600)}, job.UserEvent,
+			[]string{"a", "u", "e", "purchase", "1772355600123", "", "1772355600123", "{}", "=7", "-12.5", "eur"},
+			[]string{"a", "u", "e", "purchase", "2026-03-01 10:00:00", "", "2026-03-01 10:00:00", "'=7", "-12.5", "eur", "{}", "1772355600123", "", "1772355600123"}},
+		{"no revenue", Form{Format: job.CSV, Dates: job.DatesLocal}, job.UserEvent,
+			[]string{"a", "u", "e", "login", "0", "0", "0", "{}", "", "=9+9", ""},
+			[]string{"a", "u", "e", "login", "1970-01-01 00:00:00", "1970-01-01 00:00:00", "1970-01-01 00:00:00", "", "'=9+9", "", "{}", "0", "0", "0"}},
 		{"no code, no links", Form{Format: job.CSV, Share: link.Share{Origin: "https://go.example", Tenant: "t"}}, job.User,
 			make([]string, 17), make([]string, 17)},
 		{"no origin, no links", Form{Format: job.CSV}, job.User,
 			[]string{16: "ANN"}, make([]string, 17)},
 	} {
-		if got := c.form.Row(c.typ, c.row); !slices.Equal(got, c.want) {
+		if got := c.form.File(c.typ).Row(c.row); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%q\nwant\n%q", c.name, got, c.want)
+		}
+	}
+}
+
+// People and programs read the same file: it has each date twice.
+func TestFile_ForPeople(t *testing.T) {
+	f := Form{Dates: job.DatesLocal}.File(job.UserEvent)
+	const want = "user.accountId,user.id,event.id,event.key,event.dateTriggered (UTC),event.dateReceived (UTC),event.dateProcessed (UTC)," +
+		"event.orderId,event.revenue,event.currency,event.fields,event.dateTriggered,event.dateReceived,event.dateProcessed"
+	if got := strings.Join(f.Header(), ","); got != want || !f.ForPeople() {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	types := []Cell{Text, Text, Text, Text, Date, Date, Date, Text, Number, Text, Text, Text, Text, Text}
+	if got := f.Cells(); !slices.Equal(got, types) {
+		t.Errorf("%v, want %v", got, types)
+	}
+}
+
+func TestIsNumber(t *testing.T) {
+	for s, want := range map[string]bool{
+		"0": true, "-12.50": true, "123456789012345": true, "0.5": true,
+		"": false, "-": false, "1.": false, ".5": false, "007": false, "1e5": false, "+1": false, "1234567890123456": false, "1,5": false, "١": false,
+	} {
+		if got := IsNumber(s); got != want {
+			t.Errorf("%q: %v", s, got)
 		}
 	}
 }
@@ -92,7 +124,11 @@ func TestAuditRow(t *testing.T) {
 		Subject: "=1+1", After: `{"role":"viewer"}`, Account: "a", User: "u", InvitedBy: "API key crm",
 	}
 	want := []string{"7", "2026-03-01T09:00:00.123Z", "ann@acme.example", "192.0.2.1", "member.invited", "'=1+1", "", `{"role":"viewer"}`, "a", "u", "API key crm"}
-	if got := AuditRow(e); !slices.Equal(got, want) || len(got) != len(AuditHeader()) {
+	if got := AuditRow(e, nil); !slices.Equal(got, want) || len(got) != len(AuditHeader(nil)) {
+		t.Errorf("%q", got)
+	}
+	zone := time.FixedZone("Europe/Berlin", 3600)
+	if got, header := AuditRow(e, zone), AuditHeader(zone); got[1] != "2026-03-01 10:00:00" || header[1] != "time (Europe/Berlin)" || len(got) != len(header) {
 		t.Errorf("%q", got)
 	}
 }

@@ -224,6 +224,10 @@ func (h *header) meaning(name string) (Column, bool) {
 	if c, ok := h.exact(name); ok {
 		return c, true
 	}
+	// Exports have each date twice: for people, with the time zone in its name, and plain.
+	if plain, zone, ok := strings.Cut(name, " ("); ok && strings.HasSuffix(zone, ")") && slices.Contains(h.layout.Names, plain) {
+		return Column{Path: []string{name}, Ignored: true}, true
+	}
 	if program, ok := strings.CutPrefix(name, "sharelinks."); ok {
 		return h.exact("shareLinks." + program)
 	}

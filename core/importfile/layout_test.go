@@ -35,6 +35,17 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
+// An export for people has each date twice, and can be imported again.
+func TestParseHeader_ExportForPeople(t *testing.T) {
+	l, problems := ParseHeader(job.ImportUser, names("accountId", "id", "dateCreated (Europe/Berlin)", "dateCreated"), nil)
+	if len(problems) > 0 || !l.Columns[2].Ignored || l.Columns[3].Ignored || len(l.Unknown) > 0 {
+		t.Error(problems, l)
+	}
+	if _, problems = ParseHeader(job.ImportUser, names("accountId", "id", "dateCreated (Europe/Berlin)"), nil); len(problems) != 1 {
+		t.Error(problems)
+	}
+}
+
 const unknown = "is not a column of this type of job; say in params.columns what it is, or leave it out"
 
 // All problems are reported, not only the first.

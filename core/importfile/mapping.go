@@ -76,7 +76,7 @@ func UserColumns(t job.Type) [2]string {
 // Meanings returns what each column of a header means by itself: the name of Kith's column, or
 // "" if nothing reads it.
 func Meanings(t job.Type, names []string) []string {
-	h := header{rules: rulesOf(t), synonyms: synonymsOf(t)}
+	h := header{rules: rulesOf(t), synonyms: synonymsOf(t), layout: Layout{Names: names}}
 	all := make([]string, len(names))
 	for i, name := range names {
 		if c, ok := h.meaning(name); ok && !c.Ignored {

@@ -12,6 +12,9 @@ type Params struct {
 	Program core.ProgramKey
 	// Dates is the format of dates; empty means the tenant's setting.
 	Dates Dates
+	// Zone is the time zone of DatesLocal by its name, such as Europe/Berlin; empty means the
+	// tenant's.
+	Zone string
 	// EventKeys limit an export of events to these keys; empty means all.
 	EventKeys []string
 	// At is the time of an export's balances. Callers cannot set it, because past
@@ -52,13 +55,27 @@ const (
 	DatesMillis Dates = "MS"
 	// DatesISO is a time as in RFC 3339, in UTC.
 	DatesISO Dates = "ISO"
+	// DatesLocal is a file for people with a spreadsheet: times as 2026-11-26 14:03:00 in a
+	// time zone, and epoch milliseconds in further columns. It is a form of single exports.
+	DatesLocal Dates = "LOCAL"
 )
 
-// ParseDates returns s as a format of dates or an error about field.
+// ParseDates returns s as a format of dates of all exports of a tenant, or an error about field.
 func ParseDates(field, s string) (Dates, error) {
 	switch dates := Dates(s); dates {
 	case DatesMillis, DatesISO:
 		return dates, nil
 	}
 	return "", core.Invalid(field, "must be MS or ISO")
+}
+
+// ParseExportDates returns s as a format of dates of one export, or an error about field.
+func ParseExportDates(field, s string) (Dates, error) {
+	if Dates(s) == DatesLocal {
+		return DatesLocal, nil
+	}
+	if dates, err := ParseDates(field, s); err == nil {
+		return dates, nil
+	}
+	return "", core.Invalid(field, "must be MS, ISO or LOCAL")
 }

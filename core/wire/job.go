@@ -253,7 +253,9 @@ func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	case "programId":
 		return setParsed(r, key, v, &p.out.Program, core.ParseProgramKey)
 	case "dateFormat":
-		return setParsed(r, key, v, &p.out.Dates, job.ParseDates)
+		return setParsed(r, key, v, &p.out.Dates, job.ParseExportDates)
+	case "timeZone":
+		return take(r.text, &p.out.Zone, key, v)
 	case "filter":
 		return r.nested(key, v, p.filter)
 	case "fields":

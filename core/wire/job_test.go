@@ -53,7 +53,7 @@ func TestParseExport_Refuses(t *testing.T) {
 		`{"type":"USER","params":{"filter":{"key_eq":"x"}}}`:          "params.filter.key_eq: is not a key of this request",
 		`{"type":"USER","params":{"fields":{"includeUserFields":1}}}`: "params.fields.includeUserFields: must be true or false",
 		`{"type":"USER","params":{"fields":{"includeAll":true}}}`:     "params.fields.includeAll: is not a key of this request",
-		`{"type":"USER","params":{"dateFormat":"DMY"}}`:               "params.dateFormat: must be MS or ISO",
+		`{"type":"USER","params":{"dateFormat":"DMY"}}`:               "params.dateFormat: must be MS, ISO or LOCAL",
 	} {
 		if got, err := ParseExport("t", []byte(body)); err == nil || err.Error() != want {
 			t.Errorf("%s: %+v, %v\nwant %s", body, got, err, want)

@@ -103,6 +103,7 @@ func (w *Website) ChangeTenant(ctx context.Context, c people.Caller, change tena
 func auditedTenant(t tenantdb.Tenant) map[string]any {
 	all := auditedWebsite(t)
 	all["discountId"], all["browserPayment"], all["exportDates"] = t.DiscountID, t.BrowserPayment, t.ExportDates
+	all["timeZone"] = t.TimeZone
 	all["initChecksum"], all["undatedTokens"], all["apiKeyTokens"] = t.InitChecksum, t.UndatedTokens, t.APIKeyTokens
 	all["secondStep"] = t.SecondStep
 	all["rememberDeleted"] = core.FormatDuration(t.RememberDeleted)

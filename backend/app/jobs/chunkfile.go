@@ -50,7 +50,7 @@ type writtenFile struct {
 
 // resultFile begins the result file of the import.
 func (r *run) resultFile(ctx context.Context) *chunkFile {
-	return r.newFile(ctx, "result", exportfile.Header(r.lease.Type), func(c jobdb.Chunk) []byte { return c.Result })
+	return r.newFile(ctx, "result", r.file.Header(), func(c jobdb.Chunk) []byte { return c.Result })
 }
 
 // errorsFile begins the file of the rows that failed.

@@ -52,6 +52,9 @@ func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input
 	if err != nil {
 		return false, err
 	}
+	if _, err := base.ParseZone("params.timeZone", p.Zone); err != nil {
+		return false, err
+	}
 	if in.Type.Import() {
 		f, err := js.upload(ctx, tenant, in.File)
 		return f.Size <= smallImport && !strings.HasSuffix(string(in.File), importfile.GzipEnding), err
@@ -79,15 +82,22 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 		return err
 	}
 	defer f.Abort()
-	rows, err := xlsx.New(l.Format, f, exportfile.Header(l.Type))
+	zone, err := base.ParseZone("params.timeZone", cmp.Or(p.Zone, tenant.TimeZone))
 	if err != nil {
 		return err
 	}
-	form := exportfile.Form{
-		Format: l.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
-		Share: js.Share(tenant),
+	file := exportfile.Form{
+		Format: l.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates), Zone: zone, Share: js.Share(tenant),
+	}.File(l.Type)
+	var types []exportfile.Cell
+	if file.ForPeople() {
+		types = file.Cells()
 	}
-	if err := js.exportRows(ctx, l, p, form, rows); err != nil {
+	rows, err := xlsx.New(l.Format, f, file.Header(), types...)
+	if err != nil {
+		return err
+	}
+	if err := js.exportRows(ctx, l, p, file, rows); err != nil {
 		return err
 	}
 	if err := rows.Close(); err != nil {
@@ -98,7 +108,7 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 }
 
 // exportRows writes all rows as of one moment, and renews the lease between pages.
-func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
+func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, file exportfile.File, to xlsx.Writer) error {
 	l.Stats = job.Stats{}
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {
 		// With their number, the page of the export shows how many are left.
@@ -120,7 +130,7 @@ func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, fo
 				return err
 			}
 			for _, row := range page {
-				if err := to.Write(form.Row(l.Type, row)); err != nil {
+				if err := to.Write(file.Row(row)); err != nil {
 					return err
 				}
 			}

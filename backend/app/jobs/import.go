@@ -18,6 +18,7 @@ import (
 	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/link"
 	"kith/core/rules"
 	"kith/core/state"
 	"kith/core/wire"
@@ -42,7 +43,8 @@ type run struct {
 	jobs       *Jobs
 	lease      *jobdb.Lease
 	params     job.Params
-	form       exportfile.Form
+	file       exportfile.File
+	share      link.Share
 	tenant     core.TenantAlias
 	rules      *rules.Rules
 	sizer      *batchSizer
@@ -99,9 +101,9 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 	if err != nil {
 		return err
 	}
-	r := &run{jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), sizer: newBatchSizer(js.DB.Embedded()), form: exportfile.Form{
+	r := &run{jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: js.Share(tenant), sizer: newBatchSizer(js.DB.Embedded()), file: exportfile.Form{
 		Format: l.Format, Dates: tenant.ExportDates, Share: js.Share(tenant),
-	}}
+	}.File(l.Type)}
 	if r.parse, err = r.parser(l.Type); err != nil {
 		return err
 	}
@@ -351,7 +353,7 @@ func (r *run) compress(out chunkRows, seq int64) <-chan compressedChunk {
 	compressed := make(chan compressedChunk, 1)
 	go func() {
 		for i, row := range out.result {
-			out.result[i] = r.form.Row(r.lease.Type, row)
+			out.result[i] = r.file.Row(row)
 		}
 		chunk, err := out.chunk(seq, &r.compressor)
 		compressed <- compressedChunk{chunk, err}

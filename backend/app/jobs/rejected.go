@@ -106,9 +106,6 @@ type rejectedWriter struct {
 	close    func() error
 }
 
-// bom is the mark by which Excel knows that a file is UTF-8.
-const bom = "\ufeff"
-
 // begin writes the header.
 func (w *rejectedWriter) begin() (err error) {
 	w.close = func() error { return nil }
@@ -126,7 +123,7 @@ func (w *rejectedWriter) begin() (err error) {
 		return nil
 	}
 	if !w.from.dialect.Plain() {
-		if _, err := io.WriteString(w.out, bom); err != nil {
+		if _, err := io.WriteString(w.out, exportfile.Mark); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func (r *run) parseUser(row wire.Row) (importRow, error) {
 }
 
 func (r userRow) identification() rules.Identification {
-	return rules.Identification{Update: r.update, Since: r.since, Share: r.form.Share}
+	return rules.Identification{Update: r.update, Since: r.since, Share: r.share}
 }
 
 func (r userRow) want(s *state.State)     { r.rules.WantIdentify(s, r.identification()) }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -55,9 +56,9 @@ func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) err
 }
 
 // Export writes the entries that a filter selects to a file, newest first, and adds the
-// export itself to the log. It writes at most people.MaxAuditExport entries; complete is
+// export itself to the log. With a zone, a CSV file is for people with a spreadsheet. It writes at most people.MaxAuditExport entries; complete is
 // false if there are more.
-func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFilter, format people.AuditFormat, to io.Writer) (complete bool, err error) {
+func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFilter, format people.AuditFormat, zone *time.Location, to io.Writer) (complete bool, err error) {
 	if err := errors.Join(c.Require(people.ReadAudit), f.Check()); err != nil {
 		return false, err
 	}
@@ -70,11 +71,16 @@ func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFil
 	if format == people.AuditJSON {
 		return as.exportJSON(ctx, c, f, to)
 	}
+	if zone != nil {
+		if _, err := io.WriteString(to, exportfile.Mark); err != nil {
+			return false, err
+		}
+	}
 	out := csv.NewWriter(to)
-	if err := out.Write(exportfile.AuditHeader()); err != nil {
+	if err := out.Write(exportfile.AuditHeader(zone)); err != nil {
 		return false, err
 	}
-	complete, err = as.each(ctx, c, f, func(e people.Entry) error { return out.Write(exportfile.AuditRow(e)) })
+	complete, err = as.each(ctx, c, f, func(e people.Entry) error { return out.Write(exportfile.AuditRow(e, zone)) })
 	out.Flush()
 	return complete, errors.Join(err, out.Error())
 }

@@ -200,7 +200,7 @@ func TestAudit_NamesTheInviter(t *testing.T) {
 		}
 		c, err := b.signIns.As(ctx, visitor, b.seat(t, token), b.tenant)
 		require.NoError(t, err)
-		_, err = b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, io.Discard)
+		_, err = b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, nil, io.Discard)
 		require.NoError(t, err)
 		require.Equal(t, map[people.Action]string{people.MemberJoined: "API key crm", people.PersonSignedIn: "API key crm", people.AuditExported: "API key crm"}, inviters())
 		token, _, err = b.members.SignInAs(ctx, visitor, b.account("s1", "ben"))

@@ -807,7 +807,7 @@ func TestRoles_EachUseCase(t *testing.T) {
 		}},
 		"audits.Page": {people.ReadAudit, func(c people.Caller) error { _, _, err := b.audits.Page(ctx, c, people.AuditFilter{}); return err }},
 		"audits.Export": {people.ReadAudit, func(c people.Caller) error {
-			_, err := b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, io.Discard)
+			_, err := b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, nil, io.Discard)
 			return err
 		}},
 	}
@@ -902,7 +902,7 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 		require.EqualError(t, err, "limit: must be a whole number from 1 to 100")
 
 		var file bytes.Buffer
-		complete, err := b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann"}, people.AuditCSV, &file)
+		complete, err := b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann"}, people.AuditCSV, nil, &file)
 		require.NoError(t, err)
 		require.True(t, complete)
 		lines := strings.Split(file.String(), "\n")
@@ -911,7 +911,7 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 		require.Equal(t, strconv.FormatInt(page[0].Seq, 10)+`,2023-11-19T06:13:20.000Z,Ann@X.example,192.0.2.1,member.role_changed,100%_104,,"{""role"":""viewer""}",,,`, lines[1])
 
 		file.Reset()
-		_, err = b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann", Limit: 1}, people.AuditJSON, &file)
+		_, err = b.audits.Export(ctx, operator, people.AuditFilter{Actor: "ann", Limit: 1}, people.AuditJSON, nil, &file)
 		require.NoError(t, err)
 		var entries []struct{ Subject string }
 		require.NoError(t, json.Unmarshal(file.Bytes(), &entries))
@@ -919,7 +919,7 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 		require.Equal(t, "100%_0", entries[people.MaxAuditPage+4].Subject)
 
 		file.Reset()
-		_, err = b.audits.Export(ctx, operator, people.AuditFilter{Actor: "nobody"}, people.AuditJSON, &file)
+		_, err = b.audits.Export(ctx, operator, people.AuditFilter{Actor: "nobody"}, people.AuditJSON, nil, &file)
 		require.NoError(t, err)
 		require.Equal(t, "[]\n", file.String())
 	})

@@ -132,6 +132,7 @@ type TenantChange struct {
 	SquatchParameter *link.SquatchParameter
 	APIKeyTokens     *bool
 	ExportDates      *job.Dates
+	TimeZone         *string
 	// RememberDeleted is 0 to MaxRemember.
 	RememberDeleted *core.Time
 	// SecondStep is a setting of live tenants.
@@ -169,6 +170,7 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.SquatchParameter, c.SquatchParameter)
 	given(&t.APIKeyTokens, c.APIKeyTokens)
 	given(&t.ExportDates, c.ExportDates)
+	given(&t.TimeZone, c.TimeZone)
 	given(&t.RememberDeleted, c.RememberDeleted)
 	given(&t.SecondStep, c.SecondStep)
 	switch {
@@ -182,6 +184,9 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 		return t, core.Invalid("consent-cookie", "is required with consent "+string(t.Policy.Consent))
 	case t.ShareOrigin != "" && !link.ValidOrigin(t.ShareOrigin):
 		return t, core.Invalid("share-origin", "must be http or https and a host, such as https://go.shop.example")
+	}
+	if _, err := base.ParseZone("time-zone", t.TimeZone); err != nil {
+		return t, err
 	}
 	var err error
 	t.SecureMode, err = t.SecureMode.With("secure-mode", c.SecureMode)

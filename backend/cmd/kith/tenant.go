@@ -121,6 +121,7 @@ type tenantSetCommand struct {
 	APIKeyTokens     *string        `name:"api-key-tokens" help:"Whether user tokens may be signed with an API key that has the role all: on (the default) or off. With off, only keys with the role tokens may sign them." placeholder:"on|off"`
 	ShareOrigin      *string        `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
 	ExportDates      *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
+	TimeZone         *string        `help:"Time zone in which people read times in the portal and in files for spreadsheets, such as Europe/Berlin. Empty, the default, is that of each person's browser, and UTC in files." placeholder:"NAME"`
 	RememberDeleted  *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
 	SecondStep       *string        `help:"Whether members who have a password must sign in with two steps: on or off (the default). Owners set it in the portal, too." placeholder:"on|off"`
 	Consent          *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
@@ -131,7 +132,7 @@ type tenantSetCommand struct {
 // Run changes the settings and prints them.
 func (c *tenantSetCommand) Run(e *env) error {
 	change := tenants.TenantChange{
-		DiscountID: c.DiscountID, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin,
+		DiscountID: c.DiscountID, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin, TimeZone: c.TimeZone,
 		SecureMode: strings.Join(c.SecureMode, ","),
 	}
 	if c.Consent != nil {
@@ -224,7 +225,7 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
 		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"squatch-parameter", string(t.SquatchParameter)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
-		{"export-dates", string(t.ExportDates)}, {"remember-deleted", durationText(t.RememberDeleted)},
+		{"export-dates", string(t.ExportDates)}, {"time-zone", t.TimeZone}, {"remember-deleted", durationText(t.RememberDeleted)},
 		{"second-step", onOrOff(t.SecondStep)},
 	}
 	for _, endpoint := range auth.Endpoints() {

@@ -37,8 +37,8 @@ func showExport(v *frame.Visit, f *frame.Form) error {
 	}
 	data := exportForm{
 		Form: f, Kind: k,
-		Formats: options(f.Value("format"), string(job.CSV), "CSV, for all programs", string(job.XLSX), "Excel workbook (XLSX)"),
-		Dates:   options(f.Value("dates"), string(job.DatesISO), "2026-01-31T09:30:00Z", string(job.DatesMillis), "milliseconds since 1970, as older integrations read them"),
+		Formats: options(f.Value("format"), string(job.XLSX), "Excel workbook (XLSX)", string(job.CSV), "CSV, for all programs"),
+		Dates:   options(f.Value("dates"), string(job.DatesLocal), "2026-01-31 10:30:00 in your time zone, for spreadsheets", string(job.DatesISO), "2026-01-31T09:30:00Z, for programs", string(job.DatesMillis), "milliseconds since 1970, as older integrations read them"),
 	}
 	if k.ByProgram {
 		all, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
@@ -79,6 +79,9 @@ func exportInput(f *frame.Form, k kind) (in job.Input, err error) {
 	}
 	if dates := f.Value("dates"); dates != "" {
 		params["dateFormat"] = dates
+		if zone := f.Value("zone"); zone != "" && dates == string(job.DatesLocal) {
+			params["timeZone"] = zone
+		}
 	}
 	if key := strings.TrimSpace(f.Value("event")); key != "" && k.ByEvent {
 		params["filter"] = map[string]any{"key_eq": key}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/link"
 )
@@ -52,7 +53,7 @@ func LinksOf(v *Visit, parameter string, next int64, first bool) (l Links) {
 // Zone returns a time zone by its name, such as Europe/Berlin, which the page's script
 // sends with a filter; UTC if it is unknown.
 func Zone(name string) *time.Location {
-	if zone, err := time.LoadLocation(name); err == nil && len(name) <= 64 && name != "Local" {
+	if zone, err := base.ParseZone("zone", name); err == nil {
 		return zone
 	}
 	return time.UTC

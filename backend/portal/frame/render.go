@@ -59,6 +59,8 @@ type view struct {
 	Live   bool
 	Other  string
 	Role   people.Role
+	// TimeZone is that of the tenant, or empty.
+	TimeZone string
 	// Tenants are the entries of the tenant switch, and Sections those of the navigation.
 	Tenants  []tenantLink
 	Sections []sectionLink
@@ -115,6 +117,11 @@ func (v *Visit) view(title string, data any) (w view, err error) {
 	for _, t := range v.Tenants {
 		current := t.Tenant == people.Home(w.Tenant)
 		w.Tenants = append(w.Tenants, tenantLink{Name: string(t.Tenant), Path: Root + "/t/" + string(t.Tenant), Role: t.Role, Current: current})
+		if current && w.Live {
+			w.TimeZone = t.TimeZone
+		} else if current {
+			w.TimeZone = t.TestTimeZone
+		}
 		if current && t.Test {
 			w.Other = Root + "/t/" + string(base.OtherMode(w.Tenant)) + below
 		}

@@ -61,6 +61,7 @@ func Section() *frame.Section {
 				"POST /website/consent":       changeConsent,
 				"POST /website/secure-mode":   changeSecureMode,
 				"POST /website/share-origin":  changeShareOrigin,
+				"POST /website/time-zone":     changeTimeZone,
 
 				"GET /gateway":                gatewayPage,
 				"GET /gateway/check":          checkGateway,
@@ -97,6 +98,7 @@ func Section() *frame.Section {
 				"origin-removed":         "The origin is removed.",
 				"consent-saved":          "The rule for consent is saved.",
 				"secure-mode-saved":      "Secure mode is saved.",
+				"time-zone-saved":        "Times are in this time zone from now on.",
 				"share-origin-saved":     "The share links begin with the new origin from now on.",
 				"gateway-connected":      "The credentials are stored. The checklist shows whether the gateway accepts them.",
 				"stripe-connected":       "Stripe is connected. The checklist shows what is still missing.",

@@ -327,6 +327,12 @@ func TestWebsite(t *testing.T) {
 	require.Contains(t, got.Body, "The origin of share links must be http or https and a host")
 	require.Equal(t, page+"?done=share-origin-saved", b.Post(t, page, page+"/share-origin", "shareOrigin", "https://go.shop.example/").Header.Get("Location"))
 	require.Contains(t, b.Get(page).Body, "https://go.shop.example/s/acme/ANNA10")
+	got = b.Post(t, page, page+"/time-zone", "time-zone", "Berlin")
+	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
+	require.Contains(t, got.Body, "The time zone is not the name of a time zone; give one like Europe/Berlin")
+	require.NotContains(t, got.Body, "data-zone=")
+	require.Equal(t, page+"?done=time-zone-saved", b.Post(t, page, page+"/time-zone", "time-zone", "Europe/Berlin").Header.Get("Location"))
+	require.Contains(t, b.Get(page).Body, ` data-zone="Europe/Berlin"`)
 
 	tenant, err := w.Engine.Tenants.ByAlias(t.Context(), "acme")
 	require.NoError(t, err)
@@ -334,7 +340,7 @@ func TestWebsite(t *testing.T) {
 	require.Equal(t, auth.Open, tenant.SecureMode[auth.LookupUser])
 	require.Equal(t, auth.Signed, tenant.SecureMode[auth.GetWidget])
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.WebsiteChanged, people.WebsiteChanged, people.WebsiteChanged, people.OriginRemoved, people.OriginAdded}, actions)
+	require.Equal(t, []people.Action{people.TenantChanged, people.WebsiteChanged, people.WebsiteChanged, people.WebsiteChanged, people.OriginRemoved, people.OriginAdded}, actions)
 	require.Contains(t, all, `"secureMode.lookup-user":"open"`)
 }
 

@@ -87,6 +87,7 @@ func modeField(e auth.Endpoint) string { return "mode-" + e.String() }
 
 var websiteLabels = map[string]string{
 	"origin": "The origin", "consent": "The rule", "consentCookie": "The cookie of your banner", "shareOrigin": "The origin of share links",
+	"time-zone": "The time zone",
 }
 
 func websitePage(v *frame.Visit) error { return showWebsite(v, v.NewForm()) }
@@ -178,6 +179,13 @@ func changeShareOrigin(v *frame.Visit) error {
 	o := strings.TrimSuffix(strings.TrimSpace(f.Value("shareOrigin")), "/")
 	_, err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{ShareOrigin: &o})
 	return afterWebsite(v, f, err, "share-origin-saved")
+}
+
+func changeTimeZone(v *frame.Visit) error {
+	f := v.NewForm()
+	zone := strings.TrimSpace(f.Value("time-zone"))
+	_, err := v.Engine.Admin.Website.ChangeTenant(v.Ctx(), v.Caller, tenants.TenantChange{TimeZone: &zone})
+	return afterWebsite(v, f, err, "time-zone-saved")
 }
 
 // storage is the data of the page about what browsers store.

@@ -192,13 +192,15 @@ func export(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
+	zone := frame.Zone(v.R.PostForm.Get("zone"))
 	name := "referrals-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format(time.DateOnly) + ".csv"
 	return v.Download(name, "text/csv; charset=utf-8", func(w *bufio.Writer) error {
+		_, _ = w.WriteString(exportfile.Mark)
 		out := csv.NewWriter(w)
 		now := v.Engine.Now()
-		_ = out.Write(columns)
+		_ = out.Write(columnsIn(zone))
 		_, err := v.Engine.Admin.Referrals.Export(v.Ctx(), v.Caller, s, func(r referral.Referral) error {
-			row := rowOf(r, now)
+			row := rowOf(r, now, zone)
 			for i := range row {
 				row[i] = exportfile.Harmless(row[i])
 			}
@@ -212,22 +214,28 @@ func export(v *frame.Visit) error {
 	})
 }
 
-var columns = []string{
-	"id", "programId", "state", "code", "shareMedium", "shareLink", "dateStarted", "dateConverted", "dateEnded",
-	"referrerAccountId", "referrerUserId", "referrerEmail", "referrerName", "referredAccountId", "referredUserId", "referredEmail", "referredName",
-	"referrerModeration", "referredModeration", "fraudSignals",
-	"referrerReward", "referrerRewardUnit", "referrerRewardStatus", "referredReward", "referredRewardUnit", "referredRewardStatus",
+// columnsIn returns the columns of the file, with the times for people in a zone, and those in
+// UTC at the end.
+func columnsIn(zone *time.Location) []string {
+	in := " (" + zone.String() + ")"
+	return []string{
+		"id", "programId", "state", "code", "shareMedium", "shareLink", "dateStarted" + in, "dateConverted" + in, "dateEnded" + in,
+		"referrerAccountId", "referrerUserId", "referrerEmail", "referrerName", "referredAccountId", "referredUserId", "referredEmail", "referredName",
+		"referrerModeration", "referredModeration", "fraudSignals",
+		"referrerReward", "referrerRewardUnit", "referrerRewardStatus", "referredReward", "referredRewardUnit", "referredRewardStatus",
+		"dateStarted", "dateConverted", "dateEnded",
+	}
 }
 
-// rowOf returns a referral as a row of columns.
-func rowOf(r referral.Referral, now core.Time) []string {
+// rowOf returns a referral as a row of columnsIn.
+func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 	var signals []string
 	for _, s := range r.Moderation.Signals {
 		signals = append(signals, string(s.Signal))
 	}
 	full := func(p referral.Profile) string { return strings.TrimSpace(p.FirstName + " " + p.LastName) }
 	row := []string{
-		r.ID, string(r.Program), string(r.State), string(r.Code), r.ShareMedium, r.ShareLink, date(r.Started), date(r.Converted), date(r.Ended),
+		r.ID, string(r.Program), string(r.State), string(r.Code), r.ShareMedium, r.ShareLink, date(r.Started, zone, exportfile.LocalTime), date(r.Converted, zone, exportfile.LocalTime), date(r.Ended, zone, exportfile.LocalTime),
 		string(r.Referrer.Account), string(r.Referrer.User), r.Referrer.Email, full(r.ReferrerProfile),
 		string(r.Referred.Account), string(r.Referred.User), r.Referred.Email, full(r.ReferredProfile),
 		string(r.Moderation.Referrer.Status), string(r.Moderation.Referred.Status), strings.Join(signals, " "),
@@ -243,13 +251,16 @@ func rowOf(r referral.Referral, now core.Time) []string {
 		}
 		row = append(row, reward.Pretty(w.Offer.Value(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, rewardStatus(*w, now))
 	}
+	for _, at := range []core.Time{r.Started, r.Converted, r.Ended} {
+		row = append(row, date(at, time.UTC, exportfile.ISOTime))
+	}
 	return row
 }
 
-// date returns a time as a spreadsheet reads it, or "".
-func date(at core.Time) string {
+// date returns a time in a zone, or "".
+func date(at core.Time, zone *time.Location, layout string) string {
 	if at == 0 {
 		return ""
 	}
-	return time.UnixMilli(int64(at)).UTC().Format("2006-01-02T15:04:05.000Z")
+	return time.UnixMilli(int64(at)).In(zone).Format(layout)
 }

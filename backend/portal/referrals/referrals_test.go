@@ -13,6 +13,7 @@ import (
 	"kith/backend/portal/portaltest"
 	"kith/backend/store/sqldtest"
 	"kith/core"
+	"kith/core/exportfile"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -322,11 +323,12 @@ func TestExport(t *testing.T) {
 	w, b := newWorld(t)
 	identify(t, w, "ben", "=1+1", "", "ANNA10", portaltest.Paid)
 	identify(t, w, "cleo", "Cleo", "Carr", "ANNA10")
-	got := b.Post(t, section, section+"/export", "state", "converted")
+	got := b.Post(t, section, section+"/export", "state", "converted", "zone", "Europe/Berlin")
 	require.Equal(t, `attachment; filename="referrals-acme-2023-11-14.csv"`, got.Header.Get("Content-Disposition"))
 	lines := strings.Split(strings.TrimSpace(got.Body), "\n")
 	require.Len(t, lines, 2)
-	require.Equal(t, of(t, w, "ben").ID+",classic,converted,ANNA10,,,2023-11-14T22:14:20.000Z,2023-11-14T22:14:20.000Z,,anna,anna,anna@shop.example,Anna Ahrens,ben,ben,ben@shop.example,'=1+1,APPROVED,APPROVED,,10.00,USD,available,10,%,available", lines[1])
+	require.Equal(t, of(t, w, "ben").ID+",classic,converted,ANNA10,,,2023-11-14 23:14:20,2023-11-14 23:14:20,,anna,anna,anna@shop.example,Anna Ahrens,ben,ben,ben@shop.example,'=1+1,APPROVED,APPROVED,,10.00,USD,available,10,%,available,2023-11-14T22:14:20.000Z,2023-11-14T22:14:20.000Z,", lines[1])
+	require.True(t, strings.HasPrefix(got.Body, exportfile.Mark+"id,programId,state,code,shareMedium,shareLink,dateStarted (Europe/Berlin),"), lines[0])
 	require.Len(t, strings.Split(lines[1], ","), len(strings.Split(lines[0], ",")))
 	entries := w.Audit(t, people.AuditFilter{Action: people.ReferralsExported})
 	require.Len(t, entries, 1)

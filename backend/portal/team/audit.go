@@ -117,7 +117,7 @@ func actionOptions(chosen people.Action) []frame.Option {
 // exportAudit writes the entries that the filter selects as a file.
 func exportAudit(v *frame.Visit) error {
 	f := v.NewForm()
-	filter, _, err := auditFilter(f)
+	filter, zone, err := auditFilter(f)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func exportAudit(v *frame.Visit) error {
 	}
 	name := "audit-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format("2006-01-02") + "." + string(format)
 	return v.Download(name, format.Type(), func(w *bufio.Writer) error {
-		_, err := v.Engine.Audits.Export(v.Ctx(), v.Caller, filter, format, w)
+		_, err := v.Engine.Audits.Export(v.Ctx(), v.Caller, filter, format, zone, w)
 		return err
 	})
 }

@@ -110,7 +110,8 @@ var exports = map[job.Type]export{
 	job.RedeemableRewardBalance: balance(`w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, `+available, balanceCurrency),
 	job.UserEvent: {
 		from: `event e`, tenant: `e.tenant`, key: []string{`e.id`},
-		cells:   `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields`,
+		cells: `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields,
+			e.fields ->> 'order_id', e.fields ->> 'revenue', e.fields ->> 'currency'`,
 		created: `e.received_at`, updated: `e.received_at`,
 		narrow: func(w *store.Where, p job.Params) { store.Among(w, `e.key`, p.EventKeys) },
 	},

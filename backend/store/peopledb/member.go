@@ -76,6 +76,8 @@ type Membership struct {
 	Role   people.Role
 	// Test is true if the tenant has a test tenant.
 	Test bool
+	// TimeZone is that of the tenant, TestTimeZone that of its test tenant; see tenantdb.Tenant.
+	TimeZone, TestTimeZone string
 	// InvitedBy is as in people.Member.
 	InvitedBy string
 }
@@ -84,6 +86,8 @@ var membershipColumns = store.Selection[Membership]{
 	store.Col(`m.tenant`, func(m *Membership) any { return &m.Tenant }),
 	store.Col(`m.role`, func(m *Membership) any { return &m.Role }),
 	store.Col(`EXISTS (SELECT 1 FROM tenant x WHERE x.alias = 'test_' || m.tenant)`, func(m *Membership) any { return &m.Test }),
+	store.Col(`coalesce((SELECT time_zone FROM tenant WHERE alias = m.tenant), '')`, func(m *Membership) any { return &m.TimeZone }),
+	store.Col(`coalesce((SELECT time_zone FROM tenant WHERE alias = 'test_' || m.tenant), '')`, func(m *Membership) any { return &m.TestTimeZone }),
 	store.Col(`m.invited_by`, func(m *Membership) any { return &m.InvitedBy }),
 }
 

@@ -170,7 +170,7 @@ var PersonalData = map[string]Personal{
 	"sftp_key":       {None: "tenant fingerprint type note created_at used_at"},
 	"site":           {None: "host tenant"},
 	sequences:        {None: "name seq"},
-	tenants:          {None: "alias key_hash key_sealed discount_id consent consent_cookie created_at share_origin browser_payment export_dates namesake init_checksum undated_tokens undated_refused undated_refused_at squatch_parameter api_key_tokens remember_deleted second_step"},
+	tenants:          {None: "alias key_hash key_sealed discount_id consent consent_cookie created_at share_origin browser_payment export_dates namesake init_checksum undated_tokens undated_refused undated_refused_at squatch_parameter time_zone api_key_tokens remember_deleted second_step"},
 	"tenant_origin":  {None: "tenant origin created_at"},
 	users: {
 		Rows: `tenant = ?1 AND account_id = ?2 AND id = ?3`, None: "seq tenant",

@@ -53,7 +53,10 @@ type Tenant struct {
 	SecondStep bool
 	// ExportDates is the format of dates in exports.
 	ExportDates job.Dates
-	Created     core.Time
+	// TimeZone is the name of the time zone in which people read times, such as Europe/Berlin;
+	// if it is empty, that is the one of their browser, and UTC in files.
+	TimeZone string
+	Created  core.Time
 }
 
 // tenantRow is a tenant as stored: with keys and secure modes as text.
@@ -77,6 +80,7 @@ var tenantRowColumns = store.Selection[tenantRow]{
 	store.Col(`coalesce(undated_refused_at, 0)`, func(t *tenantRow) any { return &t.UndatedLast }),
 	store.Col(`api_key_tokens`, func(t *tenantRow) any { return &t.APIKeyTokens }),
 	store.Col(`export_dates`, func(t *tenantRow) any { return &t.ExportDates }),
+	store.Col(`time_zone`, func(t *tenantRow) any { return &t.TimeZone }),
 	store.Col(`remember_deleted`, func(t *tenantRow) any { return &t.RememberDeleted }),
 	store.Col(`second_step`, func(t *tenantRow) any { return &t.SecondStep }),
 	store.Col(`created_at`, func(t *tenantRow) any { return &t.Created }),
@@ -151,9 +155,9 @@ func RefusedUndated(ctx context.Context, r store.Reads, since core.Time) ([]Tena
 // time of creation.
 func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, squatch_parameter = ?, api_key_tokens = ?, export_dates = ?, remember_deleted = ?, second_step = ? WHERE alias = ?`,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, squatch_parameter = ?, api_key_tokens = ?, export_dates = ?, time_zone = ?, remember_deleted = ?, second_step = ? WHERE alias = ?`,
 		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, string(t.SquatchParameter), t.APIKeyTokens,
-		string(t.ExportDates), int64(t.RememberDeleted), t.SecondStep, string(t.Alias))
+		string(t.ExportDates), t.TimeZone, int64(t.RememberDeleted), t.SecondStep, string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {
 			return err

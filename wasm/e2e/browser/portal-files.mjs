@@ -130,6 +130,7 @@ export async function withoutScripts(world) {
   await page.getByRole('heading', { name: '4 rows imported, 1 rejected' }).waitFor();
   await page.goto(world.portal + section + '/export');
   await page.getByRole('link', { name: /^Users All users/ }).click();
+  await page.getByLabel('Format').selectOption('CSV');
   await page.getByRole('button', { name: 'Start the export' }).click();
   await page.getByText('It took').waitFor();
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the CSV file' }).click()]);

@@ -193,7 +193,7 @@ export async function auditing(world) {
   const [download] = await Promise.all([owner.waitForEvent('download'), owner.getByRole('button', { name: 'Download CSV' }).click()]);
   assert.match(download.suggestedFilename(), /^audit-demo-\d{4}-\d\d-\d\d\.csv$/);
   const text = readFileSync(await download.path(), 'utf8');
-  assert.match(text, /^seq,time,actor,ip,action,subject,before,after,accountId,userId,invitedBy\n\d+,.*,member.invited,carla@demo.example,,"{""role"":""support""}",,,\n$/);
+  assert.match(text, /^\ufeffseq,time \([^)]+\),time,actor,ip,action,subject,before,after,accountId,userId,invitedBy\n\d+,.*,member.invited,carla@demo.example,,"{""role"":""support""}",,,\n$/);
   // The URL is the view.
   const again = await owner.context().newPage();
   await again.goto(owner.url());

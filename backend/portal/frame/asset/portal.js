@@ -1,14 +1,20 @@
-// Adds to pages that work without it: times in the visitor's zone, copying, the theme, and
+// Adds to pages that work without it: times in the tenant's zone, copying, the theme, and
 // the keyboard. It changes the page only through the DOM, as the policy of the page demands.
 (function () {
   "use strict";
   var root = document.documentElement;
 
-  // Times. Without scripts they are shown in UTC.
+  // Times are in the tenant's zone, or else in the visitor's. Without scripts they are shown in UTC.
+  var own = Intl.DateTimeFormat().resolvedOptions().timeZone, zone = root.dataset.zone || own;
+  try {
+    new Intl.DateTimeFormat(undefined, { timeZone: zone });
+  } catch (e) {
+    zone = own; // the browser does not know it
+  }
   var styles = {
-    date: { dateStyle: "medium" },
-    minute: { dateStyle: "medium", timeStyle: "short" },
-    second: { dateStyle: "medium", timeStyle: "medium" },
+    date: { dateStyle: "medium", timeZone: zone },
+    minute: { dateStyle: "medium", timeStyle: "short", timeZone: zone },
+    second: { dateStyle: "medium", timeStyle: "medium", timeZone: zone },
     day: { dateStyle: "medium", timeZone: "UTC" },
   };
   function ago(then) {
@@ -29,7 +35,8 @@
       } else {
         element.textContent = new Intl.DateTimeFormat(undefined, styles[style] || styles.minute).format(then);
       }
-      if (style !== "day") element.title = then.toISOString();
+      if (style !== "day") element.title = zone === own ? then.toISOString()
+        : then.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" }) + " (" + then.toISOString() + ")";
     });
   }
 
@@ -43,10 +50,15 @@
     });
   }
 
-  // The filter of a list counts days in the visitor's zone.
+  // The filter of a list counts days in the zone of its times. A person chooses a zone from
+  // those that the browser knows.
   function zones(within) {
     within.querySelectorAll("input[data-zone]").forEach(function (input) {
-      if (!input.value) input.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+      if (!input.value) input.value = zone || "";
+    });
+    within.querySelectorAll("datalist[data-zones]").forEach(function (list) {
+      Intl.supportedValuesOf("timeZone").forEach(function (name) { list.append(new Option(name)); });
+      document.getElementById(list.dataset.zones).setAttribute("list", list.id);
     });
   }
 
