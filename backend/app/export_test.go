@@ -162,6 +162,12 @@ func TestExport_ForPeople(t *testing.T) {
 	require.Equal(t, []string{"\ufeffid", "dateCreated (Europe/Berlin)", "dateCreated"}, []string{users[0][0], users[0][8], users[0][17]})
 	require.Equal(t, []string{"2023-11-14 23:13:20", "1700000000000"}, []string{users[1][8], users[1][17]})
 
+	// An event is in the file as soon as it was accepted.
+	require.NoError(t, b.log(t, "anna", "", `{"key":"purchase","fields":{"order_id":"B-7","revenue":"12.50","currency":"EUR"}}`))
+	events := rows(job.UserEvent, `{"dateFormat":"LOCAL"}`)
+	require.Len(t, events, 2)
+	require.Equal(t, []string{"B-7", "12.50", "EUR"}, events[1][7:10])
+
 	// Without a zone it is that of the tenant.
 	zone := "America/New_York"
 	_, err := b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{TimeZone: &zone})

@@ -109,6 +109,36 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 	}
 }
 
+// A friend whose whole order was refunded is not complete.
+func TestRenderWidget_Returned(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	b.identify(t, "carl", func(in *rules.Identification) {
+		in.Update.Claims = []referral.Claim{{Code: "ANNA10", Source: referral.SourceCodes}}
+	})
+	returned := func() string {
+		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "anna"), Account: "anna", User: "u", Base: "https://kith.example"})
+		require.NoError(t, err)
+		_, data := shown(t, w)
+		return data.Get("referrals.#.returned").Raw
+	}
+	require.Equal(t, "[false]", returned())
+	b.pass(1)
+	b.purchase(t, "carl", "7", "80")
+	b.process(t)
+	require.Equal(t, "[false]", returned())
+	b.refund(t, "carl", "7", "30")
+	b.process(t)
+	require.Equal(t, "[false]", returned())
+	b.refund(t, "carl", "7", "50")
+	b.process(t)
+	require.Equal(t, "[true]", returned())
+	b.purchase(t, "carl", "8", "10")
+	b.process(t)
+	require.Equal(t, "[false]", returned())
+}
+
 // The widget of a referred user names the referrer.
 func TestRenderWidget_Conversion(t *testing.T) {
 	t.Parallel()

@@ -72,6 +72,9 @@ func (r Reward) taken() bool {
 // back more than was left.
 func (r Reward) Left() int64 { return r.Offer.Value() - r.Sums.Total() }
 
+// Net returns what refunds have left of the reward's value, used or not.
+func (r Reward) Net() int64 { return max(0, r.Offer.Value()-r.Sums.Reversed) }
+
 // Debt returns the amount that the owner owes, because refunds took back an amount
 // that was redeemed; 0 for none.
 func (r Reward) Debt() int64 { return max(0, -r.Left()) }

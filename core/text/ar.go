@@ -80,6 +80,7 @@ var arabic = Catalog{
 	Joined:        "انضمّ",
 	Complete:      "مكتمل",
 	Ended:         "انتهى",
+	Returned:      "مُسترجع",
 	Have:          "لديك: {rewards}",
 	And:           "{first} و{last}",
 	Debt:          "رصيدك {amount} بسبب استرداد قيمة طلب. تُخصم القيمة من مكافآتك القادمة.",

@@ -54,7 +54,7 @@ type Catalog struct {
 	// The parts of the widget.
 	Link, Copy, Copied, CopyCode, Share, Email, Close  string // {code} in CopyCode
 	Friends, LatestOf, NoFriends, AFriend              string // {n} and {count} in LatestOf
-	Joined, Complete, Ended                            string
+	Joined, Complete, Ended, Returned                  string
 	Have                                               string // {rewards}
 	And                                                string // {first}, {last}
 	Debt                                               string // {amount}

@@ -61,6 +61,7 @@ var german = Catalog{
 	Joined:        "Dabei",
 	Complete:      "Abgeschlossen",
 	Ended:         "Beendet",
+	Returned:      "Zurückgegeben",
 	Have:          "Du hast: {rewards}",
 	And:           "{first} und {last}",
 	Debt:          "Dein Guthaben beträgt {amount}, weil eine Bestellung erstattet wurde. Es wird mit deinen nächsten Prämien verrechnet.",

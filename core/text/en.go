@@ -60,6 +60,7 @@ var english = Catalog{
 	Joined:        "Joined",
 	Complete:      "Complete",
 	Ended:         "Ended",
+	Returned:      "Returned",
 	Have:          "You have: {rewards}",
 	And:           "{first} and {last}",
 	Debt:          "Your balance is {amount}, because an order was refunded. Your next rewards settle it.",

@@ -61,6 +61,7 @@ var spanish = Catalog{
 	Joined:        "Se ha unido",
 	Complete:      "Completado",
 	Ended:         "Finalizado",
+	Returned:      "Devuelto",
 	Have:          "Tienes: {rewards}",
 	And:           "{first} y {last}",
 	Debt:          "Tu saldo es de {amount} porque se reembolsó un pedido. Se compensará con tus próximas recompensas.",

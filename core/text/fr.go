@@ -61,6 +61,7 @@ var french = Catalog{
 	Joined:        "Inscrit",
 	Complete:      "Validé",
 	Ended:         "Terminé",
+	Returned:      "Remboursé",
 	Have:          "Vous avez" + noBreak + ": {rewards}",
 	And:           "{first} et {last}",
 	Debt:          "Votre solde est de {amount}, car une commande a été remboursée. Vos prochaines récompenses le compenseront.",

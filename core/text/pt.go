@@ -62,6 +62,7 @@ var portuguese = Catalog{
 	Joined:        "Entrou",
 	Complete:      "Concluído",
 	Ended:         "Encerrado",
+	Returned:      "Devolvido",
 	Have:          "Você tem: {rewards}",
 	And:           "{first} e {last}",
 	Debt:          "Seu saldo é de {amount}, porque um pedido foi reembolsado. Suas próximas recompensas vão compensá-lo.",

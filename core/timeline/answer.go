@@ -65,23 +65,24 @@ func capital(s Sentence) Sentence {
 
 // one answers for a side with one reward.
 func (f Facts) one(w reward.Reward, who string) (Tone, Sentence) {
-	value := worth(w, w.Offer.Value())
+	value := worth(w, w.Net())
 	switch w.Status(f.Now) {
 	case reward.StatusAvailable:
-		if w.Left() < w.Offer.Value() {
-			return Good, say(who+" got "+value+" on ", w.Given, ", of which "+worth(w, w.Left())+" is left.")
+		if w.Left() < w.Net() {
+			return Good, say(who+" got "+value+" on ", w.Given, ", of which "+worth(w, w.Left())+" is left.", TakenBack(w))
 		}
 		text := say(who+" got "+value+order(w)+" on ", w.Given, " and has not used it yet")
 		if w.Expires != 0 {
-			return Good, say(text, "; it expires on ", w.Expires, ".")
+			return Good, say(text, "; it expires on ", w.Expires, ".", TakenBack(w))
 		}
-		return Good, say(text, ".")
+		return Good, say(text, ".", TakenBack(w))
 	case reward.StatusRedeemed:
 		text := who + " got " + value + " on "
 		if debt := w.Debt(); debt > 0 {
+			text = who + " got " + worth(w, w.Offer.Value()) + " on "
 			return Bad, say(text, w.Given, ", used it, and owes "+worth(w, debt)+", because the order was refunded later.")
 		}
-		return Good, say(text, w.Given, " and has used all of it.")
+		return Good, say(text, w.Given, " and has used all of it.", TakenBack(w))
 	case reward.StatusExpired:
 		return Bad, say(who+" got "+value+", but it expired on ", w.Expires, ".")
 	case reward.StatusPending:
@@ -89,11 +90,19 @@ func (f Facts) one(w reward.Reward, who string) (Tone, Sentence) {
 			return Waiting, say(who + " gets no reward yet: " + worth(w, w.Left()) + " is held until " + f.until(w.Blocked != 0, w.Held, who))
 		}
 		if w.Order != "" {
-			return Waiting, say(who+" gets no reward yet: "+value+" for the order "+w.Order+f.priceOf(w.Order)+" is due on ", due(w), ". A refund before then takes it back.")
+			return Waiting, say(who+" gets no reward yet: "+value+" for the order "+w.Order+f.priceOf(w.Order)+" is due on ", due(w), ".", TakenBack(w), " A refund before then takes it back.")
 		}
-		return Waiting, say(who+" gets no reward yet: "+value+" is due on ", due(w), ".")
+		return Waiting, say(who+" gets no reward yet: "+value+" is due on ", due(w), ".", TakenBack(w))
 	}
-	return f.gone(w, who, value)
+	return f.gone(w, who, worth(w, w.Offer.Value()))
+}
+
+// TakenBack returns what refunds took back of a reward as a further sentence, or none.
+func TakenBack(w reward.Reward) Sentence {
+	if w.Sums.Reversed == 0 {
+		return nil
+	}
+	return say(" A refund took back "+worth(w, w.Sums.Reversed), " of "+worth(w, w.Offer.Value())+".")
 }
 
 // until returns what a held reward waits for, as the end of a sentence.
@@ -117,11 +126,11 @@ func (f Facts) because() string {
 
 // gone answers for a side whose reward is cancelled.
 func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
-	if w.Denied {
-		return Bad, say(who+" gets no reward: "+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
-	}
 	if w.Cancelled != 0 && w.Sums.Cancelled > 0 {
 		value = worth(w, w.Sums.Cancelled)
+	}
+	if w.Denied {
+		return Bad, say(who+" gets no reward: "+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
 	}
 	if w.Blocked != 0 {
 		return Bad, say(who+" gets no reward: "+value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")

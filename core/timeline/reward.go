@@ -65,7 +65,10 @@ func (c *collector) addEntry(w reward.Reward, l reward.Entry, left int64) {
 			e.Why = say(who + " was blocked.")
 		}
 	case reward.ActionRelease:
-		if e.Tone, e.Text = Good, say(who+" can use the reward of "+worth(w, w.Offer.Value())+"."); left <= 0 && !c.Cut {
+		if c.Cut {
+			left = w.Offer.Value()
+		}
+		if e.Tone, e.Text = Good, say(who+" can use the reward of "+worth(w, left)+"."); left <= 0 {
 			e.Tone, e.Text = "", say("The reward of "+who+" is no longer held; nothing of it was left.")
 		}
 	case reward.ActionRedeem:

@@ -238,6 +238,8 @@ type WidgetReferral struct {
 	// LastName is shown.
 	FirstName, LastName       string
 	Started, Converted, Ended core.Time
+	// Returned is true if refunds took back all that the user earned with it.
+	Returned bool
 }
 
 // WidgetScript returns the script with a widget's user, in the form that the browser
@@ -378,7 +380,7 @@ func (w *writer) widgetTexts(x WidgetInfo) {
 		for _, t := range [...][2]string{
 			{"title", title}, {"text", sentence}, {"link", c.Link}, {"copy", c.Copy}, {"copied", c.Copied}, {"copyCode", c.CopyCode},
 			{"share", c.Share}, {"email", c.Email}, {"close", c.Close}, {"friends", c.Friends}, {"latestOf", c.LatestOf},
-			{"noFriends", c.NoFriends}, {"aFriend", c.AFriend}, {"joined", c.Joined}, {"complete", c.Complete}, {"ended", c.Ended},
+			{"noFriends", c.NoFriends}, {"aFriend", c.AFriend}, {"joined", c.Joined}, {"complete", c.Complete}, {"ended", c.Ended}, {"returned", c.Returned},
 			{"codes", c.Codes}, {"codeUntil", c.CodeUntil}, {"pending", c.Pending}, {"pendingUntil", c.PendingUntil},
 			{"pendingReview", c.PendingReview}, {"pendingCodes", c.PendingCodes},
 		} {
@@ -444,6 +446,7 @@ func appendWidgetReferral(b []byte, r WidgetReferral) []byte {
 	w.date("dateReferralStarted", r.Started)
 	w.date("dateConverted", r.Converted)
 	w.date("dateReferralEnded", r.Ended)
+	w.boolean("returned", r.Returned)
 	w.close()
 	return w.b
 }

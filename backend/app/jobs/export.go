@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/backend/store/jobdb"
 	"kith/backend/store/tenantdb"
 	"kith/backend/xlsx"
@@ -97,6 +98,11 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 	if err != nil {
 		return err
 	}
+	if l.Type == job.UserEvent {
+		if err := js.processIntake(ctx); err != nil {
+			return err
+		}
+	}
 	if err := js.exportRows(ctx, l, p, file, rows); err != nil {
 		return err
 	}
@@ -105,6 +111,20 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 	}
 	l.Result = f.ref
 	return f.Close()
+}
+
+// processIntake stores the events that were accepted before an export of events begins, which
+// is otherwise done within a second by a worker.
+func (js *Jobs) processIntake(ctx context.Context) error {
+	for left := true; left; {
+		done, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (eventdb.Processed, error) {
+			return eventdb.ProcessIntake(ctx, tx, exportPage/4)
+		})
+		if left = done.Left; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // exportRows writes all rows as of one moment, and renews the lease between pages.

@@ -249,7 +249,7 @@ func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 		if unit == reward.UnitCents && w.Offer.Currency != "" {
 			unit = w.Offer.Currency
 		}
-		row = append(row, reward.Pretty(w.Offer.Value(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, rewardStatus(*w, now))
+		row = append(row, reward.Pretty(w.Net(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, rewardStatus(*w, now))
 	}
 	for _, at := range []core.Time{r.Started, r.Converted, r.Ended} {
 		row = append(row, date(at, time.UTC, exportfile.ISOTime))

@@ -129,7 +129,7 @@ func (d decision) Effect(w reward.Reward) string {
 	case !d.Deny() && w.Held && w.Blocked == 0 && open:
 		return pretty(w.Left()) + " is released"
 	}
-	return pretty(w.Offer.Value()) + " stays " + rewardStatus(w, d.Now)
+	return pretty(w.Net()) + " stays " + rewardStatus(w, d.Now)
 }
 
 // Seen is what a form sends about a referral: its id, and when it had changed last.

@@ -2,6 +2,7 @@ package referrals_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,9 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/base"
 	"kith/backend/portal/portaltest"
+	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/tenantdb"
 	"kith/core"
+	"kith/core/conversion"
+	"kith/core/event"
 	"kith/core/exportfile"
 	"kith/core/people"
 	"kith/core/referral"
@@ -335,6 +342,61 @@ func TestExport(t *testing.T) {
 	got = b.Post(t, section, section+"/export", "from", "x")
 	require.Equal(t, http.StatusBadRequest, got.Status)
 	require.Empty(t, got.Header.Get("Content-Disposition"))
+}
+
+// After the refund of a part of an order, each view has what is left of the reward; after that
+// of all of it, each says that it was taken back.
+func TestRefund_ViewsAgree(t *testing.T) {
+	t.Parallel()
+	w, b := newWorld(t)
+	_, err := w.Engine.Programs.Update(t.Context(), "acme", core.ClassicProgram, func(p *referral.Program) error {
+		p.Conversion = conversion.Rule{Event: "purchase", Reversal: "refund"}
+		p.Referrer = reward.Offer{Kind: reward.Credit, Unit: reward.UnitCents, OfRevenue: 1000}
+		return nil
+	})
+	require.NoError(t, err)
+	identify(t, w, "ben", "Ben", "Berg", "ANNA10")
+	tenant, err := tenantdb.Find(t.Context(), w.Engine.DB.Reads, "acme")
+	require.NoError(t, err)
+	send := func(key, fields string) {
+		t.Helper()
+		_, err := w.Engine.Events.Log(t.Context(), base.Caller{Tenant: tenant, Key: true}, event.Call{
+			Account: "ben", User: "ben", Events: []event.Event{{Key: key, Fields: fields}},
+		})
+		require.NoError(t, err)
+		require.NoError(t, w.Engine.DB.Write(t.Context(), w.Engine.Now(), func(tx *store.Tx) error {
+			_, err := eventdb.ProcessIntake(t.Context(), tx, 10)
+			return err
+		}))
+		for more := true; more; {
+			more, err = w.Engine.Orders.Apply(t.Context(), slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+		}
+		w.Pass(core.Minute)
+	}
+	const person = "/portal/t/acme/people/anna/anna"
+	page := section + "/" + of(t, w, "ben").ID
+	send("purchase", `{"order_id":"7","revenue":80.10,"currency":"USD"}`)
+	for _, path := range []string{section, page, person} {
+		require.Contains(t, b.Get(path).Text(), "$8.01", path)
+	}
+	send("refund", `{"order_id":"7","revenue":40,"currency":"USD"}`)
+	row := func() string { return b.Post(t, section, section+"/export").Body }
+	for _, path := range []string{section, page, person} {
+		require.Contains(t, b.Get(path).Text(), "$4.01", path)
+	}
+	for _, path := range []string{page, person} {
+		got := b.Get(path).Text()
+		require.Contains(t, got, "A refund took back $4.00 of $8.01.", path)
+		require.NotContains(t, got, "was used", path)
+	}
+	require.Contains(t, row(), ",4.01,USD,available,")
+	send("refund", `{"order_id":"7","revenue":40.10,"currency":"USD"}`)
+	for _, path := range []string{section, page} {
+		require.Contains(t, b.Get(path).Text(), "taken back", path)
+	}
+	require.Contains(t, b.Get(person).Text(), "A refund of the order took it back.")
+	require.Contains(t, row(), ",0.00,USD,taken back,")
 }
 
 // What users entered is shown as text.

@@ -14,6 +14,7 @@ import (
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/timeline"
 )
 
 // profile is the data of the page of a user.
@@ -140,17 +141,17 @@ func earned(s reward.Source) string {
 	return string(s)
 }
 
-// rewardReason says why a reward has its status, or "" if the status says it all.
+// rewardReason says why a reward has its status and its value, or "" if the status says it all.
 func rewardReason(r reward.Reward, now core.Time) string {
 	switch r.Status(now) {
 	case reward.StatusPending:
 		if r.Blocked != 0 {
-			return "It is held until the user is unblocked."
+			return "It is held until the user is unblocked." + timeline.TakenBack(r).String()
 		}
 		if r.Held {
-			return "It waits until a member moderates the referral."
+			return "It waits until a member moderates the referral." + timeline.TakenBack(r).String()
 		}
-		return "It is given later."
+		return "It is given later." + timeline.TakenBack(r).String()
 	case reward.StatusCancelled:
 		switch {
 		case r.Denied:
@@ -165,11 +166,11 @@ func rewardReason(r reward.Reward, now core.Time) string {
 		if r.Debt() > 0 {
 			return "A refund took back more than was left: the user owes the rest."
 		}
-		if r.Left() < r.Offer.Value() {
-			return "A part of it was used."
+		if r.Left() < r.Net() {
+			return "A part of it was used." + timeline.TakenBack(r).String()
 		}
 	}
-	return ""
+	return strings.TrimSpace(timeline.TakenBack(r).String())
 }
 
 // stateText returns the state of a referral as words.

@@ -67,6 +67,8 @@ var widgetReferralColumns = store.Selection[wire.WidgetReferral]{
 	store.Col(`r.started_at`, func(w *wire.WidgetReferral) any { return &w.Started }),
 	store.Col(`coalesce(r.converted_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Converted }),
 	store.Col(`coalesce(r.ended_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Ended }),
+	store.Col(`coalesce((SELECT min(w.reversed > 0 AND w.reversed >= w.value AND w.cancelled_at IS NULL) FROM reward w
+		WHERE w.tenant = r.tenant AND w.referral_id = r.id AND w.source = 'FRIEND_SIGNUP'), 0)`, func(w *wire.WidgetReferral) any { return &w.Returned }),
 }
 
 // WidgetReferrals returns the latest referrals that a user made in a program, with
