@@ -32,7 +32,7 @@ func New(e *app.Engine, url string, log *slog.Logger, provider *account.Provider
 			files.Section(),
 			integrations.Section(),
 			team.Members(),
-			team.Audit(),
+			team.Audit(programs.Changes),
 		},
 	})
 }

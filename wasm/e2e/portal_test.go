@@ -32,6 +32,7 @@ func TestBrowser_Portal(t *testing.T) {
 		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
 		"portal-programs":  {"fromNothing", "widget", "withoutScripts", "looks"},
 		"portal-referrals": {"answering", "deciding", "withoutScripts", "looks"},
+		"portal-wide":      {"longest"},
 	} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()

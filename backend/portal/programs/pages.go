@@ -171,16 +171,13 @@ type history struct {
 
 type version struct {
 	wire.ProgramVersion
-	Changes []change
+	Changes []frame.Change
 	// First is true for the oldest version that is known.
 	First bool
 }
 
 // Groups returns what the version did.
 func (v version) Groups() []group { return groupsOf(v.Program.Describe()) }
-
-// change is a setting that a version has changed. Was and Is are empty if it is not set.
-type change struct{ Label, Was, Is string }
 
 func historyPage(v *frame.Visit) error {
 	h, err := program(v, "history")
@@ -195,16 +192,33 @@ func historyPage(v *frame.Visit) error {
 	for i, one := range all {
 		shown := version{ProgramVersion: one, First: i == len(all)-1}
 		if !shown.First {
-			shown.Changes = changesOf(all[i+1].Program, one.Program)
+			shown.Changes = changesOf(valuesOf(all[i+1].Program), valuesOf(one.Program))
 		}
 		d.Versions = append(d.Versions, shown)
 	}
 	return v.Page(http.StatusOK, "history", "History: "+h.Program.Name, d)
 }
 
-// changesOf returns the fields of the form that differ between two programs.
-func changesOf(was, is referral.Program) (all []change) {
-	before, after := valuesOf(was), valuesOf(is)
+// Changes returns the fields of the form that differ between two programs as wire.Program
+// writes them. before is empty for a new program. It is false if one cannot be read.
+func Changes(before, after string) ([]frame.Change, bool) {
+	was, err := storedValues(before)
+	is, errAfter := storedValues(after)
+	return changesOf(was, is), err == nil && errAfter == nil
+}
+
+// storedValues returns the values of the form for a program as wire.Program writes it; an
+// empty text has none.
+func storedValues(program string) (url.Values, error) {
+	if program == "" {
+		return nil, nil
+	}
+	p, _, err := wire.ReadStoredProgram([]byte(program))
+	return valuesOf(p), err
+}
+
+// changesOf returns the fields of the form whose values differ.
+func changesOf(before, after url.Values) (all []frame.Change) {
 	names := map[string]bool{}
 	for name := range maps.Keys(before) {
 		names[name] = true
@@ -216,7 +230,7 @@ func changesOf(was, is referral.Program) (all []change) {
 		if strings.HasSuffix(name, suffixUnit) && name != "rewards.referrer.unit" && name != "rewards.referred.unit" || name == fieldModified {
 			continue
 		}
-		c := change{Was: shown(name, before), Is: shown(name, after)}
+		c := frame.Change{Was: shown(name, before), Is: shown(name, after)}
 		if c.Was == c.Is {
 			continue
 		}

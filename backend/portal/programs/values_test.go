@@ -256,21 +256,21 @@ func TestParseCodes(t *testing.T) {
 
 // Each change of a program is shown with the label of its field.
 func TestChangesOf(t *testing.T) {
-	parse := func(i int) []change {
+	parse := func(i int) []frame.Change {
 		was, err := wire.ParseProgram("", []byte(samples[i]))
 		require.NoError(t, err)
 		is, err := wire.ParseProgram("", []byte(samples[1]))
 		require.NoError(t, err)
-		return changesOf(was, is)
+		return changesOf(valuesOf(was), valuesOf(is))
 	}
 	require.Empty(t, parse(1))
 	all := parse(0)
-	require.True(t, slices.Contains(all, change{"Attribution window", "30 days", "26 hours"}), all)
-	require.True(t, slices.Contains(all, change{"Referrer: Share of the order in percent", "", "15"}), all)
-	require.True(t, slices.Contains(all, change{"Referrer: Reward", "No reward", "A share of the order"}), all)
-	require.True(t, slices.Contains(all, change{"When a referral counts", "When the friend's account becomes a paying customer", "When the friend orders"}), all)
-	require.True(t, slices.Contains(all, change{"The same IP address of referrer and friend", "", "cancels the rewards"}), all)
-	require.True(t, slices.Contains(all, change{"New customers only", "", "yes"}), all)
+	require.True(t, slices.Contains(all, frame.Change{Label: "Attribution window", Was: "30 days", Is: "26 hours"}), all)
+	require.True(t, slices.Contains(all, frame.Change{Label: "Referrer: Share of the order in percent", Was: "", Is: "15"}), all)
+	require.True(t, slices.Contains(all, frame.Change{Label: "Referrer: Reward", Was: "No reward", Is: "A share of the order"}), all)
+	require.True(t, slices.Contains(all, frame.Change{Label: "When a referral counts", Was: "When the friend's account becomes a paying customer", Is: "When the friend orders"}), all)
+	require.True(t, slices.Contains(all, frame.Change{Label: "The same IP address of referrer and friend", Was: "", Is: "cancels the rewards"}), all)
+	require.True(t, slices.Contains(all, frame.Change{Label: "New customers only", Was: "", Is: "yes"}), all)
 	for _, c := range all {
 		require.NotEmpty(t, c.Label)
 	}

@@ -27,7 +27,7 @@ func Members() *frame.Section {
 				"POST /{person}/role":   changeRole,
 				"POST /{person}/remove": removeMember,
 			},
-			Functions: functions,
+			Functions: functions(nil),
 			Done: map[string]string{
 				"second-step-on":   "Two-step sign-in is required of all members who have a password.",
 				"second-step-off":  "Two-step sign-in is not required any more.",
@@ -39,15 +39,22 @@ func Members() *frame.Section {
 	}
 }
 
+// ofProgram returns the changes between two programs, as the audit log has them, and false if
+// it cannot read them.
+type ofProgram func(before, after string) ([]frame.Change, bool)
+
 // Audit is the section of the audit log.
-func Audit() *frame.Section {
+func Audit(programs ofProgram) *frame.Section {
 	return &frame.Section{
 		Key: "audit", Title: "Audit log", Letter: "a", Needs: people.ReadAudit,
 		Pages: frame.Pages{
-			Files: files, Functions: functions,
+			Files: files, Functions: functions(programs),
 			Routes: frame.Routes{"GET ": auditPage, "POST /export": exportAudit},
 		},
 	}
 }
 
-var functions = template.FuncMap{"changes": fieldChanges}
+// functions are those of the templates of both sections, which share their files.
+func functions(programs ofProgram) template.FuncMap {
+	return template.FuncMap{"changes": changes(programs)}
+}
