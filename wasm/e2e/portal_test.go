@@ -30,7 +30,7 @@ func TestBrowser_Portal(t *testing.T) {
 		"portal-files":     {"rejectedRow", "progress", "largeDownload", "withoutScripts", "looks"},
 		"portal-overview":  {"beginning", "filtering", "languages", "reading", "withoutScripts"},
 		"portal-people":    {"helping", "leaving", "looks", "withoutScripts"},
-		"portal-programs":  {"fromNothing", "widget", "withoutScripts", "looks"},
+		"portal-programs":  {"fromNothing", "unsaved", "widget", "withoutScripts", "looks"},
 		"portal-referrals": {"answering", "deciding", "withoutScripts", "looks"},
 		"portal-wide":      {"longest"},
 	} {

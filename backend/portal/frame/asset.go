@@ -34,6 +34,7 @@ type asset struct {
 func ownAssets() map[string]asset {
 	return map[string]asset{
 		"portal.js": newAsset(mustRead(assetFiles, "asset/portal.js"), "text/javascript; charset=utf-8"),
+		"draft.js":  newAsset(mustRead(assetFiles, "asset/draft.js"), "text/javascript; charset=utf-8"),
 		"htmx.js":   newAsset(mustRead(thirdParty, "third_party/htmx/htmx.min.js"), "text/javascript; charset=utf-8"),
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -179,6 +181,10 @@ func (p *Portal) Serve(w http.ResponseWriter, r *http.Request, seen auth.Hop) {
 		return
 	}
 	v := newVisit(p, w, r, seen)
+	if to := p.formOf(r); to != "" {
+		_ = v.Redirect(to)
+		return
+	}
 	if _, pattern := p.mux.Handler(r); pattern == "" || link.Unclean(r.URL.EscapedPath()) {
 		// http.ServeMux would answer in plain text.
 		if err := v.identify(); err != nil {
@@ -189,4 +195,23 @@ func (p *Portal) Serve(w http.ResponseWriter, r *http.Request, seen auth.Hop) {
 		return
 	}
 	p.mux.ServeHTTP(w, v.R)
+}
+
+// formOf returns the path of the page with the form that is sent to the path of a request, if
+// a person opens that again, or "".
+func (p *Portal) formOf(r *http.Request) string {
+	asked := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: r.URL.Path}}
+	if _, pattern := p.mux.Handler(asked); r.Method != http.MethodGet || pattern == "" || link.Unclean(r.URL.EscapedPath()) {
+		return ""
+	}
+	for asked.Method = http.MethodGet; asked.URL.Path != Root; asked.URL.Path = path.Dir(asked.URL.Path) {
+		if _, pattern := p.mux.Handler(asked); pattern == "" {
+			continue
+		}
+		if asked.URL.Path == r.URL.Path {
+			return ""
+		}
+		return asked.URL.EscapedPath()
+	}
+	return Root
 }

@@ -250,7 +250,8 @@ func (v *Visit) toSignIn() {
 	}
 	to := Root + "/signin" + NextQuery(next)
 	if whole && v.R.Method != http.MethodGet {
-		to = Root + "/signin?done=session-ended"
+		// The script of the page has kept the form, whose address leads back to it; see Serve.
+		to += "&done=session-ended"
 	}
 	if whole {
 		_ = v.Redirect(to)

@@ -7,6 +7,73 @@ const section = '/portal/t/demo/programs';
 /** The card with the reward of one side. */
 const side = (page, title) => page.locator('section.side', { has: page.getByRole('heading', { name: title }) });
 
+/** What a person typed is there again after a sign-in, a reload and a way back, until it is saved or discarded. */
+export async function unsaved(world) {
+  const { assert, eventually } = world;
+  const at = section + '/classic';
+  const page = await asOwner(world, at);
+  const name = page.getByLabel('Name', { exact: true }), before = await name.inputValue();
+  const isBack = page.getByRole('status').getByText('What you typed here before is back');
+  const typed = async (text) => {
+    await isBack.waitFor();
+    assert.equal(await name.inputValue(), text);
+  };
+  // The live sentences need a sign-in: the form stays, and so does what is typed into it.
+  await page.context().clearCookies();
+  await name.fill('Winter sale');
+  await page.getByRole('alert').getByText('Your session has ended.').waitFor();
+  assert.equal(await name.inputValue(), 'Winter sale');
+  await page.getByRole('alert').getByRole('link', { name: 'Sign in again' }).click();
+  await page.getByLabel('Mail address').fill(world.email);
+  await page.getByLabel('Password').fill(world.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await typed('Winter sale');
+  // So does saving.
+  await page.context().clearCookies();
+  await page.getByRole('button', { name: 'Save the program' }).click();
+  await page.getByText('it was not done').waitFor();
+  await page.getByLabel('Mail address').fill(world.email);
+  await page.getByLabel('Password').fill(world.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(world.portal + at);
+  await typed('Winter sale');
+  // A page with unsaved work asks before it is left; a person who stays loses nothing.
+  let asked = '';
+  page.once('dialog', (dialog) => {
+    asked = dialog.type();
+    dialog.accept();
+  });
+  await page.getByRole('link', { name: 'History' }).click();
+  await page.waitForURL(/\/history$/);
+  assert.equal(asked, 'beforeunload');
+  await page.goBack();
+  await typed('Winter sale');
+  await page.getByRole('button', { name: 'Discard it' }).click();
+  assert.equal(await name.inputValue(), before);
+  await page.reload();
+  await page.waitForLoadState();
+  assert.equal(await name.inputValue(), before);
+  assert.equal(await isBack.count(), 0);
+  // What is refused is kept, and what is saved is no draft any more.
+  await name.fill('Spring sale');
+  await page.getByLabel('Landing page').first().fill('not a page');
+  await page.getByRole('button', { name: 'Save the program' }).click();
+  await page.getByRole('alert').first().waitFor();
+  await page.goto(world.portal + at);
+  await typed('Spring sale');
+  await page.getByRole('button', { name: 'Discard it' }).click();
+  await name.fill('Spring sale');
+  await page.getByRole('button', { name: 'Save the program' }).click();
+  await page.getByText('The program is saved.').waitFor();
+  await eventually(async () => assert.equal(await page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('kith-draft:')).length), 0));
+  await name.fill(before);
+  await page.getByRole('button', { name: 'Save the program' }).click();
+  await page.getByText('The program is saved.').waitFor();
+  // An address to which a form was sent leads to the form.
+  await page.goto(world.portal + '/portal/t/demo/integrations/website/time-zone');
+  await page.waitForURL(/\/integrations\/website$/);
+}
+
 /** From nothing to 15 % of the order, with errors on the way. */
 export async function fromNothing(world) {
   const { assert, eventually } = world;

@@ -67,7 +67,7 @@ export async function rolling(world) {
   assert.equal(await page.locator('#checklist .mark.bad').count(), 0);
   await page.goto(portal + '/portal/t/test_demo/audit');
   const log = await page.locator('main').innerText();
-  assert.match(log, /newSecret/);
+  assert.match(log, /New secret/);
   assert.ok(!log.includes(world.stripeKey), 'the key is not in the log');
   assert.doesNotMatch(log, /whsec_\w{5}/, 'the secret is not in the log');
   for (const { name: view, options } of views) {
