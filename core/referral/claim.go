@@ -1,6 +1,7 @@
 package referral
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -87,6 +88,16 @@ type Identity struct {
 	Account core.AccountID
 	User    core.UserID
 	Email   string
+}
+
+// Name returns what to call the user: the name, the mail address, or else the id, which is ""
+// if no user is known. Nothing of these is left of a deleted user or account.
+func (i Identity) Name(p Profile) string {
+	if core.IsErased(i.User) || i.User == "" && core.IsErased(i.Account) {
+		return "Deleted person"
+	}
+	full := strings.TrimSpace(strings.TrimSpace(p.FirstName) + " " + strings.TrimSpace(p.LastName))
+	return cmp.Or(full, i.Email, string(i.User))
 }
 
 // Rule is the rule that decided about a claim. Rules are stored with every decision

@@ -178,7 +178,7 @@ func (d *description) sharing(p Program) {
 
 func (d *description) fraud(f FraudPolicy) {
 	effects := map[Handling]string{
-		HandleNone: "approves the referral and is only recorded", HandlePending: "makes the rewards wait until a person approves them",
+		HandleNone: "is only recorded: it neither holds nor cancels rewards", HandlePending: "makes the rewards wait until a person approves them",
 		HandleDeny: "cancels the rewards",
 	}
 	handling := f.Handling

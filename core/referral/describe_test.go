@@ -30,7 +30,7 @@ func TestProgram_Describe(t *testing.T) {
 			"rewards.referrer: The referrer gets $10.00 credit.",
 			"rewards.referred: The friend gets 10% off.",
 			"sharing: Share links lead to https://shop.example/. A visit counts as a referral for 30 days.",
-			"fraud.handling: A sign of fraud approves the referral and is only recorded.",
+			"fraud.handling: A sign of fraud is only recorded: it neither holds nor cancels rewards.",
 			"fraud.signals.mutualReferral: A friend who has referred the referrer makes the rewards wait until a person approves them.",
 		}},
 		{"a share of the order", func(p *Program) {
@@ -50,7 +50,7 @@ func TestProgram_Describe(t *testing.T) {
 			"rewards.referred: The friend gets no reward.",
 			"conversion.reversalEvent: The event “refund” takes back the rewards of its order: in full, or by the share of the order that its revenue is.",
 			"sharing: Share links lead to https://shop.example/. A visit counts as a referral for 30 days.",
-			"fraud.handling: A sign of fraud approves the referral and is only recorded.",
+			"fraud.handling: A sign of fraud is only recorded: it neither holds nor cancels rewards.",
 			"fraud.signals.mutualReferral: A friend who has referred the referrer makes the rewards wait until a person approves them.",
 		}},
 		{"each order, codes, limits, fraud and invitations", func(p *Program) {

@@ -56,7 +56,7 @@ func parseDecimal(field, s string, digits int, of string) (int64, error) {
 	}
 	whole, fraction, pointed := strings.Cut(s, ".")
 	if whole == "" || len(whole) > 15 || pointed && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return 0, core.Invalid(field, "must be an amount such as "+example+", without separators of thousands")
+		return 0, core.Invalid(field, "must be an amount such as "+example+", without a currency or separators of thousands")
 	}
 	if len(fraction) > digits {
 		return 0, core.Invalid(field, "must be an amount such as "+example+": "+of)

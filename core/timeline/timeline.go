@@ -175,11 +175,7 @@ func (f Facts) Referrer() string { return name(f.Referral.Referrer, f.Referral.R
 func (f Facts) Referred() string { return name(f.Referral.Referred, f.Referral.ReferredProfile) }
 
 func name(who referral.Identity, p referral.Profile) string {
-	full := strings.TrimSpace(strings.TrimSpace(p.FirstName) + " " + strings.TrimSpace(p.LastName))
-	if full == "" && who.User == "" {
-		return "the account " + string(who.Account)
-	}
-	return cmp.Or(full, who.Email, string(who.User))
+	return cmp.Or(who.Name(p), "the account "+string(who.Account))
 }
 
 // owner returns the name of the owner of a reward.

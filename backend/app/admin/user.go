@@ -353,7 +353,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	}
 	if revenue := strings.TrimSpace(n.Revenue); revenue != "" {
 		if d, ok := conversion.ParseDecimal(revenue); !ok || d.Negative() {
-			errs = append(errs, core.Invalid("revenue", "is not a number; give it like 49.90"))
+			errs = append(errs, core.Invalid("revenue", "is not a number; write it as 49.90, without a currency or separators of thousands"))
 		}
 		currency, err := reward.ParseCurrency("currency", strings.ToUpper(strings.TrimSpace(n.Currency)))
 		if err != nil {
@@ -370,7 +370,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	body, err := json.Marshal(map[string]any{"idempotencyKey": n.Once, "events": []any{map[string]any{"key": strings.TrimSpace(n.Key), "fields": fields}}})
 	if err != nil {
 		// encoding/json refuses numbers such as 007.
-		return event.Call{}, core.Invalid("revenue", "is not a number; give it like 49.90")
+		return event.Call{}, core.Invalid("revenue", "is not a number; write it as 49.90, without a currency or separators of thousands")
 	}
 	call, err := wire.ParseEvents(who.Account, who.User, body)
 	var known *core.Error

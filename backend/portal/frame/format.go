@@ -8,6 +8,7 @@ import (
 
 	"kith/core"
 	"kith/core/people"
+	"kith/core/referral"
 	"kith/core/reward"
 )
 
@@ -65,7 +66,8 @@ func Amount(value int64, unit, currency string) template.HTML {
 	if !ok {
 		return template.HTML(template.HTMLEscapeString(text)) // #nosec G203 -- escaped
 	}
-	return data(number, "", shown) + template.HTML(template.HTMLEscapeString(rest)) // #nosec G203 -- escaped
+	// A cell of a table that is shown as a card places each of its elements by itself.
+	return "<span>" + data(number, "", shown) + template.HTML(template.HTMLEscapeString(rest)) + "</span>" // #nosec G203 -- escaped
 }
 
 // data returns a number that the script of the page may write in another form.
@@ -79,6 +81,44 @@ func data(value, currency, shown string) template.HTML {
 // Day returns a day of UTC as an element that a script writes in the visitor's language.
 // Figures are counted by these days, so they are not of the visitor's zone.
 func Day(at core.Time) template.HTML { return timeElement(at, "day") }
+
+// PersonName returns what to call a user of a shop; see referral.Identity.Name.
+func PersonName(first, last, email string, id core.UserID) string {
+	return referral.Identity{User: id, Email: email}.Name(referral.Profile{FirstName: first, LastName: last})
+}
+
+// RewardStatus returns the status of a reward as people read it.
+func RewardStatus(w reward.Reward, now core.Time) string {
+	switch w.Status(now) {
+	case reward.StatusPending:
+		if w.OnHold() {
+			return "Held"
+		}
+		return "Pending"
+	case reward.StatusRedeemed:
+		return "Used"
+	case reward.StatusExpired:
+		return "Expired"
+	case reward.StatusCancelled:
+		if w.Cancelled == 0 {
+			return "Taken back"
+		}
+		return "Cancelled"
+	}
+	return "Available"
+}
+
+// given returns when a reward was given, or when it will be.
+func given(w reward.Reward, now core.Time) template.HTML {
+	switch at := timeElement(w.Given, "date"); {
+	case w.OnHold():
+		return "–"
+	case w.Given > now:
+		return "<span>on " + at + "</span>"
+	default:
+		return at
+	}
+}
 
 // RoleName returns a role as people read it.
 func RoleName(role people.Role) string {

@@ -18,8 +18,8 @@ func TestNumbers(t *testing.T) {
 		`<data value="1234.50" data-currency="USD">$1,234.50</data>`: Amount(123450, "CENTS", "USD"),
 		`<data value="1.500" data-currency="KWD">1.500 KWD</data>`:   Amount(1500, "CENTS", "KWD"),
 		`<data value="12.00" data-currency="EUR">€12.00</data>`:      Amount(1200, "CASH/EUR", ""),
-		`<data value="7.5">7.5</data>%`:                              Amount(750, "%", ""),
-		`<data value="1200">1,200</data> A&amp;B`:                    Amount(1200, "A&B", ""),
+		`<span><data value="7.5">7.5</data>%</span>`:                 Amount(750, "%", ""),
+		`<span><data value="1200">1,200</data> A&amp;B</span>`:       Amount(1200, "A&B", ""),
 	} {
 		require.Equal(t, want, got)
 	}

@@ -39,6 +39,11 @@ var functions = template.FuncMap{
 	"copied":  func(text, label string) copied { return copied{text, label} },
 	"plural":  Plural,
 	"mail":    breakable,
+	"nameOf":  PersonName,
+	"given":   given,
+	"erased":  core.IsErased[core.UserID],
+
+	"rewardStatus": RewardStatus,
 }
 
 // view is what the templates get.

@@ -269,7 +269,7 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 		if section != "" {
 			path = section + "/" + url.PathEscape(string(one.Account)) + "/" + url.PathEscape(string(one.User))
 		}
-		o.Referrers = append(o.Referrers, referrer{Referrer: one, Path: path, Name: nameOf(strings.TrimSpace(one.FirstName+" "+one.LastName), string(one.User))})
+		o.Referrers = append(o.Referrers, referrer{Referrer: one, Path: path, Name: frame.PersonName(one.FirstName, one.LastName, "", one.User)})
 	}
 	return err
 }
@@ -360,7 +360,11 @@ func (o *overview) addFigures(v *frame.Visit, q query, was, is analytics.Point) 
 		}
 		if i > 0 {
 			if tenths, ok := analytics.Share(one.Now, metrics[i-1].of(is)); ok {
-				one.Rate = frame.Tenths(tenths) + template.HTML(" % of "+strings.ToLower(metrics[i-1].label)) // #nosec G203 -- a constant
+				one.Rate = frame.Tenths(tenths)
+				if tenths == 0 && one.Now > 0 {
+					one.Rate = "less than " + frame.Tenths(1)
+				}
+				one.Rate += template.HTML(" % of " + strings.ToLower(metrics[i-1].label)) // #nosec G203 -- a constant
 			}
 		}
 		o.Figures = append(o.Figures, one)

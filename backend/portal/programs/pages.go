@@ -93,7 +93,7 @@ func trialOf(f *frame.Form, now core.Time) (t wire.Trial, err error) {
 	}
 	if revenue := value("revenue"); revenue != "" {
 		if _, ok := conversion.ParseDecimal(revenue); !ok {
-			return t, core.Invalid("revenue", "must be a number such as 80.00")
+			return t, core.Invalid("revenue", "must be a number such as 80.00, without a currency or separators of thousands")
 		}
 		fields["revenue"] = number(revenue)
 	}

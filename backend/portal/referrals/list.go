@@ -118,11 +118,7 @@ func (list) PendingOne(r referral.Referral) bool { return pending(r) }
 
 // who returns the name of a user for people.
 func who(i referral.Identity, p referral.Profile) string {
-	name := strings.TrimSpace(p.FirstName + " " + p.LastName)
-	if name == "" && i.Email == "" && i.User == "" {
-		return string(i.Account)
-	}
-	return cmp.Or(name, i.Email, string(i.User))
+	return cmp.Or(i.Name(p), string(i.Account))
 }
 
 const peopleRoute = "GET " + frame.Root + "/t/{tenant}/people/{account}/{user}"
@@ -141,49 +137,28 @@ type tag struct{ Text, Tone string }
 // tagsOf returns the state of a referral and its moderation as tags.
 func tagsOf(r referral.Referral) (tags []tag) {
 	if r.State == referral.Converted {
-		tags = append(tags, tag{"converted", "good"})
+		tags = append(tags, tag{"Converted", "good"})
 	} else {
-		tags = append(tags, tag{"in progress", ""})
+		tags = append(tags, tag{"In progress", ""})
 	}
 	if r.Ended != 0 {
-		tags = append(tags, tag{"ended", ""})
+		tags = append(tags, tag{"Ended", ""})
 	}
 	m := r.Moderation
 	for _, s := range []struct {
 		status referral.SideStatus
 		tag    tag
-	}{{referral.SidePending, tag{"pending", "waiting"}}, {referral.SideDenied, tag{"denied", "bad"}}} {
+	}{{referral.SidePending, tag{"Pending", "waiting"}}, {referral.SideDenied, tag{"Denied", "bad"}}} {
 		switch {
 		case m.Referrer.Status == s.status && m.Referred.Status == s.status:
 			tags = append(tags, s.tag)
 		case m.Referrer.Status == s.status:
-			tags = append(tags, tag{"referrer " + s.tag.Text, s.tag.Tone})
+			tags = append(tags, tag{"Referrer " + strings.ToLower(s.tag.Text), s.tag.Tone})
 		case m.Referred.Status == s.status:
-			tags = append(tags, tag{"friend " + s.tag.Text, s.tag.Tone})
+			tags = append(tags, tag{"Friend " + strings.ToLower(s.tag.Text), s.tag.Tone})
 		}
 	}
 	return tags
-}
-
-// rewardStatus returns the status of a reward as a word.
-func rewardStatus(w reward.Reward, now core.Time) string {
-	switch w.Status(now) {
-	case reward.StatusPending:
-		if w.OnHold() {
-			return "held"
-		}
-		return "pending"
-	case reward.StatusRedeemed:
-		return "used"
-	case reward.StatusExpired:
-		return "expired"
-	case reward.StatusCancelled:
-		if w.Cancelled == 0 {
-			return "taken back"
-		}
-		return "cancelled"
-	}
-	return "available"
 }
 
 // export writes the referrals that the filter selects as a file.
@@ -249,7 +224,7 @@ func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 		if unit == reward.UnitCents && w.Offer.Currency != "" {
 			unit = w.Offer.Currency
 		}
-		row = append(row, reward.Pretty(w.Net(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, rewardStatus(*w, now))
+		row = append(row, reward.Pretty(w.Net(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, strings.ToLower(frame.RewardStatus(*w, now)))
 	}
 	for _, at := range []core.Time{r.Started, r.Converted, r.Ended} {
 		row = append(row, date(at, time.UTC, exportfile.ISOTime))

@@ -129,7 +129,7 @@ func (d decision) Effect(w reward.Reward) string {
 	case !d.Deny() && w.Held && w.Blocked == 0 && open:
 		return pretty(w.Left()) + " is released"
 	}
-	return pretty(w.Net()) + " stays " + rewardStatus(w, d.Now)
+	return pretty(w.Net()) + " stays " + strings.ToLower(frame.RewardStatus(w, d.Now))
 }
 
 // Seen is what a form sends about a referral: its id, and when it had changed last.
@@ -166,6 +166,9 @@ func showDecision(v *frame.Visit, f *frame.Form, ids []string) error {
 		data.Back += "/" + found[0].ID
 	} else {
 		data.Back = v.Next(v.SectionPath() + "?moderation=PENDING")
+	}
+	if len(found) == 0 {
+		return v.Page(f.Status(), "moderate", "No referral is chosen", data)
 	}
 	title := "Approve "
 	if data.Deny() {

@@ -393,7 +393,7 @@ func TestRefund_ViewsAgree(t *testing.T) {
 	require.Contains(t, row(), ",4.01,USD,available,")
 	send("refund", `{"order_id":"7","revenue":40.10,"currency":"USD"}`)
 	for _, path := range []string{section, page} {
-		require.Contains(t, b.Get(path).Text(), "taken back", path)
+		require.Contains(t, b.Get(path).Text(), "Taken back", path)
 	}
 	require.Contains(t, b.Get(person).Text(), "A refund of the order took it back.")
 	require.Contains(t, row(), ",0.00,USD,taken back,")

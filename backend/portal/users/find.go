@@ -46,18 +46,7 @@ func personPath(tenant core.TenantAlias, account core.AccountID, user core.UserI
 	return frame.Root + "/t/" + string(tenant) + "/people/" + url.PathEscape(string(account)) + "/" + url.PathEscape(string(user))
 }
 
-// nameOf returns what to call a user: the name, the mail address, or else the id.
-func nameOf(first, last, email string, id core.UserID) string {
-	if name := strings.TrimSpace(first + " " + last); name != "" {
-		return name
-	}
-	if email != "" {
-		return email
-	}
-	return string(id)
-}
-
-// userName is nameOf for a user.
+// userName returns what to call a user.
 func userName(u wire.UserInfo) string {
-	return nameOf(u.User.FirstName, u.User.LastName, u.User.Email, u.User.ID)
+	return frame.PersonName(u.User.FirstName, u.User.LastName, u.User.Email, u.User.ID)
 }

@@ -103,9 +103,6 @@ var mediumNames = map[link.ShareMedium]string{
 	"FBMESSENGER": "Facebook Messenger", "WHATSAPP": "WhatsApp", "LINEMESSENGER": "LINE", "PINTEREST": "Pinterest",
 }
 
-// erased reports whether an id replaces that of an erased user.
-func erased(id core.UserID) bool { return strings.HasPrefix(string(id), "deleted:") }
-
 // field is a field of a JSON object as text.
 type field struct{ Key, Value string }
 

@@ -40,7 +40,7 @@ func Section() *frame.Section {
 				"POST /{account}/{user}/erase":    erase,
 			},
 			Functions: template.FuncMap{
-				"personPath": personPath, "nameOf": nameOf, "fields": fieldsOf, "why": rewardReason, "earned": earned, "erased": erased, "refusedEvents": refusedEvents,
+				"personPath": personPath, "fields": fieldsOf, "why": rewardReason, "earned": earned, "refusedEvents": refusedEvents,
 				"state": stateText, "mediums": mediums,
 			},
 			Done: map[string]string{

@@ -223,18 +223,18 @@ func TestReward(t *testing.T) {
 	require.Contains(t, body, "12.5%")
 	require.Contains(t, body, "40 POINTS")
 	for want, fields := range map[string][]string{
-		"The amount must be an amount such as 10.00, ":   {"currency", "EUR", "reason", "x"},
-		"The amount must be more than 0":                 {"amount", "0", "currency", "EUR", "reason", "x"},
-		"must be an amount such as 10.00, without sep":   {"amount", "-1", "currency", "EUR", "reason", "x"},
-		"amounts in EUR have 2 decimals":                 {"amount", "1.005", "currency", "EUR", "reason", "x"},
-		"The reason is required":                         {"amount", "1", "currency", "EUR"},
-		"The currency must be a currency code":           {"amount", "1", "currency", "EURO", "reason", "x"},
-		"The unit must be empty for an amount of money":  {"amount", "1", "currency", "EUR", "unit", "POINTS", "reason", "x"},
-		"The kind must be money or points":               {"type", "FUELTANK", "amount", "1", "reason", "x"},
-		"The amount must be more than 0 and at most 100": {"type", "PCT_DISCOUNT", "amount", "101", "reason", "x"},
-		"The unit must not be %":                         {"amount", "1", "unit", "%", "reason", "x"},
-		"Is not an id of a reward; open the page again":  {"once", "x", "amount", "1", "currency", "EUR", "reason", "x"},
-		"The name must be at most 64 bytes on one line":  {"amount", "1", "currency", "EUR", "reason", "x", "name", strings.Repeat("n", 65)},
+		"The amount must be an amount such as 10.00, ":        {"currency", "EUR", "reason", "x"},
+		"The amount must be more than 0":                      {"amount", "0", "currency", "EUR", "reason", "x"},
+		"must be an amount such as 10.00, without a currency": {"amount", "-1", "currency", "EUR", "reason", "x"},
+		"amounts in EUR have 2 decimals":                      {"amount", "1.005", "currency", "EUR", "reason", "x"},
+		"The reason is required":                              {"amount", "1", "currency", "EUR"},
+		"The currency must be a currency code":                {"amount", "1", "currency", "EURO", "reason", "x"},
+		"The unit must be empty for an amount of money":       {"amount", "1", "currency", "EUR", "unit", "POINTS", "reason", "x"},
+		"The kind must be money or points":                    {"type", "FUELTANK", "amount", "1", "reason", "x"},
+		"The amount must be more than 0 and at most 100":      {"type", "PCT_DISCOUNT", "amount", "101", "reason", "x"},
+		"The unit must not be %":                              {"amount", "1", "unit", "%", "reason", "x"},
+		"Is not an id of a reward; open the page again":       {"once", "x", "amount", "1", "currency", "EUR", "reason", "x"},
+		"The name must be at most 64 bytes on one line":       {"amount", "1", "currency", "EUR", "reason", "x", "name", strings.Repeat("n", 65)},
 	} {
 		fields = append([]string{"type", "CREDIT", "once", core.NewID(1, [6]byte{})}, fields...)
 		got := b.Post(t, page, page, fields...)
@@ -264,13 +264,13 @@ func TestEvent(t *testing.T) {
 	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.EventAdded}), 1)
 	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, w.Audit(t, people.AuditFilter{Action: people.EventAdded})[0].After)
 	for want, fields := range map[string][]string{
-		"The name of the event is required":       {},
-		"The revenue is not a number":             {"key", "x", "revenue", "ten", "currency", "EUR"},
-		"The revenue is not a number; give it":    {"key", "x", "revenue", "007", "currency", "EUR"},
-		"The currency must be a currency code":    {"key", "x", "revenue", "1", "currency", "EURO"},
-		"The currency must be a currency code of": {"key", "x", "revenue", "1"},
-		"The name of the event must not be lon":   {"key", strings.Repeat("k", event.MaxKey+1)},
-		"The number of the order must not be l":   {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
+		"The name of the event is required":                                  {},
+		"The revenue is not a number":                                        {"key", "x", "revenue", "ten", "currency", "EUR"},
+		"The revenue is not a number; write it as 49.90, without a currency": {"key", "x", "revenue", "007", "currency", "EUR"},
+		"The currency must be a currency code":                               {"key", "x", "revenue", "1", "currency", "EURO"},
+		"The currency must be a currency code of":                            {"key", "x", "revenue", "1"},
+		"The name of the event must not be lon":                              {"key", strings.Repeat("k", event.MaxKey+1)},
+		"The number of the order must not be l":                              {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
 	} {
 		got := b.Post(t, page, page, append([]string{"once", core.NewID(2, [6]byte{})}, fields...)...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
@@ -414,7 +414,7 @@ func TestData(t *testing.T) {
 	require.Contains(t, got.Body, "The text is not the id of this user")
 	require.Equal(t, list+"?done=user-erased", b.Post(t, page, list+"/ben/ben/erase", "typed", "ben", "refuse", "yes").Header.Get("Location"))
 	require.Equal(t, http.StatusNotFound, b.Get(list+"/ben/ben").Status)
-	require.Contains(t, b.Get(list+"/anna/anna").Body, "an erased user")
+	require.Contains(t, b.Get(list+"/anna/anna").Body, "Deleted person")
 	_, err := w.Engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: "ben", ID: "ben"}})
 	require.ErrorContains(t, err, "not to be tracked again")
 	for _, e := range w.Audit(t, people.AuditFilter{}) {

@@ -12,15 +12,15 @@
     zone = own; // the browser does not know it
   }
   var styles = {
-    date: { dateStyle: "medium", timeZone: zone },
-    minute: { dateStyle: "medium", timeStyle: "short", timeZone: zone },
-    second: { dateStyle: "medium", timeStyle: "medium", timeZone: zone },
-    day: { dateStyle: "medium", timeZone: "UTC" },
+    date: { dateStyle: "medium", timeZone: zone, numberingSystem: "latn" },
+    minute: { dateStyle: "medium", timeStyle: "short", timeZone: zone, numberingSystem: "latn" },
+    second: { dateStyle: "medium", timeStyle: "medium", timeZone: zone, numberingSystem: "latn" },
+    day: { dateStyle: "medium", timeZone: "UTC", numberingSystem: "latn" },
   };
   function ago(then) {
     var seconds = Math.round((then - Date.now()) / 1000);
     var steps = [["day", 86400], ["hour", 3600], ["minute", 60]];
-    var format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+    var format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", numberingSystem: "latn" });
     for (var i = 0; i < steps.length; i++) {
       if (Math.abs(seconds) >= steps[i][1]) return format.format(Math.trunc(seconds / steps[i][1]), steps[i][0]);
     }
@@ -40,13 +40,13 @@
     });
   }
 
-  // Numbers and amounts as the visitor's language has them.
+  // Numbers and amounts as the visitor's language has them, with the digits of the English text.
   function numbers(within) {
     within.querySelectorAll("data[value]").forEach(function (element) {
       var value = Number(element.value), currency = element.dataset.currency;
       element.textContent = currency
-        ? new Intl.NumberFormat(undefined, { style: "currency", currency: currency }).format(value)
-        : new Intl.NumberFormat(undefined).format(value);
+        ? new Intl.NumberFormat(undefined, { style: "currency", currency: currency, numberingSystem: "latn" }).format(value)
+        : new Intl.NumberFormat(undefined, { numberingSystem: "latn" }).format(value);
     });
   }
 

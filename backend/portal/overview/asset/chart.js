@@ -6,9 +6,9 @@
   // A colour of the theme, as the element that has it shows it.
   function colour(selector) { return getComputedStyle(document.querySelector(selector)).color; }
 
-  function number(n) { return n.toLocaleString(); }
+  function number(n) { return n.toLocaleString(undefined, { numberingSystem: "latn" }); }
 
-  var medium = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+  var medium = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC", numberingSystem: "latn" });
   function day(seconds) { return medium.format(seconds * 1000); }
 
   function draw() {
@@ -26,7 +26,7 @@
     var single = data.starts.length === 1;
     var points = { show: single, size: 8 };
     var long = data.starts[data.starts.length - 1] - data.starts[0] > 200 * 86400;
-    var days = new Intl.DateTimeFormat(undefined, long ? { month: "short", year: "2-digit", timeZone: "UTC" } : { day: "numeric", month: "short", timeZone: "UTC" });
+    var days = new Intl.DateTimeFormat(undefined, long ? { month: "short", year: "2-digit", timeZone: "UTC", numberingSystem: "latn" } : { day: "numeric", month: "short", timeZone: "UTC", numberingSystem: "latn" });
     plot = new uPlot({
       width: box.clientWidth,
       height: box.clientHeight,
