@@ -101,7 +101,11 @@ func groupsOf(sentences []referral.Sentence) (all []group) {
 type form struct {
 	*frame.Form
 	head
-	New       bool
+	New bool
+	// Created is true directly after the program was created; Connect is the path of the
+	// integrations, or empty if the visitor has no access.
+	Created   bool
+	Connect   string
 	Sides     []side
 	When      []frame.Option
 	Languages []string
@@ -143,6 +147,7 @@ func show(v *frame.Visit, h head, isNew bool, values url.Values, p referral.Prog
 	if isNew {
 		return v.Page(d.Status(), "edit", "New program", d)
 	}
+	d.Created, d.Connect = v.R.URL.Query().Get("done") == "program-created", frame.PathOf(v, "integrations")
 	return v.Page(d.Status(), "edit", h.Program.Name, d)
 }
 

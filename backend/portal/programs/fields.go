@@ -62,7 +62,7 @@ var fieldTexts = map[string]fieldText{
 // sideTexts has the fields of a side.
 var sideTexts = map[string]fieldText{
 	"type":                 {"", "Reward", ""},
-	"percentOfRevenue":     {kindDecimal, "Share of the order in percent", "Of the field revenue of the event, in the currency of the order."},
+	"percentOfRevenue":     {kindDecimal, "Share of the order in percent", "Of what the friend pays, in the currency of the order: the field revenue of the event."},
 	"minimum":              {kindDecimal, "At least", "Raises smaller rewards to this amount. Empty: no minimum."},
 	"maximum":              {kindDecimal, "At most", "Reduces larger rewards to this amount. Empty: no maximum."},
 	"discountPercent":      {kindDecimal, "Discount in percent", "Off the price of a subscription."},
@@ -75,7 +75,7 @@ var sideTexts = map[string]fieldText{
 	"name":                 {kindText, "Name of the reward", "People see it in place of the value. Empty: the value."},
 	"description":          {kindText, "Description", "For people, in widgets of your own."},
 	"integrationSettings":  {kindLines, "Settings of the delivery", `For the service that delivers the gift: a JSON object such as {"giftCard": "A1"}.`},
-	"scheduleDuration":     {kindDuration, "Waiting time", "How long the reward is pending, such as the time in which orders may be returned. Empty: none."},
+	"scheduleDuration":     {kindDuration, "Return window", "How long the reward is pending after the order, such as the time in which orders may be returned. Empty: none."},
 	"expiryDuration":       {kindDuration, "Validity", "How long the reward can be used after it was given. Empty: without limit."},
 	"orders":               {kindNumber, "Number of orders", ""},
 	"orders" + suffixWhich: {"", "Orders that earn it", ""},
@@ -178,6 +178,12 @@ var formWords = strings.NewReplacer(
 	"must be P1D to P3650D, or be left out", "must be 1 to 3650 days, or be empty",
 	"must be PT1S to P400D; browsers keep cookies for at most 400 days", "must be 1 second to 400 days",
 	"must be CENTS with percentOfRevenue, or be left out: a share of the revenue is money", "must be empty: a share of the order is money",
+	"must be left out for FUELTANK: the value of its codes is fixed", "must be empty: the worth of coupon codes is fixed",
+	"must be 1 to 1000000, or null for all orders", "must be 1 to 1,000,000",
+	"must be PT0S to P1D, or be left out", "must be 0 to 1 day, or be empty",
+	"must be % if fuelTankType is PCT_DISCOUNT, and must not be % otherwise", "must not be % here; choose “a percentage” under “A code is worth”",
+	"must not have more than 20 elements", "must not have more than 20 lines", "must not have more than 50 elements", "must not have more than 50 lines",
+	"must be an absolute http or https URL", "must be an address that begins with https:// or http://",
 	"or be left out", "or be empty", "; 0 means no limit", "",
 )
 

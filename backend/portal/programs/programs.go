@@ -47,7 +47,7 @@ func Section() *frame.Section {
 				"invitation": func(tag, field string) string { return "invitations." + tag + "." + field },
 			},
 			Done: map[string]string{
-				"program-created": "The program is created. Below is everything else that you can set.",
+				"program-created": "The program is created. Below are the next steps, and everything else that you can set.",
 				"program-saved":   "The program is saved. It counts for what happens from now on.",
 				"program-deleted": "The program is deleted.",
 				"codes-added":     "The codes are in the fuel tank. Codes that it had before were skipped.",

@@ -173,7 +173,7 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 		want    string
 	}{
 		{[]string{"name", " "}, "name", "Name must not be empty; people see it in invitations."},
-		{[]string{"sharing.url", "shop"}, "sharing.url", "Landing page must be an absolute http or https URL."},
+		{[]string{"sharing.url", "shop"}, "sharing.url", "Landing page must be an address that begins with https:// or http://."},
 		{[]string{"sharing.allowedHosts", "a.example\nhttps://b.example"}, "sharing.allowedHosts", "Other hosts line 2 must be a host such as shop.example or shop.example:8443."},
 		{[]string{"sharing.cookieExpiryDuration", "401", "sharing.cookieExpiryDuration.unit", "days"}, "sharing.cookieExpiryDuration", "Attribution window must be 1 second to 400 days."},
 		{[]string{"sharing.cookieExpiryDuration", "1.5"}, "sharing.cookieExpiryDuration", "Attribution window must be a whole number such as 30."},

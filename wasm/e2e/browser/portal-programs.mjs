@@ -87,6 +87,15 @@ export async function fromNothing(world) {
   await page.getByRole('button', { name: 'Create the program' }).click();
   await page.getByText('The program is created.').waitFor();
   await page.waitForURL(/\/programs\/summer-sale$/);
+  await page.getByRole('region', { name: 'Next steps' }).getByRole('link', { name: 'Try an event' }).waitFor();
+
+  // A share of the order cannot be chosen without orders.
+  const shares = side(page, 'What the referrer gets').getByText('A share needs an order.');
+  await page.getByLabel("When the friend's account becomes a paying customer").check();
+  await shares.waitFor();
+  await side(page, 'What the referrer gets').getByLabel('A gift worth a share of the order').waitFor({ state: 'hidden' });
+  await page.getByLabel('When the friend orders').check();
+  await shares.waitFor({ state: 'hidden' });
 
   // The sentences follow what is entered, before it is saved.
   const does = page.getByRole('complementary', { name: 'What this program will do' });
@@ -99,7 +108,7 @@ export async function fromNothing(world) {
   await does.getByText('Referrer: Share of the order in percent must be a percentage from 0 to 100').waitFor();
   await share.fill('15');
   await referrer.getByLabel('At most').fill('40.00');
-  await referrer.getByLabel('Waiting time', { exact: true }).fill('14');
+  await referrer.getByLabel('Return window', { exact: true }).fill('14');
   await does.getByText('The referrer gets 15% of the order as credit, at most $40.00, after 14 days.').waitFor();
 
   // Only the fields of the chosen reward are shown.
