@@ -69,6 +69,8 @@ type view struct {
 	// Tenants are the entries of the tenant switch, and Sections those of the navigation.
 	Tenants  []tenantLink
 	Sections []sectionLink
+	// Finds are the look-ups of the sections.
+	Finds []sectionLink
 	// Path is the path and query of the page.
 	Path string
 	// Done says what the last change did, and Failed is true if the form has errors.
@@ -134,6 +136,9 @@ func (v *Visit) view(title string, data any) (w view, err error) {
 	if w.Tenant != "" {
 		for _, s := range v.visible() {
 			w.Sections = append(w.Sections, sectionLink{s.Title, s.path(v), s.Letter, s == v.section})
+			for _, f := range s.Finds {
+				w.Finds = append(w.Finds, sectionLink{Title: f.Title, Path: s.path(v) + "?" + f.Parameter + "="})
+			}
 		}
 	}
 	return w, nil

@@ -40,8 +40,13 @@ type Section struct {
 	// Needs is the operation without which the entry is left out. The use cases of the
 	// section check it again.
 	Needs people.Operation
+	// Finds are look-ups of the first page, which the palette offers for what was typed.
+	Finds []Find
 	Pages
 }
+
+// Find is a look-up: its title, and the parameter of the page that takes the text.
+type Find struct{ Title, Parameter string }
 
 // path returns the path of the section's first page.
 func (s *Section) path(v *Visit) string { return v.TenantPath() + "/" + s.Key }

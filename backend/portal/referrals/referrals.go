@@ -23,6 +23,7 @@ var script string
 func Section() *frame.Section {
 	return &frame.Section{
 		Key: "referrals", Title: "Referrals", Letter: "f", Needs: people.ReadReferrals,
+		Finds: []frame.Find{{Title: "Find referrals of the person", Parameter: "person"}, {Title: "Find referrals by the code", Parameter: "code"}},
 		Pages: frame.Pages{
 			Files: files, Style: style, Script: script,
 			Routes: frame.Routes{

@@ -20,6 +20,7 @@ var style string
 func Section() *frame.Section {
 	return &frame.Section{
 		Key: "people", Title: "People", Letter: "u", Needs: people.ReadReferrals,
+		Finds: []frame.Find{{Title: "Find the person or the code", Parameter: "search"}},
 		Pages: frame.Pages{
 			Files: files, Style: style,
 			Routes: frame.Routes{

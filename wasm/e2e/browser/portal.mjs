@@ -309,10 +309,12 @@ export async function keyboard(world) {
   const palette = page.getByRole('dialog', { name: 'Go to a page' });
   await palette.waitFor();
   await page.keyboard.type('xyz');
-  await palette.getByText('No page has this name.').waitFor();
+  await eventually(async () => assert.equal(await palette.getByRole('listitem').first().innerText(), 'Find referrals of the person “xyz”', 'no page has this name'));
+  assert.deepEqual(await palette.getByRole('link', { name: 'xyz' }).evaluateAll((all) => all.map((a) => a.pathname + a.search)),
+    ['/portal/t/demo/referrals?person=xyz', '/portal/t/demo/referrals?code=xyz', '/portal/t/demo/people?search=xyz']);
   await page.keyboard.press('Control+a');
   await page.keyboard.type('mem');
-  await eventually(async () => assert.equal(await palette.getByRole('listitem').count(), 1));
+  await eventually(async () => assert.equal(await palette.getByRole('listitem').first().innerText(), 'Members'));
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/members$/);
   await page.getByRole('heading', { name: 'Members', exact: true }).waitFor();

@@ -145,16 +145,23 @@
     }
   }
 
-  // The palette shows the links whose text has all words of the filter.
+  // The palette shows the links whose text has all words of the filter, then the look-ups.
   function narrow(filter) {
     var words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     var list = document.getElementById(filter.dataset.filter);
     var first = null;
     list.querySelectorAll("li").forEach(function (item) {
-      var text = item.textContent.toLowerCase();
-      item.hidden = !words.every(function (word) { return text.includes(word); });
-      item.firstElementChild.classList.remove("first");
-      if (!item.hidden && !first) first = item.firstElementChild;
+      var text = item.textContent.toLowerCase(), link = item.firstElementChild;
+      if (link.dataset.find !== undefined) {
+        // A look-up of what was typed: its page finds it when the link is followed.
+        link.querySelector("span").textContent = filter.value.trim();
+        link.search = link.search.replace(/=.*/, "=" + encodeURIComponent(filter.value.trim()));
+        item.hidden = words.length === 0;
+      } else {
+        item.hidden = !words.every(function (word) { return text.includes(word); });
+      }
+      link.classList.remove("first");
+      if (!item.hidden && !first) first = link;
     });
     if (first) first.classList.add("first");
     var none = list.parentElement.querySelector(".none");
