@@ -64,7 +64,7 @@ func TestImport_FilesThatPeopleHave(t *testing.T) {
 		{"Windows-1252", "k.txt", latin, "Windows-1252 with semicolons (numbers may have a decimal comma, as in 1.234,50)"},
 		{"gzip", "k.csv.gz", packed(t, latin), "Windows-1252 with semicolons (numbers may have a decimal comma, as in 1.234,50)"},
 		{"UTF-16", "k.txt", asUTF16(text), "UTF-16 with tabs"},
-		{"workbook", "k.xlsx", asWorkbook(t, text), `the sheet "Sheet1" of a workbook`},
+		{"workbook", "k.xlsx", asWorkbook(t, text), `the sheet "Sheet1" of a workbook; only this sheet is read`},
 		{"plain", "k.csv", strings.ReplaceAll(text, ";", ","), ""},
 	} {
 		b := newBundle(t)

@@ -44,7 +44,7 @@ func (d Dialect) Workbook() bool { return d.Encoding == Excel }
 // Words returns the dialect for people, such as "Windows-1252 with semicolons".
 func (d Dialect) Words() string {
 	if d.Workbook() {
-		return `the sheet "` + d.Sheet + `" of a workbook`
+		return `the sheet "` + d.Sheet + `" of a workbook; only this sheet is read`
 	}
 	words := d.Encoding
 	if words == "" {

@@ -28,8 +28,10 @@ func TestParseHeader_Liberal(t *testing.T) {
 		{job.ImportUserEvent, "Kontonummer,Kundennummer,Ereignis,Bestelldatum,Betrag,Währung,Bestellnummer,E-Mail", "accountId userId event.key event.dateTriggered event.fields.revenue event.fields.currency event.fields.order_id E-Mail", nil, "E-Mail"},
 		{job.ImportRedeem, "User.AccountId,user id,Einheit,Betrag", "accountId id unit valueToRedeem", nil, ""},
 		{job.ImportDelete, "account_id,Customer ID,do not track,EMAIL", "accountId id doNotTrack email", nil, ""},
-		{job.ImportUser, mailchimpHeader, "email firstName lastName " + strings.Join(strings.Split(mailchimpHeader, ",")[3:], " ") + " accountId id",
-			Mapping{"accountId": "Email Address", "id": "email address"}, strings.Join(strings.Split(mailchimpHeader, ",")[3:], " ")},
+		{job.ImportUser, mailchimpHeader, "email firstName lastName " + strings.Replace(strings.Join(strings.Split(mailchimpHeader, ",")[3:], " "), "OPTIN_TIME", "dateCreated", 1) + " accountId id",
+			Mapping{"accountId": "Email Address", "id": "email address"}, strings.Replace(strings.Join(strings.Split(mailchimpHeader, ",")[3:], " "), "OPTIN_TIME ", "", 1)},
+		{job.ImportUser, "accountId,id,Registriert am", "accountId id dateCreated", nil, ""},
+		{job.ImportUserEvent, "accountId,userId,event.key,Zeitpunkt", "accountId userId event.key event.dateTriggered", nil, ""},
 		{job.ImportUser, "Customer ID,Email,Backup,Shoe", "accountId Email email customFields.shoe id", Mapping{"accountId": "Customer ID", "id": "Customer ID", "email": "Backup", "customFields.shoe": "Shoe"}, "Email"},
 		{job.ImportUser, "accountId,id,email,nick,", "accountId id email nick", Mapping{"email": ""}, "email nick"},
 	} {
@@ -154,7 +156,7 @@ func TestDialect(t *testing.T) {
 	for d, words := range map[Dialect]string{
 		{}: "UTF-8", {UTF8, ",", ""}: "UTF-8 with commas", {UTF8, "", ""}: "UTF-8", {UTF16, "\t", ""}: "UTF-16 with tabs",
 		{Windows1252, ";", ""}:      "Windows-1252 with semicolons (numbers may have a decimal comma, as in 1.234,50)",
-		{Excel, "", "Kunden  2026"}: `the sheet "Kunden  2026" of a workbook`,
+		{Excel, "", "Kunden  2026"}: `the sheet "Kunden  2026" of a workbook; only this sheet is read`,
 	} {
 		if got := ParseDialect(d.String()); got != d || d.Words() != words || d.Plain() != strings.HasPrefix(words, "UTF-8") {
 			t.Errorf("%q: %+v, %s", d.String(), got, d.Words())

@@ -21,13 +21,13 @@ const (
 	lastColumns  = "lastname surname familyname nachname familienname nomdefamille apellido apellidos sobrenome apelido اسمالعائلة الاسمالاخير الاسمالأخير اللقب"
 	userColumns  = "userid customerid customernumber clientid memberid contactid kundenid kundennummer kundennr benutzerid nutzerid idclient numeroclient numerodeclient idutilisateur idcliente idusuario numerodecliente numerodocliente codigodocliente معرفالعميل رقمالعميل معرفالمستخدم"
 	accounts     = "accountid companyid organizationid organisationid accountnumber kontoid kontonummer firmenid idcompte numerodecompte identreprise idcuenta numerodecuenta idempresa idconta numerodaconta معرفالحساب رقمالحساب"
-	created      = "datecreated createdat created createddate creationdate signupdate registered registeredat registrationdate erstelltam angelegtam erstellungsdatum registrierungsdatum datedecreation datecreation datedinscription fechadecreacion fechaderegistro datadecriacao datadecadastro تاريخالانشاء تاريخالإنشاء تاريخالتسجيل"
+	created      = "datecreated createdat created createddate creationdate signupdate registered registeredat registrationdate erstelltam angelegtam erstellungsdatum registrierungsdatum registriertam registriert angemeldetam anmeldedatum zeitpunkt kundeseit customersince membersince joined joinedat signedupat optintime datedecreation datecreation datedinscription fechadecreacion fechaderegistro datadecriacao datadecadastro تاريخالانشاء تاريخالإنشاء تاريخالتسجيل"
 	currencies   = "currency currencycode wahrung wahrungscode devise monnaie moneda divisa moeda العملة"
 	keys         = "idempotencykey"
 )
 
 // mailchimp are columns of an audience that Mailchimp exports, which have no meaning here.
-const mailchimp = "address phonenumber birthday memberrating optintime optinip confirmtime confirmip latitude longitude gmtoff dstoff timezone cc region lastchanged leid euid notes tags unsubtime unsubcampaigntitle unsubcampaignid unsubreason unsubreasonother cleantime cleancampaigntitle cleancampaignid"
+const mailchimp = "address phonenumber birthday memberrating optinip confirmtime confirmip latitude longitude gmtoff dstoff timezone cc region lastchanged leid euid notes tags unsubtime unsubcampaigntitle unsubcampaignid unsubreason unsubreasonother cleantime cleancampaigntitle cleancampaignid"
 
 // synonymsOf returns the columns of a type by the canonical forms of their names, also of
 // Kith's own; the column is empty for one of another service that has no meaning here.
@@ -78,7 +78,7 @@ func columnSynonyms(t job.Type) []synonym {
 		return []synonym{
 			{"userId", userColumns}, {"accountId", accounts}, {"event.fields.currency", currencies}, {"idempotencyKey", keys},
 			{"event.key", "event eventkey eventname eventtype ereignis evenement evento الحدث"},
-			{"event.dateTriggered", "date orderdate eventdate timestamp datum bestelldatum kaufdatum datedecommande fecha fechadelpedido fechadepedido data datadopedido التاريخ تاريخالطلب"},
+			{"event.dateTriggered", "date datetime time createdat orderedat purchasedat orderdate eventdate timestamp datum zeitpunkt zeitstempel bestelldatum bestelltam kaufdatum gekauftam datedecommande fecha fechadelpedido fechadepedido data datadopedido التاريخ تاريخالطلب"},
 			{"event.fields.revenue", "revenue amount total ordertotal price umsatz betrag gesamtbetrag summe preis montant chiffredaffaires prix importe ingresos monto precio receita valor preco المبلغ الإيراد الايراد"},
 			{"event.fields.order_id", "orderid ordernumber order bestellnummer bestellnr auftragsnummer numerodecommande numerocommande numerodepedido numerodelpedido numerodopedido pedido رقمالطلب"},
 		}

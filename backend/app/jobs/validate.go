@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"kith/backend/store/jobdb"
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
@@ -63,6 +64,8 @@ type Checked struct {
 	// chosen for an earlier file with this header.
 	Columns    importfile.Mapping
 	Remembered bool
+	// Before is the latest job that imported the same content, or empty.
+	Before string
 }
 
 // samples is the number of rows that Checked has.
@@ -77,6 +80,9 @@ func (c Checked) Texts() []string { return append(texts(c.Rows), texts(c.File)..
 // then, such as a code of another user. columns is the mapping of the import, or nil.
 func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, columns importfile.Mapping, most int) (c Checked, err error) {
 	c.Columns = columns
+	if c.Before, err = jobdb.SameImport(ctx, js.DB.Reads, tenant, job.Job{Input: job.Input{Type: t, File: ref}, Created: js.Now()}); err != nil {
+		return c, err
+	}
 	in := input{tenant: tenant, typ: t, ref: ref, columns: columns}
 	s, err := js.openSource(ctx, in)
 	if s != nil {

@@ -105,6 +105,32 @@ func TestImport_FilesThatPeopleHave(t *testing.T) {
 	require.NotEmpty(t, received.Fatal, "choices are those of one tenant")
 }
 
+// The page of a file says before its import what would surprise afterwards, and offers the
+// choice of columns also if no row can be imported.
+func TestImport_SaysWhatWouldSurprise(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	const file = "accountId,id,Spitzname\nada,ada,Ada\n"
+	page := upload(t, b, "USER", "a.csv", file)
+	require.NotContains(t, page.Text(), "imported before")
+	form := fields(t, page)
+	form.Set("c2", "email")
+	page = b.Post(t, page.Header.Get("Location"), base+"/check", pairs(form)...)
+	require.Contains(t, page.Text(), "No row can be imported")
+	require.Contains(t, page.Text(), "2 email “Spitzname” in the file Ada")
+	form = fields(t, page)
+	form.Set("c2", "firstName")
+	page = b.Post(t, base+"/import", base+"/check", pairs(form)...)
+	require.Contains(t, page.Text(), "1 row, and no problems")
+	require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/import", base+"/start", pairs(fields(t, page))...).Status)
+	require.Contains(t, upload(t, b, "USER", "b.csv", file).Text(), "The same content was imported before")
+
+	const undated = "No column has the date of the events."
+	require.Contains(t, upload(t, b, "USER_EVENT", "c.csv", "accountId,userId,event.key\nada,ada,purchase\n").Text(), undated)
+	require.NotContains(t, upload(t, b, "USER_EVENT", "d.csv", "accountId,userId,event.key,Zeitpunkt\nada,ada,purchase,2026-01-02\n").Text(), undated)
+}
+
 // A file of German Excel, and its rejected rows: rows have the numbers that Excel shows.
 func TestImport_GermanExcel(t *testing.T) {
 	t.Parallel()
@@ -115,7 +141,7 @@ func TestImport_GermanExcel(t *testing.T) {
 	require.Contains(t, seen, "Read as Windows-1252 with semicolons (numbers may have a decimal comma")
 	require.Contains(t, seen, "Jürgen · Zoë · Anna; \"die Große\"")
 	require.Contains(t, seen, "1 row of 5 has a problem")
-	require.Contains(t, seen, "6 email keine Adresse")
+	require.Contains(t, seen, "6 email “E-Mail” in the file keine Adresse")
 	started := b.Post(t, page.Header.Get("Location"), base+"/start", pairs(fields(t, page))...)
 	at := started.Header.Get("Location")
 	require.Contains(t, b.Get(at).Text(), "4 rows imported, 1 rejected")
@@ -147,7 +173,7 @@ func TestImport_Workbook(t *testing.T) {
 	require.NoError(t, f.Write(&book))
 	page := upload(t, b, "USER", "customers.xlsx", book.String())
 	require.Contains(t, page.Text(), `Read as the sheet "Sheet1" of a workbook`)
-	require.Contains(t, page.Text(), "3 email no address")
+	require.Contains(t, page.Text(), "3 email “E-Mail” in the file no address")
 	started := b.Post(t, page.Header.Get("Location"), base+"/start", pairs(fields(t, page))...)
 	at := started.Header.Get("Location")
 	require.Contains(t, b.Get(at).Text(), "1 row imported, 1 rejected")

@@ -52,7 +52,7 @@ func Section() *frame.Section {
 				"POST /pieces": addPiece,
 			},
 			Functions: template.FuncMap{
-				"count": frame.Number, "rows": rows, "bytes": bytes, "about": about, "kind": kindOf, "path": pathOf,
+				"count": frame.Number, "rows": rows, "bytes": bytes, "about": about, "kind": kindOf, "path": pathOf, "words": words,
 			},
 			Done: map[string]string{
 				"job-removed": "It is removed, and the files that it wrote are deleted.",

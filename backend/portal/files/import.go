@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -175,6 +176,24 @@ func (c checked) ReadAs() string {
 	return c.Dialect.Words()
 }
 
+// Header returns the name in the file of one of Kith's columns, or "" if it is the same.
+func (c checked) Header(column string) string {
+	name, chosen := c.Columns[column]
+	if i := slices.Index(importfile.Meanings(c.Kind.Type, c.Names), column); !chosen && i >= 0 {
+		name = c.Names[i]
+	}
+	if name == column {
+		return ""
+	}
+	return name
+}
+
+// Undated reports whether the file has events and no column with their dates.
+func (c checked) Undated() bool {
+	const date = "event.dateTriggered"
+	return c.Kind.Type == job.ImportUserEvent && len(c.Names) > 0 && !slices.Contains(c.Names, date) && c.Header(date) == ""
+}
+
 // Danger reports whether the import deletes data.
 func (c checked) Danger() bool { return c.Kind.Type == job.ImportDelete }
 
@@ -196,6 +215,7 @@ func showCheck(v *frame.Visit, f *frame.Form) error {
 		}
 		data.Ask = askedOf(data.Kind.Type, data.Checked)
 		data.Good = data.Checked.Checked - data.Rejected
+		data.Ask.Question = data.Ask.Question || data.Good == 0
 	}
 	return v.Page(f.Status(), "check", "Check the file", data)
 }
