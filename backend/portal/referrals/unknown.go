@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"kith/backend/portal/frame"
+	"kith/core/people"
 	"kith/core/referral"
 )
 
@@ -12,6 +13,12 @@ type unknownCode struct {
 	referral.UnknownCode
 	// Person is the last one who gave the code.
 	Person referral.Identity
+}
+
+// unknownCodes is the data of the page. May is true if the visitor may attribute people.
+type unknownCodes struct {
+	Codes []unknownCode
+	May   bool
 }
 
 // unknownPage shows the codes that people gave and no user owns.
@@ -24,5 +31,5 @@ func unknownPage(v *frame.Visit) error {
 	for i, c := range all {
 		rows[i] = unknownCode{c, referral.Identity{Account: c.LastAccount, User: c.LastUser}}
 	}
-	return v.Page(http.StatusOK, "unknown", "Unknown codes", rows)
+	return v.Page(http.StatusOK, "unknown", "Unknown codes", unknownCodes{rows, v.Caller.Role.Permits(people.WriteUsers)})
 }
