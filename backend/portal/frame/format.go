@@ -121,9 +121,12 @@ func given(w reward.Reward, now core.Time) template.HTML {
 }
 
 // RoleName returns a role as people read it.
-func RoleName(role people.Role) string {
-	if role == "" {
+func RoleName(role people.Role) string { return word(role) }
+
+// word returns a constant, such as PAID or owner, as people read it: Paid, Owner.
+func word[S ~string](constant S) string {
+	if constant == "" {
 		return ""
 	}
-	return strings.ToUpper(string(role[:1])) + string(role[1:])
+	return strings.ToUpper(string(constant[:1])) + strings.ToLower(string(constant[1:]))
 }

@@ -154,7 +154,3 @@ func (s *sending) Write(b []byte) (int, error) {
 	_ = http.NewResponseController(s.v.W).SetWriteDeadline(time.Now().Add(stallTimeout))
 	return s.v.W.Write(b)
 }
-
-// Change is one value that a change added, removed or replaced. Was and Is are empty if it
-// was not set.
-type Change struct{ Label, Was, Is string }

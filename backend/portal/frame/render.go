@@ -17,6 +17,7 @@ import (
 	"kith/core"
 	"kith/core/link"
 	"kith/core/people"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -41,6 +42,8 @@ var functions = template.FuncMap{
 	"mail":    breakable,
 	"nameOf":  PersonName,
 	"given":   given,
+	"values":  Changes,
+	"status":  word[referral.Status],
 	"erased":  core.IsErased[core.UserID],
 
 	"rewardStatus": RewardStatus,

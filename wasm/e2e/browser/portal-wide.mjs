@@ -63,5 +63,9 @@ export async function longest(world) {
     }
   }
   assert.deepEqual(wrong, []);
+  await page.goto(portal + tenant + 'audit');
+  const log = await page.locator('main').innerText();
+  assert.match(log, /Landing page: https:/, 'a change has the labels of the form');
+  assert.doesNotMatch(log, /[{}]/, 'no change is JSON');
   assert.ok(found.size > 25, [...found.keys()].join('\n'));
 }
