@@ -41,21 +41,47 @@ func (f *databaseFlags) url() (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("data folder: %w; create it for the user that runs kith, or choose another one by KITH_DATA", err)
 	}
-	return f.DatabaseURL, f.checkSaved()
+	return f.DatabaseURL, f.checkFile()
 }
 
-// checkSaved returns an error beside a copy of a file that a process has saved when it had
-// lost the file: the copy has what was acknowledged, and the file may not.
-func (f *databaseFlags) checkSaved() error {
+// checkFile returns an error if the file of the database was emptied, or if it is beside a
+// copy that a process has saved when it had lost the file: the copy has what was
+// acknowledged, and the file may not.
+func (f *databaseFlags) checkFile() error {
 	path, isFile := f.file()
 	if !isFile {
 		return nil
 	}
 	saved, err := libsql.Saved(f.DatabaseURL)
-	if err == nil && saved != "" {
-		err = fmt.Errorf("database %s: a kith that had lost this file has saved what was stored in %s; %s", path, saved, libsql.UseSaved(path))
+	switch {
+	case err != nil:
+		return err
+	case saved != "":
+		return fmt.Errorf("database %s: a kith that had lost this file has saved what was stored in %s; %s", path, saved, libsql.UseSaved(path))
+	case f.emptied(path):
+		return fmt.Errorf("database %s has 0 bytes, but there is a master key, so it was emptied; keep a copy of the folder, and restore a backup into a new folder (kith restore), or remove the file if it never had data", path)
 	}
-	return err
+	return nil
+}
+
+// emptied reports whether the file of the database has 0 bytes although the master key is
+// older, or is not in a file. While another process creates the database its file is empty
+// for a moment, which emptied waits for.
+func (f *databaseFlags) emptied(path string) bool {
+	for range 20 {
+		file, err := os.Stat(path)
+		if err != nil || file.Size() > 0 {
+			return false
+		}
+		if f.MasterKey == "" {
+			key, err := os.Stat(f.masterKeyFile())
+			if err != nil || !key.ModTime().Before(file.ModTime()) {
+				return false
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return true
 }
 
 // file returns the path of the database if it is a file.
@@ -183,13 +209,13 @@ func (f *databaseFlags) check(e *env, db *store.Primary) error {
 }
 
 // exists returns an error if the database is a file that does not exist, or that a process
-// has lost; see checkSaved.
+// has lost; see checkFile.
 func (f *databaseFlags) exists() error {
 	path, isFile := f.file()
 	if !isFile {
 		return nil
 	}
-	if err := f.checkSaved(); err != nil {
+	if err := f.checkFile(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -353,11 +379,11 @@ func makeMasterKey() string {
 // file gets its name when it is complete: two processes that start together must use
 // the same secret, and a killed process must not leave an incomplete one.
 func writeNewSecret(path string, secret []byte) (bool, error) {
-	folder, name := filepath.Split(path)
+	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return false, err
 	}
-	file, err := os.CreateTemp(folder, name+".*") // for its owner only
+	file, err := os.CreateTemp(folder, filepath.Base(path)+".*") // for its owner only
 	if err != nil {
 		return false, err
 	}

@@ -70,6 +70,29 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(data, "master.key"))
 }
 
+// No command creates a database in a file that was emptied. A new file is accepted beside a
+// key.
+func TestDatabase_EmptiedFileIsRefused(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	create := []string{"tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data}
+	requireKith(t, create...)
+	file := filepath.Join(data, "kith.db")
+	require.NoError(t, os.Truncate(file, 0))
+	key := filepath.Join(data, "master.key")
+	require.NoError(t, os.WriteFile(key, []byte(storyKey+"\n"), 0o600))
+	old := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(key, old, old))
+	commands := []string{"serve", "doctor", "tenant create other --landing-url https://x.example/", "tenant show acme"}
+	tryAll(t, "has 0 bytes, but there is a master key, so it was emptied", commands, "--data", data)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Zero(t, info.Size())
+	tryAll(t, "has 0 bytes", []string{"serve"}, "--data", data, "--master-key", strings.Repeat("11", 32))
+	require.NoError(t, os.Remove(file))
+	requireKith(t, create...)
+}
+
 // Every command refuses a database that a newer version of kith has migrated, before it
 // writes, and names that version. The commands are those of the command line that open a
 // database; each is run.
