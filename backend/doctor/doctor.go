@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,12 @@ type Finding struct {
 	Text string
 	// Remedy is what to do; empty if nothing is wrong.
 	Remedy string
+	// Skipped is whether nothing was examined; Text says why.
+	Skipped bool
 }
+
+func failed(text, remedy string) Finding { return Finding{Text: text, Remedy: remedy} }
+func skipped(text string) Finding        { return Finding{Text: text, Skipped: true} }
 
 // Check is one examination.
 type Check struct {
@@ -81,7 +87,7 @@ func (in Installation) Checks() []Check {
 	}
 	if in.Web == nil {
 		return append(checks, Check{"web", func(context.Context) Finding {
-			return Finding{Text: "TLS, share links and cookie are not checked: give --visit"}
+			return skipped("TLS, share links and cookie are not checked: give --visit")
 		}})
 	}
 	return append(checks, in.Web.Checks()...)
@@ -97,7 +103,10 @@ func (in Installation) Restored() []Check {
 func Run(ctx context.Context, to io.Writer, checks []Check) (problems int, err error) {
 	for _, c := range checks {
 		found, mark := c.Run(ctx), "ok  "
-		if found.Remedy != "" {
+		switch {
+		case found.Skipped:
+			mark = "skip"
+		case found.Remedy != "":
 			mark = "FAIL"
 			problems++
 		}
@@ -113,21 +122,29 @@ func Run(ctx context.Context, to io.Writer, checks []Check) (problems int, err e
 	return problems, ctx.Err()
 }
 
+// unused reports whether an error is that of a data folder that no process needs; whether
+// the files of jobs can be stored is a check of its own.
+func (in Installation) unused(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) && in.File == "" && in.HasKeys && in.KeyFile == ""
+}
+
 func (in Installation) folder(context.Context) Finding {
 	const remedy = "create it for the user that runs kith, or choose another folder by KITH_DATA"
 	info, err := os.Stat(in.Data)
 	switch {
+	case in.unused(err):
+		return skipped(in.Data + " does not exist, and is not needed: the database is on a server, the master key a setting")
 	case err != nil:
-		return Finding{err.Error(), remedy}
+		return failed(err.Error(), remedy)
 	case !info.IsDir():
-		return Finding{in.Data + " is not a folder", remedy}
+		return failed(in.Data+" is not a folder", remedy)
 	}
 	file, err := os.CreateTemp(in.Data, ".doctor*")
 	if err == nil {
 		err = errors.Join(file.Close(), os.Remove(file.Name()))
 	}
 	if err != nil {
-		return Finding{"cannot be written: " + err.Error(), "give " + in.Data + " to the user that runs kith"}
+		return failed("cannot be written: "+err.Error(), "give "+in.Data+" to the user that runs kith")
 	}
 	return Finding{Text: in.Data + " can be written"}
 }
@@ -142,23 +159,36 @@ func (in Installation) space(context.Context) Finding {
 		folder = filepath.Dir(in.File)
 	}
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(folder, &disk); err != nil {
-		return Finding{folder + ": " + err.Error(), "mount the disk of the data folder"}
+	if err := syscall.Statfs(folder, &disk); in.unused(err) {
+		return skipped("not checked: nothing is stored at " + folder)
+	} else if err != nil {
+		return failed(folder+": "+err.Error(), "mount the disk of the data folder")
 	}
 	free := disk.Bavail * uint64(disk.Bsize) // #nosec G115 -- the size of a block is positive
 	text := fmt.Sprintf("%d MB free at %s", free>>20, folder)
 	if free < leastSpace {
-		return Finding{text, fmt.Sprintf("free at least %d MB, or enlarge the disk: without space all writes are answered 503", leastSpace>>20)}
+		return failed(text, fmt.Sprintf("free at least %d MB, or enlarge the disk: without space all writes are answered 503", leastSpace>>20))
 	}
 	return Finding{Text: text}
 }
 
+// full reports whether the disk of the database has so little space that a file that is
+// not damaged cannot be read: a reader creates the index of the log.
+func (in Installation) full() bool {
+	return in.File != "" && in.space(context.Background()).Remedy != ""
+}
+
+const fullRemedy = "free space first, see the disk space above; then run kith doctor again"
+
 func (in Installation) readable(ctx context.Context) Finding {
 	if err := in.DB.Ping(ctx); err != nil {
 		if in.File == "" {
-			return Finding{err.Error(), "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN"}
+			return failed(err.Error(), "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN")
 		}
-		return Finding{in.File + ": " + err.Error(), "give the file and its folder to the user that runs kith; if it is damaged, restore a backup into a new folder (kith restore)"}
+		if in.full() {
+			return failed(in.File+": "+err.Error(), fullRemedy)
+		}
+		return failed(in.File+": "+err.Error(), "give the file and its folder to the user that runs kith; if it is damaged, restore a backup into a new folder (kith restore)")
 	}
 	if in.File == "" {
 		return Finding{Text: "the server answers"}
@@ -168,14 +198,16 @@ func (in Installation) readable(ctx context.Context) Finding {
 
 func (in Installation) integrity(ctx context.Context) Finding {
 	if in.File == "" {
-		return Finding{Text: "not checked: a server checks its own files"}
+		return skipped("not checked: a server checks its own files")
 	}
 	problems, err := store.Integrity(ctx, in.DB, true)
-	if err != nil {
+	if err != nil && in.full() {
+		return failed(err.Error(), fullRemedy)
+	} else if err != nil {
 		problems = []string{err.Error()}
 	}
 	if len(problems) > 0 {
-		return Finding{strings.Join(problems, "; "), "stop kith, keep a copy of the folder, and restore a backup into a new folder (kith restore)"}
+		return failed(strings.Join(problems, "; "), "stop kith, keep a copy of the folder, and restore a backup into a new folder (kith restore)")
 	}
 	return Finding{Text: "no damage found"}
 }
@@ -183,16 +215,16 @@ func (in Installation) integrity(ctx context.Context) Finding {
 func (in Installation) schema(ctx context.Context) Finding {
 	err := in.DB.Restoring(ctx)
 	if known := (*core.Error)(nil); errors.As(err, &known) && known.Code == core.CodeConflict {
-		return Finding{err.Error(), "run kith restore again"}
+		return failed(err.Error(), "run kith restore again")
 	} else if err != nil {
-		return Finding{err.Error(), "see the database above"}
+		return failed(err.Error(), "see the database above")
 	}
 	s, err := in.DB.Schema(ctx)
 	switch {
 	case err != nil:
-		return Finding{err.Error(), "see the database above"}
+		return failed(err.Error(), "see the database above")
 	case s.Newer() != nil:
-		return Finding{s.Newer().Error(), "do not start this version on it"}
+		return failed(s.Newer().Error(), "do not start this version on it")
 	case s.Has == 0:
 		return Finding{Text: "none yet: kith serve creates it"}
 	case s.Older() != nil:
@@ -203,13 +235,13 @@ func (in Installation) schema(ctx context.Context) Finding {
 
 func (in Installation) writable(ctx context.Context) Finding {
 	if has, err := in.DB.HasTable(ctx, "readiness"); err == nil && !has {
-		return Finding{Text: "not tried: kith serve brings the schema up to date first"}
+		return skipped("not tried: kith serve brings the schema up to date first")
 	}
 	if s, err := in.DB.Schema(ctx); err == nil && s.Newer() != nil {
-		return Finding{Text: "not tried: the schema is newer than this version"}
+		return skipped("not tried: the schema is newer than this version")
 	}
 	if err := in.DB.CheckWritable(ctx, in.Now()); err != nil {
-		return Finding{err.Error(), "free space on the disk, give the file and its folder to the user that runs kith, and end what holds its lock"}
+		return failed(err.Error(), "free space on the disk, give the file and its folder to the user that runs kith, and end what holds its lock")
 	}
 	return Finding{Text: "a write succeeded"}
 }
@@ -218,17 +250,17 @@ func (in Installation) masterKey(ctx context.Context) Finding {
 	has, err := secretdb.FindMasterKey(ctx, in.DB.Reads)
 	switch {
 	case err != nil:
-		return Finding{err.Error(), "see the database above"}
+		return failed(err.Error(), "see the database above")
 	case !in.HasKeys && has == (secretdb.MasterKey{}):
 		return Finding{Text: "none yet: kith serve creates it"}
 	case !in.HasKeys:
-		return Finding{"there is none, and the database has one", "put " + in.KeyFile + " back, or give the key by KITH_MASTER_KEY"}
+		return failed("there is none, and the database has one", "put "+in.KeyFile+" back, or give the key by KITH_MASTER_KEY")
 	case !in.Keys.Belongs(has.Fingerprint, has.Next):
-		return Finding{"is not that of the database, so its secrets cannot be decrypted", "give the key that the database was created with by KITH_MASTER_KEY or its file, and during a rotation the next one by KITH_MASTER_KEY_NEW"}
+		return failed("is not that of the database, so its secrets cannot be decrypted", "give the key that the database was created with by KITH_MASTER_KEY or its file, and during a rotation the next one by KITH_MASTER_KEY_NEW")
 	}
 	if in.KeyFile != "" {
 		if info, err := os.Stat(in.KeyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-			return Finding{in.KeyFile + " can be read by other users", "chmod 600 " + in.KeyFile}
+			return failed(in.KeyFile+" can be read by other users", "chmod 600 "+in.KeyFile)
 		}
 	}
 	return Finding{Text: "belongs to the database (fingerprint " + in.Keys.Fingerprint()[:8] + ")"}
@@ -238,11 +270,11 @@ func (in Installation) masterKey(ctx context.Context) Finding {
 // user tokens have no exp. That is a mistake of a client, and no fault of the installation.
 func (in Installation) userTokens(ctx context.Context) Finding {
 	if s, err := in.DB.Schema(ctx); err != nil || s.Older() != nil || s.Newer() != nil {
-		return Finding{Text: "not examined: see the schema above"}
+		return skipped("not examined: see the schema above")
 	}
 	tenants, err := tenantdb.RefusedUndated(ctx, in.DB.Reads, in.Now()-tenantdb.UndatedSpan)
 	if err != nil {
-		return Finding{err.Error(), "see the database above"}
+		return failed(err.Error(), "see the database above")
 	}
 	if len(tenants) == 0 {
 		return Finding{Text: "none was refused for want of an exp within 7 days"}
@@ -257,7 +289,7 @@ func (in Installation) userTokens(ctx context.Context) Finding {
 
 func (in Installation) files(context.Context) Finding {
 	if err := in.OpenFiles(); err != nil {
-		return Finding{err.Error(), "correct KITH_FILES and its credentials; imports and exports fail until then"}
+		return failed(err.Error(), "correct KITH_FILES and its credentials; imports and exports fail until then")
 	}
 	return Finding{Text: in.Files + " can be used"}
 }
@@ -266,14 +298,14 @@ func (in Installation) files(context.Context) Finding {
 func (in Installation) backups(context.Context) Finding {
 	const remedy = "look in the logs of the backends for worker=backups: the folder is usually away or full, or no backend has this KITH_BACKUP_DIR; meanwhile run kith backup"
 	if in.BackupDir == "" {
-		return Finding{Text: "not checked: KITH_BACKUP_DIR is not set"}
+		return skipped("not checked: KITH_BACKUP_DIR is not set")
 	}
 	made, encrypted, err := in.NewestBackup()
 	switch {
 	case err != nil:
-		return Finding{err.Error(), "mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR"}
+		return failed(err.Error(), "mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR")
 	case made == 0:
-		return Finding{in.BackupDir + " has no scheduled backup", remedy}
+		return failed(in.BackupDir+" has no scheduled backup", remedy)
 	}
 	age := max(in.Now()-made, 0)
 	text := "the newest in " + in.BackupDir + " was made " + interval(age) + " ago"
@@ -281,7 +313,7 @@ func (in Installation) backups(context.Context) Finding {
 		text += " and is not encrypted (KITH_BACKUP_RECIPIENT)"
 	}
 	if age > 2*in.BackupEvery {
-		return Finding{text + ", and one is due every " + interval(in.BackupEvery), remedy}
+		return failed(text+", and one is due every "+interval(in.BackupEvery), remedy)
 	}
 	return Finding{Text: text}
 }
@@ -294,16 +326,16 @@ func interval(t core.Time) string { return (time.Duration(t/core.Second) * time.
 func (in Installation) backend(ctx context.Context) Finding {
 	switch {
 	case in.Backend.URL == "":
-		return Finding{Text: "not asked, and the clock is not compared: give --backend-url"}
+		return skipped("not asked, and the clock is not compared: give --backend-url")
 	case !in.HasKeys:
-		return Finding{Text: "not asked: there is no master key"}
+		return skipped("not asked: there is no master key")
 	}
 	err := in.Backend.Check(ctx)
 	switch {
 	case errors.Is(err, upstream.ErrAway):
-		return Finding{err.Error(), "start the backend, and look at its log and its /readyz; or correct KITH_BACKEND_URL"}
+		return failed(err.Error(), "start the backend, and look at its log and its /readyz; or correct KITH_BACKEND_URL")
 	case err != nil:
-		return Finding{err.Error(), "synchronize the clocks with a time server (timedatectl), and give all processes the same master key"}
+		return failed(err.Error(), "synchronize the clocks with a time server (timedatectl), and give all processes the same master key")
 	}
 	return Finding{Text: in.Backend.URL + " answers, and its master key and clock agree"}
 }

@@ -167,9 +167,9 @@ func (w *Web) judge(ctx context.Context, fine string, problem func(visit) (text,
 	visits, err := w.read(ctx)
 	switch {
 	case err != nil:
-		return Finding{err.Error(), "see the database above"}
+		return failed(err.Error(), "see the database above")
 	case len(visits) == 0:
-		return Finding{Text: "not checked: no tenant has share links yet (kith tenant create)"}
+		return skipped("not checked: no tenant has share links yet (kith tenant create)")
 	}
 	var found Finding
 	more := 0
@@ -178,7 +178,7 @@ func (w *Web) judge(ctx context.Context, fine string, problem func(visit) (text,
 		switch {
 		case text == "":
 		case found.Text == "":
-			found = Finding{"tenant " + string(v.tenant) + ": " + text, remedy}
+			found = failed("tenant "+string(v.tenant)+": "+text, remedy)
 		default:
 			more++
 		}
