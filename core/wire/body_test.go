@@ -279,6 +279,15 @@ func TestParseUser_BrokenCookie(t *testing.T) {
 	checkClaims(t, "broken", u.Claims, referral.Claim{Source: referral.SourceBody, Fault: referral.RuleCookieForm})
 }
 
+// An address has one @ between two parts.
+func TestParseUser_Email(t *testing.T) {
+	for email, ok := range map[string]bool{"a@b": true, "a": false, "@b": false, "a@": false, "a@@b": false, "a@b@c": false} {
+		if _, err := user(`{"email":"` + email + `"}`); (err == nil) != ok {
+			t.Errorf("%s: %v", email, err)
+		}
+	}
+}
+
 func TestMergeCustomFields(t *testing.T) {
 	field := func(name, value string) referral.CustomField { return referral.CustomField{Name: name, Value: value} }
 	for _, c := range []struct {

@@ -438,8 +438,8 @@ const maxEmail = 254
 // checks only the form. Empty means none.
 func parseEmail(field, s string) (string, error) {
 	s = core.Trim(s)
-	at := strings.LastIndexByte(s, '@')
-	if s != "" && (at < 1 || at == len(s)-1 || len(s) > maxEmail || strings.ContainsFunc(s, core.Invisible)) {
+	name, domain, _ := strings.Cut(s, "@")
+	if s != "" && (name == "" || domain == "" || strings.Contains(domain, "@") || len(s) > maxEmail || strings.ContainsFunc(s, core.Invisible)) {
 		err := core.Invalid(field, "must be an e-mail address; give one such as name@example.com, or leave it out")
 		err.RS = "RS023"
 		return "", err
