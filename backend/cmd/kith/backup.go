@@ -168,7 +168,11 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 		return err
 	}
 	show.End()
-	_, err = fmt.Fprintf(e.out, "%s: %s, %d bytes, SHA-256 of its content %s\n", path, done, size, done.SHA256)
+	encrypted := ""
+	if n := len(s.Recipients); n > 0 {
+		encrypted = fmt.Sprintf(", encrypted (recipients: %d)", n)
+	}
+	_, err = fmt.Fprintf(e.out, "%s: %s, %d bytes%s, SHA-256 of its content %s\n", path, done, size, encrypted, done.SHA256)
 	return err
 }
 

@@ -593,6 +593,16 @@ func unpack(t *testing.T, path string) string {
 	return string(text)
 }
 
+// A drill of a backup without files accepts that the database names some.
+func TestDrill_WithoutFiles(t *testing.T) {
+	t.Parallel()
+	g := newFixture(t)
+	url, archive := "file:"+g.database, filepath.Join(t.TempDir(), "backup")
+	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES ('demo', 'imports/demo/left_1.csv', 3, 'unknown', 1, 9000000000000)`)
+	requireKith(t, "backup", archive, "--no-files", "--database-url", url)
+	require.Contains(t, requireKith(t, "restore", "--drill", archive, "--database-url", url), "ok    rows")
+}
+
 // A backup or restore that is refused reports the reason and writes nothing.
 func TestBackup_Refused(t *testing.T) {
 	t.Parallel()
