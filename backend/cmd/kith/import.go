@@ -23,15 +23,15 @@ import (
 )
 
 type importCommand struct {
-	File   string `arg:"" help:"CSV or JSONL file, gzipped or not."`
+	File   string `arg:"" help:"CSV, XLSX or JSONL file, gzipped or not. The separator of a CSV file may be a comma, a semicolon or a tab."`
 	Type   string `required:"" help:"What each row does: MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT or MUTATION/REDEEMABLE_REWARD_BALANCE." placeholder:"TYPE"`
 	Tenant string `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
 	Key    string `required:"" env:"KITH_KEY" help:"API key of the tenant." placeholder:"KEY"`
 	URL    string `env:"KITH_URL" default:"http://127.0.0.1:8080" help:"URL of the backend. An edge accepts small files only."`
 	Format string `default:"CSV" enum:"CSV,XLSX" help:"Format of the result files: ${enum}."`
-	Params string `help:"Parameters of the job, as a JSON object." placeholder:"JSON"`
+	Params string `help:"Parameters of the job, as a JSON object. In columns, names of columns have the headers of the file; other columns are then ignored." placeholder:"JSON"`
 	Result string `help:"File to write the results of the rows to. Default: none; the results can be fetched for 28 days." placeholder:"FILE"`
-	Errors string `help:"File to write the failed rows to. Default: a file next to the imported one." placeholder:"FILE"`
+	Errors string `help:"File to write the number and the reason of each failed row to. Default: a file next to the imported one." placeholder:"FILE"`
 	Force  bool   `help:"Import even if the validation finds rows that will fail."`
 }
 

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -200,7 +201,12 @@ func run(args []string, out, errOut io.Writer) int {
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "kith: %v\nSee kith --help.\n", err)
+		fmt.Fprintf(errOut, "kith: %v\n", err)
+		var wrong *kong.ParseError
+		if strings.HasPrefix(err.Error(), "unknown flag") && errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+			fmt.Fprintln(errOut, "Usage: kith", wrong.Context.Selected().Summary())
+		}
+		fmt.Fprintln(errOut, "See kith --help.")
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))

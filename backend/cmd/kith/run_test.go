@@ -9,7 +9,7 @@ import (
 )
 
 // An error about a duration or a number names the flag or the variable, the value, and a value
-// that would be accepted.
+// that would be accepted. That of an unknown flag shows the usage of the command.
 func TestRun_WrongValues(t *testing.T) {
 	for _, c := range []struct{ name, value, args, want string }{
 		{"", "", "key rotate demo default --overlap=5", `--overlap: "5" is not a duration; give numbers with units, such as 500ms, 15s, 10m or 24h`},
@@ -24,6 +24,9 @@ func TestRun_WrongValues(t *testing.T) {
 		require.Equal(t, 2, run(strings.Fields(c.args), &out, &errOut), c.args)
 		require.Equal(t, "kith: "+c.want+"\nSee kith --help.\n", errOut.String())
 	}
+	var out, errOut strings.Builder
+	require.Equal(t, 2, run([]string{"tenant", "show", "--tenant", "demo"}, &out, &errOut))
+	require.Equal(t, "kith: unknown flag --tenant\nUsage: kith tenant show <alias> [flags]\nSee kith --help.\n", errOut.String())
 }
 
 // kith dev warns if its public keys can be used from other machines.
