@@ -106,7 +106,7 @@ func TestKeys(t *testing.T) {
 	got = b.Get(section + "/keys")
 	require.NotRegexp(t, secretShown, got.Body)
 	require.NotContains(t, got.Body, first)
-	require.Contains(t, got.Body, "2023-12-31T23:00:00.000Z", "the day ends in the visitor's zone")
+	require.Contains(t, got.Body, "2023-12-31T22:59:59.999Z", "the day ends in the visitor's zone")
 
 	got = b.Post(t, section+"/keys", section+"/keys/checkout/rotate", "overlap", "1")
 	require.Equal(t, http.StatusOK, got.Status)
@@ -145,7 +145,7 @@ func TestKeys(t *testing.T) {
 	for _, secret := range []string{first, second} {
 		require.NotContains(t, all, secret)
 	}
-	require.Contains(t, all, `{"role":"events","dateExpires":1704063600000}`)
+	require.Contains(t, all, `{"role":"events","dateExpires":1704063599999}`)
 }
 
 // A form that is wrong keeps what was entered, and says what to do.

@@ -95,14 +95,14 @@ func createKey(v *frame.Visit) error {
 	return showKeys(v, keyList{Form: &frame.Form{}, Secret: secret, New: k.Name})
 }
 
-// lastDay returns the end of the last day on which a key is valid; zero if the form has
-// none.
+// lastDay returns the last moment of the last day on which a key is valid, which people read as
+// that day; zero if the form has none.
 func lastDay(f *frame.Form) (core.Time, error) {
 	span, err := frame.Days("", f.Value("dateExpires"), frame.Zone(f.Value("zone")))
 	if err != nil {
 		return 0, core.Invalid("dateExpires", "is not a day; give one like 2026-01-31, or leave it empty")
 	}
-	return span.Before, nil
+	return max(0, span.Before-1), nil
 }
 
 // keyForm is the data of the page of a key.
