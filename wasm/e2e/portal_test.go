@@ -18,7 +18,7 @@ import (
 // URL and the password that it prints.
 const ownerEmail = "owner@demo.example"
 
-var openLine = regexp.MustCompile(`Open +(\S+)\n +Password +(\S+)\n`)
+var openLine = regexp.MustCompile(`Shop +(\S+)\n.*\n +Password +(\S+)\n`)
 
 // People use the portal in a browser that reaches nothing but the edge. With KITH_SHOTS set
 // to a folder, each page is also drawn there.

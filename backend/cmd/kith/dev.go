@@ -210,7 +210,7 @@ func warnOfPublicKeys(out io.Writer, addrs ...string) {
 	}
 }
 
-// banner prints one address and one password. Everything else is on a page.
+// banner prints where to begin. Everything else is on a page.
 func banner(out io.Writer, edgeURL, password string) {
 	if password == "" {
 		password = "the one that you chose; kith person reset-password " + demo.OwnerEmail + " makes a link for a new one"
@@ -218,8 +218,10 @@ func banner(out io.Writer, edgeURL, password string) {
 	fmt.Fprintf(out, `
   Kith is running.                                       Ctrl-C stops it.
 
-  Open       %s
-  Password   %s
+  Shop       %[1]s
+  Portal     %[1]s/portal, sign in as %[2]s
+  Password   %[3]s
+  API        %[1]s/docs, tenant %[4]s, key %[5]s
 
-`, edgeURL, password)
+`, edgeURL, demo.OwnerEmail, password, demo.LiveTenant, demo.LiveKey)
 }
