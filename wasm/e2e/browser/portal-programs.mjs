@@ -54,6 +54,26 @@ export async function unsaved(world) {
   await page.waitForLoadState();
   assert.equal(await name.inputValue(), before);
   assert.equal(await isBack.count(), 0);
+  // Another member saves meanwhile: only what this person has typed is put back, and a field that both changed is said.
+  const both = page.getByText('What it replaces was changed meanwhile');
+  const landing = page.getByLabel('Landing page').first(), page1 = await landing.inputValue();
+  const change = async (edit) => {
+    const now = await world.call('/api/v1/demo/programs/classic');
+    edit(now);
+    await world.call('/api/v1/demo/programs/classic', { method: 'PUT', body: JSON.stringify(now) });
+  };
+  await name.fill('Autumn sale');
+  await change((program) => { program.sharing.url = page1 + '?from=elsewhere'; });
+  await page.reload();
+  await typed('Autumn sale');
+  assert.equal(await landing.inputValue(), page1 + '?from=elsewhere');
+  assert.equal(await both.count(), 0);
+  await change((program) => { program.name = 'Somebody else'; program.sharing.url = page1; });
+  await page.reload();
+  await typed('Autumn sale');
+  await both.waitFor();
+  await page.getByRole('button', { name: 'Discard it' }).click();
+  assert.equal(await name.inputValue(), 'Somebody else');
   // What is refused is kept, and what is saved is no draft any more.
   await name.fill('Spring sale');
   await page.getByLabel('Landing page').first().fill('not a page');

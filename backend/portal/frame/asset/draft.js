@@ -23,29 +23,34 @@
     });
   }
   function ticks(field) { return field.type === "checkbox" || field.type === "radio"; }
-  function valuesOf(form) {
-    return JSON.stringify(fields(form).map(function (field) { return [field.name, ticks(field) ? [field.value, field.checked] : field.value]; }));
-  }
+  function valueOf(field) { return ticks(field) ? field.checked : field.value; }
   // What the server sent: after a way back the browser may have put in what was typed.
-  function firstOf(form) {
-    return JSON.stringify(fields(form).map(function (field) {
-      if (ticks(field)) return [field.name, [field.value, field.defaultChecked]];
-      if (!field.options) return [field.name, field.defaultValue];
-      return [field.name, (Array.from(field.options).find(function (o) { return o.defaultSelected; }) || field.options[0] || field).value];
-    }));
+  function firstOf(field) {
+    if (ticks(field)) return field.defaultChecked;
+    if (!field.options) return field.defaultValue;
+    return (Array.from(field.options).find(function (o) { return o.defaultSelected; }) || field.options[0] || field).value;
   }
-  // What was typed is put back by name and place, as a form may have got further fields.
-  function put(form, values) {
-    var byName = {};
-    values.forEach(function (one) { (byName[one[0]] = byName[one[0]] || []).push(one[1]); });
-    fields(form).forEach(function (field) {
-      var all = byName[field.name] || [], value = ticks(field) ? all.find(function (v) { return v[0] === field.value; }) : all.shift();
-      if (value === undefined || (ticks(field) ? field.checked === value[1] : field.value === value)) return;
-      if (ticks(field)) field.checked = value[1];
-      else field.value = value;
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-      field.dispatchEvent(new Event("change", { bubbles: true }));
+  // A page with errors has what was refused in its fields: what they were before is in the draft.
+  var failed = document.querySelector("[data-focus]") !== null;
+  function draftOf(form) { return JSON.parse(store.getItem(keyOf(form)) || "[]"); }
+  // The fields of a form: the name, which of those with this name, what it was before, and what
+  // it is now.
+  function states(form) {
+    var seen = {}, draft = failed ? draftOf(form) : [];
+    return fields(form).map(function (field) {
+      var name = field.name + (ticks(field) ? "=" + field.value : "");
+      var nth = seen[name] = (seen[name] || 0) + 1;
+      var before = draft.find(function (d) { return d[0] === name && d[1] === nth; });
+      return { name: name, nth: nth, first: before ? before[2] : firstOf(field), now: valueOf(field), field: field };
     });
+  }
+  function changed(form) { return states(form).filter(function (one) { return one.first !== one.now; }); }
+  function set(field, value) {
+    if (valueOf(field) === value) return;
+    if (ticks(field)) field.checked = value;
+    else field.value = value;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   // Drafts of a person are not those of the next one in this tab.
@@ -59,34 +64,39 @@
   store.removeItem(sent);
   if (last && person && !document.querySelector("[data-focus], [data-problem]")) store.removeItem(last);
 
-  var open = new Map(); // the forms with what they had at first
+  var open = new Set(); // the forms that are kept
   var leaving = false;
   function unsaved() {
-    return Array.from(open).some(function (one) { return one[0].isConnected && valuesOf(one[0]) !== one[1]; });
+    return Array.from(open).some(function (form) { return form.isConnected && changed(form).length > 0; });
   }
   function keep(form) {
     if (!open.has(form)) return;
-    var now = valuesOf(form);
-    if (now === open.get(form)) store.removeItem(keyOf(form));
-    else {
-      try {
-        store.setItem(keyOf(form), now);
-      } catch (e) { /* the tab is full; the warning stays */ }
-    }
+    var typed = changed(form).map(function (one) { return [one.name, one.nth, one.first, one.now]; });
+    try {
+      if (typed.length) store.setItem(keyOf(form), JSON.stringify(typed));
+      else store.removeItem(keyOf(form));
+    } catch (e) { /* the tab is full; the warning stays */ }
   }
+  // Only what the person has changed is put back: the rest is as it is now.
   function restore(form) {
-    var draft = store.getItem(keyOf(form)), first = open.get(form);
-    if (draft) put(form, JSON.parse(draft));
-    if (valuesOf(form) === first) return;
+    var meanwhile = false, draft = draftOf(form);
+    states(form).forEach(function (one) {
+      var typed = draft.find(function (d) { return d[0] === one.name && d[1] === one.nth; });
+      if (!typed || failed) return;
+      meanwhile = meanwhile || typed[2] !== one.first && typed[3] !== one.first;
+      set(one.field, typed[3]);
+    });
+    if (failed || !changed(form).length) return;
     var note = document.createElement("p"), button = document.createElement("button");
     note.className = "draft";
     note.setAttribute("role", "status");
-    note.textContent = "What you typed here before is back, and not saved yet. ";
+    note.textContent = "What you typed here before is back, and not saved yet. " +
+      (meanwhile ? "What it replaces was changed meanwhile: compare before you save. " : "");
     button.type = "button";
     button.className = "link";
     button.textContent = "Discard it";
     button.addEventListener("click", function () {
-      put(form, JSON.parse(first));
+      changed(form).forEach(function (one) { set(one.field, one.first); });
       store.removeItem(keyOf(form));
       note.remove();
     });
@@ -96,7 +106,7 @@
 
   document.querySelectorAll("form[method=post]").forEach(function (form) {
     if (!person || form.querySelector("input[type=password], input[type=file]") || !fields(form).length) return;
-    open.set(form, firstOf(form));
+    open.add(form);
     restore(form);
   });
   ["input", "change"].forEach(function (name) {
