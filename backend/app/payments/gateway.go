@@ -35,6 +35,9 @@ type Gateways struct {
 	Tidy     func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error
 	Release  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
 	SendTest func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
+	// StripeLab connects a test tenant to the Stripe lab that this process runs. It is zero if
+	// the process runs none, as in production.
+	StripeLab StripeSettings
 	// FindCustomer asks a gateway whether it has a customer. It may be nil if
 	// Discounts.Register is not called for a connected tenant.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)

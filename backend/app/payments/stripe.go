@@ -139,14 +139,17 @@ func local(host string) bool {
 }
 
 // ChangeStripe is ConnectStripe for callers who may not choose the gateway's host: the base
-// URL stays unchanged.
+// URL stays unchanged. Only a tenant that is not connected may begin with that of StripeLab.
 func (g *Gateways) ChangeStripe(ctx context.Context, tenant core.TenantAlias, s StripeSettings, webhook string) (billing.Connection, error) {
 	before, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err != nil {
 		return billing.Connection{}, err
 	}
-	if s.BaseURL = ""; known && before.Kind == billing.Stripe {
+	switch {
+	case known && before.Kind == billing.Stripe:
 		s.BaseURL = before.BaseURL
+	case s.BaseURL != g.StripeLab.BaseURL:
+		s.BaseURL = ""
 	}
 	return g.ConnectStripe(ctx, tenant, s, webhook)
 }

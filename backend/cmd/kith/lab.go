@@ -161,9 +161,12 @@ func (l *labs) stop() {
 	}
 }
 
-// connectAtStart connects the demo's test tenant to the lab of a kind of gateway, and returns
-// the kind. If it is empty, that is the kind of the last connection, at first Braintree.
+// connectAtStart lets test tenants connect to the Stripe lab, connects the demo's test tenant
+// to the lab of a kind of gateway, and returns the kind. If it is empty, that is the kind of the last connection, at first Braintree.
 func (l *labs) connectAtStart(engine *app.Engine, kind billing.Kind, edgeURL string) (billing.Kind, error) {
+	if l.stripeURL != "" {
+		engine.Gateways.StripeLab = payments.StripeSettings{APIKey: stripelab.SecretKey, BaseURL: l.stripeURL, Credit: billing.CreditBalance}
+	}
 	if kind == "" {
 		kind = billing.Braintree
 		if have, err := engine.Gateways.Connection(l.e.ctx, demo.TestTenant); err == nil && ofLab(have) {
@@ -199,9 +202,7 @@ func (l *labs) connect(engine *app.Engine, kind billing.Kind, edgeURL string) er
 		}
 	}
 	if kind == billing.Stripe {
-		_, err := engine.Gateways.ConnectStripe(ctx, demo.TestTenant, payments.StripeSettings{
-			APIKey: stripelab.SecretKey, BaseURL: l.stripeURL, Credit: billing.CreditBalance,
-		}, edgeURL+payments.StripeWebhook(demo.TestTenant))
+		_, err := engine.Gateways.ConnectStripe(ctx, demo.TestTenant, engine.Gateways.StripeLab, edgeURL+payments.StripeWebhook(demo.TestTenant))
 		return err
 	}
 	return l.connectBraintree(engine, edgeURL)

@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -17,8 +18,9 @@ type stripePage struct {
 	Permissions []billing.StripePermission
 	// KeysURL is the page of Stripe's Dashboard with the API keys.
 	KeysURL string
-	// Credits and Revenue are the choices of the form.
-	Credits, Revenue []frame.Option
+	// Credits and Revenue are the choices of the form, and Hosts those of what to connect, if
+	// there is a choice.
+	Credits, Revenue, Hosts []frame.Option
 	// Key is the key as the Dashboard shows it, and Secrets are the webhook's.
 	Key     string
 	Secrets []billing.Key
@@ -49,6 +51,13 @@ func newStripePage(v *frame.Visit, f *frame.Form, c billing.Connection) stripePa
 	if v.R.Method == http.MethodPost && f.Failed() {
 		s := stripeSettings(v)
 		credit, tax, shipping = s.Credit, s.CountTax, s.CountShipping
+	}
+	if at := v.Engine.Gateways.StripeLab.BaseURL; at != "" && !v.Live() && c.MerchantID == "" {
+		lab := !f.Failed() || f.Value("host") == "lab"
+		p.Hosts = []frame.Option{
+			{Value: "lab", Label: "The Stripe lab that this process runs", Hint: "It simulates Stripe at " + at + ". Leave the key empty to use that of the lab.", Chosen: lab},
+			{Value: "stripe", Label: "Stripe", Hint: "Stripe must reach this service by a public address.", Chosen: !lab},
+		}
 	}
 	p.Credits = []frame.Option{
 		{Value: string(billing.CreditCoupon), Label: "A discount of the next bill", Hint: "The referrer's next invoice shows a coupon. Credit is used up only by what that invoice took.", Chosen: credit != billing.CreditBalance},
@@ -83,10 +92,14 @@ var stripeFields = map[string]string{"apiKey": "The restricted key", "creditForm
 // stripeSettings returns what the visitor entered.
 func stripeSettings(v *frame.Visit) payments.StripeSettings {
 	form := v.R.PostForm
-	return payments.StripeSettings{
+	s := payments.StripeSettings{
 		APIKey: strings.TrimSpace(form.Get("apiKey")), Credit: billing.CreditForm(form.Get("creditForm")),
 		CountTax: slices.Contains(form["revenue"], "tax"), CountShipping: slices.Contains(form["revenue"], "shipping"),
 	}
+	if lab := v.Engine.Gateways.StripeLab; form.Get("host") == "lab" {
+		s.APIKey, s.BaseURL = cmp.Or(s.APIKey, lab.APIKey), lab.BaseURL
+	}
+	return s
 }
 
 // stripeWebhook returns the URL that Stripe calls: on the developer's machine that of the

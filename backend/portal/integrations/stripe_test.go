@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/payments"
 	"kith/backend/portal/portaltest"
 	"kith/core"
 	"kith/core/billing"
@@ -91,4 +92,46 @@ func TestStripe(t *testing.T) {
 	require.Equal(t, []people.Action{people.GatewayDisconnected, people.GatewayConnected, people.GatewayConnected}, actions)
 	require.NotContains(t, all, "verysecret")
 	require.Contains(t, all, `"newSecret":true`)
+}
+
+// Where the process runs a Stripe lab, the form offers it for a test tenant, with the key of
+// the lab. A live tenant cannot connect to it, and no tenant can where no lab runs.
+func TestStripe_OffersTheLabOfTheProcess(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	w.Portal.URL = "http://127.0.0.1:3000"
+	gateways := &w.Engine.Gateways
+	var asked []billing.Connection
+	gateways.Prepare = func(_ context.Context, _ core.TenantAlias, c billing.Connection, _ string) (billing.Connection, error) {
+		asked = append(asked, c)
+		return c, &core.Error{Code: core.CodeInvalid, Field: "apiKey", Message: "is not accepted by Stripe"}
+	}
+	b := w.SignedIn(t, portaltest.Owner)
+	const live, test = section + "/gateway", "/portal/t/test_acme/integrations/gateway"
+	connect := func(page, key, host string) string {
+		return b.Post(t, page+"?kind=stripe", page+"/stripe", "kind", "stripe", "apiKey", key, "creditForm", "balance", "host", host).Body
+	}
+	const offer, unreachable = "The Stripe lab that this process runs", "which Stripe cannot reach"
+	require.NotContains(t, b.Get(test+"?kind=stripe").Body, offer)
+	require.Contains(t, connect(test, "rk_test_key", "lab"), unreachable)
+
+	gateways.StripeLab = payments.StripeSettings{APIKey: "sk_test_lab", BaseURL: "http://127.0.0.1:8091"}
+	require.NotContains(t, b.Get(live+"?kind=stripe").Body, offer)
+	require.Contains(t, connect(live, "rk_live_key", "lab"), "for test tenants")
+	require.Contains(t, connect(test, "rk_test_key", "stripe"), unreachable)
+	require.Empty(t, asked)
+	body := b.Get(test + "?kind=stripe").Body
+	require.Contains(t, body, offer)
+	require.Regexp(t, `value="lab"[^>]* checked`, body)
+	require.NotContains(t, body, "sk_test_lab")
+	for _, key := range []string{"", "rk_test_key"} {
+		body := connect(test, key, "lab")
+		require.Contains(t, body, "The restricted key is not accepted by Stripe")
+		require.Regexp(t, `value="lab"[^>]* checked`, body)
+	}
+	require.Len(t, asked, 2)
+	for i, key := range []string{"sk_test_lab", "rk_test_key"} {
+		require.Equal(t, key, asked[i].Keys[0].Private)
+		require.Equal(t, "http://127.0.0.1:8091", asked[i].BaseURL)
+	}
 }

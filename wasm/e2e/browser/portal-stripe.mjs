@@ -1,11 +1,11 @@
 // Scenarios of the page of the gateway for a tenant that moves from Braintree to Stripe: the
-// form refuses keys that cannot work, names each permission that is missing, makes and
+// form refuses keys that cannot work, offers the Stripe lab that the process runs, names each permission that is missing, makes and
 // verifies the webhook, and leaves nothing behind when it is disconnected.
 import { asOwner, checkLooks, views } from './portalpage.mjs';
 
 const section = '/portal/t/test_demo/integrations';
 
-/** The tenant leaves Braintree, chooses Stripe, and enters keys that cannot work. */
+/** The tenant leaves Braintree, chooses Stripe, enters keys that cannot work, and connects the lab. */
 export async function choosing(world) {
   const { assert, portal } = world;
   const page = await asOwner(world, section + '/gateway', { javaScriptEnabled: false });
@@ -15,6 +15,9 @@ export async function choosing(world) {
   await page.getByRole('link', { name: 'Connect Stripe' }).click();
   await page.getByText('Promotion Codes').waitFor();
   assert.match(await page.getByRole('link', { name: /API keys in Stripe/ }).getAttribute('href'), /^https:\/\/dashboard\.stripe\.com\/test\//);
+  const lab = page.getByLabel('The Stripe lab that this process runs');
+  assert.ok(await lab.isChecked());
+  await page.getByLabel('Stripe', { exact: true }).check();
   for (const [key, problem] of [['', 'is required'], ['pk_test_51abc', 'must be a restricted key of Stripe'], ['rk_live_51abc', 'is a live key, and this tenant is a test tenant']]) {
     await page.getByLabel('Restricted key').fill(key);
     await page.getByLabel('The balance of the customer').check();
@@ -29,6 +32,15 @@ export async function choosing(world) {
     await looked.goto(portal + section + '/gateway?kind=stripe');
     await checkLooks(world, looked, `stripe-form-${view}`);
   }
+  await lab.check();
+  await page.getByLabel('Restricted key').fill('rk_test_51abc');
+  await page.getByRole('button', { name: 'Connect Stripe' }).click();
+  await page.getByRole('alert').getByText('is not accepted by Stripe').waitFor();
+  assert.ok(await lab.isChecked(), 'the choice is kept');
+  await page.getByRole('button', { name: 'Connect Stripe' }).click();
+  await page.getByText('Stripe is connected.').waitFor();
+  await page.getByText('A test event has arrived').waitFor();
+  assert.equal(await page.locator('#checklist .mark.bad').count(), 0);
 }
 
 /** A key lacks a permission; the corrected one has it, and the test event arrives. */
