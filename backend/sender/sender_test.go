@@ -358,7 +358,7 @@ func TestSend_NoServer(t *testing.T) {
 	s := senderWith(Options{Resolver: &net.Resolver{
 		PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed },
 	}})
-	require.Equal(t, "the host has no public address", s.send(t, message("http://unknown.example/")).Error)
+	require.Equal(t, errAddress.Error(), s.send(t, message("http://unknown.example/")).Error)
 }
 
 // An attempt that cannot be made counts as failed.

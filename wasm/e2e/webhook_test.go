@@ -268,7 +268,7 @@ func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 		require.Zero(t, status, errOut)
 		await(t, func() error {
 			shown, _, _ := s.run(t, nil, "webhook", "deliveries", endpoint, "--tenant", "demo")
-			if !strings.Contains(shown, "ms  the host has no public address\n") {
+			if !strings.Contains(shown, "ms  the host has no public address; correct the URL, or allow the address for a test tenant with kith webhook allow\n") {
 				return errors.New(shown)
 			}
 			return nil
