@@ -85,6 +85,9 @@ type Subscription struct {
 	// FailingSince is the time of the first failed attempt after the last successful
 	// one; zero if the last attempt succeeded.
 	FailingSince core.Time
+	// Tried is true if an attempt within the last Kept has ended. If it is false, nothing is
+	// known of the endpoint.
+	Tried bool
 	// Disabled is when the endpoint responded with 410 Gone; zero if it did not. It
 	// gets no events until it is subscribed again.
 	Disabled core.Time

@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"kith/core"
 	"kith/core/auth"
 	"kith/core/webhook"
 )
@@ -53,6 +54,15 @@ func eventText(t webhook.Type) string {
 		return "A test."
 	}
 	return ""
+}
+
+// untriedText says that nothing is known of an endpoint that was subscribed at a time.
+// Deliveries that ended before since are no longer stored.
+func untriedText(subscribed, since core.Time) string {
+	if subscribed < since {
+		return "Nothing sent in " + days(webhook.Kept)
+	}
+	return "Nothing sent yet"
 }
 
 // stateText says what the state of a delivery means.

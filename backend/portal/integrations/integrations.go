@@ -85,6 +85,7 @@ func Section() *frame.Section {
 				"keyRole":    keyRoleText,
 				"eventText":  eventText,
 				"stateText":  stateText,
+				"untried":    untriedText,
 				"days":       days,
 				"mapping":    newMappingField,
 				"sentence":   frame.Sentence,

@@ -208,7 +208,10 @@ func TestWebhooks(t *testing.T) {
 	got = b.Get(hook)
 	require.NotContains(t, got.Body, secret)
 	require.NotContains(t, got.Body, "<b>CRM")
-	require.Contains(t, got.Body, "Nothing was sent yet")
+	for _, page := range []string{hook, section + "/webhooks"} {
+		require.Contains(t, b.Get(page).Body, "Nothing sent yet")
+		require.NotContains(t, b.Get(page).Body, "Works")
+	}
 
 	got = b.Post(t, hook, hook+"/test")
 	require.Equal(t, http.StatusSeeOther, got.Status)
@@ -242,6 +245,14 @@ func TestWebhooks(t *testing.T) {
 	require.Equal(t, delivery, b.Post(t, hook, hook+"/replay/"+event).Header.Get("Location"))
 	deliver(t, w, webhook.Attempt{Status: 204})
 	require.Contains(t, b.Get(delivery).Body, "The endpoint has accepted the event")
+	for _, page := range []string{hook, section + "/webhooks"} {
+		require.Contains(t, b.Get(page).Body, "Works")
+	}
+	w.Pass(webhook.Kept + 1)
+	_, err := w.Engine.Deliveries.Forget(t.Context())
+	require.NoError(t, err)
+	b = w.SignedIn(t, portaltest.Owner)
+	require.Contains(t, b.Get(hook).Body, "Nothing sent in 30 days")
 
 	got = b.Post(t, hook, hook+"/secret")
 	require.NotEqual(t, secret, secretIn(t, got.Body))

@@ -19,6 +19,8 @@ type webhookList struct {
 	Types    []frame.Option
 	May      bool
 	Max      int
+	// Since is the time from which on deliveries are stored.
+	Since core.Time
 }
 
 // webhookFields are the fields of a subscription with their labels.
@@ -33,9 +35,13 @@ func showWebhooks(v *frame.Visit, f *frame.Form) error {
 	}
 	data := webhookList{
 		Form: f, Webhooks: all, Types: typeOptions(chosenTypes(v)), May: v.Caller.Role.Permits(people.WriteIntegrations), Max: webhook.MaxSubscriptions,
+		Since: keptSince(v),
 	}
 	return v.Page(f.Status(), "webhooks", "Webhooks", data)
 }
+
+// keptSince returns the time from which on ended deliveries are stored.
+func keptSince(v *frame.Visit) core.Time { return v.Engine.Now() - webhook.Kept }
 
 // chosenTypes returns the types that a form sent.
 func chosenTypes(v *frame.Visit) []webhook.Type {
@@ -95,6 +101,8 @@ type webhookForm struct {
 	Secret  string
 	Rotated bool
 	Overlap string
+	// Since is as in webhookList.
+	Since core.Time
 	// Deliveries is a page of the delivery log in the State of the filter.
 	Deliveries    []webhook.Delivery
 	State         webhook.State
@@ -125,7 +133,7 @@ func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
 		return err
 	}
 	data.May, data.Overlap = v.Caller.Role.Permits(people.WriteIntegrations), days(webhook.SecretOverlap)
-	data.Types = typeOptions(data.Webhook.Types)
+	data.Types, data.Since = typeOptions(data.Webhook.Types), keptSince(v)
 	if data.Failed() {
 		data.Types = typeOptions(chosenTypes(v))
 	}

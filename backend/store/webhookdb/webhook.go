@@ -76,13 +76,13 @@ var subscriptionColumns = store.Selection[subscriptionRow]{
 	store.Col(`types`, func(s *subscriptionRow) any { return &s.types }),
 	store.Col(`created_at`, func(s *subscriptionRow) any { return &s.Created }),
 	store.Col(`coalesce(failing_since, 0)`, func(s *subscriptionRow) any { return &s.FailingSince }),
+	store.Col(`EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.tenant = webhook_subscription.tenant AND a.url = webhook_subscription.url)`, func(s *subscriptionRow) any { return &s.Tried }),
 	store.Col(`coalesce(disabled_at, 0)`, func(s *subscriptionRow) any { return &s.Disabled }),
 }
 
 // Subscriptions returns a tenant's subscriptions, oldest first.
 func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) (all []webhook.Subscription, err error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
-		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
+	rows, err := r.QueryContext(ctx, subscriptions(), string(tenant))
 	stored, err := subscriptionColumns.All(rows, err, "webhook subscriptions")
 	for _, row := range stored {
 		s, err := row.subscription()
@@ -92,6 +92,10 @@ func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) 
 		all = append(all, s)
 	}
 	return all, err
+}
+
+func subscriptions() string {
+	return `SELECT ` + subscriptionColumns.SQL() + ` FROM webhook_subscription WHERE tenant = ? ORDER BY created_at, url`
 }
 
 // Subscription returns the subscription of an endpoint; ok is false if it has none.

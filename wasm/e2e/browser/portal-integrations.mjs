@@ -46,6 +46,7 @@ export async function webhook(world) {
   await page.getByLabel('reward.created').check();
   await page.getByRole('button', { name: 'Subscribe', exact: true }).click();
   assert.match(await page.getByLabel('Secret of the webhook').inputValue(), /^whsec_/);
+  await page.getByText('Nothing sent yet').waitFor();
   await page.getByRole('button', { name: 'Send a test event' }).click();
   await page.waitForURL(/\/deliveries\/[0-9a-f]+$/);
   let loads = 0;
