@@ -117,12 +117,23 @@ func (ws *Webhooks) Deliveries(ctx context.Context, c people.Caller, endpoint we
 	return ws.deliveries.Page(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, f)
 }
 
+// Delivery is a delivery with what it sends; see webhooks.Deliveries.Payload.
+type Delivery struct {
+	webhook.Delivery
+	Body   []byte
+	Erased bool
+}
+
 // Delivery returns a delivery with its attempts, or a not-found error.
-func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) (d webhook.Delivery, err error) {
+func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) (d Delivery, err error) {
 	if err := c.Require(people.ReadIntegrations); err != nil {
 		return d, err
 	}
-	return ws.deliveries.Find(ctx, webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event})
+	key := webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event}
+	if d.Delivery, err = ws.deliveries.Find(ctx, key); err == nil {
+		d.Body, d.Erased, err = ws.deliveries.Payload(ctx, key)
+	}
+	return d, err
 }
 
 // Replay queues an event for an endpoint again; see webhooks.Deliveries.Replay.

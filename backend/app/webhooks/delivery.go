@@ -247,6 +247,18 @@ func (d *Deliveries) Find(ctx context.Context, key webhook.DeliveryKey) (webhook
 	return found, err
 }
 
+// Payload returns the body of the requests of a delivery. erased is true if what it said of
+// a user was deleted with the user; if that is all, body is nil.
+func (d *Deliveries) Payload(ctx context.Context, key webhook.DeliveryKey) (body []byte, erased bool, err error) {
+	e, ok, err := webhookdb.FindEvent(ctx, d.DB.Reads, key.Tenant, key.Event)
+	if err != nil || !ok || e.Blank() {
+		return nil, e.Erased, err
+	}
+	return wire.Webhook(wire.WebhookEvent{
+		Tenant: key.Tenant, Live: base.Live(key.Tenant), ID: key.Event, Type: e.Type, Created: e.Created, Sequence: e.Sequence, Data: e.Data,
+	}), e.Erased, nil
+}
+
 func notSent() error {
 	return core.NotFound("this event was not sent to this endpoint within the last 30 days")
 }
@@ -269,11 +281,11 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 		if !known {
 			return notSent()
 		}
-		blank, err := webhookdb.IsBlank(ctx, tx.Reads, p.Tenant, p.Event)
+		e, _, err := webhookdb.FindEvent(ctx, tx.Reads, p.Tenant, p.Event)
 		if err != nil {
 			return err
 		}
-		if blank {
+		if e.Blank() {
 			return core.NotFound("the data of this event was deleted with its user; it cannot be sent again")
 		}
 		_, err = webhookdb.Replay(ctx, tx, p)

@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 	"kith/backend/portal/portaltest"
+	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/auth"
@@ -267,6 +270,56 @@ func TestWebhooks(t *testing.T) {
 	}, actions)
 	require.NotContains(t, all, secret)
 	require.NotContains(t, all, renewed)
+}
+
+// The page of a delivery shows what is sent, as text and up to a bound. What named a user who
+// was deleted is gone from it, and an event without data is not offered to be sent again.
+func TestWebhooks_Payload(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	for _, path := range []string{"delivered", "waiting"} {
+		_, err := w.Engine.Webhooks.Subscribe(t.Context(), "acme", webhook.Request{Endpoint: "https://shop.example/" + path, Types: []webhook.Type{webhook.UserCreated}})
+		require.NoError(t, err)
+		w.Identify(t, core.AccountID(path), "u", portaltest.Named("<b>Ann</b>", "Able"))
+		if path == "delivered" {
+			deliver(t, w, webhook.Attempt{Status: 200})
+		}
+	}
+	b := w.SignedIn(t, portaltest.Owner)
+	first := regexp.MustCompile(`href="([^"]+/deliveries/[0-9a-f]+)"`)
+	hooks := regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindAllString(b.Get(section+"/webhooks").Body, -1)
+	require.Len(t, hooks, 2)
+	delivered := first.FindStringSubmatch(b.Get(section + hooks[0] + "?state=delivered").Body)[1]
+	waiting := first.FindStringSubmatch(b.Get(section + hooks[1] + "?state=waiting").Body)[1]
+	const again = "Send this event again"
+	for page, account := range map[string]string{delivered: "delivered", waiting: "waiting"} {
+		got := b.Get(page)
+		require.NotContains(t, got.Body, "<b>Ann")
+		for _, want := range []string{`"type": "user.created"`, `"accountId": "` + account + `"`, `"lastName": "Able"`} {
+			require.Contains(t, html.UnescapeString(got.Body), want)
+		}
+		require.Contains(t, got.Body, again)
+		require.NotContains(t, got.Body, "was deleted")
+		require.NoError(t, w.Engine.Erasures.DeleteUser(t.Context(), "acme", core.AccountID(account), "u", users.DeleteOptions{}))
+	}
+	got := b.Get(delivered)
+	require.Contains(t, got.Body, "and its data with the user. It cannot be sent again.")
+	require.NotContains(t, got.Body, again)
+	require.NotContains(t, got.Body, "Able")
+	got = b.Get(waiting)
+	require.Contains(t, got.Body, "what it said of the user is no longer in it.")
+	require.Contains(t, html.UnescapeString(got.Body), `"accountId": "waiting"`)
+	require.Contains(t, got.Body, again)
+	require.NotContains(t, got.Body, "Able")
+
+	large := strings.Repeat("x", 20_000)
+	event := delivered[strings.LastIndexByte(delivered, '/')+1:]
+	require.NoError(t, w.Engine.DB.Write(t.Context(), w.Engine.Now(), func(tx *store.Tx) error {
+		return tx.Exec(t.Context(), "test", `UPDATE webhook_event SET data = json_object('x', ?) WHERE tenant = 'acme' AND id = ?`, large, event)
+	}))
+	got = b.Get(delivered)
+	require.Contains(t, got.Body, "This is the beginning; the endpoint gets all of it.")
+	require.NotContains(t, got.Body, large)
 }
 
 // The delivery log goes from page to page, in each state.

@@ -1,6 +1,8 @@
 package integrations
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -243,8 +245,12 @@ func unsubscribe(v *frame.Visit) error {
 // deliveryView is the data of the page of a delivery.
 type deliveryView struct {
 	Webhook  admin.Webhook
-	Delivery webhook.Delivery
-	May      bool
+	Delivery admin.Delivery
+	// Payload is the beginning of the JSON that is sent, indented, and Cut is true if it has
+	// more.
+	Payload string
+	Cut     bool
+	May     bool
 	// Soon is true while a result may appear within seconds: a script loads the page again.
 	Soon bool
 }
@@ -263,8 +269,22 @@ func deliveryPage(v *frame.Visit) error {
 		return err
 	}
 	data := deliveryView{Webhook: w, Delivery: d, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data.Payload, data.Cut = payloadText(d.Body)
 	data.Soon = d.State == webhook.Sending || d.State == webhook.Waiting && d.Due < core.Time(v.Now().UnixMilli())+soon
 	return v.Page(http.StatusOK, "delivery", "Delivery", data)
+}
+
+// maxPayload is how many bytes of a payload are shown.
+const maxPayload = 16 << 10
+
+// payloadText returns the beginning of a body, indented.
+func payloadText(body []byte) (text string, cut bool) {
+	var b bytes.Buffer
+	if json.Indent(&b, body, "", "  ") != nil {
+		return "", false // there is no body
+	}
+	text = b.String()
+	return strings.ToValidUTF8(text[:min(len(text), maxPayload)], ""), len(text) > maxPayload
 }
 
 func replayDelivery(v *frame.Visit) error {

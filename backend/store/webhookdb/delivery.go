@@ -279,10 +279,32 @@ func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Queue, since 
 		string(queue.Tenant), string(queue.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
 }
 
-// IsBlank reports whether the data of an event was erased with the user whom it named, after
-// all its deliveries.
-func IsBlank(ctx context.Context, r store.Reads, tenant core.TenantAlias, event string) (bool, error) {
-	return store.One[bool](ctx, r, "blank webhook", `SELECT EXISTS (SELECT 1 FROM webhook_event WHERE tenant = ? AND id = ? AND erased = 1 AND data = '{}')`, string(tenant), event)
+// Event is an event as stored.
+type Event struct {
+	Type     webhook.Type
+	Data     string
+	Created  core.Time
+	Sequence int64
+	// Erased is true if a user whom the event named was deleted.
+	Erased bool
+}
+
+// Blank reports whether no data is left: the user was deleted after all deliveries of the
+// event.
+func (e Event) Blank() bool { return e.Erased && e.Data == "{}" }
+
+var eventColumns = store.Selection[Event]{
+	store.Col(`type`, func(e *Event) any { return &e.Type }),
+	store.Col(`data`, func(e *Event) any { return &e.Data }),
+	store.Col(`created_at`, func(e *Event) any { return &e.Created }),
+	store.Col(`sequence`, func(e *Event) any { return &e.Sequence }),
+	store.Col(`erased`, func(e *Event) any { return &e.Erased }),
+}
+
+// FindEvent returns an event; ok is false if it does not exist.
+func FindEvent(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (e Event, ok bool, err error) {
+	ok, err = eventColumns.One(r.QueryRowContext(ctx, `SELECT `+eventColumns.SQL()+` FROM webhook_event WHERE tenant = ? AND id = ?`, string(tenant), id), "webhook event", &e)
+	return e, ok, err
 }
 
 // DeliveryExists reports whether a delivery exists.

@@ -55,6 +55,7 @@ export async function webhook(world) {
   assert.equal(loads, 0, 'htmx shows the result');
   await page.getByText('Answer 200').waitFor();
   assert.equal(await page.getByText('received <test>').count(), 1, 'the answer is text');
+  await page.getByLabel('Payload').getByText('"type": "test"').waitFor();
   await page.goto(portal + section + '/webhooks');
   await page.getByText('Works').waitFor();
 }
