@@ -562,8 +562,11 @@ type Attention struct {
 	FailedGatewayOperations int64 `json:"failedGatewayOperations"`
 
 	// FailedWebhooks Deliveries that failed at every attempt. See `listDeliveries`.
-	FailedWebhooks int64           `json:"failedWebhooks"`
-	FuelTanks      []FuelTankLevel `json:"fuelTanks"`
+	FailedWebhooks int64 `json:"failedWebhooks"`
+
+	// FailingEndpoints Endpoints of webhooks whose last attempt failed, or that are disabled because they answered 410. See `listSubscriptions`.
+	FailingEndpoints int64           `json:"failingEndpoints"`
+	FuelTanks        []FuelTankLevel `json:"fuelTanks"`
 
 	// PendingReferrals Referrals of which a side waits for a moderator. See `listReferrals` with `moderationStatus`.
 	PendingReferrals int64 `json:"pendingReferrals"`

@@ -187,6 +187,9 @@ type Attention struct {
 	Pending int
 	// FailedWebhooks are deliveries that Kith does not try again by itself.
 	FailedWebhooks int
+	// FailingEndpoints are the endpoints of webhooks whose last attempt failed, or that are
+	// disabled because they answered that they are gone.
+	FailingEndpoints int
 	// FailedGateway are refunds, discounts and codes that the payment gateway refused.
 	FailedGateway int
 	// RefusedEvents are event calls that were refused in event.RefusedAttention, because their

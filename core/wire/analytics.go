@@ -87,6 +87,7 @@ func Attention(a analytics.Attention) []byte {
 	w.open()
 	w.number("pendingReferrals", int64(a.Pending))
 	w.number("failedWebhooks", int64(a.FailedWebhooks))
+	w.number("failingEndpoints", int64(a.FailingEndpoints))
 	w.number("failedGatewayOperations", int64(a.FailedGateway))
 	w.number("refusedEvents", int64(a.RefusedEvents))
 	w.number("undatedTokens", int64(a.UndatedTokens))

@@ -35,8 +35,8 @@ func TestMembers(t *testing.T) {
 			`{"id":"p2","email":"ben@x.example","name":null,"role":"viewer","twoStepSignIn":false,"dateJoined":3,"dateLastSignedIn":null,"addressProven":false,"invitedBy":null}],"invitations":[` + invitation + `}]}`: Members(members, open),
 		`{"count":0,"members":[],"invitations":[]}`:     Members(nil, nil),
 		invitation + `,"link":"https://x.example/i/t"}`: NewInvitation(open[0], "https://x.example/i/t"),
-		`{"pendingReferrals":1,"failedWebhooks":2,"failedGatewayOperations":100,"refusedEvents":4,"undatedTokens":6,"unknownCodes":5,"fuelTanks":[{"programId":"classic","programName":"Classic","side":"referrer","available":3,"due":0}]}`: Attention(
-			analytics.Attention{Pending: 1, FailedWebhooks: 2, FailedGateway: 100, RefusedEvents: 4, UndatedTokens: 6, UnknownCodes: 5, Tanks: []analytics.TankLevel{{Program: "classic", ProgramName: "Classic", Side: "referrer", Available: 3}}}),
+		`{"pendingReferrals":1,"failedWebhooks":2,"failingEndpoints":7,"failedGatewayOperations":100,"refusedEvents":4,"undatedTokens":6,"unknownCodes":5,"fuelTanks":[{"programId":"classic","programName":"Classic","side":"referrer","available":3,"due":0}]}`: Attention(
+			analytics.Attention{Pending: 1, FailedWebhooks: 2, FailingEndpoints: 7, FailedGateway: 100, RefusedEvents: 4, UndatedTokens: 6, UnknownCodes: 5, Tanks: []analytics.TankLevel{{Program: "classic", ProgramName: "Classic", Side: "referrer", Available: 3}}}),
 		`{"count":0,"entries":[],"next":7}`:   AuditEntries(nil, 7),
 		`{"count":0,"keys":[],"server":null}`: SFTPKeys(nil, nil),
 		`{"fingerprint":"SHA256:a/b","type":"ssh-rsa","note":null,"dateCreated":1,"dateLastUsed":null}`: NewSFTPKey(SFTPKey{Fingerprint: "SHA256:a/b", Type: "ssh-rsa", Created: 1}),

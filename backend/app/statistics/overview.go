@@ -57,7 +57,13 @@ func (a *Analytics) Attention(ctx context.Context, tenant core.TenantAlias, part
 		if stored.UndatedLast > a.Now()-tenantdb.UndatedSpan {
 			found.UndatedTokens = stored.UndatedRefused
 		}
-		err = errors.Join(err, second, third)
+		subscriptions, fourth := webhookdb.Subscriptions(ctx, r, tenant)
+		for _, s := range subscriptions {
+			if s.FailingSince != 0 || s.Disabled != 0 {
+				found.FailingEndpoints++
+			}
+		}
+		err = errors.Join(err, second, third, fourth)
 	}
 	if err != nil {
 		return found, err

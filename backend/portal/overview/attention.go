@@ -35,6 +35,8 @@ func attention(v *frame.Visit) (all []notice, err error) {
 	}
 	add(found.FailedGateway, "gateway operation failed", "gateway operations failed",
 		"The payment gateway refused a discount, a refund or a code, and Kith does not try it again by itself.", below(v, "integrations", "/gateway"))
+	add(found.FailingEndpoints, "webhook endpoint fails", "webhook endpoints fail",
+		"It does not accept what Kith sends, or has answered that it is gone. The page of the webhook has the answers.", below(v, "integrations", "/webhooks"))
 	add(found.FailedWebhooks, "webhook was not delivered", "webhooks were not delivered",
 		"Your server did not accept them at any attempt. Repair the endpoint, then replay them.", below(v, "integrations", "/webhooks"))
 	add(found.UndatedTokens, "call was refused: its user token has no exp", "calls were refused: their user tokens have no exp",

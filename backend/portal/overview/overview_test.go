@@ -20,6 +20,7 @@ import (
 	"kith/core/link"
 	"kith/core/people"
 	"kith/core/referral"
+	"kith/core/webhook"
 )
 
 func TestMain(m *testing.M) { sqldtest.Main(m) }
@@ -167,12 +168,19 @@ func TestOverview_Attention(t *testing.T) {
 	exec(`UPDATE referral SET referrer_moderation = 'PENDING' WHERE tenant = 'acme' AND referred_account_id = 'anna-friend-a'`)
 	exec(`INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount, currency, state, key_number, refund_id, problem, created_at, ended_at)
 		WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 250) SELECT 'acme', n, n, 's', 1, 'USD', 'failed', 1, '', 'no', 1, 2 FROM n`)
+	for _, path := range []string{"works", "fails", "gone"} {
+		_, err := w.Engine.Webhooks.Subscribe(t.Context(), "acme", webhook.Request{Endpoint: "https://shop.example/" + path})
+		require.NoError(t, err)
+	}
+	exec(`UPDATE webhook_subscription SET failing_since = 1 WHERE url LIKE '%fails'`)
+	exec(`UPDATE webhook_subscription SET disabled_at = 1 WHERE url LIKE '%gone'`)
 	for role, more := range map[people.Role]bool{people.Owner: true, people.Manager: true, people.Support: false, people.Viewer: false} {
 		text := w.As(t, role).Get(path).Text()
 		require.Contains(t, text, "2 rewards wait for a code: the fuel tank of ", role)
 		require.Contains(t, text, "1 referral waits for a moderator", role)
 		require.Contains(t, text, "Top referrers", role)
 		require.Equal(t, more, strings.Contains(text, "99+ gateway operations failed"), role)
+		require.Equal(t, more, strings.Contains(text, "2 webhook endpoints fail"), role)
 	}
 	// Each notice leads to a page that exists.
 	found := 0
@@ -182,7 +190,7 @@ func TestOverview_Attention(t *testing.T) {
 			found++
 		}
 	}
-	require.Equal(t, 3, found)
+	require.Equal(t, 4, found)
 	require.NotContains(t, w.SignedIn(t, portaltest.Owner).Get("/portal/t/test_acme/overview").Body, "Needs attention", "the tenants are apart")
 }
 
