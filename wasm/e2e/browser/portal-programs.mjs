@@ -68,12 +68,12 @@ export async function unsaved(world) {
   await typed('Autumn sale');
   assert.equal(await landing.inputValue(), page1 + '?from=elsewhere');
   assert.equal(await both.count(), 0);
-  await change((program) => { program.name = 'Somebody else'; program.sharing.url = page1; });
+  await change((program) => { program.name = 'Easter sale'; program.sharing.url = page1; });
   await page.reload();
   await typed('Autumn sale');
   await both.waitFor();
   await page.getByRole('button', { name: 'Discard it' }).click();
-  assert.equal(await name.inputValue(), 'Somebody else');
+  assert.equal(await name.inputValue(), 'Easter sale');
   // What is refused is kept, and what is saved is no draft any more.
   await name.fill('Spring sale');
   await page.getByLabel('Landing page').first().fill('not a page');
