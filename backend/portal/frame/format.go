@@ -111,7 +111,7 @@ func RewardStatus(w reward.Reward, now core.Time) string {
 // given returns when a reward was given, or when it will be.
 func given(w reward.Reward, now core.Time) template.HTML {
 	switch at := timeElement(w.Given, "date"); {
-	case w.OnHold():
+	case w.OnHold(), w.Given > now && w.Status(now) != reward.StatusPending:
 		return "–"
 	case w.Given > now:
 		return "<span>on " + at + "</span>"

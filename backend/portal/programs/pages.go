@@ -192,11 +192,20 @@ func historyPage(v *frame.Visit) error {
 	for i, one := range all {
 		shown := version{ProgramVersion: one, First: i == len(all)-1}
 		if !shown.First {
-			shown.Changes = changesOf(valuesOf(all[i+1].Program), valuesOf(one.Program))
+			shown.Changes = changesOf(lastingValues(all[i+1].Program), lastingValues(one.Program))
 		}
 		d.Versions = append(d.Versions, shown)
 	}
 	return v.Page(http.StatusOK, "history", "History: "+h.Program.Name, d)
+}
+
+// lastingValues is valuesOf without the money-back window where it means nothing: former
+// versions do not have it.
+func lastingValues(p referral.Program) url.Values {
+	if p.Conversion.ByEvent() {
+		p.MoneyBack = 0
+	}
+	return valuesOf(p)
 }
 
 // Changes returns the fields of the form that differ between two programs as wire.Program

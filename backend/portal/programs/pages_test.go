@@ -100,6 +100,7 @@ func TestProgram_FromNothing(t *testing.T) {
 
 	history := b.Get(section + "/spring-sale/history").Body
 	require.Regexp(t, `Referrer: Share of the order in percent</td><td[^>]*><del>10</del></td><td[^>]*><ins>15</ins>`, history)
+	require.NotContains(t, history, "Money-back window</td>")
 	require.Equal(t, 2, strings.Count(history, "owner<wbr>@acme.example"))
 	entries := w.Audit(t, people.AuditFilter{Subject: "spring-sale"})
 	require.Len(t, entries, 2)
