@@ -27,7 +27,11 @@
   // What the server sent: after a way back the browser may have put in what was typed.
   function firstOf(field) {
     if (ticks(field)) return field.defaultChecked;
-    if (!field.options) return field.defaultValue;
+    if (!field.options) {
+      var alike = field.cloneNode(); // the browser shows some values in another form, such as without line ends
+      alike.value = field.defaultValue;
+      return alike.value;
+    }
     return (Array.from(field.options).find(function (o) { return o.defaultSelected; }) || field.options[0] || field).value;
   }
   // A page with errors has what was refused in its fields: what they were before is in the draft.
