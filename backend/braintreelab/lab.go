@@ -82,7 +82,9 @@ func New(o Options) (*Lab, error) {
 	}
 	l := &Lab{
 		options: o, wake: make(chan struct{}, 1), keys: braintree.Keys{{Public: PublicKey, Private: PrivateKey}}, post: post{mode: Normal},
-		sender: &http.Client{Timeout: sendTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		// A process may close the idle connections of the default transport while an answer
+		// arrives: what was accepted would be sent again.
+		sender: &http.Client{Timeout: sendTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	l.mux = l.routes()
 	if err := l.open(); err != nil {

@@ -24,7 +24,7 @@ func (b bundle) follow(t testing.TB, link, query string) string {
 
 func text(t testing.TB, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
+	answer, err := own.Get(url)
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)

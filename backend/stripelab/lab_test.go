@@ -55,11 +55,15 @@ func newLabWith(t testing.TB, o stripelab.Options) bundle {
 	return bundle{lab, server.URL, client(server.URL, stripelab.SecretKey, 0)}
 }
 
+// own is a client whose connections httptest.Server.Close leaves alone, as it does not those of
+// the default transport: a call that arrives then would fail.
+var own = &http.Client{Timeout: time.Minute, Transport: http.DefaultTransport.(*http.Transport).Clone()}
+
 // client returns the official client for a lab.
 func client(base, key string, retries int64) *stripe.Client {
 	config := &stripe.BackendConfig{
 		URL: stripe.String(base), MaxNetworkRetries: stripe.Int64(retries), EnableTelemetry: stripe.Bool(false), LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
-		HTTPClient: &http.Client{Timeout: time.Minute},
+		HTTPClient: own,
 	}
 	return stripe.NewClient(key, stripe.WithBackends(stripe.NewBackendsWithConfig(config)))
 }
@@ -78,7 +82,7 @@ func (b bundle) tryControl(t testing.TB, name string, fields ...string) (int, ma
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
-	answer, err := http.PostForm(b.url+"/lab/"+name, form)
+	answer, err := own.PostForm(b.url+"/lab/"+name, form)
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	var body map[string]any

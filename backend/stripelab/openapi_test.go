@@ -340,7 +340,7 @@ func askMock(t testing.TB, r *http.Request, body []byte) {
 	}
 	again.Header.Set("Authorization", "Bearer sk_test_123")
 	again.Header.Set("Content-Type", r.Header.Get("Content-Type"))
-	answer, err := http.DefaultClient.Do(again)
+	answer, err := own.Do(again)
 	if err != nil {
 		t.Error(err)
 		return

@@ -226,7 +226,7 @@ func TestPage(t *testing.T) {
 	link := b.must(t, "POST", "/v1/payment_links", "line_items[0][price]="+price+"&line_items[0][quantity]=1")
 	session := b.follow(t, link.Get("id").String(), "")
 	b.Flush(t.Context())
-	answer, err := http.Get(b.url + "/")
+	answer, err := own.Get(b.url + "/")
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	var text bytes.Buffer

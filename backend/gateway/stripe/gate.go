@@ -23,6 +23,10 @@ const (
 	maxPause = 20 * time.Second
 )
 
+// transport has the connections to the gateway. Other code may close the idle ones of the
+// default transport, which fails a request whose answer arrives then.
+var transport = http.DefaultTransport.(*http.Transport).Clone()
+
 var errPaused = errors.New("the pause that the gateway asked for is not over")
 
 // RoundTrip waits for the end of a pause, and sends a request.
@@ -36,7 +40,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := wait(r.Context(), left); err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
+	answer, err := transport.RoundTrip(r)
 	if err == nil && answer.StatusCode == http.StatusTooManyRequests {
 		after := pause
 		if seconds, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 16); err == nil && seconds > 0 {

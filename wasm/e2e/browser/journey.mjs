@@ -86,7 +86,7 @@ export async function program(world) {
   await section(marketer, 'Referrals');
   await eventually(async () => {
     await marketer.reload();
-    assert.match(await marketer.getByRole('row').filter({ hasText: 'Kim Kant → Lee' }).innerText(), /converted/);
+    assert.match(await marketer.getByRole('row').filter({ hasText: 'Kim Kant → Lee' }).innerText(), /Converted/);
   });
   await section(marketer, 'Overview');
   await marketer.getByLabel('Program').selectOption({ label: 'Autumn' });
