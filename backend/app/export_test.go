@@ -174,8 +174,10 @@ func TestExport_ForPeople(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2023-11-14 17:13:20", rows(job.User, `{"dateFormat":"LOCAL"}`)[1][8])
 
-	_, err = b.Jobs.Create(t.Context(), b.tenant, b.jobInput(job.User, `{"dateFormat":"LOCAL","timeZone":"Mars/Olympus"}`))
-	require.Equal(t, core.Invalid("params.timeZone", "is not the name of a time zone; give one like Europe/Berlin"), err)
+	for _, name := range []string{"Mars/Olympus", "Local", "Factory", "posixrules", "right/UTC", "../etc/passwd"} {
+		_, err = b.Jobs.Create(t.Context(), b.tenant, b.jobInput(job.User, `{"dateFormat":"LOCAL","timeZone":"`+name+`"}`))
+		require.Equal(t, core.Invalid("params.timeZone", "is not the name of a time zone; give one like Europe/Berlin"), err, name)
+	}
 	zone = "Local"
 	_, err = b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{TimeZone: &zone})
 	require.Equal(t, core.Invalid("time-zone", "is not the name of a time zone; give one like Europe/Berlin"), err)

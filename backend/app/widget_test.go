@@ -123,20 +123,18 @@ func TestRenderWidget_Returned(t *testing.T) {
 		_, data := shown(t, w)
 		return data.Get("referrals.#.returned").Raw
 	}
-	require.Equal(t, "[false]", returned())
 	b.pass(1)
-	b.purchase(t, "carl", "7", "80")
-	b.process(t)
-	require.Equal(t, "[false]", returned())
-	b.refund(t, "carl", "7", "30")
-	b.process(t)
-	require.Equal(t, "[false]", returned())
-	b.refund(t, "carl", "7", "50")
-	b.process(t)
-	require.Equal(t, "[true]", returned())
-	b.purchase(t, "carl", "8", "10")
-	b.process(t)
-	require.Equal(t, "[false]", returned())
+	for _, step := range []struct {
+		send           func(testing.TB, string, string, string)
+		order, revenue string
+		want           string
+	}{
+		{b.purchase, "7", "80", "[false]"}, {b.refund, "7", "30", "[false]"}, {b.refund, "7", "50", "[true]"}, {b.purchase, "8", "10", "[false]"},
+	} {
+		step.send(t, "carl", step.order, step.revenue)
+		b.process(t)
+		require.Equal(t, step.want, returned(), step)
+	}
 }
 
 // The widget of a referred user names the referrer.

@@ -67,8 +67,8 @@ const (
 	maxCell = 1<<15 - 1
 )
 
-// xlsx writes a workbook in the format of ISO/IEC 29500. When a sheet is full, another one follows. The list of sheets is written last, when
-// all are known; readers find it by its name.
+// xlsx writes a workbook in the format of ISO/IEC 29500. When a sheet is full, another one
+// follows. The list of sheets is written last, when all are known; readers find it by its name.
 type xlsx struct {
 	zip    *zip.Writer
 	part   *bufio.Writer // the sheet that is being written
@@ -190,6 +190,10 @@ func (x *xlsx) add(cells []string) error {
 			x.part.WriteString(`<c` + style + `><v>` + number + `</v></c>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
 			continue
 		}
+		if cell == "" && x.types != nil {
+			x.part.WriteString(`<c/>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+			continue
+		}
 		x.part.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
 		if err := xml.EscapeText(x.part, []byte(cellText(cell))); err != nil {
 			return err
@@ -233,16 +237,19 @@ func (x *xlsx) Close() error {
 		sheets.WriteString(`<sheet name="Sheet` + n + `" sheetId="` + n + `" r:id="rId` + n + `"/>`)
 		links.WriteString(relation(n, "worksheet", "worksheets/sheet"+n+".xml"))
 	}
-	types.WriteString(`<Override PartName="/xl/styles.xml" ContentType="` + mediaType + `styles+xml"/>`)
-	links.WriteString(relation("Styles", "styles", "styles.xml"))
-	for _, part := range [][2]string{
-		{"xl/styles.xml", styles},
+	var parts [][2]string
+	if x.types != nil {
+		types.WriteString(`<Override PartName="/xl/styles.xml" ContentType="` + mediaType + `styles+xml"/>`)
+		links.WriteString(relation("Styles", "styles", "styles.xml"))
+		parts = [][2]string{{"xl/styles.xml", styles}}
+	}
+	for _, part := range append(parts, [][2]string{
 		{"xl/workbook.xml", `<workbook xmlns="` + main + `" xmlns:r="` + relations + `"><sheets>` + sheets.String() + `</sheets></workbook>`},
 		{"xl/_rels/workbook.xml.rels", `<Relationships xmlns="` + packages + `/relationships">` + links.String() + `</Relationships>`},
 		{"_rels/.rels", `<Relationships xmlns="` + packages + `/relationships">` + relation("1", "officeDocument", "xl/workbook.xml") + `</Relationships>`},
 		{"[Content_Types].xml", `<Types xmlns="` + packages + `/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
 			`<Override PartName="/xl/workbook.xml" ContentType="` + mediaType + `sheet.main+xml"/>` + types.String() + `</Types>`},
-	} {
+	}...) {
 		w, err := x.zip.Create(part[0])
 		if err != nil {
 			return err
@@ -254,10 +261,15 @@ func (x *xlsx) Close() error {
 	return x.zip.Close()
 }
 
-// styles are those of cells: 0 has none, and 1 shows a number as a time.
+// styles are those of cells: 0 has none, and 1 shows a number as a time. Excel repairs a workbook
+// without a font, or without the two fills that it reserves.
 const styles = `<styleSheet xmlns="` + main + `"><numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd\ hh:mm:ss"/></numFmts>` +
-	`<fonts count="1"><font/></fonts><fills count="1"><fill/></fills><borders count="1"><border/></borders>` +
-	`<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/><xf numFmtId="164" applyNumberFormat="1"/></cellXfs></styleSheet>`
+	`<fonts count="1"><font><sz val="11"/><name val="Calibri"/><family val="2"/></font></fonts>` +
+	`<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>` +
+	`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +
+	`<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>` +
+	`<cellXfs count="2"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/><xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/></cellXfs>` +
+	`<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`
 
 func relation(n, kind, target string) string {
 	return `<Relationship Id="rId` + n + `" Type="` + relations + `/` + kind + `" Target="` + target + `"/>`

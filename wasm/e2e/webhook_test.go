@@ -338,7 +338,7 @@ func TestCLI_Webhook(t *testing.T) {
 	})
 	require.Equal(t, "127.0.0.1/32\n", s.webhook(t, "allow"))
 	require.Equal(t, "subscribed already; the secret is unchanged\n", s.webhook(t, "add", url, "--name", "Shop"))
-	require.Equal(t, url+"  working  all events  Shop\n", s.webhook(t, "list"))
+	require.Equal(t, url+"  nothing sent  all events  Shop\n", s.webhook(t, "list"))
 	require.Equal(t, "SECRET\n", masked(s.webhook(t, "secret", url)))
 	require.Empty(t, s.webhook(t, "test", url))
 	require.Equal(t, "ID  TIME  test  waiting\n    next       TIME\n1 of 1\n", masked(s.webhook(t, "deliveries", url)))

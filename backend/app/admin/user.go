@@ -344,6 +344,11 @@ type NewEvent struct {
 	Key, Revenue, Currency, Order string
 }
 
+// notANumber is the error about a revenue.
+func notANumber() *core.Error {
+	return core.Invalid("revenue", "is not a number; write it as 49.90, without a currency or separators of thousands")
+}
+
 // call returns the event as a call of the API, or errors about its fields.
 func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	fields := map[string]any{}
@@ -353,7 +358,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	}
 	if revenue := strings.TrimSpace(n.Revenue); revenue != "" {
 		if d, ok := conversion.ParseDecimal(revenue); !ok || d.Negative() {
-			errs = append(errs, core.Invalid("revenue", "is not a number; write it as 49.90, without a currency or separators of thousands"))
+			errs = append(errs, notANumber())
 		}
 		currency, err := reward.ParseCurrency("currency", strings.ToUpper(strings.TrimSpace(n.Currency)))
 		if err != nil {
@@ -370,7 +375,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	body, err := json.Marshal(map[string]any{"idempotencyKey": n.Once, "events": []any{map[string]any{"key": strings.TrimSpace(n.Key), "fields": fields}}})
 	if err != nil {
 		// encoding/json refuses numbers such as 007.
-		return event.Call{}, core.Invalid("revenue", "is not a number; write it as 49.90, without a currency or separators of thousands")
+		return event.Call{}, notANumber()
 	}
 	call, err := wire.ParseEvents(who.Account, who.User, body)
 	var known *core.Error

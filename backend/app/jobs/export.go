@@ -99,7 +99,7 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 		return err
 	}
 	if l.Type == job.UserEvent {
-		if err := js.processIntake(ctx); err != nil {
+		if err := js.processIntake(ctx, *l); err != nil {
 			return err
 		}
 	}
@@ -114,17 +114,19 @@ func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
 }
 
 // processIntake stores the events that were accepted before an export of events begins, which
-// is otherwise done within a second by a worker.
-func (js *Jobs) processIntake(ctx context.Context) error {
-	for left := true; left; {
+// is otherwise done within a second by a worker. It renews the lease between batches.
+func (js *Jobs) processIntake(ctx context.Context, l jobdb.Lease) error {
+	for {
 		done, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (eventdb.Processed, error) {
 			return eventdb.ProcessIntake(ctx, tx, exportPage/4)
 		})
-		if left = done.Left; err != nil {
+		if err != nil || !done.Left {
+			return err
+		}
+		if err := js.renew(ctx, l); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // exportRows writes all rows as of one moment, and renews the lease between pages.

@@ -101,9 +101,11 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 	if err != nil {
 		return err
 	}
-	r := &run{jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: js.Share(tenant), sizer: newBatchSizer(js.DB.Embedded()), file: exportfile.Form{
-		Format: l.Format, Dates: tenant.ExportDates, Share: js.Share(tenant),
-	}.File(l.Type)}
+	share := js.Share(tenant)
+	r := &run{
+		jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: share, sizer: newBatchSizer(js.DB.Embedded()),
+		file: exportfile.Form{Format: l.Format, Dates: tenant.ExportDates, Share: share}.File(l.Type),
+	}
 	if r.parse, err = r.parser(l.Type); err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) err
 }
 
 // Export writes the entries that a filter selects to a file, newest first, and adds the
-// export itself to the log. With a zone, a CSV file is for people with a spreadsheet. It writes at most people.MaxAuditExport entries; complete is
-// false if there are more.
+// export itself to the log. With a zone, a CSV file is for people with a spreadsheet. It writes
+// at most people.MaxAuditExport entries; complete is false if there are more.
 func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFilter, format people.AuditFormat, zone *time.Location, to io.Writer) (complete bool, err error) {
 	if err := errors.Join(c.Require(people.ReadAudit), f.Check()); err != nil {
 		return false, err

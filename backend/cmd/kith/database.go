@@ -64,11 +64,13 @@ func (f *databaseFlags) checkFile() error {
 	return nil
 }
 
+// creation is how long the file of a database that a process creates may be empty.
+const creation = 10 * time.Second
+
 // emptied reports whether the file of the database has 0 bytes although the master key is
-// older, or is not in a file. While another process creates the database its file is empty
-// for a moment, which emptied waits for.
+// older, or is not in a file. It waits for a process that creates the database.
 func (f *databaseFlags) emptied(path string) bool {
-	for range 20 {
+	for {
 		file, err := os.Stat(path)
 		if err != nil || file.Size() > 0 {
 			return false
@@ -79,9 +81,11 @@ func (f *databaseFlags) emptied(path string) bool {
 				return false
 			}
 		}
+		if time.Since(file.ModTime()) > creation {
+			return true
+		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return true
 }
 
 // file returns the path of the database if it is a file.

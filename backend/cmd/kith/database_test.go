@@ -81,8 +81,9 @@ func TestDatabase_EmptiedFileIsRefused(t *testing.T) {
 	require.NoError(t, os.Truncate(file, 0))
 	key := filepath.Join(data, "master.key")
 	require.NoError(t, os.WriteFile(key, []byte(storyKey+"\n"), 0o600))
-	old := time.Now().Add(-time.Hour)
-	require.NoError(t, os.Chtimes(key, old, old))
+	emptied := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(file, emptied, emptied))
+	require.NoError(t, os.Chtimes(key, emptied.Add(-time.Hour), emptied.Add(-time.Hour)))
 	commands := []string{"serve", "doctor", "tenant create other --landing-url https://x.example/", "tenant show acme"}
 	tryAll(t, "has 0 bytes, but there is a master key, so it was emptied", commands, "--data", data)
 	info, err := os.Stat(file)

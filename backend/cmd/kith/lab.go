@@ -162,7 +162,8 @@ func (l *labs) stop() {
 }
 
 // connectAtStart lets test tenants connect to the Stripe lab, connects the demo's test tenant
-// to the lab of a kind of gateway, and returns the kind. If it is empty, that is the kind of the last connection, at first Braintree.
+// to the lab of a kind of gateway, and returns the kind. If it is empty, that is the kind of the
+// last connection, at first Braintree.
 func (l *labs) connectAtStart(engine *app.Engine, kind billing.Kind, edgeURL string) (billing.Kind, error) {
 	if l.stripeURL != "" {
 		engine.Gateways.StripeLab = payments.StripeSettings{APIKey: stripelab.SecretKey, BaseURL: l.stripeURL, Credit: billing.CreditBalance}

@@ -65,6 +65,8 @@ func (c *webhookListCommand) Run(e *env) error {
 				state = "disabled since " + clock(s.Disabled)
 			case s.FailingSince != 0:
 				state = "failing since " + clock(s.FailingSince)
+			case !s.Tried:
+				state = "nothing sent"
 			}
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", s.Endpoint, state, typeNames(s.Types), s.Name)
 		}

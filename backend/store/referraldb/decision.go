@@ -45,8 +45,8 @@ const unknownOf = `(SELECT code, account_id, user_id, last_at FROM decision d
 	ORDER BY last_at DESC LIMIT 10000)`
 
 // UnknownCodes returns the codes that people gave since a time and no user owned, without
-// those that a user owns now and people who are referred now: those of most people first. Of more than 10,000 decisions it
-// counts the newest.
+// those that a user owns now and people who are referred now: those of most people first. Of
+// more than 10,000 decisions it counts the newest.
 func UnknownCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, since core.Time, limit int) ([]referral.UnknownCode, error) {
 	columns := store.Selection[referral.UnknownCode]{
 		store.Col(`code`, func(c *referral.UnknownCode) any { return &c.Typed }),
