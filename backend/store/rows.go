@@ -101,6 +101,14 @@ func TextList(list []string) string {
 	return string(append(bytes.TrimSuffix(b, []byte{','}), ']'))
 }
 
+// Elements returns an SQL table with the columns key and value: the elements of the JSON
+// array that is a parameter, such as ?2. A statement that uses the value of an element
+// several times reads it from here: json_each writes an object or array as text again for
+// each use of its column value.
+func Elements(parameter string) string {
+	return `(WITH part AS MATERIALIZED (SELECT key, value FROM json_each(` + parameter + `)) SELECT key, value FROM part)`
+}
+
 // Fold finds the columns whose value is the same in all rows. A statement then takes
 // these values once, and String leaves them out. Most columns of an import file are
 // empty in all rows.

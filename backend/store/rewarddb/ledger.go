@@ -34,19 +34,19 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
 }
 
-const appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, idempotency_key, at)
+var appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, idempotency_key, at)
 	SELECT ?1, value ->> 'ID', value ->> 'Reward', value ->> 'Action', value ->> 'Amount', value ->> 'Unit',
 		nullif(value ->> 'Key', ''), value ->> 'At'
-	FROM json_each(?2) ORDER BY key`
+	FROM ` + store.Elements(`?2`) + ` ORDER BY key`
 
 // putRewards stores the state of rewards. Without MATERIALIZED, SQLite would read all
 // rewards of the tenant.
-const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
+var putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
 			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
 			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied, value ->> 10 AS value,
 			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at, value ->> 15 AS currency,
 			value ->> 16 AS unsettled, value ->> 17 AS blocked_since
-		FROM json_each(?2))
+		FROM ` + store.Elements(`?2`) + `)
 	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
 		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
 		denied = given.denied, value = given.value, reversed = given.reversed, settled = given.settled, refunded = given.refunded,
@@ -151,7 +151,7 @@ func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draw
 
 var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Account' AS account, value ->> 'User' AS user,
 			value ->> 'Unit' AS unit, value ->> 'Currency' AS currency, value ->> 'Amount' AS amount
-		FROM json_each(?3)),
+		FROM ` + store.Elements(`?3`) + `),
 	credit AS (SELECT given.draw, given.amount, given.account AS draw_account, given.user AS draw_user,
 			given.unit AS draw_unit, given.currency AS draw_currency, r.id AS credit, r.currency AS money, ` + LeftOf("r") + ` AS rest,
 			coalesce(r.expires_at, 9223372036854775807) AS ends, r.given_at AS began

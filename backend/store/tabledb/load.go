@@ -31,8 +31,9 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 		}
 	}
 	into, from := t.names(anyColumn), []string{}
+	hex := bytes.Contains(lines, []byte(inHex))
 	for _, c := range t.Columns {
-		from = append(from, loaded(c, bytes.Contains(lines, []byte(inHex))))
+		from = append(from, loaded(c, hex))
 	}
 	where, args := ``, []any{string(rowList(lines))}
 	switch {
@@ -54,7 +55,7 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 	}
 	load := func() (int, error) {
 		return tx.Count(ctx, "load "+t.Name, `INSERT INTO `+quoted(t.Name)+` (`+strings.Join(into, `, `)+`)
-			SELECT `+strings.Join(from, `, `)+` FROM json_each(?)`+where, args...)
+			SELECT `+strings.Join(from, `, `)+` FROM `+store.Elements(`?`)+where, args...)
 	}
 	if t.Name == users && t.numbered() {
 		return userdb.IndexAdded(ctx, tx, load)
