@@ -49,7 +49,7 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	_, err = b.Keys.Open(auth.KeyPlace(test), first.Sealed)
 	require.Error(t, err, "a sealed key does not open for another tenant")
 
-	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already"}
+	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already; give another one"}
 	other := b.tenant + "-other"
 	require.Equal(t, conflict, b.Tenants.Create(t.Context(), aTenant(other, b.APIKeys.MakeKey(other)), aTenant(b.tenant, b.APIKeys.MakeKey(b.tenant))))
 	_, err = tenantdb.Find(t.Context(), b.DB.Reads, other)

@@ -17,7 +17,7 @@ func (r *Rules) SyncAccount(s *state.State, u referral.AccountUpdate) (referral.
 	if paid && s.Connected() {
 		return referral.Account{}, &core.Error{
 			Code: core.CodeNotSupported, Field: "subscription.status",
-			Message: "must not be PAID: this tenant's payment gateway reports payments",
+			Message: "must not be PAID: this tenant's payment gateway reports payments; leave it out",
 		}
 	}
 	command := referral.Command{Now: s.Now, Paid: paid}

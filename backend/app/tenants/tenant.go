@@ -110,9 +110,9 @@ func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error
 	}
 	message := "there is a tenant " + string(taken) + " already"
 	if taken != alias {
-		message += ", and aliases must differ in more than case; give another one"
+		message += ", and aliases must differ in more than case"
 	}
-	return &core.Error{Code: core.CodeConflict, Field: "alias", Message: message}
+	return &core.Error{Code: core.CodeConflict, Field: "alias", Message: message + "; give another one"}
 }
 
 // MaxRemember is the longest time for which deleted accounts are recognised.
