@@ -39,6 +39,10 @@ func documents(t testing.TB) (paths []string) {
 	return paths
 }
 
+// sequels are documents that many read after another one, with the same program and
+// in the same terminal. They are run so, too.
+var sequels = map[string]string{guide: "docs/stripe.md"}
+
 // Every command of a document succeeds, in the order of the document, and answers
 // what is shown below it.
 func TestDocs(t *testing.T) {
@@ -51,7 +55,12 @@ func TestDocs(t *testing.T) {
 			case d.by != "":
 				require.Contains(t, declaredTests(t), d.by, "%s: doctest: by", path)
 			case slices.ContainsFunc(d.blocks, block.runs):
-				newReader(t, d).read(t)
+				r := newReader(t, d)
+				r.read(t)
+				if next := sequels[path]; next != "" {
+					r.document, r.answers = readDocument(t, next), map[int]replacement{}
+					r.read(t)
+				}
 			}
 		})
 	}
