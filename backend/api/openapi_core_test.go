@@ -275,6 +275,56 @@ func checkTypes(t *testing.T, node any, at string) {
 	}
 }
 
+// Each property, parameter and header has a description, of its own or of the schema that
+// it refers to: it is what client packages and the pages of the API show.
+func TestOpenAPI_EveryValueIsDescribed(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	found := 0
+	d.eachValue(d.tree, "", func(at string, value any) {
+		found++
+		assert.True(t, d.isDescribed(t, value), "%s: add a description: meaning, unit, limits, and what null or a missing value means", at)
+	})
+	assert.Greater(t, found, 900)
+}
+
+// eachValue calls do for every property, parameter and header below node, with its path.
+func (d document) eachValue(node any, at string, do func(at string, value any)) {
+	inner, isList := node.([]any)
+	for i, one := range inner {
+		d.eachValue(one, at+"/"+strconv.Itoa(i), do)
+	}
+	members, _ := node.(map[string]any)
+	if _, isParameter := members["in"].(string); isParameter && !isList {
+		do(at, node)
+	}
+	for key, one := range members {
+		named, _ := one.(map[string]any)
+		if key == "properties" || key == "headers" {
+			for name, value := range named {
+				do(at+"/"+key+"/"+name, value)
+			}
+		}
+		if !strings.HasPrefix(key, "example") && !strings.HasPrefix(key, "x-") {
+			d.eachValue(one, at+"/"+key, do)
+		}
+	}
+}
+
+// isDescribed reports whether a value has a description, or refers to a component that has.
+func (d document) isDescribed(t *testing.T, value any) bool {
+	t.Helper()
+	members, _ := value.(map[string]any)
+	if text, _ := members["description"].(string); text != "" {
+		return true
+	}
+	if ref, _ := members["$ref"].(string); ref != "" {
+		return d.isDescribed(t, d.at(t, strings.TrimPrefix(ref, "#/")))
+	}
+	all, _ := members["allOf"].([]any)
+	return slices.ContainsFunc(all, func(one any) bool { return d.isDescribed(t, one) })
+}
+
 // An empty query parameter counts as missing. The document says so for each optional
 // parameter whose schema does not allow any string.
 func TestOpenAPI_ParametersMayBeEmpty(t *testing.T) {
