@@ -405,7 +405,9 @@ type APIKey struct {
 	// Id Id of the secret.
 	Id string `json:"id"`
 
-	// Name Example: checkout
+	// Name Name of an API key, unique in the tenant: 1 to 64 of A-Z a-z 0-9 `_` `.` `-`.
+	//
+	// Example: checkout
 	Name KeyName `json:"name"`
 
 	// Role What the key permits. `all`: every call. `read`: every call that reads, except keys and rendered widgets. `events`: events, identification of users, code look-ups. `import`: uploads, imports and their results. `tokens`: signing user tokens, no call. Other calls get 403.
@@ -473,7 +475,7 @@ type AccountInput struct {
 	Subscription *SubscriptionInput    `json:"subscription,omitempty"`
 }
 
-// AccountReferral defines model for AccountReferral.
+// AccountReferral The code by which the account was referred. Null: it was not.
 type AccountReferral struct {
 	// Code Referral code. Upper and lower case are the same.
 	//
@@ -481,7 +483,7 @@ type AccountReferral struct {
 	Code ReferralCode `json:"code"`
 }
 
-// AccountReferralInput defines model for AccountReferralInput.
+// AccountReferralInput The code by which the account is referred. Only the first code of an account counts.
 type AccountReferralInput struct {
 	// Code A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 	Code *MaybeTypedCode `json:"code,omitempty"`
@@ -489,29 +491,43 @@ type AccountReferralInput struct {
 
 // AnalyticsCount defines model for AnalyticsCount.
 type AnalyticsCount struct {
-	AccountId *MaybeText `json:"accountId"`
-	Code      *MaybeText `json:"code"`
+	// AccountId Account of the user of the widget. Null: a visit.
+	AccountId *string `json:"accountId"`
+
+	// Code Referral code of a visit. Null: a widget.
+	Code *string `json:"code"`
 
 	// Day Start of the day in UTC, in epoch milliseconds.
-	Day              int64             `json:"day"`
+	Day int64 `json:"day"`
+
+	// EngagementMedium Where the user saw the link or widget. Null: not known.
 	EngagementMedium *EngagementMedium `json:"engagementMedium"`
-	Kind             AnalyticsKind     `json:"kind"`
-	ProgramId        *MaybeText        `json:"programId"`
-	ShareMedium      *MaybeText        `json:"shareMedium"`
+
+	// Kind visited: a page was opened through a share link. loaded: a widget was shown to its user. shared: a user copied or sent a share link in a widget.
+	Kind AnalyticsKind `json:"kind"`
+
+	// ProgramId Program of the link or widget. Null: not known.
+	ProgramId *string `json:"programId"`
+
+	// ShareMedium How the link was shared. Null: not known.
+	ShareMedium *string `json:"shareMedium"`
 
 	// Times How often.
-	Times  int64      `json:"times"`
-	UserId *MaybeText `json:"userId"`
+	Times int64 `json:"times"`
+
+	// UserId User of the widget. Null: a visit.
+	UserId *string `json:"userId"`
 }
 
-// AnalyticsInterval defines model for AnalyticsInterval.
+// AnalyticsInterval Length of the points: a day in UTC, or an ISO week, which begins on Monday.
 type AnalyticsInterval string
 
-// AnalyticsKind defines model for AnalyticsKind.
+// AnalyticsKind visited: a page was opened through a share link. loaded: a widget was shown to its user. shared: a user copied or sent a share link in a widget.
 type AnalyticsKind string
 
 // AnalyticsPage defines model for AnalyticsPage.
 type AnalyticsPage struct {
+	// Analytics Latest day first.
 	Analytics []AnalyticsCount `json:"analytics"`
 
 	// Count Number of items in this page.
@@ -548,9 +564,13 @@ type AnalyticsPoint struct {
 // AnalyticsSeries defines model for AnalyticsSeries.
 type AnalyticsSeries struct {
 	// From Start of the first point, in epoch milliseconds.
-	From     int64             `json:"from"`
+	From int64 `json:"from"`
+
+	// Interval Length of the points: a day in UTC, or an ISO week, which begins on Monday.
 	Interval AnalyticsInterval `json:"interval"`
-	Points   []AnalyticsPoint  `json:"points"`
+
+	// Points One for each day or week, earliest first.
+	Points []AnalyticsPoint `json:"points"`
 
 	// Until End of the last point, in epoch milliseconds.
 	Until int64 `json:"until"`
@@ -565,8 +585,10 @@ type Attention struct {
 	FailedWebhooks int64 `json:"failedWebhooks"`
 
 	// FailingEndpoints Endpoints of webhooks whose last attempt failed, or that are disabled because they answered 410. See `listSubscriptions`.
-	FailingEndpoints int64           `json:"failingEndpoints"`
-	FuelTanks        []FuelTankLevel `json:"fuelTanks"`
+	FailingEndpoints int64 `json:"failingEndpoints"`
+
+	// FuelTanks Fuel tanks that need codes, the oldest program first.
+	FuelTanks []FuelTankLevel `json:"fuelTanks"`
 
 	// PendingReferrals Referrals of which a side waits for a moderator. See `listReferrals` with `moderationStatus`.
 	PendingReferrals int64 `json:"pendingReferrals"`
@@ -587,8 +609,10 @@ type Attribution struct {
 	AccountId string `json:"accountId"`
 
 	// Attributed Whether the account was attributed.
-	Attributed bool       `json:"attributed"`
-	Code       *MaybeText `json:"code"`
+	Attributed bool `json:"attributed"`
+
+	// Code The code. Null: the cookie could not be read.
+	Code *string `json:"code"`
 
 	// DateFirst Time in epoch milliseconds.
 	//
@@ -613,8 +637,10 @@ type Attribution struct {
 	Source string `json:"source"`
 
 	// Times How often the same decision was made.
-	Times  int64      `json:"times"`
-	UserId *MaybeText `json:"userId"`
+	Times int64 `json:"times"`
+
+	// UserId User who brought the code. Null: the call named an account only.
+	UserId *string `json:"userId"`
 }
 
 // AttributionByHand The code of the referrer, and why it counts.
@@ -628,6 +654,7 @@ type AttributionByHand struct {
 
 // AttributionPage defines model for AttributionPage.
 type AttributionPage struct {
+	// Attributions Newest first.
 	Attributions []Attribution `json:"attributions"`
 
 	// Count Number of items in this page.
@@ -648,10 +675,10 @@ type AuditEntry struct {
 	// Actor The address of the member who did it, or `API key` and its name, or `command line`.
 	Actor string `json:"actor"`
 
-	// After The changed values after. Null: none.
+	// After The changed values after, in the form of `before`. Null: none.
 	After map[string]interface{} `json:"after"`
 
-	// Before The changed values before. Null: none.
+	// Before The changed values before, without secrets. More than 16 KiB of JSON are replaced by `omittedBytes`, their number. Null: none.
 	Before map[string]interface{} `json:"before"`
 
 	// Date Time in epoch milliseconds.
@@ -678,14 +705,16 @@ type AuditEntry struct {
 // AuditPage defines model for AuditPage.
 type AuditPage struct {
 	// Count Number of entries in this page.
-	Count   int64        `json:"count"`
+	Count int64 `json:"count"`
+
+	// Entries Newest first.
 	Entries []AuditEntry `json:"entries"`
 
 	// Next Value of `before` for the next page. Null on the last one.
 	Next *int64 `json:"next"`
 }
 
-// BillingInterval defines model for BillingInterval.
+// BillingInterval Unit of the time between two bills.
 type BillingInterval string
 
 // BlockInput defines model for BlockInput.
@@ -771,6 +800,7 @@ type ConnectionCheck struct {
 
 // ConnectionChecks defines model for ConnectionChecks.
 type ConnectionChecks struct {
+	// Checks What was asked of Stripe, in the order of the questions.
 	Checks []ConnectionCheck `json:"checks"`
 
 	// Ok Whether all checks are passed.
@@ -780,8 +810,10 @@ type ConnectionChecks struct {
 // ConsentPolicy defines model for ConsentPolicy.
 type ConsentPolicy struct {
 	// Consent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.
-	Consent       ConsentPolicyConsent `json:"consent"`
-	ConsentCookie *MaybeText           `json:"consentCookie"`
+	Consent ConsentPolicyConsent `json:"consent"`
+
+	// ConsentCookie Name of the cookie with the visitor's answer. Null: none.
+	ConsentCookie *string `json:"consentCookie"`
 
 	// CookieLife For how long a code in the URL of a page counts, in milliseconds: the shortest of the programs.
 	CookieLife int64 `json:"cookieLife"`
@@ -859,7 +891,9 @@ type Delivery struct {
 	DateNextAttempt *MaybeDate `json:"dateNextAttempt"`
 
 	// Id Id of the event, as in the header webhook-id.
-	Id    string        `json:"id"`
+	Id string `json:"id"`
+
+	// State waiting: an attempt is scheduled. sending: an attempt is running. delivered: the endpoint answered 2xx. failed: there are no more attempts, unless it is replayed.
 	State DeliveryState `json:"state"`
 
 	// Type Type of the event, such as user.created, reward.created or reward.reversed.
@@ -894,18 +928,21 @@ type DeliveryAttempt struct {
 // DeliveryPage defines model for DeliveryPage.
 type DeliveryPage struct {
 	// Count Number of items in this page.
-	Count      int64      `json:"count"`
+	Count int64 `json:"count"`
+
+	// Deliveries Newest event first.
 	Deliveries []Delivery `json:"deliveries"`
 
 	// TotalCount Number of items in all pages.
 	TotalCount int64 `json:"totalCount"`
 }
 
-// DeliveryState defines model for DeliveryState.
+// DeliveryState waiting: an attempt is scheduled. sending: an attempt is running. delivered: the endpoint answered 2xx. failed: there are no more attempts, unless it is replayed.
 type DeliveryState string
 
-// DirectShareLink defines model for DirectShareLink.
+// DirectShareLink Share link with an engagement medium, to be shared by any means.
 type DirectShareLink struct {
+	// DIRECT The link.
 	DIRECT string `json:"DIRECT"`
 }
 
@@ -950,19 +987,28 @@ type DiscountInput struct {
 // Example: P30D
 type Duration = string
 
-// EngagementMedium defines model for EngagementMedium.
+// EngagementMedium Where the user saw the link or widget.
 type EngagementMedium string
 
-// EngagementShareLinks defines model for EngagementShareLinks.
+// EngagementShareLinks Share links with one engagement medium, by share medium.
 type EngagementShareLinks struct {
-	EmailShareLink    *string `json:"emailShareLink,omitempty"`
+	// EmailShareLink Link with the share medium EMAIL.
+	EmailShareLink *string `json:"emailShareLink,omitempty"`
+
+	// FacebookShareLink Link with the share medium FACEBOOK.
 	FacebookShareLink *string `json:"facebookShareLink,omitempty"`
+
+	// LinkedinShareLink Link with the share medium LINKEDIN.
 	LinkedinShareLink *string `json:"linkedinShareLink,omitempty"`
-	ShareLink         *string `json:"shareLink,omitempty"`
-	TwitterShareLink  *string `json:"twitterShareLink,omitempty"`
+
+	// ShareLink Link with the share medium DIRECT.
+	ShareLink *string `json:"shareLink,omitempty"`
+
+	// TwitterShareLink Link with the share medium TWITTER.
+	TwitterShareLink *string `json:"twitterShareLink,omitempty"`
 }
 
-// ErrorBody defines model for Error.
+// ErrorBody An error, in the form that all calls of REST have.
 type ErrorBody struct {
 	// ApiErrorCode Kind of the error. Compare this one.
 	//
@@ -1010,7 +1056,7 @@ type Event struct {
 	Key string `json:"key"`
 }
 
-// EventInput defines model for EventInput.
+// EventInput An event of a user, such as an order.
 type EventInput struct {
 	// DateTriggered When it happened, in epoch milliseconds; text such as 2026-03-01T09:00:00Z is accepted too. Default: now.
 	DateTriggered *int64 `json:"dateTriggered,omitempty"`
@@ -1024,16 +1070,23 @@ type EventInput struct {
 
 // Events defines model for Events.
 type Events struct {
-	AccountId string  `json:"accountId"`
-	Events    []Event `json:"events"`
-	UserId    string  `json:"userId"`
+	// AccountId Account of the user.
+	AccountId string `json:"accountId"`
+
+	// Events The stored events, in the order of the call.
+	Events []Event `json:"events"`
+
+	// UserId User of the events.
+	UserId string `json:"userId"`
 }
 
 // EventsInput defines model for EventsInput.
 type EventsInput struct {
 	// AccountId May repeat the value in the path.
-	AccountId *string      `json:"accountId,omitempty"`
-	Events    []EventInput `json:"events"`
+	AccountId *string `json:"accountId,omitempty"`
+
+	// Events The events, which are stored all or none.
+	Events []EventInput `json:"events"`
 
 	// IdempotencyKey Makes the call happen at most once in 24 hours: 8 to 64 letters, digits, `.`, `_` and `-`. With the API key, keys belong to the tenant; without it, to the user.
 	IdempotencyKey *IdempotencyKey `json:"idempotencyKey,omitempty"`
@@ -1054,22 +1107,30 @@ type Export struct {
 
 	// DateExpires Time in epoch milliseconds. Null: not yet, or unknown.
 	DateExpires *MaybeDate `json:"dateExpires"`
-	Format      FileFormat `json:"format"`
+
+	// Format CSV in UTF-8 with commas, or an Excel workbook.
+	Format FileFormat `json:"format"`
 
 	// Id Id of the export.
-	Id   string     `json:"id"`
-	Name *MaybeText `json:"name"`
+	Id string `json:"id"`
+
+	// Name Your name of the export. Null: none.
+	Name *string `json:"name"`
 
 	// Params The parameters as given.
 	Params map[string]interface{} `json:"params"`
 
 	// Requester Who asked for it.
-	Requester string   `json:"requester"`
-	Stats     JobStats `json:"stats"`
+	Requester string `json:"requester"`
+
+	// Stats How far the export is.
+	Stats JobStats `json:"stats"`
 
 	// Status PENDING while it runs.
 	Status ExportStatus `json:"status"`
-	Type   ExportType   `json:"type"`
+
+	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type and unit. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+	Type ExportType `json:"type"`
 }
 
 // ExportStatus PENDING while it runs.
@@ -1077,11 +1138,20 @@ type ExportStatus string
 
 // ExportFieldsInput defines model for ExportFieldsInput.
 type ExportFieldsInput struct {
+	// IncludeProgramShareLinksAndReferralCodes Has no effect.
 	IncludeProgramShareLinksAndReferralCodes *bool `json:"includeProgramShareLinksAndReferralCodes,omitempty"`
-	IncludeReferralFields                    *bool `json:"includeReferralFields,omitempty"`
-	IncludeSegments                          *bool `json:"includeSegments,omitempty"`
-	IncludeUserFields                        *bool `json:"includeUserFields,omitempty"`
-	IncludeUserStatsFields                   *bool `json:"includeUserStatsFields,omitempty"`
+
+	// IncludeReferralFields Has no effect.
+	IncludeReferralFields *bool `json:"includeReferralFields,omitempty"`
+
+	// IncludeSegments Has no effect.
+	IncludeSegments *bool `json:"includeSegments,omitempty"`
+
+	// IncludeUserFields Has no effect.
+	IncludeUserFields *bool `json:"includeUserFields,omitempty"`
+
+	// IncludeUserStatsFields Has no effect.
+	IncludeUserStatsFields *bool `json:"includeUserStatsFields,omitempty"`
 }
 
 // ExportInput defines model for ExportInput.
@@ -1098,20 +1168,24 @@ type ExportInput struct {
 
 	// Requester Text of up to 4096 bytes, without the character U+0000.
 	Requester *InputText `json:"requester,omitempty"`
-	Type      ExportType `json:"type"`
+
+	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type and unit. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+	Type ExportType `json:"type"`
 }
 
 // ExportPage defines model for ExportPage.
 type ExportPage struct {
 	// Count Number of items in this page.
-	Count int64    `json:"count"`
-	Data  []Export `json:"data"`
+	Count int64 `json:"count"`
+
+	// Data Newest first.
+	Data []Export `json:"data"`
 
 	// TotalCount Number of items in all pages.
 	TotalCount int64 `json:"totalCount"`
 }
 
-// ExportParamsInput defines model for ExportParamsInput.
+// ExportParamsInput Which rows the file has, and how it writes dates. Null: all rows.
 type ExportParamsInput struct {
 	// CreatedBefore Time as RFC 3339. Without a time zone it is in UTC. A date and epoch milliseconds are accepted too.
 	CreatedBefore *Moment `json:"createdBefore,omitempty"`
@@ -1147,34 +1221,61 @@ type ExportParamsInput struct {
 	UpdatedSince *Moment `json:"updatedSince,omitempty"`
 }
 
-// ExportType defines model for ExportType.
+// ExportType What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type and unit. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
 type ExportType string
 
-// FileFormat defines model for FileFormat.
+// FileFormat CSV in UTF-8 with commas, or an Excel workbook.
 type FileFormat string
 
 // FlatShareLinks Share links in the older form. Links of an engagement medium are under its name.
 type FlatShareLinks struct {
-	EMAIL                   *EngagementShareLinks `json:"EMAIL,omitempty"`
-	EMBED                   *EngagementShareLinks `json:"EMBED,omitempty"`
-	HOSTED                  *EngagementShareLinks `json:"HOSTED,omitempty"`
-	MOBILE                  *EngagementShareLinks `json:"MOBILE,omitempty"`
-	POPUP                   *EngagementShareLinks `json:"POPUP,omitempty"`
-	EmailShareLink          *string               `json:"emailShareLink,omitempty"`
-	FacebookShareLink       *string               `json:"facebookShareLink,omitempty"`
-	LinkedinShareLink       *string               `json:"linkedinShareLink,omitempty"`
-	MobileEmailShareLink    *string               `json:"mobileEmailShareLink,omitempty"`
-	MobileFacebookShareLink *string               `json:"mobileFacebookShareLink,omitempty"`
-	MobileShareLink         *string               `json:"mobileShareLink,omitempty"`
-	MobileTwitterShareLink  *string               `json:"mobileTwitterShareLink,omitempty"`
-	ShareLink               *string               `json:"shareLink,omitempty"`
-	TwitterShareLink        *string               `json:"twitterShareLink,omitempty"`
+	// EMAIL Share links with one engagement medium, by share medium.
+	EMAIL *EngagementShareLinks `json:"EMAIL,omitempty"`
+
+	// EMBED Share links with one engagement medium, by share medium.
+	EMBED *EngagementShareLinks `json:"EMBED,omitempty"`
+
+	// HOSTED Share links with one engagement medium, by share medium.
+	HOSTED *EngagementShareLinks `json:"HOSTED,omitempty"`
+
+	// MOBILE Share links with one engagement medium, by share medium.
+	MOBILE *EngagementShareLinks `json:"MOBILE,omitempty"`
+
+	// POPUP Share links with one engagement medium, by share medium.
+	POPUP *EngagementShareLinks `json:"POPUP,omitempty"`
+
+	// EmailShareLink Link with the share medium EMAIL.
+	EmailShareLink *string `json:"emailShareLink,omitempty"`
+
+	// FacebookShareLink Link with the share medium FACEBOOK.
+	FacebookShareLink *string `json:"facebookShareLink,omitempty"`
+
+	// LinkedinShareLink Link with the share medium LINKEDIN.
+	LinkedinShareLink *string `json:"linkedinShareLink,omitempty"`
+
+	// MobileEmailShareLink Link with the engagement medium MOBILE and the share medium EMAIL.
+	MobileEmailShareLink *string `json:"mobileEmailShareLink,omitempty"`
+
+	// MobileFacebookShareLink Link with the engagement medium MOBILE and the share medium FACEBOOK.
+	MobileFacebookShareLink *string `json:"mobileFacebookShareLink,omitempty"`
+
+	// MobileShareLink Link with the engagement medium MOBILE and the share medium DIRECT.
+	MobileShareLink *string `json:"mobileShareLink,omitempty"`
+
+	// MobileTwitterShareLink Link with the engagement medium MOBILE and the share medium TWITTER.
+	MobileTwitterShareLink *string `json:"mobileTwitterShareLink,omitempty"`
+
+	// ShareLink Link with the share medium DIRECT.
+	ShareLink *string `json:"shareLink,omitempty"`
+
+	// TwitterShareLink Link with the share medium TWITTER.
+	TwitterShareLink *string `json:"twitterShareLink,omitempty"`
 }
 
 // FraudHandling What a fraud signal causes. NONE: nothing. PENDING: rewards are held until a moderation. DENY: rewards are cancelled.
 type FraudHandling string
 
-// FraudPolicy defines model for FraudPolicy.
+// FraudPolicy What fraud signals of a referral cause.
 type FraudPolicy struct {
 	// DailyRewardLimit Rewards in 24 hours above which the signal dailyReferralRewardLimit is raised. 0: no limit.
 	DailyRewardLimit *int64 `json:"dailyRewardLimit,omitempty"`
@@ -1234,7 +1335,9 @@ type FuelTankLevel struct {
 	// Due Rewards that wait for a code, counted to 100.
 	Due int64 `json:"due"`
 
-	// ProgramId Example: classic
+	// ProgramId Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
+	//
+	// Example: classic
 	ProgramId ProgramKey `json:"programId"`
 
 	// ProgramName Name of the program.
@@ -1247,7 +1350,7 @@ type FuelTankLevel struct {
 // FuelTankLevelSide Whose rewards the codes are.
 type FuelTankLevelSide string
 
-// FuelTankType defines model for FuelTankType.
+// FuelTankType FUELTANK only. Whether the code is worth a percentage or a credit.
 type FuelTankType string
 
 // GatewayConnection defines model for GatewayConnection.
@@ -1275,12 +1378,13 @@ type GatewayConnection struct {
 
 // GatewayConnectionInput defines model for GatewayConnectionInput.
 type GatewayConnectionInput struct {
+	// FurtherKeys Further key pairs that notifications may be signed with, while a key is being replaced. They replace the stored ones; null or left out: none. Each `publicKey` may occur once.
 	FurtherKeys []GatewayKeyInput `json:"furtherKeys,omitempty"`
 
 	// MerchantId Merchant id at the gateway.
 	MerchantId string `json:"merchantId"`
 
-	// PrivateKey Private key. Required for a new public key. Null or empty: the stored one.
+	// PrivateKey The private key of `publicKey`: ASCII characters without blanks. Null, empty or left out: the one that is stored for this `publicKey`; required if none is.
 	PrivateKey *string `json:"privateKey,omitempty"`
 
 	// PublicKey Public key at the gateway.
@@ -1301,7 +1405,7 @@ type GatewayConnectionTest struct {
 
 // GatewayKeyInput defines model for GatewayKeyInput.
 type GatewayKeyInput struct {
-	// PrivateKey Private key. Required for a new public key. Null or empty: the stored one.
+	// PrivateKey The private key of `publicKey`: ASCII characters without blanks. Null, empty or left out: the one that is stored for this `publicKey`; required if none is.
 	PrivateKey *string `json:"privateKey,omitempty"`
 
 	// PublicKey Public key at the gateway.
@@ -1337,7 +1441,9 @@ type GatewayNotificationPage struct {
 	Count int64 `json:"count"`
 
 	// Next Value of `before` for the next page. Null on the last one.
-	Next          *int64                     `json:"next"`
+	Next *int64 `json:"next"`
+
+	// Notifications Newest first.
 	Notifications []GatewayNotificationEntry `json:"notifications"`
 }
 
@@ -1368,7 +1474,9 @@ type GatewayOperationKind string
 // GatewayOperationList defines model for GatewayOperationList.
 type GatewayOperationList struct {
 	// Count Number of operations.
-	Count      int64              `json:"count"`
+	Count int64 `json:"count"`
+
+	// Operations What failed and is not done yet.
 	Operations []GatewayOperation `json:"operations"`
 }
 
@@ -1393,8 +1501,12 @@ type GatewayRetryInputKind string
 // GraphQLAnswer defines model for GraphQLAnswer.
 type GraphQLAnswer struct {
 	// Data Result by field. Null for fields that failed.
-	Data       map[string]interface{}   `json:"data,omitempty"`
-	Errors     []GraphQLError           `json:"errors,omitempty"`
+	Data map[string]interface{} `json:"data,omitempty"`
+
+	// Errors What went wrong, in the order of the document. Left out without an error.
+	Errors []GraphQLError `json:"errors,omitempty"`
+
+	// Extensions The first error in the form of REST. Left out without an error.
 	Extensions *GraphQLAnswerExtensions `json:"extensions,omitempty"`
 
 	// Message The message of the first error, if the status is 409.
@@ -1404,15 +1516,19 @@ type GraphQLAnswer struct {
 	StatusCode *int32 `json:"statusCode,omitempty"`
 }
 
-// GraphQLAnswerExtensions defines model for GraphQLAnswerExtensions.
+// GraphQLAnswerExtensions The first error in the form of REST. Left out without an error.
 type GraphQLAnswerExtensions struct {
+	// ErrorBody An error, in the form that all calls of REST have.
 	ErrorBody ErrorBody `json:"apiError"`
 }
 
 // GraphQLError defines model for GraphQLError.
 type GraphQLError struct {
+	// Extensions The kind of the error, for programs.
 	Extensions GraphQLErrorExtensions `json:"extensions"`
-	Locations  []GraphQLLocation      `json:"locations,omitempty"`
+
+	// Locations Where in the document the field is.
+	Locations []GraphQLLocation `json:"locations,omitempty"`
 
 	// Message What is wrong.
 	Message string `json:"message"`
@@ -1421,8 +1537,9 @@ type GraphQLError struct {
 	Path []interface{} `json:"path,omitempty"`
 }
 
-// GraphQLErrorExtensions defines model for GraphQLErrorExtensions.
+// GraphQLErrorExtensions The kind of the error, for programs.
 type GraphQLErrorExtensions struct {
+	// ErrorBody An error, in the form that all calls of REST have.
 	ErrorBody ErrorBody `json:"apiError"`
 
 	// Classification Kind of the error by the phase that found it.
@@ -1437,13 +1554,17 @@ type GraphQLErrorExtensionsClassification string
 
 // GraphQLLocation defines model for GraphQLLocation.
 type GraphQLLocation struct {
+	// Column Column of the line, from 1.
 	Column int32 `json:"column"`
-	Line   int32 `json:"line"`
+
+	// Line Line of the document, from 1.
+	Line int32 `json:"line"`
 }
 
 // GraphQLRequest defines model for GraphQLRequest.
 type GraphQLRequest struct {
-	OperationName *MaybeText `json:"operationName,omitempty"`
+	// OperationName Name of the operation that is run. Required if the document has several.
+	OperationName *string `json:"operationName,omitempty"`
 
 	// Query The GraphQL document. If it is larger than 128 KiB, the answer has an error with status 200. Without credentials, the body may have 24 KiB (413).
 	Query string `json:"query"`
@@ -1493,7 +1614,7 @@ type InvitationInput struct {
 // Invitations What users send to friends with their share links, by language, such as `en` or `pt-BR`: at most 30. A language that is left out has the default text.
 type Invitations map[string]Invitation
 
-// JobStats defines model for JobStats.
+// JobStats How far the export is.
 type JobStats struct {
 	// Errors Number of records that failed.
 	Errors int64 `json:"errors"`
@@ -1507,21 +1628,27 @@ type KeyInput struct {
 	// DateExpires When the key expires; must be in the future. Default: never.
 	DateExpires *int64 `json:"dateExpires,omitempty"`
 
-	// Name Example: checkout
+	// Name Name of an API key, unique in the tenant: 1 to 64 of A-Z a-z 0-9 `_` `.` `-`.
+	//
+	// Example: checkout
 	Name KeyName `json:"name"`
 
 	// Role What the key permits. `all`: every call. `read`: every call that reads, except keys and rendered widgets. `events`: events, identification of users, code look-ups. `import`: uploads, imports and their results. `tokens`: signing user tokens, no call. Other calls get 403.
 	Role KeyRole `json:"role"`
 }
 
-// KeyName Example: checkout
+// KeyName Name of an API key, unique in the tenant: 1 to 64 of A-Z a-z 0-9 `_` `.` `-`.
+//
+// Example: checkout
 type KeyName = string
 
 // KeyPage defines model for KeyPage.
 type KeyPage struct {
 	// Count Number of keys.
-	Count int64    `json:"count"`
-	Keys  []APIKey `json:"keys"`
+	Count int64 `json:"count"`
+
+	// Keys Oldest first. A key that is being rotated is in it twice.
+	Keys []APIKey `json:"keys"`
 }
 
 // KeyRole What the key permits. `all`: every call. `read`: every call that reads, except keys and rendered widgets. `events`: events, identification of users, code look-ups. `import`: uploads, imports and their results. `tokens`: signing user tokens, no call. Other calls get 403.
@@ -1535,6 +1662,7 @@ type KeyRotationInput struct {
 
 // KeySet defines model for KeySet.
 type KeySet struct {
+	// Keys The keys that sign webhooks now or did until lately, at most 5.
 	Keys []PublicKey `json:"keys"`
 }
 
@@ -1556,9 +1684,6 @@ type MaybeDuration = string
 
 // MaybeReferralCode A referral code. Null or empty: none.
 type MaybeReferralCode = string
-
-// MaybeText defines model for MaybeText.
-type MaybeText = string
 
 // MaybeTypedCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 type MaybeTypedCode = MaybeReferralCode
@@ -1623,9 +1748,13 @@ type MemberInvitation struct {
 // MemberPage defines model for MemberPage.
 type MemberPage struct {
 	// Count Number of members.
-	Count       int64              `json:"count"`
+	Count int64 `json:"count"`
+
+	// Invitations Invitations that are not accepted and not expired, in the order of their addresses.
 	Invitations []MemberInvitation `json:"invitations"`
-	Members     []Member           `json:"members"`
+
+	// Members All members, in the order of their addresses.
+	Members []Member `json:"members"`
 }
 
 // MemberRole What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
@@ -1654,6 +1783,7 @@ type ModerationInputAction string
 
 // ModerationsInput defines model for ModerationsInput.
 type ModerationsInput struct {
+	// Actions Decisions on 1 to 100 referrals.
 	Actions []ModerationInput `json:"actions"`
 }
 
@@ -1688,11 +1818,13 @@ type NewMemberInvitation struct {
 	Role MemberRole `json:"role"`
 }
 
-// Offer defines model for Offer.
+// Offer What a friend gets who is referred by the code. Null: nothing.
 type Offer struct {
 	// Credit CREDIT only. Amount in the unit.
-	Credit   *int64     `json:"credit,omitempty"`
-	Currency *MaybeText `json:"currency,omitempty"`
+	Credit *int64 `json:"credit,omitempty"`
+
+	// Currency CREDIT only. Currency code (ISO 4217). Null: the unit is no money.
+	Currency *string `json:"currency,omitempty"`
 
 	// DiscountPercent PCT_DISCOUNT only. Percentage.
 	DiscountPercent *float64 `json:"discountPercent,omitempty"`
@@ -1703,9 +1835,11 @@ type Offer struct {
 	// PercentOfRevenue In place of credit or valueInCents: the percentage of an order's revenue that is the amount.
 	PercentOfRevenue *float64 `json:"percentOfRevenue,omitempty"`
 
-	// RewardDetails FUELTANK and INTEGRATION only. Details.
+	// RewardDetails INTEGRATION only. The `integrationSettings` of the program.
 	RewardDetails map[string]interface{} `json:"rewardDetails,omitempty"`
-	Type          RewardType             `json:"type"`
+
+	// Type PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
+	Type RewardType `json:"type"`
 
 	// Unit Unit of the reward.
 	Unit string `json:"unit"`
@@ -1763,7 +1897,9 @@ type OfferInput struct {
 
 	// Tiers Other values from a number of conversions of the referrer on, in ascending order. Not for FUELTANK. Default: none.
 	Tiers []RewardTier `json:"tiers,omitempty"`
-	Type  RewardType   `json:"type"`
+
+	// Type PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
+	Type RewardType `json:"type"`
 
 	// Unit Unit of the reward. Default: CENTS, or % for PCT_DISCOUNT.
 	Unit *string `json:"unit,omitempty"`
@@ -1774,15 +1910,20 @@ type OfferInput struct {
 
 // OpenUser defines model for OpenUser.
 type OpenUser struct {
-	AccountId *MaybeText `json:"accountId"`
+	// AccountId Id of the account. Null, unless the caller is this user or has the API key.
+	AccountId *string `json:"accountId"`
 
 	// FirstName First name.
-	FirstName string     `json:"firstName"`
-	Id        *MaybeText `json:"id"`
+	FirstName string `json:"firstName"`
+
+	// Id Id of the user. Null, unless the caller is this user or has the API key.
+	Id *string `json:"id"`
 
 	// ImageUrl URL of a picture.
-	ImageUrl    string     `json:"imageUrl"`
-	LastInitial *MaybeText `json:"lastInitial"`
+	ImageUrl string `json:"imageUrl"`
+
+	// LastInitial First letter of the last name. Null: there is no last name.
+	LastInitial *string `json:"lastInitial"`
 
 	// ReferralCode The code.
 	ReferralCode string `json:"referralCode"`
@@ -1824,14 +1965,18 @@ type Order struct {
 	RefundedInCents int64 `json:"refundedInCents"`
 
 	// RevenueInCents The field revenue in minor units of the currency. Null: none.
-	RevenueInCents *int64       `json:"revenueInCents"`
-	Rewards        OrderRewards `json:"rewards"`
+	RevenueInCents *int64 `json:"revenueInCents"`
+
+	// Rewards What each side earned by the order.
+	Rewards OrderRewards `json:"rewards"`
 }
 
 // OrderPage defines model for OrderPage.
 type OrderPage struct {
 	// Count Number of items in this page.
-	Count  int64   `json:"count"`
+	Count int64 `json:"count"`
+
+	// Orders Latest first.
 	Orders []Order `json:"orders"`
 
 	// TotalCount Number of items in all pages.
@@ -1849,7 +1994,7 @@ type OrderReason struct {
 	Message string `json:"message"`
 }
 
-// OrderReward defines model for OrderReward.
+// OrderReward The reward that one side has for the order, or why it has none.
 type OrderReward struct {
 	// Reason Why this side has no reward for the order. Null: it has the reward.
 	Reason *OrderReason `json:"reason"`
@@ -1858,21 +2003,28 @@ type OrderReward struct {
 	Reward *Reward `json:"reward"`
 }
 
-// OrderRewards defines model for OrderRewards.
+// OrderRewards What each side earned by the order.
 type OrderRewards struct {
+	// Referred The reward that one side has for the order, or why it has none.
 	Referred OrderReward `json:"referred"`
+
+	// Referrer The reward that one side has for the order, or why it has none.
 	Referrer OrderReward `json:"referrer"`
 }
 
-// Participant defines model for Participant.
+// Participant One of the two users of a referral.
 type Participant struct {
 	// AccountId Id of the account.
-	AccountId string     `json:"accountId"`
-	Email     *MaybeText `json:"email"`
+	AccountId string `json:"accountId"`
+
+	// Email E-mail address. Null: not given.
+	Email *string `json:"email"`
 
 	// FirstName First name.
-	FirstName string     `json:"firstName"`
-	Id        *MaybeText `json:"id"`
+	FirstName string `json:"firstName"`
+
+	// Id Id of the user. Null: no user of the account is known yet.
+	Id *string `json:"id"`
 
 	// ImageUrl URL of a picture.
 	ImageUrl string `json:"imageUrl"`
@@ -1886,14 +2038,19 @@ type PaymentProviderId = string
 
 // PersonalData All rows about a user.
 type PersonalData struct {
+	// Account Account of the user.
 	Account string `json:"account"`
 
 	// Tables The rows by table. A row has its values by column.
 	Tables map[string][]map[string]interface{} `json:"tables"`
-	Tenant string                              `json:"tenant"`
+
+	// Tenant Alias of the tenant.
+	Tenant string `json:"tenant"`
 
 	// Time When it was read, in epoch milliseconds.
-	Time int64  `json:"time"`
+	Time int64 `json:"time"`
+
+	// User The user.
 	User string `json:"user"`
 }
 
@@ -1972,7 +2129,9 @@ type PipelineStatus struct {
 	// Trait Place of a value: 1 to 5 names of keys, separated by dots.
 	//
 	// Example: context.groupId
-	Trait  PipelinePath                  `json:"trait"`
+	Trait PipelinePath `json:"trait"`
+
+	// Values The status by the value of the trait. A message with another value is ignored.
 	Values map[string]SubscriptionStatus `json:"values"`
 }
 
@@ -1989,10 +2148,14 @@ type Program struct {
 	// DateModified Time in epoch milliseconds.
 	//
 	// Example: 1772355600000
-	DateModified Date        `json:"dateModified"`
-	Fraud        FraudPolicy `json:"fraud"`
+	DateModified Date `json:"dateModified"`
 
-	// Id Example: classic
+	// Fraud What fraud signals of a referral cause.
+	Fraud FraudPolicy `json:"fraud"`
+
+	// Id Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
+	//
+	// Example: classic
 	Id ProgramKey `json:"id"`
 
 	// Invitations What users send to friends with their share links, by language, such as `en` or `pt-BR`: at most 30. A language that is left out has the default text.
@@ -2002,8 +2165,12 @@ type Program struct {
 	Limits ProgramLimits `json:"limits"`
 
 	// Name Name of the program.
-	Name    string         `json:"name"`
+	Name string `json:"name"`
+
+	// Rewards What both sides earn.
 	Rewards ProgramRewards `json:"rewards"`
+
+	// Sharing Where share links lead, and for how long they count.
 	Sharing ProgramSharing `json:"sharing"`
 }
 
@@ -2020,10 +2187,14 @@ type ProgramInput struct {
 	// Name Name of the program. Default: the id.
 	Name    *string              `json:"name,omitempty"`
 	Rewards *ProgramRewardsInput `json:"rewards,omitempty"`
-	Sharing ProgramSharingInput  `json:"sharing"`
+
+	// Sharing Where share links lead, and for how long they count.
+	Sharing ProgramSharingInput `json:"sharing"`
 }
 
-// ProgramKey Example: classic
+// ProgramKey Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
+//
+// Example: classic
 type ProgramKey = string
 
 // ProgramLimits Limits for one referrer in the program. Null: no limit.
@@ -2043,22 +2214,28 @@ type ProgramLimits struct {
 	RewardsInPeriod *int64 `json:"rewardsInPeriod,omitempty"`
 }
 
-// ProgramOffer defines model for ProgramOffer.
+// ProgramOffer What one side of a referral earns. Null: nothing.
 type ProgramOffer struct {
 	// Amount FUELTANK only. Value of a code in the unit.
 	Amount *float64 `json:"amount,omitempty"`
 
 	// Credit CREDIT only. Amount in the unit.
-	Credit      *int64  `json:"credit,omitempty"`
-	Currency    *string `json:"currency,omitempty"`
+	Credit *int64 `json:"credit,omitempty"`
+
+	// Currency Currency code (ISO 4217) of the amount. Null: the unit is no money. Left out for PCT_DISCOUNT.
+	Currency *string `json:"currency,omitempty"`
+
+	// Description Description of the reward for people. Null: none.
 	Description *string `json:"description,omitempty"`
 
 	// DiscountPercent PCT_DISCOUNT only. Percentage.
 	DiscountPercent *float64 `json:"discountPercent,omitempty"`
 
 	// ExpiryDuration How long the reward can be used after it is given.
-	ExpiryDuration *string       `json:"expiryDuration,omitempty"`
-	FuelTankType   *FuelTankType `json:"fuelTankType,omitempty"`
+	ExpiryDuration *string `json:"expiryDuration,omitempty"`
+
+	// FuelTankType FUELTANK only. Whether the code is worth a percentage or a credit.
+	FuelTankType *FuelTankType `json:"fuelTankType,omitempty"`
 
 	// IntegrationSettings INTEGRATION only. Your settings.
 	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
@@ -2070,8 +2247,10 @@ type ProgramOffer struct {
 	Minimum *int64 `json:"minimum,omitempty"`
 
 	// Months How many months after the first order further orders earn the reward. Null: no limit. Missing if no event converts.
-	Months *int64  `json:"months,omitempty"`
-	Name   *string `json:"name,omitempty"`
+	Months *int64 `json:"months,omitempty"`
+
+	// Name Name of the reward for people. Null: none.
+	Name *string `json:"name,omitempty"`
 
 	// Orders How many orders of a referral earn the reward. Null: all; a discount is given once then. Missing if no event converts.
 	Orders *int64 `json:"orders,omitempty"`
@@ -2084,7 +2263,9 @@ type ProgramOffer struct {
 
 	// Tiers Values from a number of conversions of the referrer on. Missing if there are none and no event converts.
 	Tiers []RewardTier `json:"tiers,omitempty"`
-	Type  RewardType   `json:"type"`
+
+	// Type PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
+	Type RewardType `json:"type"`
 
 	// Unit Unit of the reward.
 	Unit string `json:"unit"`
@@ -2096,14 +2277,16 @@ type ProgramOffer struct {
 // ProgramPage defines model for ProgramPage.
 type ProgramPage struct {
 	// Count Number of items in this page.
-	Count    int64     `json:"count"`
+	Count int64 `json:"count"`
+
+	// Programs Oldest first.
 	Programs []Program `json:"programs"`
 
 	// TotalCount Number of items in all pages.
 	TotalCount int64 `json:"totalCount"`
 }
 
-// ProgramRewards defines model for ProgramRewards.
+// ProgramRewards What both sides earn.
 type ProgramRewards struct {
 	// MoneyBackDuration For how long after the first payment a refund of all of it takes the rewards back; PT0S: never. Left out if an event converts.
 	MoneyBackDuration *string       `json:"moneyBackDuration,omitempty"`
@@ -2111,7 +2294,7 @@ type ProgramRewards struct {
 	Referrer          *ProgramOffer `json:"referrer"`
 }
 
-// ProgramRewardsInput defines model for ProgramRewardsInput.
+// ProgramRewardsInput What both sides earn.
 type ProgramRewardsInput struct {
 	// MoneyBackDuration Without `conversion`: for how long after the first payment a refund of all of it takes the rewards of both sides back, up to P365D; PT0S: never. Default: P30D for a new program, else unchanged.
 	MoneyBackDuration *string     `json:"moneyBackDuration,omitempty"`
@@ -2121,13 +2304,20 @@ type ProgramRewardsInput struct {
 
 // ProgramShareLinks defines model for ProgramShareLinks.
 type ProgramShareLinks struct {
-	EMAIL          DirectShareLink `json:"EMAIL"`
-	MOBILE         DirectShareLink `json:"MOBILE"`
-	UNKNOWN        DirectShareLink `json:"UNKNOWN"`
-	CleanShareLink string          `json:"cleanShareLink"`
+	// EMAIL For a mail.
+	EMAIL DirectShareLink `json:"EMAIL"`
+
+	// MOBILE For a mobile app.
+	MOBILE DirectShareLink `json:"MOBILE"`
+
+	// UNKNOWN For a link whose place is not known.
+	UNKNOWN DirectShareLink `json:"UNKNOWN"`
+
+	// CleanShareLink Share link without any medium.
+	CleanShareLink string `json:"cleanShareLink"`
 }
 
-// ProgramSharing defines model for ProgramSharing.
+// ProgramSharing Where share links lead, and for how long they count.
 type ProgramSharing struct {
 	// AllowedHosts More hosts that `rsLandingPage` may name.
 	AllowedHosts []string `json:"allowedHosts"`
@@ -2147,7 +2337,7 @@ type ProgramSharing struct {
 	UtmSource *string `json:"utmSource,omitempty"`
 }
 
-// ProgramSharingInput defines model for ProgramSharingInput.
+// ProgramSharingInput Where share links lead, and for how long they count.
 type ProgramSharingInput struct {
 	// AllowedHosts More hosts that `rsLandingPage` of a share link may name.
 	AllowedHosts []string `json:"allowedHosts,omitempty"`
@@ -2171,7 +2361,9 @@ type ProgramSide string
 // ProgramVersion defines model for ProgramVersion.
 type ProgramVersion struct {
 	// By Author of the change: the mail address of a member, `API key` with the name of the key, or `command line`; null if it is unknown.
-	By      *string `json:"by"`
+	By *string `json:"by"`
+
+	// Program The program as it was from this time on.
 	Program Program `json:"program"`
 
 	// Since Time in epoch milliseconds.
@@ -2186,8 +2378,10 @@ type ProgramVersionPage struct {
 	Count int64 `json:"count"`
 
 	// TotalCount Number of items in all pages.
-	TotalCount int64            `json:"totalCount"`
-	Versions   []ProgramVersion `json:"versions"`
+	TotalCount int64 `json:"totalCount"`
+
+	// Versions Latest first, at most 50.
+	Versions []ProgramVersion `json:"versions"`
 }
 
 // PromotionCode defines model for PromotionCode.
@@ -2207,27 +2401,32 @@ type PromotionCode struct {
 
 // PublicKey defines model for PublicKey.
 type PublicKey struct {
+	// Alg Algorithm of the signatures.
 	Alg PublicKeyAlg `json:"alg"`
 
 	// E Exponent in base64url.
 	E string `json:"e"`
 
 	// Kid Id of the key.
-	Kid string       `json:"kid"`
+	Kid string `json:"kid"`
+
+	// Kty Kind of the key.
 	Kty PublicKeyKty `json:"kty"`
 
 	// N Modulus in base64url.
-	N   string       `json:"n"`
+	N string `json:"n"`
+
+	// Use What the key is for: signatures.
 	Use PublicKeyUse `json:"use"`
 }
 
-// PublicKeyAlg defines model for PublicKey.Alg.
+// PublicKeyAlg Algorithm of the signatures.
 type PublicKeyAlg string
 
-// PublicKeyKty defines model for PublicKey.Kty.
+// PublicKeyKty Kind of the key.
 type PublicKeyKty string
 
-// PublicKeyUse defines model for PublicKey.Use.
+// PublicKeyUse What the key is for: signatures.
 type PublicKeyUse string
 
 // Redemption defines model for Redemption.
@@ -2299,15 +2498,27 @@ type Referral struct {
 	ProgramId string `json:"programId"`
 
 	// ReferralCodeUsed The code that attributed the account.
-	ReferralCodeUsed         string      `json:"referralCodeUsed"`
+	ReferralCodeUsed string `json:"referralCodeUsed"`
+
+	// ReferredModerationStatus Moderation of this side. PENDING: a moderator must decide, and the reward is held. APPROVED: no fraud signal, or approved. DENIED: the reward is cancelled, except for what was redeemed.
 	ReferredModerationStatus *SideStatus `json:"referredModerationStatus,omitempty"`
 	ReferredReward           *Reward     `json:"referredReward"`
-	ReferredUser             Participant `json:"referredUser"`
+
+	// ReferredUser One of the two users of a referral.
+	ReferredUser Participant `json:"referredUser"`
+
+	// ReferrerModerationStatus Moderation of this side. PENDING: a moderator must decide, and the reward is held. APPROVED: no fraud signal, or approved. DENIED: the reward is cancelled, except for what was redeemed.
 	ReferrerModerationStatus *SideStatus `json:"referrerModerationStatus,omitempty"`
 	ReferrerReward           *Reward     `json:"referrerReward"`
-	ReferrerUser             Participant `json:"referrerUser"`
-	ShareLinkUsed            *MaybeText  `json:"shareLinkUsed"`
-	ShareMedium              *MaybeText  `json:"shareMedium"`
+
+	// ReferrerUser One of the two users of a referral.
+	ReferrerUser Participant `json:"referrerUser"`
+
+	// ShareLinkUsed The share link that was followed. Null: not known.
+	ShareLinkUsed *string `json:"shareLinkUsed"`
+
+	// ShareMedium How the link was shared, such as FACEBOOK. Null: not known.
+	ShareMedium *string `json:"shareMedium"`
 
 	// State in-progress until the account pays or the event of the program comes, then converted.
 	State ReferralState `json:"state"`
@@ -2336,14 +2547,16 @@ type ReferralCookie struct {
 // ReferralPage defines model for ReferralPage.
 type ReferralPage struct {
 	// Count Number of items in this page.
-	Count     int64      `json:"count"`
+	Count int64 `json:"count"`
+
+	// Referrals The referrals of this page.
 	Referrals []Referral `json:"referrals"`
 
 	// TotalCount Number of items in all pages.
 	TotalCount int64 `json:"totalCount"`
 }
 
-// ReferredBy defines model for ReferredBy.
+// ReferredBy How the account of the user was referred. Null: it was not.
 type ReferredBy struct {
 	// Code The code that referred the account.
 	Code string `json:"code"`
@@ -2356,7 +2569,7 @@ type ReferredBy struct {
 	ReferredReward *Reward `json:"referredReward"`
 }
 
-// ReferredByInput defines model for ReferredByInput.
+// ReferredByInput A code by which the user is referred, as the answers have it. `referredByCodes` count before it, cookies after it.
 type ReferredByInput struct {
 	// Code A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 	Code *MaybeTypedCode `json:"code,omitempty"`
@@ -2414,7 +2627,9 @@ type RefusedEventContent struct {
 // RefusedEventPage defines model for RefusedEventPage.
 type RefusedEventPage struct {
 	// Count Number of items in this page.
-	Count   int64          `json:"count"`
+	Count int64 `json:"count"`
+
+	// Refused Last received first.
 	Refused []RefusedEvent `json:"refused"`
 
 	// TotalCount Number of items in all pages.
@@ -2491,23 +2706,35 @@ type Reward struct {
 	// DiscountPercent PCT_DISCOUNT only. Percentage.
 	DiscountPercent *float64 `json:"discountPercent,omitempty"`
 
-	// FuelTankCode FUELTANK only. The code. Null: none is left.
-	FuelTankCode    *string       `json:"fuelTankCode,omitempty"`
-	FuelTankType    *FuelTankType `json:"fuelTankType,omitempty"`
-	FueltankType    *FuelTankType `json:"fueltankType,omitempty"`
-	GlobalRewardKey *MaybeText    `json:"globalRewardKey"`
+	// FuelTankCode FUELTANK only. The code. Null until the reward is given, such as while no code is left.
+	FuelTankCode *string `json:"fuelTankCode,omitempty"`
+
+	// FuelTankType FUELTANK only. Whether the code is worth a percentage or a credit.
+	FuelTankType *FuelTankType `json:"fuelTankType,omitempty"`
+
+	// FueltankType FUELTANK only. Whether the code is worth a percentage or a credit.
+	FueltankType *FuelTankType `json:"fueltankType,omitempty"`
+
+	// GlobalRewardKey Null: Kith gives no such key. It is here for older clients.
+	GlobalRewardKey *string `json:"globalRewardKey"`
 
 	// Id Id of the reward.
 	Id string `json:"id"`
 
 	// IntegrationSettings INTEGRATION only. Your settings.
 	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
-	Name                *MaybeText             `json:"name"`
+
+	// Name Name for people. Null: none.
+	Name *string `json:"name"`
 
 	// OrderId Id of the order that earned it. Missing if none did.
-	OrderId          *string    `json:"orderId,omitempty"`
-	ProgramId        *MaybeText `json:"programId"`
-	ProgramRewardKey *MaybeText `json:"programRewardKey"`
+	OrderId *string `json:"orderId,omitempty"`
+
+	// ProgramId Program that gave it. Null: it was given without one.
+	ProgramId *string `json:"programId"`
+
+	// ProgramRewardKey Null: Kith gives no such key. It is here for older clients.
+	ProgramRewardKey *string `json:"programRewardKey"`
 
 	// RedeemedCredit CREDIT only. Redeemed amount in the unit.
 	RedeemedCredit *int64 `json:"redeemedCredit,omitempty"`
@@ -2516,12 +2743,16 @@ type Reward struct {
 	Redemptions []Redemption `json:"redemptions,omitempty"`
 
 	// ReversedValue What refunds of the order took back, in the unit. Missing if no order earned it.
-	ReversedValue *float64     `json:"reversedValue,omitempty"`
-	RewardSource  RewardSource `json:"rewardSource"`
+	ReversedValue *float64 `json:"reversedValue,omitempty"`
+
+	// RewardSource How it was earned. FRIEND_SIGNUP: by referring. REFERRED: by being referred. MANUAL: given by hand or by a call. The others name another reason, which the call that gave it chose.
+	RewardSource RewardSource `json:"rewardSource"`
 
 	// SettledValue What settled debts of the user from other rewards, in the unit. Negative: what settled the debt of this one. Missing if 0.
-	SettledValue *float64   `json:"settledValue,omitempty"`
-	Type         RewardType `json:"type"`
+	SettledValue *float64 `json:"settledValue,omitempty"`
+
+	// Type PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
+	Type RewardType `json:"type"`
 
 	// Unit Unit of the values, such as % or CENTS.
 	//
@@ -2580,8 +2811,10 @@ type RewardBalance struct {
 	TotalReversedCredit *int64 `json:"totalReversedCredit,omitempty"`
 
 	// TotalValueInCents INTEGRATION only. Sum of the values in cents.
-	TotalValueInCents *int64     `json:"totalValueInCents,omitempty"`
-	Type              RewardType `json:"type"`
+	TotalValueInCents *int64 `json:"totalValueInCents,omitempty"`
+
+	// Type PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
+	Type RewardType `json:"type"`
 
 	// Unit Unit of the sums.
 	Unit string `json:"unit"`
@@ -2590,8 +2823,10 @@ type RewardBalance struct {
 // RewardCost defines model for RewardCost.
 type RewardCost struct {
 	// Amount Sum, in `unit`.
-	Amount   int64      `json:"amount"`
-	Currency *MaybeText `json:"currency"`
+	Amount int64 `json:"amount"`
+
+	// Currency Currency code (ISO 4217). Null: the unit is no money.
+	Currency *string `json:"currency"`
 
 	// Unit Unit of the amount, such as CENTS.
 	Unit string `json:"unit"`
@@ -2633,9 +2868,13 @@ type RewardInput struct {
 	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
 
 	// Name Text of up to 4096 bytes, without the character U+0000.
-	Name         *InputText    `json:"name,omitempty"`
+	Name *InputText `json:"name,omitempty"`
+
+	// RewardSource How it was earned, for your own reports. Default: MANUAL.
 	RewardSource *RewardSource `json:"rewardSource,omitempty"`
-	Type         RewardType    `json:"type"`
+
+	// Type PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
+	Type RewardType `json:"type"`
 
 	// Unit Unit, such as CENTS or POINT. Required for CREDIT and INTEGRATION.
 	Unit *string `json:"unit,omitempty"`
@@ -2644,7 +2883,7 @@ type RewardInput struct {
 	ValueInCents *int64 `json:"valueInCents,omitempty"`
 }
 
-// RewardSource defines model for RewardSource.
+// RewardSource How it was earned. FRIEND_SIGNUP: by referring. REFERRED: by being referred. MANUAL: given by hand or by a call. The others name another reason, which the call that gave it chose.
 type RewardSource string
 
 // RewardTier The value of a reward from a number of conversions on. It has from, and the same one of the other keys as the reward.
@@ -2665,7 +2904,7 @@ type RewardTier struct {
 	ValueInCents *int64 `json:"valueInCents,omitempty"`
 }
 
-// RewardType defines model for RewardType.
+// RewardType PCT_DISCOUNT: a percentage off the price. CREDIT: an amount that can be redeemed in parts. FUELTANK: a code of your shop that is worth an amount. INTEGRATION: a gift that another service delivers.
 type RewardType string
 
 // SecureModeOfCall `signed`: a user token or an API key. `open`: also anonymous callers. `disabled`: an API key only.
@@ -2702,7 +2941,9 @@ type SftpKeyInput struct {
 // SftpKeyPage defines model for SftpKeyPage.
 type SftpKeyPage struct {
 	// Count Number of keys.
-	Count  int64       `json:"count"`
+	Count int64 `json:"count"`
+
+	// Keys All keys, oldest first.
 	Keys   []SftpKey   `json:"keys"`
 	Server *SftpServer `json:"server"`
 }
@@ -2727,44 +2968,83 @@ type ShareUrls struct {
 
 // ShareUrlsByEngagement Share links by engagement medium, and the link without any medium.
 type ShareUrlsByEngagement struct {
-	EMAIL          *ShareUrlsByMedium `json:"EMAIL,omitempty"`
-	EMBED          *ShareUrlsByMedium `json:"EMBED,omitempty"`
-	HOSTED         *ShareUrlsByMedium `json:"HOSTED,omitempty"`
-	MOBILE         *ShareUrlsByMedium `json:"MOBILE,omitempty"`
-	POPUP          *ShareUrlsByMedium `json:"POPUP,omitempty"`
-	UNKNOWN        *ShareUrlsByMedium `json:"UNKNOWN,omitempty"`
-	CleanShareLink string             `json:"cleanShareLink"`
+	// EMAIL For a mail.
+	EMAIL *ShareUrlsByMedium `json:"EMAIL,omitempty"`
+
+	// EMBED For a widget in a page.
+	EMBED *ShareUrlsByMedium `json:"EMBED,omitempty"`
+
+	// HOSTED For a page of its own.
+	HOSTED *ShareUrlsByMedium `json:"HOSTED,omitempty"`
+
+	// MOBILE For a mobile app.
+	MOBILE *ShareUrlsByMedium `json:"MOBILE,omitempty"`
+
+	// POPUP For a widget in a window over a page.
+	POPUP *ShareUrlsByMedium `json:"POPUP,omitempty"`
+
+	// UNKNOWN For a link whose place is not known.
+	UNKNOWN *ShareUrlsByMedium `json:"UNKNOWN,omitempty"`
+
+	// CleanShareLink Share link without any medium.
+	CleanShareLink string `json:"cleanShareLink"`
 }
 
-// ShareUrlsByMedium defines model for ShareUrlsByMedium.
+// ShareUrlsByMedium Share links with one engagement medium, by share medium. With the parameter `shareMedium`, only that one.
 type ShareUrlsByMedium struct {
-	DIRECT        *string `json:"DIRECT,omitempty"`
-	EMAIL         *string `json:"EMAIL,omitempty"`
-	FACEBOOK      *string `json:"FACEBOOK,omitempty"`
-	FBMESSENGER   *string `json:"FBMESSENGER,omitempty"`
+	// DIRECT Link to copy.
+	DIRECT *string `json:"DIRECT,omitempty"`
+
+	// EMAIL Link to share by mail.
+	EMAIL *string `json:"EMAIL,omitempty"`
+
+	// FACEBOOK Link to share by Facebook.
+	FACEBOOK *string `json:"FACEBOOK,omitempty"`
+
+	// FBMESSENGER Link to share by Facebook Messenger.
+	FBMESSENGER *string `json:"FBMESSENGER,omitempty"`
+
+	// LINEMESSENGER Link to share by LINE.
 	LINEMESSENGER *string `json:"LINEMESSENGER,omitempty"`
-	LINKEDIN      *string `json:"LINKEDIN,omitempty"`
-	PINTEREST     *string `json:"PINTEREST,omitempty"`
-	SMS           *string `json:"SMS,omitempty"`
-	TWITTER       *string `json:"TWITTER,omitempty"`
-	UNKNOWN       *string `json:"UNKNOWN,omitempty"`
-	WHATSAPP      *string `json:"WHATSAPP,omitempty"`
+
+	// LINKEDIN Link to share by LinkedIn.
+	LINKEDIN *string `json:"LINKEDIN,omitempty"`
+
+	// PINTEREST Link to share by Pinterest.
+	PINTEREST *string `json:"PINTEREST,omitempty"`
+
+	// SMS Link to share by text message.
+	SMS *string `json:"SMS,omitempty"`
+
+	// TWITTER Link to share by X (Twitter).
+	TWITTER *string `json:"TWITTER,omitempty"`
+
+	// UNKNOWN Link to share in a way that is not known.
+	UNKNOWN *string `json:"UNKNOWN,omitempty"`
+
+	// WHATSAPP Link to share by WhatsApp.
+	WHATSAPP *string `json:"WHATSAPP,omitempty"`
 }
 
-// SideStatus defines model for SideStatus.
+// SideStatus Moderation of this side. PENDING: a moderator must decide, and the reward is held. APPROVED: no fraud signal, or approved. DENIED: the reward is cancelled, except for what was redeemed.
 type SideStatus string
 
 // StoredWidget defines model for StoredWidget.
 type StoredWidget struct {
+	// BrandingConfig Colours and sizes for the widget, as they were stored.
 	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
 
 	// DateModified Time in epoch milliseconds. Null: not yet, or unknown.
-	DateModified *MaybeDate             `json:"dateModified,omitempty"`
-	JsOptions    map[string]interface{} `json:"jsOptions,omitempty"`
+	DateModified *MaybeDate `json:"dateModified,omitempty"`
+
+	// JsOptions Options for the browser script, as they were stored.
+	JsOptions map[string]interface{} `json:"jsOptions,omitempty"`
 
 	// Template A whole HTML document. Null or empty: the default.
-	Template *string                `json:"template,omitempty"`
-	Values   map[string]interface{} `json:"values,omitempty"`
+	Template *string `json:"template,omitempty"`
+
+	// Values What the template reads, as it was stored: texts, theme and CSS variables.
+	Values map[string]interface{} `json:"values,omitempty"`
 
 	// WidgetType p/{program}/w/{key} (a program's widget), w/{key} (the tenant's), or the older names REFERRER_WIDGET and CONVERSION_WIDGET.
 	//
@@ -2793,8 +3073,10 @@ type StoredWidgetPage struct {
 	Count int64 `json:"count"`
 
 	// TotalCount Number of items in all pages.
-	TotalCount int64          `json:"totalCount"`
-	Widgets    []StoredWidget `json:"widgets"`
+	TotalCount int64 `json:"totalCount"`
+
+	// Widgets In the order of programs and keys, without `template`.
+	Widgets []StoredWidget `json:"widgets"`
 }
 
 // StripeConnection defines model for StripeConnection.
@@ -2861,11 +3143,14 @@ type StripeConnectionInputCreditForm string
 
 // Subscription What an account pays. A new account has the status TRIAL.
 type Subscription struct {
+	// BillingIntervalType Unit of the time between two bills. Null: not known.
 	BillingIntervalType *BillingInterval `json:"billingIntervalType"`
 
 	// BillingIntervalValue Number of intervals between two bills.
-	BillingIntervalValue *int64             `json:"billingIntervalValue"`
-	Status               SubscriptionStatus `json:"status"`
+	BillingIntervalValue *int64 `json:"billingIntervalValue"`
+
+	// Status Whether the account pays. The first PAID converts its referral, unless the program converts by an event. CANCELLED sets `dateReferralEnded` of the referral. TRIAL and FREE have no effect.
+	Status SubscriptionStatus `json:"status"`
 
 	// StatusUnconfirmed True if a web page reported PAID without a signature. The status converts no referral until your server, a user token that signs it, or the payment gateway reports it. Otherwise the key is left out.
 	StatusUnconfirmed *bool `json:"statusUnconfirmed,omitempty"`
@@ -2889,7 +3174,7 @@ type SubscriptionInput struct {
 	Value *float64 `json:"value,omitempty"`
 }
 
-// SubscriptionStatus defines model for SubscriptionStatus.
+// SubscriptionStatus Whether the account pays. The first PAID converts its referral, unless the program converts by an event. CANCELLED sets `dateReferralEnded` of the referral. TRIAL and FREE have no effect.
 type SubscriptionStatus string
 
 // TenantAlias Alias of a tenant. Live and test are two tenants, such as acme and test_acme.
@@ -2900,9 +3185,13 @@ type TenantAlias = string
 // Timeline defines model for Timeline.
 type Timeline struct {
 	// Entries The earliest first. Those without a date are before all others.
-	Entries  []TimelineEntry `json:"entries"`
-	Referred TimelineAnswer  `json:"referred"`
-	Referrer TimelineAnswer  `json:"referrer"`
+	Entries []TimelineEntry `json:"entries"`
+
+	// Referred What became of the reward of one side.
+	Referred TimelineAnswer `json:"referred"`
+
+	// Referrer What became of the reward of one side.
+	Referrer TimelineAnswer `json:"referrer"`
 
 	// Summary What became of the referral, in one sentence.
 	Summary string `json:"summary"`
@@ -2911,7 +3200,7 @@ type Timeline struct {
 	Truncated bool `json:"truncated"`
 }
 
-// TimelineAnswer defines model for TimelineAnswer.
+// TimelineAnswer What became of the reward of one side.
 type TimelineAnswer struct {
 	// Answer Why the side has its reward, or has none. Times are in UTC.
 	Answer string `json:"answer"`
@@ -2949,16 +3238,23 @@ type TimelineTone string
 
 // TopReferrer defines model for TopReferrer.
 type TopReferrer struct {
+	// AccountId Account of the referrer.
 	AccountId string `json:"accountId"`
 
 	// Converted Referrals that converted.
-	Converted int64  `json:"converted"`
+	Converted int64 `json:"converted"`
+
+	// FirstName First name, or empty.
 	FirstName string `json:"firstName"`
 
 	// Joined Referrals that started.
-	Joined   int64  `json:"joined"`
+	Joined int64 `json:"joined"`
+
+	// LastName Last name, or empty.
 	LastName string `json:"lastName"`
-	UserId   string `json:"userId"`
+
+	// UserId The referrer.
+	UserId string `json:"userId"`
 
 	// Visits Visits by people who permit the attribution cookie.
 	Visits int64 `json:"visits"`
@@ -2967,7 +3263,9 @@ type TopReferrer struct {
 // TopReferrers defines model for TopReferrers.
 type TopReferrers struct {
 	// From Start of the period, in epoch milliseconds.
-	From      int64         `json:"from"`
+	From int64 `json:"from"`
+
+	// Referrers In the order of the number that `by` names, the highest first. Erased users are left out.
 	Referrers []TopReferrer `json:"referrers"`
 
 	// Until End of the period, in epoch milliseconds.
@@ -2980,8 +3278,12 @@ type Trial struct {
 	Converts bool `json:"converts"`
 
 	// Counts Whether the event would place an order that counts.
-	Counts  bool           `json:"counts"`
-	Reason  *OrderReason   `json:"reason"`
+	Counts bool `json:"counts"`
+
+	// Reason Why the event does not count. Null: it counts.
+	Reason *OrderReason `json:"reason"`
+
+	// Rewards What both sides would earn.
 	Rewards ProgramRewards `json:"rewards"`
 
 	// Steps Why, step by step.
@@ -3000,8 +3302,10 @@ type TrialInput struct {
 	DateAttributed *int64 `json:"dateAttributed,omitempty"`
 
 	// EarlierEvent Whether the account had such an event before, for conversion.firstEvent. Default: false.
-	EarlierEvent *bool      `json:"earlierEvent,omitempty"`
-	Event        EventInput `json:"event"`
+	EarlierEvent *bool `json:"earlierEvent,omitempty"`
+
+	// Event An event of a user, such as an order.
+	Event EventInput `json:"event"`
 
 	// Orders How many orders the referral had before. Default: 0.
 	Orders *int64 `json:"orders,omitempty"`
@@ -3045,7 +3349,10 @@ type UnknownCode struct {
 
 // UnknownCodes defines model for UnknownCodes.
 type UnknownCodes struct {
-	Count        int64         `json:"count"`
+	// Count Number of texts in the answer, at most 50.
+	Count int64 `json:"count"`
+
+	// UnknownCodes Those of most people first.
 	UnknownCodes []UnknownCode `json:"unknownCodes"`
 }
 
@@ -3054,9 +3361,13 @@ type User struct {
 	// AccountId Your own id of the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	AccountId   *AccountId `json:"accountId,omitempty"`
-	CookieId    *MaybeText `json:"cookieId,omitempty"`
-	CountryCode *MaybeText `json:"countryCode,omitempty"`
+	AccountId *AccountId `json:"accountId,omitempty"`
+
+	// CookieId Id that Kith made for a user without ids. Null: the user has ids of yours.
+	CookieId *string `json:"cookieId,omitempty"`
+
+	// CountryCode Country code of two letters (ISO 3166-1). Null: not given.
+	CountryCode *string `json:"countryCode,omitempty"`
 
 	// CustomFields Your own fields.
 	CustomFields map[string]interface{} `json:"customFields,omitempty"`
@@ -3071,14 +3382,18 @@ type User struct {
 
 	// DateUsTaxFormSubmitted Time in epoch milliseconds. Null: not yet, or unknown.
 	DateUsTaxFormSubmitted *MaybeDate `json:"dateUsTaxFormSubmitted,omitempty"`
-	Email                  *MaybeText `json:"email,omitempty"`
+
+	// Email E-mail address. Null: not given.
+	Email *string `json:"email,omitempty"`
 
 	// EmailHash MD5 of the e-mail address in lower case.
 	EmailHash *string `json:"emailHash,omitempty"`
 
 	// FirstName First name.
-	FirstName   *string    `json:"firstName,omitempty"`
-	FirstSeenIP *MaybeText `json:"firstSeenIP,omitempty"`
+	FirstName *string `json:"firstName,omitempty"`
+
+	// FirstSeenIP IP address of the first call that a browser of the user made. Null: none has called.
+	FirstSeenIP *string `json:"firstSeenIP,omitempty"`
 
 	// Id Your own id of the user, unique in the account: 1 to 200 bytes without control characters.
 	//
@@ -3089,17 +3404,25 @@ type User struct {
 	ImageUrl *string `json:"imageUrl,omitempty"`
 
 	// LastName Last name.
-	LastName          *string    `json:"lastName,omitempty"`
-	LastSeenIP        *MaybeText `json:"lastSeenIP,omitempty"`
-	Locale            *MaybeText `json:"locale,omitempty"`
-	PaymentProviderId *MaybeText `json:"paymentProviderId,omitempty"`
+	LastName *string `json:"lastName,omitempty"`
+
+	// LastSeenIP IP address of the last call that a browser of the user made. Null: none has called.
+	LastSeenIP *string `json:"lastSeenIP,omitempty"`
+
+	// Locale Language, such as en or de_AT. Null: not given.
+	Locale *string `json:"locale,omitempty"`
+
+	// PaymentProviderId Id of the customer of the account at the payment gateway. Null: not given.
+	PaymentProviderId *string `json:"paymentProviderId,omitempty"`
 
 	// ProgramShareLinks Share links by program id.
 	ProgramShareLinks map[string]ProgramShareLinks `json:"programShareLinks,omitempty"`
 
 	// Referable Whether the user may be referred.
-	Referable    *bool      `json:"referable,omitempty"`
-	ReferralCode *MaybeText `json:"referralCode,omitempty"`
+	Referable *bool `json:"referable,omitempty"`
+
+	// ReferralCode The user's own code in the program `classic`, or in another one if it is the only code. Null: none.
+	ReferralCode *string `json:"referralCode,omitempty"`
 
 	// ReferralCodes The user's own referral codes by program id.
 	ReferralCodes map[string]string `json:"referralCodes,omitempty"`
@@ -3186,9 +3509,11 @@ type UserInput struct {
 	ReferralCode *MaybeReferralCode `json:"referralCode,omitempty"`
 
 	// ReferralCodes The user's own referral codes by program id.
-	ReferralCodes   map[string]*string `json:"referralCodes,omitempty"`
-	ReferredBy      *ReferredByInput   `json:"referredBy,omitempty"`
-	ReferredByCodes []TypedCode        `json:"referredByCodes,omitempty"`
+	ReferralCodes map[string]*string `json:"referralCodes,omitempty"`
+	ReferredBy    *ReferredByInput   `json:"referredBy,omitempty"`
+
+	// ReferredByCodes Codes by which the user is referred, most preferred first. They count before `referredBy` and cookies, and at most one attributes.
+	ReferredByCodes []TypedCode `json:"referredByCodes,omitempty"`
 
 	// Segments "x" adds the user to segment x, "~x" removes it, "~*" removes all.
 	Segments []string `json:"segments,omitempty"`
@@ -3206,8 +3531,10 @@ type UserPage struct {
 	Count int64 `json:"count"`
 
 	// TotalCount Number of items in all pages.
-	TotalCount int64  `json:"totalCount"`
-	Users      []User `json:"users"`
+	TotalCount int64 `json:"totalCount"`
+
+	// Users The users of this page.
+	Users []User `json:"users"`
 }
 
 // WebhookEvent An event as it is sent to endpoints.
@@ -3511,7 +3838,7 @@ type ListAuditEntriesParams struct {
 	// Actor Only entries whose actor contains this text, in any case: an address, `API key`, or `command line`.
 	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
 
-	// Action Only entries with this action.
+	// Action Only entries with this action. An action that Kith does not know is refused.
 	Action *string `form:"action,omitempty" json:"action,omitempty"`
 
 	// Subject Only entries whose subject contains this text, in any case.
