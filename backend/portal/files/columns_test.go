@@ -14,6 +14,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"kith/backend/portal/portaltest"
+	"kith/core/importfile"
 	"kith/core/job"
 )
 
@@ -213,4 +214,19 @@ func TestCheck_WrongColumns(t *testing.T) {
 	_, total, err := w.Engine.Jobs.List(t.Context(), "acme", job.Filter{Limit: 1})
 	require.NoError(t, err)
 	require.Zero(t, total)
+}
+
+// docs/import.md has each column that an import reads, and each type of import.
+func TestColumns_AreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/import.md")
+	require.NoError(t, err)
+	for _, kind := range job.Types() {
+		if !kind.Import() {
+			continue
+		}
+		for _, name := range append(importfile.Known(kind), string(kind)) {
+			require.Contains(t, string(text), "`"+name+"`", kind)
+		}
+	}
 }
