@@ -22,7 +22,7 @@ func MoneyIn(unit, currency string) string {
 
 // ParseAmount returns the amount that a person has entered as a decimal number such as
 // 12.50, in minor units of a currency, or an error about field. Without a currency it is a
-// whole number. Pretty writes such numbers with NumberUnformatted.
+// whole number. WithPoint is applied. Pretty writes such numbers with NumberUnformatted.
 func ParseAmount(field, s, currency string) (int64, error) {
 	if currency == "" {
 		return parseDecimal(field, s, 0, "a number without currency has no decimals")
@@ -47,6 +47,17 @@ func ParseValue(field, s, unit, currency string) (n int64, err error) {
 	return n, err
 }
 
+// WithPoint returns a number that a person has entered with a point for its decimals: a
+// comma before the last one or two digits becomes one, as in 12,5. A comma before three
+// digits may separate thousands, so it stays, and the number is refused.
+func WithPoint(s string) string {
+	whole, fraction, found := strings.Cut(s, ",")
+	if !found || len(fraction) == 0 || len(fraction) > 2 || strings.Contains(whole, ".") {
+		return s
+	}
+	return whole + "." + fraction
+}
+
 // parseDecimal returns a number with at most digits decimals, multiplied so that it has
 // none. of says how many it may have.
 func parseDecimal(field, s string, digits int, of string) (int64, error) {
@@ -54,7 +65,7 @@ func parseDecimal(field, s string, digits int, of string) (int64, error) {
 	if digits > 0 {
 		example += "." + strings.Repeat("0", digits)
 	}
-	whole, fraction, pointed := strings.Cut(s, ".")
+	whole, fraction, pointed := strings.Cut(WithPoint(s), ".")
 	if whole == "" || len(whole) > 15 || pointed && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
 		return 0, core.Invalid(field, "must be an amount such as "+example+", without a currency or separators of thousands")
 	}

@@ -13,7 +13,7 @@ func TestParseAmount(t *testing.T) {
 		{"10000000000.00", "USD", MaxValue, true}, {"10000000000.01", "USD", 0, false}, {"1000000000001", "", 0, false},
 		{"999999999999999", "KWD", 0, false}, {"1000000000000000", "USD", 0, false},
 		{"", "USD", 0, false}, {".", "USD", 0, false}, {".5", "USD", 0, false}, {"5.", "USD", 0, false}, {"10.505", "USD", 0, false}, {"1.5", "JPY", 0, false},
-		{"1.5", "", 0, false}, {"12,50", "USD", 0, false}, {"1,000.00", "USD", 0, false}, {"-5", "USD", 0, false}, {"+5", "USD", 0, false}, {"1e3", "USD", 0, false},
+		{"1.5", "", 0, false}, {"12,50", "USD", 1250, true}, {"12,5", "EUR", 1250, true}, {"1,5", "JPY", 0, false}, {"1,234", "KWD", 0, false}, {"12,", "USD", 0, false}, {"1,2,3", "USD", 0, false}, {"1.5,5", "USD", 0, false}, {"1,000.00", "USD", 0, false}, {"-5", "USD", 0, false}, {"+5", "USD", 0, false}, {"1e3", "USD", 0, false},
 		{"$5", "USD", 0, false}, {"5 ", "USD", 0, false}, {"1.2.3", "USD", 0, false}, {"٣", "USD", 0, false},
 	} {
 		got, err := ParseAmount("credit", c.text, c.currency)

@@ -91,7 +91,7 @@ func trialOf(f *frame.Form, now core.Time) (t wire.Trial, err error) {
 		}
 		fields[strings.TrimSpace(name)] = scalar(strings.TrimSpace(is))
 	}
-	if revenue := value("revenue"); revenue != "" {
+	if revenue := reward.WithPoint(value("revenue")); revenue != "" {
 		if _, ok := conversion.ParseDecimal(revenue); !ok {
 			return t, core.Invalid("revenue", "must be a number such as 80.00, without a currency or separators of thousands")
 		}

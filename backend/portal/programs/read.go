@@ -123,7 +123,7 @@ func (r *reading) percent(o object, key, name string) {
 	if s == "" {
 		return
 	}
-	percent, err := reward.ParsePercent(name, s)
+	percent, err := reward.ParsePercent(name, reward.WithPoint(s))
 	if err != nil {
 		r.wrong(name, "must be a percentage from 0 to 100 such as 15 or 12.5")
 		return

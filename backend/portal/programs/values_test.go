@@ -187,7 +187,7 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 		{[]string{referrer + "type", "MONEY"}, referrer + "type", "Referrer: Reward must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION."},
 		{[]string{referrer + "percentOfRevenue", "101"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent must be a percentage from 0 to 100 such as 15 or 12.5."},
 		{[]string{referrer + "percentOfRevenue", "0"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent must be more than 0 and at most 100; leave it out for a fixed value."},
-		{[]string{referrer + "maximum", "40,00"}, referrer + "maximum", "Referrer: At most must be an amount such as 10.00, without a currency or separators of thousands."},
+		{[]string{referrer + "maximum", "4,000"}, referrer + "maximum", "Referrer: At most must be an amount such as 10.00, without a currency or separators of thousands."},
 		{[]string{referrer + "maximum", "0.50"}, referrer + "maximum", "Referrer: At most must not be less than the minimum, and at most 1000000000000, or be empty."},
 		{[]string{referrer + "type", "CREDIT", referrer + "credit", ""}, referrer + "credit", "Referrer: Credit must not be empty."},
 		{[]string{referrer + "type", "CREDIT", referrer + "credit", "10.505"}, referrer + "credit", "Referrer: Credit must be an amount such as 10.00: amounts in EUR have 2 decimals."},
