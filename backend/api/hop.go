@@ -26,7 +26,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			next.ServeHTTP(w, a.behindProxy(r))
 			return
 		}
-		sealed := &envelope{ResponseWriter: w}
+		sealed := &envelope{ResponseWriter: w, hop: signature, by: edge}
 		hop := auth.Hop{
 			Method: r.Method, URI: r.RequestURI,
 			For:   r.Header.Get(auth.ForwardedForHeader),
@@ -133,9 +133,12 @@ func seenIP(r *http.Request) string {
 }
 
 // envelope writes the answer to a hop: the visitor's status and Location are sent in
-// separate headers, and a redirect has the status 200. See auth.StatusHeader.
+// separate headers with a signature, and a redirect has the status 200. See
+// auth.StatusHeader.
 type envelope struct {
 	http.ResponseWriter
+	hop    string
+	by     auth.Signer
 	sealed bool
 }
 
@@ -153,6 +156,8 @@ func (e *envelope) WriteHeader(status int) {
 		h.Del("Location")
 		h.Set(auth.LocationHeader, location)
 	}
+	signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader)}
+	h.Set(auth.EnvelopeHeader, signed.Sign(e.by))
 	if status >= 300 && status < 400 {
 		status = http.StatusOK
 	}

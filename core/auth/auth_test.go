@@ -110,6 +110,7 @@ func TestParseKeyring(t *testing.T) {
 	for _, text := range []string{
 		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
 		base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+		hex.EncodeToString(raw) + "\n" + strings.Repeat("2", 64) + "\r\n", hex.EncodeToString(raw) + "," + strings.Repeat("2", 64),
 	} {
 		k, err := ParseKeyring(text)
 		if err != nil || k.Hop().Sign("text") != want {
@@ -118,7 +119,7 @@ func TestParseKeyring(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "secret", hex.EncodeToString(raw[:31]), hex.EncodeToString(append(raw, 0)),
-		base64.StdEncoding.EncodeToString(raw[:31]), hex.EncodeToString(raw) + "\n\n",
+		base64.StdEncoding.EncodeToString(raw[:31]), hex.EncodeToString(raw) + "\n2", "\n,",
 	} {
 		if _, err := ParseKeyring(text); err == nil {
 			t.Errorf("%q was accepted as a master key", text)

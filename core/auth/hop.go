@@ -25,6 +25,14 @@ const (
 	LocationHeader = "x-kith-location"
 )
 
+// EnvelopeHeader is a header of the backend's response to a hop: the signature of the
+// Envelope.
+const EnvelopeHeader = "x-kith-envelope"
+
+// InternalPrefix begins the names of all headers between host, component and backend. A
+// client neither sends nor gets one.
+const InternalPrefix = "x-kith-"
+
 // GuessesHeader has, on a response of the component, the number of attempts to guess
 // a code, a key or an id for which the request counts. The host adds them up and
 // removes the header. On a request to the component it means that the client's
@@ -103,11 +111,30 @@ func (h Hop) Verify(by Signer, signature string, now, tolerance core.Time) Refus
 	return ""
 }
 
-// text returns the signed text. Each part has its length in front, so that different
-// hops have different texts.
-func (h Hop) text(at string) string {
+func (h Hop) text(at string) string { return signedText(at, h.Method, h.URI, h.For, h.Proto, h.Host) }
+
+// Envelope is the part of a response to a hop that the backend signs: without it, an edge
+// would believe any server to which backend_url leads.
+type Envelope struct {
+	// Hop is the value of HopHeader of the request.
+	Hop string
+	// Status and Location are the values of StatusHeader and LocationHeader.
+	Status, Location string
+}
+
+// Sign returns the value of EnvelopeHeader.
+func (e Envelope) Sign(by Signer) string { return by.Sign(e.text()) }
+
+// Verify reports whether a signature was made by Sign with the same signer and contents.
+func (e Envelope) Verify(by Signer, signature string) bool { return by.Verify(e.text(), signature) }
+
+func (e Envelope) text() string { return signedText("envelope", e.Hop, e.Status, e.Location) }
+
+// signedText returns a text to sign. Each part has its length in front, so that different
+// parts have different texts.
+func signedText(parts ...string) string {
 	text := ""
-	for _, part := range []string{at, h.Method, h.URI, h.For, h.Proto, h.Host} {
+	for _, part := range parts {
 		text += strconv.Itoa(len(part)) + ":" + part
 	}
 	return text

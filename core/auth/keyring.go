@@ -40,15 +40,22 @@ type master struct {
 	fingerprint string
 }
 
-// ParseKeyring parses master keys of 32 bytes, in hex (64 digits) or base64,
-// separated by commas. The first one signs and seals. Edge and backend must accept
-// each other's first key.
+// ParseKeyring parses master keys of 32 bytes, in hex (64 digits) or base64, separated by
+// commas as in a variable, or by line feeds as in a file. The first one signs and seals.
+// Edge and backend must accept each other's first key.
 func ParseKeyring(text string) (Keyring, error) {
 	var k Keyring
-	for one := range strings.SplitSeq(text, ",") {
+	invalid := func() (Keyring, error) {
+		return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64; separate several keys by commas or line feeds")
+	}
+	all := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '\n' || c == '\r' })
+	if len(all) == 0 {
+		return invalid()
+	}
+	for _, one := range all {
 		key, ok := parseMaster(one)
 		if !ok {
-			return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64; separate several keys by commas")
+			return invalid()
 		}
 		k.masters = append(k.masters, key)
 	}

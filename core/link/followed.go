@@ -9,8 +9,7 @@ import (
 
 // FollowedHeader has, on a response of the component, the share link that the request
 // followed, as Followed.Text writes it. The host counts it and removes the header. On a
-// request to the component it means that the host counts; without it, as on Spin, the
-// component reports nothing.
+// request to the component it means that the host takes what the component reports.
 const FollowedHeader = "x-kith-followed"
 
 // Followed is a share link that was followed, as it is counted. It says nothing about

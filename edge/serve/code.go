@@ -40,7 +40,7 @@ func (r *request) openCode(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	response := jsonResponse(200, wire.Code(found))
-	if !strings.HasPrefix(string(to.Tenant), "test_") {
+	if !strings.HasPrefix(string(to.Tenant), "test_") && r.counted() {
 		// The host counts this lookup, because the backend does not see it.
 		response.Headers = append(response.Headers, abi.Header{Name: auth.GuessesHeader, Value: "1"})
 	}

@@ -34,6 +34,7 @@ const (
 	maxBodyVariable        = "max_body_bytes"
 	trustedProxiesVariable = "trusted_proxies"
 	linkAgeVariable        = "link_max_age_ms"
+	countsVariable         = "host_counts"
 )
 
 // Edge handles requests.
@@ -137,6 +138,9 @@ func (r *request) logError(err error) {
 
 // answer returns the response, or errForward if the backend is to handle the request.
 func (r *request) answer() (abi.Response, error) {
+	if r.byHost(clientAddressHeader) == "" || r.byHost(fullURLHeader) == "" {
+		return abi.Response{}, notReady("this edge is not ready; try again", errors.New("the host of the component does not set "+clientAddressHeader+" and "+fullURLHeader))
+	}
 	if err := r.checkBody(); err != nil {
 		return abi.Response{}, err
 	}
@@ -179,7 +183,7 @@ func (r *request) answer() (abi.Response, error) {
 func (r *request) exhausted(to route.Route) bool {
 	switch to.Kind {
 	case route.Code, route.Events, route.Identify, route.GraphQL:
-		return r.header(auth.GuessesHeader) != "" || r.header("content-encoding") != ""
+		return r.header("content-encoding") != "" || r.header(auth.GuessesHeader) != "" && r.counted()
 	}
 	return false
 }
@@ -218,6 +222,12 @@ func (r *request) variable(name string) string {
 	return value
 }
 
+// counted reports whether the headers auth.GuessesHeader and link.FollowedHeader are those
+// of the host, which takes them from the response. On Spin they are the client's.
+func (r *request) counted() bool {
+	return r.header(link.FollowedHeader) != "" && r.variable(countsVariable) == "true"
+}
+
 func (r *request) keys() (auth.Keyring, error) {
 	if r.edge.prepared.CanSign() {
 		return r.edge.prepared, nil
@@ -227,6 +237,17 @@ func (r *request) keys() (auth.Keyring, error) {
 		return keys, notReady("this edge is not ready; try again", err)
 	}
 	return keys, nil
+}
+
+// byHost returns the value of a header that the host sets. Spin appends it to those that a
+// client has sent with the same name, so it is the last.
+func (r *request) byHost(name string) string {
+	for i := len(r.Headers) - 1; i >= 0; i-- {
+		if h := &r.Headers[i]; len(h.Name) == len(name) && h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
 }
 
 // header returns the first value of a header, by its lower-case name.

@@ -156,11 +156,12 @@ func TestServe_ShareLink(t *testing.T) {
 // A lookup that may be a guess is reported to the host, which counts it.
 func TestServe_OpenCodeIsCounted(t *testing.T) {
 	s := newSite(t)
-	got := s.ask("GET", "/api/v1/shop/open/code/ANNA10", "")
+	const counts = link.FollowedHeader + ": 1"
+	got := s.ask("GET", "/api/v1/shop/open/code/ANNA10", "", counts)
 	require.Equal(t, "1", got.header(auth.GuessesHeader))
 	require.Contains(t, string(got.Body), `"code":"ANNA10"`)
-	require.Empty(t, s.ask("GET", "/api/v1/shop/code/ANNA10", "", withKey).all(auth.GuessesHeader), "a lookup with the key is not counted")
-	test := s.ask("GET", "/api/v1/test_shop/open/code/ANNA10", "")
+	require.Empty(t, s.ask("GET", "/api/v1/shop/code/ANNA10", "", withKey, counts).all(auth.GuessesHeader), "a lookup with the key is not counted")
+	test := s.ask("GET", "/api/v1/test_shop/open/code/ANNA10", "", counts)
 	require.False(t, test.forwarded)
 	require.Empty(t, test.all(auth.GuessesHeader), "lookups of a test tenant are not counted")
 }

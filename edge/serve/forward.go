@@ -7,7 +7,6 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
-	"kith/core/link"
 	"kith/edge/abi"
 )
 
@@ -21,6 +20,7 @@ func (r *request) forward() (abi.Response, error) {
 	}
 	from := r.visitor()
 	hop := auth.Hop{Method: r.Method, URI: r.URI, For: r.clientAddress(), Proto: from.scheme, Host: from.host}
+	signed := hop.Sign(keys.Hop(), r.now)
 	headers := make([]abi.Header, 0, len(r.Headers)+5)
 	for _, h := range r.Headers {
 		if endToEnd(h.Name) && !setByEdge(h.Name) {
@@ -32,7 +32,7 @@ func (r *request) forward() (abi.Response, error) {
 		abi.Header{Name: auth.ForwardedProtoHeader, Value: hop.Proto},
 		abi.Header{Name: auth.ForwardedHostHeader, Value: hop.Host},
 		abi.Header{Name: core.RequestIDHeader, Value: r.id},
-		abi.Header{Name: auth.HopHeader, Value: hop.Sign(keys.Hop(), r.now)},
+		abi.Header{Name: auth.HopHeader, Value: signed},
 	)
 	url := strings.TrimSuffix(r.variable(backendVariable), "/") + r.URI
 	response, err := abi.Send(r.Method, url, headers, r.Body)
@@ -42,28 +42,29 @@ func (r *request) forward() (abi.Response, error) {
 	if refused := r.refusal(response, r.now, r.edge.Now()); refused != nil {
 		return abi.Response{}, notReady("this edge is not ready; try again", refused)
 	}
-	return r.openEnvelope(response)
+	return r.openEnvelope(response, keys.Hop(), signed)
 }
 
 func backendUnreachable(why error) error {
 	return &core.Error{Code: core.CodeUnavailable, Message: "the backend cannot be reached; try again", Err: why}
 }
 
-// openEnvelope returns the response in the backend's envelope. A response without an
-// envelope is not from the backend: it is a redirect of a proxy, or the page to which
-// Spin followed one. A status of 5xx without an envelope means that a proxy cannot
+// openEnvelope returns the response in the backend's envelope, which by has signed for a
+// hop. A response without such an envelope is not from the backend: it is a redirect of a
+// proxy, or the page to which Spin followed one. A status of 5xx without an envelope means that a proxy cannot
 // reach the backend.
-func (r *request) openEnvelope(response abi.Response) (abi.Response, error) {
-	status := 0
+func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string) (abi.Response, error) {
+	status := envelopeStatus(response, by, hop)
 	kept := response.Headers[:0]
 	for _, h := range response.Headers {
 		switch {
-		case h.Name == auth.StatusHeader:
-			status, _ = strconv.Atoi(h.Value)
 		case h.Name == auth.LocationHeader:
 			kept = append(kept, abi.Header{Name: "location", Value: h.Value})
-		case h.Name == auth.TimeHeader:
-			// It is for the edge.
+		case h.Name == auth.GuessesHeader:
+			if r.counted() {
+				kept = append(kept, h)
+			}
+		case strings.HasPrefix(h.Name, auth.InternalPrefix):
 		// A response to HEAD has the length of a body that is not sent.
 		case endToEnd(h.Name) || h.Name == "content-length" && r.Method == "HEAD":
 			kept = append(kept, h)
@@ -72,7 +73,7 @@ func (r *request) openEnvelope(response abi.Response) (abi.Response, error) {
 	if status >= 200 && status <= 599 {
 		return abi.Response{Status: status, Headers: kept, Body: response.Body}, nil
 	}
-	cause := errors.New("backend_url responded with " + strconv.Itoa(response.Status) + " and without " + auth.StatusHeader)
+	cause := errors.New("backend_url responded with " + strconv.Itoa(response.Status) + " and without a valid " + auth.EnvelopeHeader)
 	if response.Status >= 500 {
 		return abi.Response{}, backendUnreachable(cause)
 	}
@@ -80,6 +81,26 @@ func (r *request) openEnvelope(response abi.Response) (abi.Response, error) {
 		Code: core.CodeBadGateway, Err: cause,
 		Message: "the response at backend_url was not from a backend; set backend_url to a backend of this edge's version, without a redirect in between",
 	}
+}
+
+// envelopeStatus returns the visitor's status in a response, or 0 if by has not signed its
+// envelope for a hop.
+func envelopeStatus(response abi.Response, by auth.Signer, hop string) (status int) {
+	e, signature := auth.Envelope{Hop: hop}, ""
+	for _, h := range response.Headers {
+		switch h.Name {
+		case auth.StatusHeader:
+			e.Status = h.Value
+		case auth.LocationHeader:
+			e.Location = h.Value
+		case auth.EnvelopeHeader:
+			signature = h.Value
+		}
+	}
+	if e.Verify(by, signature) {
+		status, _ = strconv.Atoi(e.Status)
+	}
+	return status
 }
 
 // endToEnd reports whether a header is forwarded (RFC 9110, 7.6.1). The host computes
@@ -96,10 +117,10 @@ func endToEnd(name string) bool {
 // from the client.
 func setByEdge(name string) bool {
 	switch name {
-	case auth.HopHeader, auth.GuessesHeader, link.FollowedHeader, core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host",
+	case core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host",
 		// The host adds the trace; the backend believes what an edge forwards.
 		"traceparent", "tracestate":
 		return true
 	}
-	return strings.HasPrefix(name, "spin-")
+	return strings.HasPrefix(name, "spin-") || strings.HasPrefix(name, auth.InternalPrefix)
 }

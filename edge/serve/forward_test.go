@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +21,7 @@ func TestForward_Request(t *testing.T) {
 	s.ask("POST", uri, `{"a":1}`, withKey, "x-list: 1", "x-list: 2", "cookie: a=1", "cookie: b=2", "accept-encoding: gzip",
 		"connection: keep-alive", "te: trailers", "upgrade: h2c", "proxy-connection: close",
 		"x-forwarded-for: 203.0.113.9", "x-forwarded-proto: http", "x-forwarded-host: evil.example",
-		"x-kith-hop: 1.forged", "x-kith-guesses: 0", "x-kith-followed: 1", "spin-client-addr: 203.0.113.9:1",
+		"x-kith-hop: 1.forged", "x-kith-guesses: 0", "x-kith-followed: 1", "first spin-client-addr: 203.0.113.9:1",
 		"traceparent: 00-0123456789abcdef0123456789abcdef-0123456789abcdef-01", "tracestate: a=1")
 	got := s.got.Header
 	require.Equal(t, "POST "+uri, s.got.Method+" "+s.got.RequestURI, "backend_url ends in a slash")
@@ -96,11 +97,11 @@ func TestForward_Response(t *testing.T) {
 		"an envelope with an invalid status": {"GET", 200, "600", 502, "not from a backend", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.backend = func(w http.ResponseWriter, _ *http.Request) {
+			s.backend = func(w http.ResponseWriter, r *http.Request) {
 				if c.envelope != "" {
-					w.Header().Set(auth.StatusHeader, c.envelope)
+					seal(w, r, c.envelope, "https://shop.example/")
 				}
-				w.Header().Set(auth.LocationHeader, "https://shop.example/")
+				w.Header().Set(auth.TimeHeader, "1")
 				w.Header().Add("x-list", "1")
 				w.Header().Add("x-list", "2")
 				w.Header().Set("proxy-connection", "close")
@@ -114,19 +115,90 @@ func TestForward_Response(t *testing.T) {
 				require.Equal(t, "https://shop.example/", got.header("location"))
 				require.Equal(t, []string{"1", "2"}, got.all("x-list"))
 			}
-			for _, name := range []string{auth.StatusHeader, auth.LocationHeader, "proxy-connection"} {
+			for _, name := range []string{auth.StatusHeader, auth.LocationHeader, auth.EnvelopeHeader, auth.TimeHeader, "proxy-connection"} {
 				require.Empty(t, got.all(name), name)
 			}
 		})
 	}
 }
 
+// The edge believes only an envelope that the backend signed for this hop.
+func TestForward_EnvelopeIsSigned(t *testing.T) {
+	s := newSite(t)
+	other, err := auth.ParseKeyring(strings.Repeat("22", 32))
+	require.NoError(t, err)
+	var first http.Header
+	for name, change := range map[string]func(h http.Header, hop string){
+		"no signature":     func(h http.Header, _ string) { h.Del(auth.EnvelopeHeader) },
+		"another status":   func(h http.Header, _ string) { h.Set(auth.StatusHeader, "201") },
+		"another location": func(h http.Header, _ string) { h.Set(auth.LocationHeader, "https://evil.example/") },
+		"no location":      func(h http.Header, _ string) { h.Del(auth.LocationHeader) },
+		"of another hop":   func(h http.Header, _ string) { h.Set(auth.EnvelopeHeader, first.Get(auth.EnvelopeHeader)) },
+		"under another key": func(h http.Header, hop string) {
+			h.Set(auth.EnvelopeHeader, auth.Envelope{Hop: hop, Status: "302", Location: "https://shop.example/"}.Sign(other.Hop()))
+		},
+		"the hop's, sent back": func(h http.Header, hop string) { h.Set(auth.EnvelopeHeader, hop) },
+	} {
+		s.backend = func(w http.ResponseWriter, r *http.Request) {
+			seal(w, r, "302", "https://shop.example/")
+			first = w.Header().Clone()
+		}
+		require.Equal(t, "https://shop.example/", s.ask("GET", "/api/v1/shop/users", "", withKey).header("location"), name)
+		s.backend = func(w http.ResponseWriter, r *http.Request) {
+			seal(w, r, "302", "https://shop.example/")
+			change(w.Header(), r.Header.Get(auth.HopHeader))
+		}
+		got := s.ask("GET", "/api/v1/shop/users?page=2", "", withKey)
+		require.Equal(t, 502, got.Status, name)
+		require.Empty(t, got.header("location"), name)
+	}
+}
+
+// A client sends neither the headers of the host nor those between host, component and
+// backend: those of the host are the last of their names, and the others are the host's
+// only if it counts.
+func TestForward_HeadersOfTheHost(t *testing.T) {
+	s := newSite(t)
+	s.variables["trusted_proxies"] = "203.0.113.0/24"
+	s.ask("GET", "/api/v1/shop/users", "", withKey, "first spin-client-addr: 203.0.113.9:1", "first spin-full-url: ftp://evil.example/", "x-forwarded-host: evil.example")
+	require.Equal(t, []string{"192.0.2.7"}, s.got.Header.Values(auth.ForwardedForHeader))
+	require.Equal(t, []string{"https"}, s.got.Header.Values(auth.ForwardedProtoHeader))
+	require.Equal(t, []string{"shop.example"}, s.got.Header.Values(auth.ForwardedHostHeader))
+
+	s.variables["host_counts"] = ""
+	const sent = "x-kith-followed: 1"
+	s.backend = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(auth.GuessesHeader, "1")
+		seal(w, r, "404", "")
+	}
+	for _, uri := range []string{"/s/shop/anna10", "/s/shop/unknown", "/api/v1/shop/open/code/ANNA10", "/api/v1/shop/code/ANNA10"} {
+		got := s.ask("GET", uri, "", sent, "x-kith-guesses: 1", "x-kith-any: 1")
+		for _, h := range got.Headers {
+			require.False(t, strings.HasPrefix(h.Name, auth.InternalPrefix), "%s: %s", uri, h.Name)
+		}
+		if s.got != nil {
+			require.Empty(t, s.got.Header.Values("x-kith-any"))
+		}
+	}
+	s.got = nil
+	require.Equal(t, 200, s.ask("GET", "/api/v1/shop/code/ANNA10", "", withKey, "x-kith-guesses: 0").Status)
+	require.Nil(t, s.got, "the component answers")
+}
+
+// Without the headers of the host a request has no address, so it is refused.
+func TestForward_HostWithoutHeaders(t *testing.T) {
+	s := newSite(t)
+	got := s.ask("GET", "/api/v1/shop/users", "", withKey, "no spin-client-addr")
+	require.Equal(t, 503, got.Status)
+	require.Nil(t, s.got)
+}
+
 // A response to HEAD has the length of the backend's header; for other methods the
 // host computes it from the body.
 func TestForward_Head(t *testing.T) {
 	s := newSite(t)
-	s.backend = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(auth.StatusHeader, "200")
+	s.backend = func(w http.ResponseWriter, r *http.Request) {
+		seal(w, r, "200", "")
 		w.Header().Set("content-length", "12")
 		_, _ = w.Write([]byte("twelve bytes"))
 	}

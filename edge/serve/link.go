@@ -16,7 +16,7 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 	visit := r.visit(r.visitor())
 	answer := link.FollowShareLink(visit, r.linkTenant(t), t.program, t.code, r.now)
 	response := redirect(answer)
-	if answer.Followed != (link.Followed{}) && r.header(link.FollowedHeader) != "" {
+	if answer.Followed != (link.Followed{}) && r.counted() {
 		// The host counts the visit, because the backend does not see it.
 		response.Headers = append(response.Headers, abi.Header{Name: link.FollowedHeader, Value: answer.Followed.Text()})
 	}

@@ -152,12 +152,13 @@ func parseState(text string, now core.Time) (s state, ok bool) {
 func (r *request) askBackend(keys auth.Keyring) state {
 	hop := auth.Hop{Method: "GET", URI: "/healthz", Proto: "http", Host: "edge"}
 	sent := r.edge.Now()
+	signed := hop.Sign(keys.Hop(), sent)
 	response, err := abi.Send("GET", strings.TrimSuffix(r.variable(backendVariable), "/")+hop.URI, []abi.Header{
 		{Name: auth.ForwardedForHeader, Value: hop.For},
 		{Name: auth.ForwardedProtoHeader, Value: hop.Proto},
 		{Name: auth.ForwardedHostHeader, Value: hop.Host},
 		{Name: core.RequestIDHeader, Value: r.id},
-		{Name: auth.HopHeader, Value: hop.Sign(keys.Hop(), sent)},
+		{Name: auth.HopHeader, Value: signed},
 	}, nil)
 	if err != nil {
 		return state{away: true}
@@ -166,18 +167,14 @@ func (r *request) askBackend(keys auth.Keyring) state {
 	if refused := r.refusal(response, sent, answered); refused != nil {
 		return state{refused: refused}
 	}
-	serves := false
 	for _, h := range response.Headers {
-		switch h.Name {
-		case auth.StatusHeader:
-			serves = h.Value == "200"
-		case auth.TimeHeader:
+		if h.Name == auth.TimeHeader {
 			if difference, ok := clockDifference(h.Value, sent, answered); ok && abs(difference) > r.clockTolerance() {
 				return state{refused: otherClockError(difference)}
 			}
 		}
 	}
-	return state{away: !serves}
+	return state{away: envelopeStatus(response, keys.Hop(), signed) != 200}
 }
 
 // refusal returns the error for a response of a backend that refused this edge's

@@ -84,9 +84,9 @@ func TestReady_RefusedByTheBackend(t *testing.T) {
 // The clocks are compared also if the backend tolerates more than this edge.
 func TestReady_ClockTolerance(t *testing.T) {
 	s := newSite(t)
-	s.backend = func(w http.ResponseWriter, _ *http.Request) {
+	s.backend = func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(auth.TimeHeader, strconv.FormatInt(int64(now+core.Minute), 10))
-		w.Header().Set(auth.StatusHeader, "200")
+		seal(w, r, "200", "")
 	}
 	for tolerance, status := range map[string]int{"": 200, "60000": 200, "59999": 503, "0": 200, "much": 200} {
 		s.variables["clock_tolerance_ms"] = tolerance
@@ -131,9 +131,9 @@ func TestReady_IsCached(t *testing.T) {
 	keep(t)
 	at, asked := now, 0
 	s.Now = func() core.Time { return at }
-	s.backend = func(w http.ResponseWriter, _ *http.Request) {
+	s.backend = func(w http.ResponseWriter, r *http.Request) {
 		asked++
-		w.Header().Set(auth.StatusHeader, "200")
+		seal(w, r, "200", "")
 	}
 	for range 5 {
 		require.Equal(t, `{"status":"ok"}`, string(s.ask("GET", "/readyz", "").Body))

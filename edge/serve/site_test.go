@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,7 +69,7 @@ func newSite(t *testing.T) *site {
 	t.Cleanup(server.Close)
 	s.variables = map[string]string{
 		"master_key": masterKey, "backend_url": server.URL + "/", "backend_public_url": "https://api.example/", "max_body_bytes": "2048",
-		"trusted_proxies": "10.0.0.0/8", "link_max_age_ms": "1000",
+		"trusted_proxies": "10.0.0.0/8", "link_max_age_ms": "1000", "host_counts": "true",
 	}
 	s.Edge = serve.Edge{
 		Variable: func(name string) (string, error) { return s.variables[name], nil },
@@ -85,7 +86,21 @@ func newSite(t *testing.T) *site {
 // enveloped returns a handler that responds with a status in an envelope, as the
 // backend does.
 func enveloped(status string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(auth.StatusHeader, status) }
+	return func(w http.ResponseWriter, r *http.Request) { seal(w, r, status, "") }
+}
+
+// seal sets the headers of an envelope for a hop, as the backend does.
+func seal(w http.ResponseWriter, r *http.Request, status, location string) {
+	keys, err := auth.ParseKeyring(masterKey)
+	if err != nil {
+		panic(err)
+	}
+	e := auth.Envelope{Hop: r.Header.Get(auth.HopHeader), Status: status, Location: location}
+	w.Header().Set(auth.StatusHeader, status)
+	if location != "" {
+		w.Header().Set(auth.LocationHeader, location)
+	}
+	w.Header().Set(auth.EnvelopeHeader, e.Sign(keys.Hop()))
 }
 
 // seed fills a database and returns headers with credentials.
@@ -212,7 +227,13 @@ func (s *site) ask(method, uri, body string, headers ...string) answer {
 	}}
 	for _, line := range headers {
 		name, value, _ := strings.Cut(line, ": ")
-		in.Headers = append(in.Headers, abi.Header{Name: name, Value: value})
+		if name, first := strings.CutPrefix(name, "first "); first {
+			in.Headers = slices.Insert(in.Headers, 0, abi.Header{Name: name, Value: value})
+		} else if name, none := strings.CutPrefix(name, "no "); none {
+			in.Headers = slices.DeleteFunc(in.Headers, func(h abi.Header) bool { return h.Name == name })
+		} else {
+			in.Headers = append(in.Headers, abi.Header{Name: name, Value: value})
+		}
 	}
 	return answer{Response: s.Serve(in), forwarded: s.got != nil}
 }

@@ -7,6 +7,12 @@ import (
 	"kith/core/link"
 )
 
+// Headers of the host.
+const (
+	fullURLHeader       = "spin-full-url"
+	clientAddressHeader = "spin-client-addr"
+)
+
 // visitor is the origin of a request.
 type visitor struct{ scheme, host string }
 
@@ -14,7 +20,7 @@ type visitor struct{ scheme, host string }
 // peer is in one of the operator's trusted networks, because any client can send
 // them.
 func (r *request) visitor() visitor {
-	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
+	scheme, _, _ := strings.Cut(r.byHost(fullURLHeader), "://")
 	v := visitor{scheme: scheme, host: r.header("host")}
 	if !r.isForwarded() || !r.trustedProxies().Trusted(r.peer()) {
 		return v
@@ -42,7 +48,7 @@ func (r *request) clientAddress() string {
 }
 
 // peer returns the address of the connection.
-func (r *request) peer() string { return r.header("spin-client-addr") }
+func (r *request) peer() string { return r.byHost(clientAddressHeader) }
 
 // trustedProxies returns the operator's trusted networks. kith refuses to start with an
 // invalid list; on other hosts, no peer is trusted then.

@@ -53,6 +53,36 @@ func (s spin) call(method, uri string, headers ...string) *httptest.ResponseReco
 	return w
 }
 
+// A visitor of Spin chooses neither address nor scheme, and neither sends nor gets the
+// headers between host, component and backend.
+func TestSpin_VisitorsSetNoInternalHeaders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	edge := s.spin(t, nil)
+	forged := []string{"Spin-Client-Addr: 203.0.113.9:1", "Spin-Full-Url: https://evil.example/", "X-Kith-Followed: 1", "X-Kith-Guesses: 1", "X-Kith-Hop: 1.a"}
+	for _, uri := range []string{"/s/demo/ANNA10", "/s/demo/NOBODY", "/api/v1/demo/open/code/ANNA10", "/api/v1/demo/open/code/NOBODY", "/api/v1/demo/users", "/nothing"} {
+		got := edge.call("GET", uri, forged...)
+		require.Equal(t, edge.call("GET", uri).Code, got.Code, uri)
+		for name := range got.Header() {
+			require.False(t, strings.HasPrefix(name, "X-Kith-"), "%s: %s", uri, name)
+		}
+		require.NotContains(t, got.Header().Get("Set-Cookie"), "Secure", uri)
+	}
+	require.Contains(t, edge.call("GET", "https://shop.example/s/demo/ANNA10").Header().Get("Set-Cookie"), "Secure")
+}
+
+// The file of the master key has two lines while it is being replaced. kith spin passes it
+// as it is.
+func TestSpin_TakesTheKeysOfAFile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	edge := s.spin(t, func(o *host.Options) { o.Variables["master_key"] += "\n" + strings.Repeat("2", 64) + "\n" })
+	require.NotEmpty(t, edge.call("GET", "/s/demo/ANNA10").Header()["Set-Cookie"])
+	require.Equal(t, 401, edge.call("GET", "/api/v1/demo/users").Code)
+}
+
 // The component's own answers have an id, like forwarded ones, and HEAD has the length of
 // GET. Spin itself would not add them.
 func TestSpin_OwnAnswersAreComplete(t *testing.T) {

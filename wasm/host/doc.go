@@ -24,6 +24,8 @@
 //   - Spin makes an instance per request for modules of this kind. Here Options.Fresh
 //     does that; by default healthy instances are used again, unless their memory grew.
 //     These call abi.ExportPrepare before their first request.
+//   - Headers named spin-* from a client are dropped, so that such headers always come
+//     from the host.
 //   - Redirects of outbound requests are returned to the component. All values of a
 //     repeated response header are sent.
 //   - Key-value stores are not available: opening one is answered with no-such-store.
@@ -33,8 +35,7 @@
 // In both modes:
 //
 //   - The manifest has one trigger, with the route "/...".
-//   - Headers named spin-* from a client are dropped, so that such headers always come
-//     from the host. Hop-by-hop headers are dropped in both directions.
+//   - Hop-by-hop headers are dropped in both directions.
 //   - A database on a server may have fallbacks; Spin's configuration names one server.
 //   - Transactions, ATTACH, PRAGMA and several statements in one text are refused.
 //   - A module with a start section is refused: it could not be interrupted. When a

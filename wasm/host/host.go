@@ -93,7 +93,7 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return fmt.Errorf("host: manifest: %w", err)
 	}
-	if h.app, err = parseManifest(path, text, h.options.Variables); err != nil {
+	if h.app, err = parseManifest(path, text, h.options.Variables, h.options.Optional); err != nil {
 		return err
 	}
 	code, err := h.options.ReadFile(h.app.source)

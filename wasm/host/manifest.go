@@ -63,7 +63,7 @@ type application struct {
 
 // parseManifest parses the text of the spin.toml at path and fills in its variables from
 // values. The error lists all problems.
-func parseManifest(path string, text []byte, values map[string]string) (*application, error) {
+func parseManifest(path string, text []byte, values, optional map[string]string) (*application, error) {
 	var m manifest
 	meta, err := toml.Decode(string(text), &m)
 	if err != nil {
@@ -75,7 +75,7 @@ func parseManifest(path string, text []byte, values map[string]string) (*applica
 	}
 	c, err := m.served()
 	errs = append(errs, err)
-	vars, err := m.variables(values)
+	vars, err := m.variables(values, optional)
 	errs = append(errs, err)
 	app := &application{databases: c.Databases, stores: c.Stores, templates: c.Variables, values: vars}
 	if app.source = c.Source; !filepath.IsAbs(c.Source) {
@@ -115,7 +115,7 @@ func (m *manifest) served() (c component, err error) {
 }
 
 // variables returns the value of every declared variable.
-func (m *manifest) variables(values map[string]string) (map[string]string, error) {
+func (m *manifest) variables(values, optional map[string]string) (map[string]string, error) {
 	var errs []error
 	for name := range values {
 		if _, ok := m.Variables[name]; !ok {
@@ -125,6 +125,9 @@ func (m *manifest) variables(values map[string]string) (map[string]string, error
 	all := make(map[string]string, len(m.Variables))
 	for name, v := range m.Variables {
 		given, ok := values[name]
+		if !ok {
+			given, ok = optional[name]
+		}
 		switch {
 		case !validKey(name):
 			errs = append(errs, fmt.Errorf("variable %q: not a name", name))

@@ -18,7 +18,7 @@ func TestParseManifest_OurOwn(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(ourManifest)
 	require.NoError(t, err)
-	app, err := parseManifest(ourManifest, text, map[string]string{"master_key": "k"})
+	app, err := parseManifest(ourManifest, text, map[string]string{"master_key": "k"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, &application{
 		source:    filepath.Join("..", "..", "bin", "edge.wasm"),
@@ -29,13 +29,13 @@ func TestParseManifest_OurOwn(t *testing.T) {
 		variables: map[string]string{
 			"master_key": "k", "backend_url": "http://127.0.0.1:8080", "backend_public_url": "",
 			"max_body_bytes": "8388608", "trusted_proxies": "",
-			"clock_tolerance_ms": "300000",
-			"link_max_age_ms":    "1000",
+			"host_counts": "", "clock_tolerance_ms": "300000",
+			"link_max_age_ms": "1000",
 		},
 	}, app)
-	_, err = parseManifest(ourManifest, text, nil)
+	_, err = parseManifest(ourManifest, text, nil, nil)
 	require.ErrorContains(t, err, "variable master_key is required and not given")
-	_, err = parseManifest(ourManifest, text, map[string]string{"master_key": "k", "typo": "x"})
+	_, err = parseManifest(ourManifest, text, map[string]string{"master_key": "k", "typo": "x"}, nil)
 	require.ErrorContains(t, err, "variable typo is given and not declared")
 }
 
@@ -57,7 +57,7 @@ func TestParseManifest_Refuses(t *testing.T) {
 	} {
 		bad := strings.Replace(good, row.old, row.new, 1)
 		require.NotEqual(t, good, bad)
-		_, err := parseManifest("spin.toml", []byte(bad), map[string]string{"master_key": "k"})
+		_, err := parseManifest("spin.toml", []byte(bad), map[string]string{"master_key": "k"}, nil)
 		require.ErrorContains(t, err, row.want)
 		require.ErrorContains(t, err, "host: spin.toml: ")
 	}

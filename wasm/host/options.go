@@ -18,6 +18,8 @@ type Options struct {
 	// Variables are values for the manifest's variables, by name. A name that
 	// the manifest does not declare is an error. Default none.
 	Variables map[string]string
+	// Optional are further values, which a manifest of an older version may not declare.
+	Optional map[string]string
 	// Databases has the databases for the names in sqlite_databases. Opening a name that
 	// is granted but not in this map answers no-such-database. The Host owns them: Close
 	// closes them, and so does Load if it fails. Default none.

@@ -75,7 +75,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	in.headers = requestHeaders(r, in.uri)
+	in.headers = requestHeaders(r, in.uri, h.options.StrictSpin)
 	if carried {
 		in.body = body
 	}
@@ -188,11 +188,12 @@ var routeHeaders = []header{
 }
 
 // requestHeaders returns the client's headers, and then the host's own with Spin's names
-// (crates/trigger-http/src/headers.rs).
-func requestHeaders(r *http.Request, uri string) []header {
+// (crates/trigger-http/src/headers.rs). Those of the client with such names are left out,
+// unless the host is strict.
+func requestHeaders(r *http.Request, uri string, strict bool) []header {
 	headers := make([]header, 0, len(r.Header)+12)
 	for name, values := range r.Header {
-		if hopByHop(name, r.Header) || strings.HasPrefix(name, "Spin-") {
+		if hopByHop(name, r.Header) || !strict && strings.HasPrefix(name, "Spin-") {
 			continue
 		}
 		name = strings.ToLower(name)

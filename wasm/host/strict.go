@@ -18,6 +18,8 @@ import (
 //     checked against allowed_outbound_hosts (factor-outbound-http/src/spin.rs;
 //     reqwest, src/redirect.rs). Every failure is a runtime error, and headers of
 //     an answer that are not ASCII are dropped (same file).
+//   - Headers named spin-* of a client are passed on, before Spin's own
+//     (trigger-http/src/headers.rs).
 //   - Variables are resolved at each call (expressions/src/lib.rs).
 //   - A request has at most 100 headers; more are answered with 431 (hyper,
 //     src/server/conn/http1.rs, max_headers). A method that the ABI does not have is

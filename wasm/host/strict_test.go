@@ -54,6 +54,15 @@ func TestStrict_OutboundFails(t *testing.T) {
 	require.Equal(t, []string{"plain"}, b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "").header["X-Odd"])
 }
 
+// Like Spin, a strict host passes on the headers spin-* of a client, before its own.
+func TestStrict_SpinHeadersOfAClient(t *testing.T) {
+	t.Parallel()
+	got := start(t, probe(t), "1", strict).do(t, "GET", "/echo?q", "", "Spin-Client-Addr", "6.6.6.6:6", "Spin-Forged", "x", "Spin-Full-Url", "https://evil/")
+	require.Equal(t, []string{"x"}, got.header["Echo-Spin-Forged"])
+	require.True(t, strings.HasPrefix(got.header.Get("Echo-Spin-Client-Addr"), "127.0.0.1:"), "of repeated headers of an answer the last is sent")
+	require.True(t, strings.HasPrefix(got.header.Get("Echo-Spin-Full-Url"), "http://127.0.0.1:"))
+}
+
 // A strict host gives Spin's own answers, before and after a component is called.
 func TestStrict_Requests(t *testing.T) {
 	t.Parallel()

@@ -153,6 +153,8 @@ func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler
 				return
 			}
 			r.Header.Set(auth.GuessesHeader, "0")
+		} else {
+			delete(r.Header, guessesHeader)
 		}
 		next.ServeHTTP(&guessWriter{w, limit, client}, r)
 	})

@@ -216,6 +216,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, tracer *trace.Tracer, limits t
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
 			"clock_tolerance_ms": strconv.FormatInt(int64(tolerance), 10),
 		},
+		Optional:  map[string]string{"host_counts": "true"},
 		Databases: map[string]host.Database{databaseName: tracer.Database(database)},
 		Wrap:      tracer.Transport,
 		// Higher than the component's own limit, so that callers get its error.

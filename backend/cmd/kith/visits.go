@@ -47,18 +47,18 @@ func storeVisits(e *env, counter *visits.Counter) (stop func()) {
 // followedHeader is the name of link.FollowedHeader as http.Header has it.
 var followedHeader = http.CanonicalHeaderKey(link.FollowedHeader)
 
-// asked is the value of the header that asks the component to report a share link.
+// asked is the value of the header that asks the component to report.
 var asked = []string{"1"}
 
 // countVisits counts the share links that the component reports to have answered. The
 // backend counts those that it answers.
 func countVisits(counter *visits.Counter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header[followedHeader] = asked
 		if !strings.HasPrefix(r.URL.Path, "/s/") {
 			next.ServeHTTP(w, r)
 			return
 		}
-		r.Header[followedHeader] = asked
 		next.ServeHTTP(&visitWriter{w, counter}, r)
 	})
 }
