@@ -71,6 +71,8 @@ func writeGo(root, document, file string) error {
 generate: {models: true, client: true}
 compatibility: {always-prefix-enum-values: true}
 output-options:
+  name-normalizer: ToCamelCaseWithInitialisms
+  additional-initialisms: [GraphQL, IDs, JS, JWT, PII, RS, SFTP, URLs, US, UTM]
   skip-enum-validate: true
   prefer-skip-optional-pointer-on-container-types: true
   user-templates: {client.tmpl: %q, client-with-responses.tmpl: %[2]q, request-bodies.tmpl: %[2]q, imports.tmpl: %[3]q}

@@ -140,12 +140,12 @@ func TestClient_RunsTheStoryOfAReferral(t *testing.T) {
 	user, err := c.UpsertUser(kith.WithVisitor(ctx, visitor), "bob/eu", "bob/eu", kith.UpsertUserParams{}, kith.UserInput{FirstName: kith.Ptr("Bob"), Email: kith.Ptr("bob@example.com")})
 	equal(t, "code", must(t, user, err).ReferredBy.Code, "ANNA10")
 
-	account, err := c.SyncAccount(ctx, kith.AccountInput{Id: "bob/eu", Subscription: &kith.SubscriptionInput{Status: kith.Ptr(kith.SubscriptionStatusPAID), Value: kith.Ptr(29.0)}})
+	account, err := c.SyncAccount(ctx, kith.AccountInput{ID: "bob/eu", Subscription: &kith.SubscriptionInput{Status: kith.Ptr(kith.SubscriptionStatusPAID), Value: kith.Ptr(29.0)}})
 	equal(t, "status", must(t, account, err).Subscription.Status, kith.SubscriptionStatusPAID)
-	page, err := c.ListReferrals(ctx, kith.ListReferralsParams{ReferredAccountId: kith.Ptr("bob/eu")})
+	page, err := c.ListReferrals(ctx, kith.ListReferralsParams{ReferredAccountID: kith.Ptr("bob/eu")})
 	equal(t, "state", must(t, page, err).Referrals[0].State, kith.ReferralStateConverted)
 
-	redeemed, err := c.RedeemCredit(ctx, kith.BulkRedemptionInput{AccountId: "anna", Unit: "CENTS", Amount: 400})
+	redeemed, err := c.RedeemCredit(ctx, kith.BulkRedemptionInput{AccountID: "anna", Unit: "CENTS", Amount: 400})
 	equal(t, "credit left", must(t, redeemed, err).CreditAvailable, 600)
 
 	order := kith.EventsInput{IdempotencyKey: kith.Ptr("order-0001"), Events: []kith.EventInput{{Key: "purchase", Fields: map[string]any{"revenue": 29}}}}
@@ -251,22 +251,22 @@ func TestClient_RepeatsWithTheSameIdempotencyKey(t *testing.T) {
 	given, err := c.CreateReward(ctx, "anna", "anna", kith.RewardInput{Type: "CREDIT", Unit: kith.Ptr("ONCE"), AssignedCredit: kith.Ptr(int64(5))})
 	equal(t, "err", err, nil)
 	equal(t, "attempts", calls.Load(), 2)
-	all, err := c.ListRewards(ctx, kith.ListRewardsParams{AccountId: "anna"})
+	all, err := c.ListRewards(ctx, kith.ListRewardsParams{AccountID: "anna"})
 	equal(t, "err", err, nil)
 	var ids []string
 	for _, r := range all {
 		if r.Unit == "ONCE" {
-			ids = append(ids, r.Id)
+			ids = append(ids, r.ID)
 		}
 	}
-	equal(t, "rewards", strings.Join(ids, " "), given.Id)
+	equal(t, "rewards", strings.Join(ids, " "), given.ID)
 }
 
 // What is repeated, and when.
 func TestClient_Repeats(t *testing.T) {
 	read := func(c *kith.Client) error { _, err := c.GetAccount(context.Background(), "anna"); return err }
 	create := func(c *kith.Client) error {
-		_, err := c.RunGraphql(context.Background(), kith.GraphQLRequest{Query: "{__typename}"})
+		_, err := c.RunGraphQL(context.Background(), kith.GraphQLRequest{Query: "{__typename}"})
 		return err
 	}
 	for _, test := range []struct {
@@ -353,7 +353,7 @@ func TestVerifyWebhook(t *testing.T) {
 	}))
 	defer server.Close()
 	c := newClient(t, func(c *kith.Config) { c.Tenant, c.APIKey = "test_demo", testKey })
-	subscription, err := c.CreateSubscription(ctx, kith.WebhookSubscriptionInput{EndpointUrl: server.URL})
+	subscription, err := c.CreateSubscription(ctx, kith.WebhookSubscriptionInput{EndpointURL: server.URL})
 	secret := *must(t, subscription, err).Secret
 	if err := c.TestSubscription(ctx, server.URL); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ const (
 	BlockInputRewardsCANCEL      BlockInputRewards = "CANCEL"
 	BlockInputRewardsHOLD        BlockInputRewards = "HOLD"
 	BlockInputRewardsKEEP        BlockInputRewards = "KEEP"
-	BlockInputRewardsLessThannil BlockInputRewards = "<nil>"
+	BlockInputRewardsLessThanNil BlockInputRewards = "<nil>"
 )
 
 // Defines values for ConsentPolicyConsent.
@@ -211,7 +211,7 @@ const (
 // Defines values for PipelineSettingsInputOtherEvents.
 const (
 	PipelineSettingsInputOtherEventsIgnore      PipelineSettingsInputOtherEvents = "ignore"
-	PipelineSettingsInputOtherEventsLessThannil PipelineSettingsInputOtherEvents = "<nil>"
+	PipelineSettingsInputOtherEventsLessThanNil PipelineSettingsInputOtherEvents = "<nil>"
 	PipelineSettingsInputOtherEventsLog         PipelineSettingsInputOtherEvents = "log"
 )
 
@@ -338,7 +338,7 @@ const (
 const (
 	TimelineToneBad         TimelineTone = "bad"
 	TimelineToneGood        TimelineTone = "good"
-	TimelineToneLessThannil TimelineTone = "<nil>"
+	TimelineToneLessThanNil TimelineTone = "<nil>"
 	TimelineToneWaiting     TimelineTone = "waiting"
 )
 
@@ -402,8 +402,8 @@ type APIKey struct {
 	// DateReplaced When the secret was replaced by a rotation.
 	DateReplaced *int64 `json:"dateReplaced"`
 
-	// Id Id of the secret.
-	Id string `json:"id"`
+	// ID Id of the secret.
+	ID string `json:"id"`
 
 	// Name Name of an API key, unique in the tenant: 1 to 64 of A-Z a-z 0-9 `_` `.` `-`.
 	//
@@ -424,10 +424,10 @@ type Account struct {
 	// Example: USD
 	Currency string `json:"currency"`
 
-	// Id Your own id of the account: 1 to 200 bytes without control characters.
+	// ID Your own id of the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	Id       AccountId        `json:"id"`
+	ID       AccountID        `json:"id"`
 	Referral *AccountReferral `json:"referral"`
 
 	// Subscription What an account pays. A new account has the status TRIAL.
@@ -436,11 +436,11 @@ type Account struct {
 
 // AccountDiscount defines model for AccountDiscount.
 type AccountDiscount struct {
-	// AccountId The account.
-	AccountId string `json:"accountId"`
+	// AccountID The account.
+	AccountID string `json:"accountId"`
 
-	// DiscountId Id of the discount at the payment gateway.
-	DiscountId string `json:"discountId"`
+	// DiscountID Id of the discount at the payment gateway.
+	DiscountID string `json:"discountId"`
 
 	// DiscountPercentage Sum of both sides.
 	DiscountPercentage float64 `json:"discountPercentage"`
@@ -455,10 +455,10 @@ type AccountDiscount struct {
 	ReferrerName *string `json:"referrerName,omitempty"`
 }
 
-// AccountId Your own id of the account: 1 to 200 bytes without control characters.
+// AccountID Your own id of the account: 1 to 200 bytes without control characters.
 //
 // Example: bob
-type AccountId = string
+type AccountID = string
 
 // AccountInput defines model for AccountInput.
 type AccountInput struct {
@@ -467,10 +467,10 @@ type AccountInput struct {
 	// Example: USD
 	Currency *string `json:"currency,omitempty"`
 
-	// Id Your own id of the account: 1 to 200 bytes without control characters.
+	// ID Your own id of the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	Id           AccountId             `json:"id"`
+	ID           AccountID             `json:"id"`
 	Referral     *AccountReferralInput `json:"referral,omitempty"`
 	Subscription *SubscriptionInput    `json:"subscription,omitempty"`
 }
@@ -491,8 +491,8 @@ type AccountReferralInput struct {
 
 // AnalyticsCount defines model for AnalyticsCount.
 type AnalyticsCount struct {
-	// AccountId Account of the user of the widget. Null: a visit.
-	AccountId *string `json:"accountId"`
+	// AccountID Account of the user of the widget. Null: a visit.
+	AccountID *string `json:"accountId"`
 
 	// Code Referral code of a visit. Null: a widget.
 	Code *string `json:"code"`
@@ -506,8 +506,8 @@ type AnalyticsCount struct {
 	// Kind visited: a page was opened through a share link. loaded: a widget was shown to its user. shared: a user copied or sent a share link in a widget.
 	Kind AnalyticsKind `json:"kind"`
 
-	// ProgramId Program of the link or widget. Null: not known.
-	ProgramId *string `json:"programId"`
+	// ProgramID Program of the link or widget. Null: not known.
+	ProgramID *string `json:"programId"`
 
 	// ShareMedium How the link was shared. Null: not known.
 	ShareMedium *string `json:"shareMedium"`
@@ -515,8 +515,8 @@ type AnalyticsCount struct {
 	// Times How often.
 	Times int64 `json:"times"`
 
-	// UserId User of the widget. Null: a visit.
-	UserId *string `json:"userId"`
+	// UserID User of the widget. Null: a visit.
+	UserID *string `json:"userId"`
 }
 
 // AnalyticsInterval Length of the points: a day in UTC, or an ISO week, which begins on Monday.
@@ -605,8 +605,8 @@ type Attention struct {
 
 // Attribution defines model for Attribution.
 type Attribution struct {
-	// AccountId The account.
-	AccountId string `json:"accountId"`
+	// AccountID The account.
+	AccountID string `json:"accountId"`
 
 	// Attributed Whether the account was attributed.
 	Attributed bool `json:"attributed"`
@@ -624,8 +624,8 @@ type Attribution struct {
 	// Example: 1772355600000
 	DateLast Date `json:"dateLast"`
 
-	// Id Id of the decision.
-	Id string `json:"id"`
+	// ID Id of the decision.
+	ID string `json:"id"`
 
 	// Inputs The facts that the rule used.
 	Inputs map[string]interface{} `json:"inputs"`
@@ -639,8 +639,8 @@ type Attribution struct {
 	// Times How often the same decision was made.
 	Times int64 `json:"times"`
 
-	// UserId User who brought the code. Null: the call named an account only.
-	UserId *string `json:"userId"`
+	// UserID User who brought the code. Null: the call named an account only.
+	UserID *string `json:"userId"`
 }
 
 // AttributionByHand The code of the referrer, and why it counts.
@@ -666,8 +666,8 @@ type AttributionPage struct {
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	// AccountId Account of the user whom the change is about. Null: about no user.
-	AccountId *string `json:"accountId"`
+	// AccountID Account of the user whom the change is about. Null: about no user.
+	AccountID *string `json:"accountId"`
 
 	// Action What was done, such as member.invited. New actions may be added.
 	Action string `json:"action"`
@@ -689,8 +689,8 @@ type AuditEntry struct {
 	// InvitedBy The inviter of the actor, if the address of the actor was not proven at that time and this was not the operator. Null otherwise.
 	InvitedBy *string `json:"invitedBy"`
 
-	// IpAddress From where. Null: unknown.
-	IpAddress *string `json:"ipAddress"`
+	// IPAddress From where. Null: unknown.
+	IPAddress *string `json:"ipAddress"`
 
 	// Seq Number of the entry. Later entries have higher numbers.
 	Seq int64 `json:"seq"`
@@ -698,8 +698,8 @@ type AuditEntry struct {
 	// Subject What was changed: an address, the key of a program, the id of a referral.
 	Subject string `json:"subject"`
 
-	// UserId The user whom the change is about. Null: about no user.
-	UserId *string `json:"userId"`
+	// UserID The user whom the change is about. Null: about no user.
+	UserID *string `json:"userId"`
 }
 
 // AuditPage defines model for AuditPage.
@@ -728,10 +728,10 @@ type BlockInputRewards string
 
 // BulkRedemptionInput defines model for BulkRedemptionInput.
 type BulkRedemptionInput struct {
-	// AccountId Your own id of the account: 1 to 200 bytes without control characters.
+	// AccountID Your own id of the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	AccountId AccountId `json:"accountId"`
+	AccountID AccountID `json:"accountId"`
 
 	// Amount Amount in the unit.
 	Amount int64 `json:"amount"`
@@ -747,8 +747,8 @@ type BulkRedemptionInput struct {
 	// Example: CENTS
 	Unit string `json:"unit"`
 
-	// UserId Only credit of this user. Default: credit of all users of the account.
-	UserId *string `json:"userId,omitempty"`
+	// UserID Only credit of this user. Default: credit of all users of the account.
+	UserID *string `json:"userId,omitempty"`
 }
 
 // CancellationInput defines model for CancellationInput.
@@ -770,14 +770,14 @@ type Code struct {
 	// Example: 1772355600000
 	DateCreated Date `json:"dateCreated"`
 
-	// DiscountId Id of the discount at the payment gateway.
-	DiscountId string `json:"discountId"`
+	// DiscountID Id of the discount at the payment gateway.
+	DiscountID string `json:"discountId"`
 
 	// DiscountPercentage Discount for a friend in percent, 0 if the reward is no discount.
 	DiscountPercentage float64 `json:"discountPercentage"`
 
-	// ProgramId Program of the code.
-	ProgramId string `json:"programId"`
+	// ProgramID Program of the code.
+	ProgramID string `json:"programId"`
 
 	// ReferrerName First name and initial of the owner.
 	//
@@ -890,8 +890,8 @@ type Delivery struct {
 	// DateNextAttempt Time in epoch milliseconds. Null: not yet, or unknown.
 	DateNextAttempt *MaybeDate `json:"dateNextAttempt"`
 
-	// Id Id of the event, as in the header webhook-id.
-	Id string `json:"id"`
+	// ID Id of the event, as in the header webhook-id.
+	ID string `json:"id"`
 
 	// State waiting: an attempt is scheduled. sending: an attempt is running. delivered: the endpoint answered 2xx. failed: there are no more attempts, unless it is replayed.
 	State DeliveryState `json:"state"`
@@ -956,8 +956,8 @@ type DiscountCode struct {
 	// Example: 1772355600000
 	DateCreated Date `json:"dateCreated"`
 
-	// DiscountId Id of the discount at the payment gateway.
-	DiscountId string `json:"discountId"`
+	// DiscountID Id of the discount at the payment gateway.
+	DiscountID string `json:"discountId"`
 
 	// DiscountPercentage Discount in percent.
 	DiscountPercentage float64 `json:"discountPercentage"`
@@ -970,16 +970,16 @@ type DiscountCode struct {
 
 // DiscountInput defines model for DiscountInput.
 type DiscountInput struct {
-	// AccountId Your own id of the account: 1 to 200 bytes without control characters.
+	// AccountID Your own id of the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	AccountId AccountId `json:"accountId"`
+	AccountID AccountID `json:"accountId"`
 
 	// CouponCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 	CouponCode TypedCode `json:"couponCode"`
 
-	// PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
-	PaymentProviderId PaymentProviderId `json:"paymentProviderId"`
+	// PaymentProviderID Id of the customer at the payment gateway. It cannot be changed later.
+	PaymentProviderID PaymentProviderID `json:"paymentProviderId"`
 }
 
 // Duration Duration as ISO 8601, without months and years.
@@ -1010,10 +1010,10 @@ type EngagementShareLinks struct {
 
 // ErrorBody An error, in the form that all calls of REST have.
 type ErrorBody struct {
-	// ApiErrorCode Kind of the error. Compare this one.
+	// APIErrorCode Kind of the error. Compare this one.
 	//
 	// Example: VALIDATION_FAILED
-	ApiErrorCode string `json:"apiErrorCode"`
+	APIErrorCode string `json:"apiErrorCode"`
 
 	// Differs True if the idempotency key was used for other events: these were not recorded. Send them with a new key. Else missing.
 	Differs *bool `json:"differs,omitempty"`
@@ -1024,8 +1024,8 @@ type ErrorBody struct {
 	// RecordedEvent With `differs`: the key of the event that was recorded.
 	RecordedEvent *string `json:"recordedEvent,omitempty"`
 
-	// RsCode Finer kind of the error, for some errors.
-	RsCode *string `json:"rsCode,omitempty"`
+	// RSCode Finer kind of the error, for some errors.
+	RSCode *string `json:"rsCode,omitempty"`
 
 	// StatusCode The HTTP status.
 	StatusCode int32 `json:"statusCode"`
@@ -1049,8 +1049,8 @@ type Event struct {
 	// Fields Your data about the event.
 	Fields map[string]interface{} `json:"fields"`
 
-	// Id Id of the event.
-	Id string `json:"id"`
+	// ID Id of the event.
+	ID string `json:"id"`
 
 	// Key Name of the event.
 	Key string `json:"key"`
@@ -1070,20 +1070,20 @@ type EventInput struct {
 
 // Events defines model for Events.
 type Events struct {
-	// AccountId Account of the user.
-	AccountId string `json:"accountId"`
+	// AccountID Account of the user.
+	AccountID string `json:"accountId"`
 
 	// Events The stored events, in the order of the call.
 	Events []Event `json:"events"`
 
-	// UserId User of the events.
-	UserId string `json:"userId"`
+	// UserID User of the events.
+	UserID string `json:"userId"`
 }
 
 // EventsInput defines model for EventsInput.
 type EventsInput struct {
-	// AccountId May repeat the value in the path.
-	AccountId *string `json:"accountId,omitempty"`
+	// AccountID May repeat the value in the path.
+	AccountID *string `json:"accountId,omitempty"`
 
 	// Events The events, which are stored all or none.
 	Events []EventInput `json:"events"`
@@ -1091,8 +1091,8 @@ type EventsInput struct {
 	// IdempotencyKey Makes the call happen at most once in 24 hours: 8 to 64 letters, digits, `.`, `_` and `-`. With the API key, keys belong to the tenant; without it, to the user.
 	IdempotencyKey *IdempotencyKey `json:"idempotencyKey,omitempty"`
 
-	// UserId May repeat the value in the path.
-	UserId *string `json:"userId,omitempty"`
+	// UserID May repeat the value in the path.
+	UserID *string `json:"userId,omitempty"`
 }
 
 // Export defines model for Export.
@@ -1111,8 +1111,8 @@ type Export struct {
 	// Format CSV in UTF-8 with commas, or an Excel workbook.
 	Format FileFormat `json:"format"`
 
-	// Id Id of the export.
-	Id string `json:"id"`
+	// ID Id of the export.
+	ID string `json:"id"`
 
 	// Name Your name of the export. Null: none.
 	Name *string `json:"name"`
@@ -1208,8 +1208,8 @@ type ExportParamsInput struct {
 	// Filter Must be empty: exports have no filters.
 	Filter map[string]interface{} `json:"filter,omitempty"`
 
-	// ProgramId Only rows of this program.
-	ProgramId *string `json:"programId,omitempty"`
+	// ProgramID Only rows of this program.
+	ProgramID *string `json:"programId,omitempty"`
 
 	// TimeZone Time zone of LOCAL, such as Europe/Berlin. Default: that of the tenant, or else UTC.
 	TimeZone *string `json:"timeZone,omitempty"`
@@ -1300,7 +1300,7 @@ type FraudSignal struct {
 type FraudSignalHandlings struct {
 	DailyReferralRewardLimit *FraudHandling `json:"dailyReferralRewardLimit,omitempty"`
 	Email                    *FraudHandling `json:"email,omitempty"`
-	Ip                       *FraudHandling `json:"ip,omitempty"`
+	IP                       *FraudHandling `json:"ip,omitempty"`
 
 	// MutualReferral The friend has referred the referrer. Default: PENDING, or DENY if handling is DENY.
 	MutualReferral *FraudHandling `json:"mutualReferral,omitempty"`
@@ -1335,10 +1335,10 @@ type FuelTankLevel struct {
 	// Due Rewards that wait for a code, counted to 100.
 	Due int64 `json:"due"`
 
-	// ProgramId Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
+	// ProgramID Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
 	//
 	// Example: classic
-	ProgramId ProgramKey `json:"programId"`
+	ProgramID ProgramKey `json:"programId"`
 
 	// ProgramName Name of the program.
 	ProgramName string `json:"programName"`
@@ -1355,8 +1355,8 @@ type FuelTankType string
 
 // GatewayConnection defines model for GatewayConnection.
 type GatewayConnection struct {
-	// BaseUrl Base URL of the gateway. Null: Braintree's own host. Only test tenants have another.
-	BaseUrl *string `json:"baseUrl"`
+	// BaseURL Base URL of the gateway. Null: Braintree's own host. Only test tenants have another.
+	BaseURL *string `json:"baseUrl"`
 
 	// DateChecked When the gateway last verified the webhook address.
 	DateChecked *int64 `json:"dateChecked"`
@@ -1369,8 +1369,8 @@ type GatewayConnection struct {
 	// FurtherPublicKeys More keys, which verify notifications.
 	FurtherPublicKeys []string `json:"furtherPublicKeys"`
 
-	// MerchantId Merchant id at the gateway.
-	MerchantId string `json:"merchantId"`
+	// MerchantID Merchant id at the gateway.
+	MerchantID string `json:"merchantId"`
 
 	// PublicKey Public key at the gateway.
 	PublicKey string `json:"publicKey"`
@@ -1381,8 +1381,8 @@ type GatewayConnectionInput struct {
 	// FurtherKeys Further key pairs that notifications may be signed with, while a key is being replaced. They replace the stored ones; null or left out: none. Each `publicKey` may occur once.
 	FurtherKeys []GatewayKeyInput `json:"furtherKeys,omitempty"`
 
-	// MerchantId Merchant id at the gateway.
-	MerchantId string `json:"merchantId"`
+	// MerchantID Merchant id at the gateway.
+	MerchantID string `json:"merchantId"`
 
 	// PrivateKey The private key of `publicKey`: ASCII characters without blanks. Null, empty or left out: the one that is stored for this `publicKey`; required if none is.
 	PrivateKey *string `json:"privateKey,omitempty"`
@@ -1396,8 +1396,8 @@ type GatewayConnectionTest struct {
 	// DiscountFound Whether the gateway has the discount.
 	DiscountFound bool `json:"discountFound"`
 
-	// DiscountId The discount that is needed.
-	DiscountId string `json:"discountId"`
+	// DiscountID The discount that is needed.
+	DiscountID string `json:"discountId"`
 
 	// KeysAccepted Whether the gateway accepts the keys.
 	KeysAccepted bool `json:"keysAccepted"`
@@ -1422,8 +1422,8 @@ type GatewayNotificationEntry struct {
 	// Example: 1772355600000
 	DateReceived Date `json:"dateReceived"`
 
-	// Id Id of the notification.
-	Id int64 `json:"id"`
+	// ID Id of the notification.
+	ID int64 `json:"id"`
 
 	// Kind Kind at the gateway. Null until it is read.
 	Kind *string `json:"kind"`
@@ -1449,14 +1449,14 @@ type GatewayNotificationPage struct {
 
 // GatewayOperation defines model for GatewayOperation.
 type GatewayOperation struct {
-	// AccountId The account, if it is known.
-	AccountId *string `json:"accountId"`
+	// AccountID The account, if it is known.
+	AccountID *string `json:"accountId"`
 
 	// DateNextTry Time in epoch milliseconds. Null: not yet, or unknown.
 	DateNextTry *MaybeDate `json:"dateNextTry"`
 
-	// Id Id of the subscription, the customer, the charge or the payment at the gateway, the code, or the id of the credit.
-	Id string `json:"id"`
+	// ID Id of the subscription, the customer, the charge or the payment at the gateway, the code, or the id of the credit.
+	ID string `json:"id"`
 
 	// Kind What failed: reading a `subscription` or a `payment`, writing the code (`coupon`) of a customer, making a `promotion` code, a `refund`, or giving `credit`.
 	Kind GatewayOperationKind `json:"kind"`
@@ -1488,8 +1488,8 @@ type GatewayRetried struct {
 
 // GatewayRetryInput defines model for GatewayRetryInput.
 type GatewayRetryInput struct {
-	// Id Id of one operation. Required with `kind`.
-	Id *string `json:"id,omitempty"`
+	// ID Id of one operation. Required with `kind`.
+	ID *string `json:"id,omitempty"`
 
 	// Kind Kind of one operation.
 	Kind *GatewayRetryInputKind `json:"kind,omitempty"`
@@ -1704,8 +1704,8 @@ type Member struct {
 	// Email Address with which the person signs in.
 	Email string `json:"email"`
 
-	// Id Id of the person.
-	Id string `json:"id"`
+	// ID Id of the person.
+	ID string `json:"id"`
 
 	// InvitedBy The inviter of the person, in the form of `actor` of the audit log. Null: not known.
 	InvitedBy *string `json:"invitedBy"`
@@ -1735,8 +1735,8 @@ type MemberInvitation struct {
 	// Email Address of the person who is invited.
 	Email string `json:"email"`
 
-	// Id Id of the invitation.
-	Id string `json:"id"`
+	// ID Id of the invitation.
+	ID string `json:"id"`
 
 	// InvitedBy The address of the member who invited, or `API key` and its name, or `command line`.
 	InvitedBy string `json:"invitedBy"`
@@ -1774,8 +1774,8 @@ type ModerationInput struct {
 	// Reason Why, for the timeline of the referral and the audit log. At most 500 bytes.
 	Reason *string `json:"reason,omitempty"`
 
-	// ReferralId The referral.
-	ReferralId string `json:"referralId"`
+	// ReferralID The referral.
+	ReferralID string `json:"referralId"`
 }
 
 // ModerationInputAction APPROVED and DENIED decide both sides, the others one side.
@@ -1805,8 +1805,8 @@ type NewMemberInvitation struct {
 	// Email Address of the person who is invited.
 	Email string `json:"email"`
 
-	// Id Id of the invitation.
-	Id string `json:"id"`
+	// ID Id of the invitation.
+	ID string `json:"id"`
 
 	// InvitedBy The address of the member who invited, or `API key` and its name, or `command line`.
 	InvitedBy string `json:"invitedBy"`
@@ -1910,17 +1910,17 @@ type OfferInput struct {
 
 // OpenUser defines model for OpenUser.
 type OpenUser struct {
-	// AccountId Id of the account. Null, unless the caller is this user or has the API key.
-	AccountId *string `json:"accountId"`
+	// AccountID Id of the account. Null, unless the caller is this user or has the API key.
+	AccountID *string `json:"accountId"`
 
 	// FirstName First name.
 	FirstName string `json:"firstName"`
 
-	// Id Id of the user. Null, unless the caller is this user or has the API key.
-	Id *string `json:"id"`
+	// ID Id of the user. Null, unless the caller is this user or has the API key.
+	ID *string `json:"id"`
 
-	// ImageUrl URL of a picture.
-	ImageUrl string `json:"imageUrl"`
+	// ImageURL URL of a picture.
+	ImageURL string `json:"imageUrl"`
 
 	// LastInitial First letter of the last name. Null: there is no last name.
 	LastInitial *string `json:"lastInitial"`
@@ -1946,14 +1946,14 @@ type Order struct {
 	// Detail The condition that failed, and the value of its field; or a field of the order or of its last refund that cannot be read, and how to correct it.
 	Detail *string `json:"detail"`
 
-	// EventId Id of the event that placed it. Of several, the earliest counts. Null: only refunds have come.
-	EventId *string `json:"eventId"`
+	// EventID Id of the event that placed it. Of several, the earliest counts. Null: only refunds have come.
+	EventID *string `json:"eventId"`
 
 	// Number Its number among the orders of the referral that count. 1 converts. Null: it does not count.
 	Number *int64 `json:"number"`
 
-	// OrderId The field order_id of its events, or the id of an event without this field.
-	OrderId string `json:"orderId"`
+	// OrderID The field order_id of its events, or the id of an event without this field.
+	OrderID string `json:"orderId"`
 
 	// Reason Why it does not count. Null: it counts.
 	Reason *OrderReason `json:"reason"`
@@ -2014,8 +2014,8 @@ type OrderRewards struct {
 
 // Participant One of the two users of a referral.
 type Participant struct {
-	// AccountId Id of the account.
-	AccountId string `json:"accountId"`
+	// AccountID Id of the account.
+	AccountID string `json:"accountId"`
 
 	// Email E-mail address. Null: not given.
 	Email *string `json:"email"`
@@ -2023,18 +2023,18 @@ type Participant struct {
 	// FirstName First name.
 	FirstName string `json:"firstName"`
 
-	// Id Id of the user. Null: no user of the account is known yet.
-	Id *string `json:"id"`
+	// ID Id of the user. Null: no user of the account is known yet.
+	ID *string `json:"id"`
 
-	// ImageUrl URL of a picture.
-	ImageUrl string `json:"imageUrl"`
+	// ImageURL URL of a picture.
+	ImageURL string `json:"imageUrl"`
 
 	// LastName Last name.
 	LastName string `json:"lastName"`
 }
 
-// PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
-type PaymentProviderId = string
+// PaymentProviderID Id of the customer at the payment gateway. It cannot be changed later.
+type PaymentProviderID = string
 
 // PersonalData All rows about a user.
 type PersonalData struct {
@@ -2073,8 +2073,8 @@ type PipelineSecret struct {
 
 // PipelineSettings defines model for PipelineSettings.
 type PipelineSettings struct {
-	// AccountId The first place with a value counts.
-	AccountId     PipelinePaths   `json:"accountId"`
+	// AccountID The first place with a value counts.
+	AccountID     PipelinePaths   `json:"accountId"`
 	AccountStatus *PipelineStatus `json:"accountStatus"`
 
 	// CreateUsers Whether a `track` of an unknown user creates the user.
@@ -2098,8 +2098,8 @@ type PipelineSettings struct {
 
 // PipelineSettingsInput How messages of a pipeline are read. A key that is left out, or null, gets its default.
 type PipelineSettingsInput struct {
-	// AccountId Places of the account's id in a message. Default: none. Without a value there, the id of the account is that of the user. A `group` has an effect only if there is a place.
-	AccountId     []PipelinePath  `json:"accountId,omitempty"`
+	// AccountID Places of the account's id in a message. Default: none. Without a value there, the id of the account is that of the user. A `group` has an effect only if there is a place.
+	AccountID     []PipelinePath  `json:"accountId,omitempty"`
 	AccountStatus *PipelineStatus `json:"accountStatus,omitempty"`
 
 	// CreateUsers Whether a `track` of an unknown user creates the user. Default: true.
@@ -2153,10 +2153,10 @@ type Program struct {
 	// Fraud What fraud signals of a referral cause.
 	Fraud FraudPolicy `json:"fraud"`
 
-	// Id Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
+	// ID Key of a program, unique in the tenant: 1 to 64 letters, digits and hyphens.
 	//
 	// Example: classic
-	Id ProgramKey `json:"id"`
+	ID ProgramKey `json:"id"`
 
 	// Invitations What users send to friends with their share links, by language, such as `en` or `pt-BR`: at most 30. A language that is left out has the default text.
 	Invitations Invitations `json:"invitations"`
@@ -2179,8 +2179,8 @@ type ProgramInput struct {
 	Conversion *ConversionRule `json:"conversion,omitempty"`
 	Fraud      *FraudPolicy    `json:"fraud,omitempty"`
 
-	// Id Id of the program. Required for `createProgram`.
-	Id          *string        `json:"id,omitempty"`
+	// ID Id of the program. Required for `createProgram`.
+	ID          *string        `json:"id,omitempty"`
 	Invitations *Invitations   `json:"invitations,omitempty"`
 	Limits      *ProgramLimits `json:"limits,omitempty"`
 
@@ -2327,14 +2327,14 @@ type ProgramSharing struct {
 	// Example: P30D
 	CookieExpiryDuration Duration `json:"cookieExpiryDuration"`
 
-	// Url Landing page of share links.
-	Url string `json:"url"`
+	// URL Landing page of share links.
+	URL string `json:"url"`
 
-	// UtmCampaign The `utm_campaign` of landing pages, if it is set.
-	UtmCampaign *string `json:"utmCampaign,omitempty"`
+	// UTMCampaign The `utm_campaign` of landing pages, if it is set.
+	UTMCampaign *string `json:"utmCampaign,omitempty"`
 
-	// UtmSource The `utm_source` of landing pages, if it is set.
-	UtmSource *string `json:"utmSource,omitempty"`
+	// UTMSource The `utm_source` of landing pages, if it is set.
+	UTMSource *string `json:"utmSource,omitempty"`
 }
 
 // ProgramSharingInput Where share links lead, and for how long they count.
@@ -2345,14 +2345,14 @@ type ProgramSharingInput struct {
 	// CookieExpiryDuration Lifetime of the attribution cookie as ISO 8601, 1 second to 400 days. Default: P30D.
 	CookieExpiryDuration *string `json:"cookieExpiryDuration,omitempty"`
 
-	// Url Landing page of share links: an absolute http or https URL.
-	Url string `json:"url"`
+	// URL Landing page of share links: an absolute http or https URL.
+	URL string `json:"url"`
 
-	// UtmCampaign The `utm_campaign` of landing pages. Empty, the default: the name of the program.
-	UtmCampaign *string `json:"utmCampaign,omitempty"`
+	// UTMCampaign The `utm_campaign` of landing pages. Empty, the default: the name of the program.
+	UTMCampaign *string `json:"utmCampaign,omitempty"`
 
-	// UtmSource The `utm_source` of landing pages. Empty, the default: the share medium of the link in lower case, or `referral`.
-	UtmSource *string `json:"utmSource,omitempty"`
+	// UTMSource The `utm_source` of landing pages. Empty, the default: the share medium of the link in lower case, or `referral`.
+	UTMSource *string `json:"utmSource,omitempty"`
 }
 
 // ProgramSide defines model for ProgramSide.
@@ -2436,8 +2436,8 @@ type Redemption struct {
 	// Example: 1772355600000
 	DateRedeemed Date `json:"dateRedeemed"`
 
-	// Id Id of the redemption.
-	Id string `json:"id"`
+	// ID Id of the redemption.
+	ID string `json:"id"`
 
 	// QuantityRedeemed Amount in the unit.
 	QuantityRedeemed int64 `json:"quantityRedeemed"`
@@ -2488,14 +2488,14 @@ type Referral struct {
 	// FraudSignals Fraud signals by name: name, email, tempEmail, ip, rate, dailyReferralRewardLimit, mutualReferral, blockedUser. Null: none.
 	FraudSignals map[string]FraudSignal `json:"fraudSignals,omitempty"`
 
-	// Id Id of the referral.
-	Id string `json:"id"`
+	// ID Id of the referral.
+	ID string `json:"id"`
 
 	// ModerationStatus PENDING while a side waits for a moderation.
 	ModerationStatus ReferralModerationStatus `json:"moderationStatus"`
 
-	// ProgramId Program of the referral.
-	ProgramId string `json:"programId"`
+	// ProgramID Program of the referral.
+	ProgramID string `json:"programId"`
 
 	// ReferralCodeUsed The code that attributed the account.
 	ReferralCodeUsed string `json:"referralCodeUsed"`
@@ -2583,8 +2583,8 @@ type ReferrerRank string
 
 // RefusedEvent An event call that was refused. The same call again is counted.
 type RefusedEvent struct {
-	// AccountId The account of the user.
-	AccountId string `json:"accountId"`
+	// AccountID The account of the user.
+	AccountID string `json:"accountId"`
 
 	// DateFirst Time in epoch milliseconds.
 	//
@@ -2611,8 +2611,8 @@ type RefusedEvent struct {
 	// Times How often the call was refused.
 	Times int64 `json:"times"`
 
-	// UserId The user.
-	UserId string `json:"userId"`
+	// UserID The user.
+	UserID string `json:"userId"`
 }
 
 // RefusedEventContent defines model for RefusedEventContent.
@@ -2641,8 +2641,8 @@ type RenderedWidget struct {
 	// BrandingConfig Colours and sizes for the widget.
 	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
 
-	// JsOptions Options for the browser script.
-	JsOptions map[string]interface{} `json:"jsOptions"`
+	// JSOptions Options for the browser script.
+	JSOptions map[string]interface{} `json:"jsOptions"`
 
 	// Template A whole HTML document.
 	Template string `json:"template"`
@@ -2653,8 +2653,8 @@ type RenderedWidget struct {
 
 // ReplayInput Give `id` or `since`.
 type ReplayInput struct {
-	// Id Id of the event to send again.
-	Id *string `json:"id,omitempty"`
+	// ID Id of the event to send again.
+	ID *string `json:"id,omitempty"`
 
 	// Since Time in epoch milliseconds.
 	Since *int64 `json:"since,omitempty"`
@@ -2668,8 +2668,8 @@ type Replayed struct {
 
 // Reward Keys that only one type has name this type.
 type Reward struct {
-	// AccountId Account that has the reward.
-	AccountId string `json:"accountId"`
+	// AccountID Account that has the reward.
+	AccountID string `json:"accountId"`
 
 	// Amount FUELTANK only. Value of the code in the unit.
 	Amount *int64 `json:"amount,omitempty"`
@@ -2718,8 +2718,8 @@ type Reward struct {
 	// GlobalRewardKey Null: Kith gives no such key. It is here for older clients.
 	GlobalRewardKey *string `json:"globalRewardKey"`
 
-	// Id Id of the reward.
-	Id string `json:"id"`
+	// ID Id of the reward.
+	ID string `json:"id"`
 
 	// IntegrationSettings INTEGRATION only. Your settings.
 	IntegrationSettings map[string]interface{} `json:"integrationSettings,omitempty"`
@@ -2727,11 +2727,11 @@ type Reward struct {
 	// Name Name for people. Null: none.
 	Name *string `json:"name"`
 
-	// OrderId Id of the order that earned it. Missing if none did.
-	OrderId *string `json:"orderId,omitempty"`
+	// OrderID Id of the order that earned it. Missing if none did.
+	OrderID *string `json:"orderId,omitempty"`
 
-	// ProgramId Program that gave it. Null: it was given without one.
-	ProgramId *string `json:"programId"`
+	// ProgramID Program that gave it. Null: it was given without one.
+	ProgramID *string `json:"programId"`
 
 	// ProgramRewardKey Null: Kith gives no such key. It is here for older clients.
 	ProgramRewardKey *string `json:"programRewardKey"`
@@ -2759,8 +2759,8 @@ type Reward struct {
 	// Example: %
 	Unit string `json:"unit"`
 
-	// UserId User who has the reward.
-	UserId string `json:"userId"`
+	// UserID User who has the reward.
+	UserID string `json:"userId"`
 
 	// ValueInCents INTEGRATION only. Value in cents.
 	ValueInCents *int64 `json:"valueInCents,omitempty"`
@@ -2910,8 +2910,8 @@ type RewardType string
 // SecureModeOfCall `signed`: a user token or an API key. `open`: also anonymous callers. `disabled`: an API key only.
 type SecureModeOfCall string
 
-// SftpKey defines model for SftpKey.
-type SftpKey struct {
+// SFTPKey defines model for SftpKey.
+type SFTPKey struct {
 	// DateCreated Time in epoch milliseconds.
 	//
 	// Example: 1772355600000
@@ -2930,26 +2930,26 @@ type SftpKey struct {
 	Type string `json:"type"`
 }
 
-// SftpKeyInput defines model for SftpKeyInput.
-type SftpKeyInput struct {
+// SFTPKeyInput defines model for SftpKeyInput.
+type SFTPKeyInput struct {
 	// Key The public key as ssh-keygen writes it to a file that ends in .pub: Ed25519, or RSA with 2048 to 8192 bits.
 	//
 	// Example: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB+r6mozYgzELq9rhWCkJnP3Inzd/2fS4XZXBFYSNAmR shop@example.com
 	Key string `json:"key"`
 }
 
-// SftpKeyPage defines model for SftpKeyPage.
-type SftpKeyPage struct {
+// SFTPKeyPage defines model for SftpKeyPage.
+type SFTPKeyPage struct {
 	// Count Number of keys.
 	Count int64 `json:"count"`
 
 	// Keys All keys, oldest first.
-	Keys   []SftpKey   `json:"keys"`
-	Server *SftpServer `json:"server"`
+	Keys   []SFTPKey   `json:"keys"`
+	Server *SFTPServer `json:"server"`
 }
 
-// SftpServer The SFTP server. Null: this backend has none; another process may have one.
-type SftpServer struct {
+// SFTPServer The SFTP server. Null: this backend has none; another process may have one.
+type SFTPServer struct {
 	// Address Where it listens, as host:port.
 	Address string `json:"address"`
 
@@ -2960,38 +2960,38 @@ type SftpServer struct {
 // ShareMedium defines model for ShareMedium.
 type ShareMedium string
 
-// ShareUrls defines model for ShareUrls.
-type ShareUrls struct {
+// ShareURLs defines model for ShareUrls.
+type ShareURLs struct {
 	// ShareLinks Share links by engagement medium, and the link without any medium.
-	ShareLinks ShareUrlsByEngagement `json:"shareLinks"`
+	ShareLinks ShareURLsByEngagement `json:"shareLinks"`
 }
 
-// ShareUrlsByEngagement Share links by engagement medium, and the link without any medium.
-type ShareUrlsByEngagement struct {
+// ShareURLsByEngagement Share links by engagement medium, and the link without any medium.
+type ShareURLsByEngagement struct {
 	// EMAIL For a mail.
-	EMAIL *ShareUrlsByMedium `json:"EMAIL,omitempty"`
+	EMAIL *ShareURLsByMedium `json:"EMAIL,omitempty"`
 
 	// EMBED For a widget in a page.
-	EMBED *ShareUrlsByMedium `json:"EMBED,omitempty"`
+	EMBED *ShareURLsByMedium `json:"EMBED,omitempty"`
 
 	// HOSTED For a page of its own.
-	HOSTED *ShareUrlsByMedium `json:"HOSTED,omitempty"`
+	HOSTED *ShareURLsByMedium `json:"HOSTED,omitempty"`
 
 	// MOBILE For a mobile app.
-	MOBILE *ShareUrlsByMedium `json:"MOBILE,omitempty"`
+	MOBILE *ShareURLsByMedium `json:"MOBILE,omitempty"`
 
 	// POPUP For a widget in a window over a page.
-	POPUP *ShareUrlsByMedium `json:"POPUP,omitempty"`
+	POPUP *ShareURLsByMedium `json:"POPUP,omitempty"`
 
 	// UNKNOWN For a link whose place is not known.
-	UNKNOWN *ShareUrlsByMedium `json:"UNKNOWN,omitempty"`
+	UNKNOWN *ShareURLsByMedium `json:"UNKNOWN,omitempty"`
 
 	// CleanShareLink Share link without any medium.
 	CleanShareLink string `json:"cleanShareLink"`
 }
 
-// ShareUrlsByMedium Share links with one engagement medium, by share medium. With the parameter `shareMedium`, only that one.
-type ShareUrlsByMedium struct {
+// ShareURLsByMedium Share links with one engagement medium, by share medium. With the parameter `shareMedium`, only that one.
+type ShareURLsByMedium struct {
 	// DIRECT Link to copy.
 	DIRECT *string `json:"DIRECT,omitempty"`
 
@@ -3037,8 +3037,8 @@ type StoredWidget struct {
 	// DateModified Time in epoch milliseconds. Null: not yet, or unknown.
 	DateModified *MaybeDate `json:"dateModified,omitempty"`
 
-	// JsOptions Options for the browser script, as they were stored.
-	JsOptions map[string]interface{} `json:"jsOptions,omitempty"`
+	// JSOptions Options for the browser script, as they were stored.
+	JSOptions map[string]interface{} `json:"jsOptions,omitempty"`
 
 	// Template A whole HTML document. Null or empty: the default.
 	Template *string `json:"template,omitempty"`
@@ -3057,8 +3057,8 @@ type StoredWidgetInput struct {
 	// BrandingConfig A JSON object of up to 32 KiB.
 	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
 
-	// JsOptions A JSON object of up to 32 KiB.
-	JsOptions map[string]interface{} `json:"jsOptions,omitempty"`
+	// JSOptions A JSON object of up to 32 KiB.
+	JSOptions map[string]interface{} `json:"jsOptions,omitempty"`
 
 	// Template A whole HTML document of up to 512 KiB. Empty: the default.
 	Template *string `json:"template,omitempty"`
@@ -3084,11 +3084,11 @@ type StripeConnection struct {
 	// Account Id of the Stripe account.
 	Account string `json:"account"`
 
-	// ApiKey Beginning and end of the key.
-	ApiKey string `json:"apiKey"`
+	// APIKey Beginning and end of the key.
+	APIKey string `json:"apiKey"`
 
-	// BaseUrl Base URL of the API. Null: Stripe's own host. Only test tenants have another.
-	BaseUrl *string `json:"baseUrl"`
+	// BaseURL Base URL of the API. Null: Stripe's own host. Only test tenants have another.
+	BaseURL *string `json:"baseUrl"`
 
 	// CreditForm How credit reduces bills: as a `coupon` for the next bill, or as a customer `balance`, which is redeemed before.
 	CreditForm CreditForm `json:"creditForm"`
@@ -3113,14 +3113,14 @@ type StripeConnection struct {
 	// WebhookEndpoint Id of the webhook endpoint that Kith made. Null: the key may not make one.
 	WebhookEndpoint *string `json:"webhookEndpoint"`
 
-	// WebhookUrl URL to which Stripe sends webhooks.
-	WebhookUrl string `json:"webhookUrl"`
+	// WebhookURL URL to which Stripe sends webhooks.
+	WebhookURL string `json:"webhookUrl"`
 }
 
 // StripeConnectionInput defines model for StripeConnectionInput.
 type StripeConnectionInput struct {
-	// ApiKey Restricted key, such as `rk_test_...`. Null: the stored one stays.
-	ApiKey *string `json:"apiKey,omitempty"`
+	// APIKey Restricted key, such as `rk_test_...`. Null: the stored one stays.
+	APIKey *string `json:"apiKey,omitempty"`
 
 	// CreditForm See `CreditForm`. Null: `coupon`.
 	CreditForm *StripeConnectionInputCreditForm `json:"creditForm,omitempty"`
@@ -3238,8 +3238,8 @@ type TimelineTone string
 
 // TopReferrer defines model for TopReferrer.
 type TopReferrer struct {
-	// AccountId Account of the referrer.
-	AccountId string `json:"accountId"`
+	// AccountID Account of the referrer.
+	AccountID string `json:"accountId"`
 
 	// Converted Referrals that converted.
 	Converted int64 `json:"converted"`
@@ -3253,8 +3253,8 @@ type TopReferrer struct {
 	// LastName Last name, or empty.
 	LastName string `json:"lastName"`
 
-	// UserId The referrer.
-	UserId string `json:"userId"`
+	// UserID The referrer.
+	UserID string `json:"userId"`
 
 	// Visits Visits by people who permit the attribution cookie.
 	Visits int64 `json:"visits"`
@@ -3292,8 +3292,8 @@ type Trial struct {
 
 // TrialInput An event, and either the account that it is of or assumptions about its referral.
 type TrialInput struct {
-	// AccountId A referred account. Its orders and its referrer's rewards count; the other keys must be left out.
-	AccountId *string `json:"accountId,omitempty"`
+	// AccountID A referred account. Its orders and its referrer's rewards count; the other keys must be left out.
+	AccountID *string `json:"accountId,omitempty"`
 
 	// Conversions How many conversions the referrer had before, for tiers. Default: 0.
 	Conversions *int64 `json:"conversions,omitempty"`
@@ -3331,11 +3331,11 @@ type UnknownCode struct {
 	// DateLast When the last one did.
 	DateLast int64 `json:"dateLast"`
 
-	// LastAccountId The account of the last one.
-	LastAccountId string `json:"lastAccountId"`
+	// LastAccountID The account of the last one.
+	LastAccountID string `json:"lastAccountId"`
 
-	// LastUserId The user id of the last one; null in an account sync.
-	LastUserId *string `json:"lastUserId"`
+	// LastUserID The user id of the last one; null in an account sync.
+	LastUserID *string `json:"lastUserId"`
 
 	// Meant Codes that differ from it by one character, at most 3.
 	Meant []ReferralCode `json:"meant"`
@@ -3358,13 +3358,13 @@ type UnknownCodes struct {
 
 // User A user. It has all keys, or those that the parameter `fields` names.
 type User struct {
-	// AccountId Your own id of the account: 1 to 200 bytes without control characters.
+	// AccountID Your own id of the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	AccountId *AccountId `json:"accountId,omitempty"`
+	AccountID *AccountID `json:"accountId,omitempty"`
 
-	// CookieId Id that Kith made for a user without ids. Null: the user has ids of yours.
-	CookieId *string `json:"cookieId,omitempty"`
+	// CookieID Id that Kith made for a user without ids. Null: the user has ids of yours.
+	CookieID *string `json:"cookieId,omitempty"`
 
 	// CountryCode Country code of two letters (ISO 3166-1). Null: not given.
 	CountryCode *string `json:"countryCode,omitempty"`
@@ -3380,8 +3380,8 @@ type User struct {
 	// Example: 1772355600000
 	DateCreated *Date `json:"dateCreated,omitempty"`
 
-	// DateUsTaxFormSubmitted Time in epoch milliseconds. Null: not yet, or unknown.
-	DateUsTaxFormSubmitted *MaybeDate `json:"dateUsTaxFormSubmitted,omitempty"`
+	// DateUSTaxFormSubmitted Time in epoch milliseconds. Null: not yet, or unknown.
+	DateUSTaxFormSubmitted *MaybeDate `json:"dateUsTaxFormSubmitted,omitempty"`
 
 	// Email E-mail address. Null: not given.
 	Email *string `json:"email,omitempty"`
@@ -3395,13 +3395,13 @@ type User struct {
 	// FirstSeenIP IP address of the first call that a browser of the user made. Null: none has called.
 	FirstSeenIP *string `json:"firstSeenIP,omitempty"`
 
-	// Id Your own id of the user, unique in the account: 1 to 200 bytes without control characters.
+	// ID Your own id of the user, unique in the account: 1 to 200 bytes without control characters.
 	//
 	// Example: bob
-	Id *UserId `json:"id,omitempty"`
+	ID *UserID `json:"id,omitempty"`
 
-	// ImageUrl URL of a picture.
-	ImageUrl *string `json:"imageUrl,omitempty"`
+	// ImageURL URL of a picture.
+	ImageURL *string `json:"imageUrl,omitempty"`
 
 	// LastName Last name.
 	LastName *string `json:"lastName,omitempty"`
@@ -3412,8 +3412,8 @@ type User struct {
 	// Locale Language, such as en or de_AT. Null: not given.
 	Locale *string `json:"locale,omitempty"`
 
-	// PaymentProviderId Id of the customer of the account at the payment gateway. Null: not given.
-	PaymentProviderId *string `json:"paymentProviderId,omitempty"`
+	// PaymentProviderID Id of the customer of the account at the payment gateway. Null: not given.
+	PaymentProviderID *string `json:"paymentProviderId,omitempty"`
 
 	// ProgramShareLinks Share links by program id.
 	ProgramShareLinks map[string]ProgramShareLinks `json:"programShareLinks,omitempty"`
@@ -3436,10 +3436,10 @@ type User struct {
 	ShareLinks *FlatShareLinks `json:"shareLinks,omitempty"`
 }
 
-// UserId Your own id of the user, unique in the account: 1 to 200 bytes without control characters.
+// UserID Your own id of the user, unique in the account: 1 to 200 bytes without control characters.
 //
 // Example: bob
-type UserId = string
+type UserID = string
 
 // UserInput A user to create or update. Keys that are left out or null stay as they are.
 //
@@ -3457,8 +3457,8 @@ type UserId = string
 // this order, without nulls. The body must then have an `account_status` and the ids of the path, and no
 // other keys than these, `cookies`, `fb_share_image`, `locale` and `mode`.
 type UserInput struct {
-	// AccountId May repeat the value in the path.
-	AccountId     *string             `json:"accountId,omitempty"`
+	// AccountID May repeat the value in the path.
+	AccountID     *string             `json:"accountId,omitempty"`
 	AccountStatus *SubscriptionStatus `json:"accountStatus,omitempty"`
 
 	// Checksum Checksum of an init call, described above.
@@ -3473,8 +3473,8 @@ type UserInput struct {
 	// CustomFields Your own fields: up to 100 keys of 1 to 64 bytes, with texts of up to 1024 bytes, numbers or booleans. Null removes a key.
 	CustomFields map[string]interface{} `json:"customFields,omitempty"`
 
-	// DateUsTaxFormSubmitted Time in epoch milliseconds. Null: not yet, or unknown.
-	DateUsTaxFormSubmitted *MaybeDate `json:"dateUsTaxFormSubmitted,omitempty"`
+	// DateUSTaxFormSubmitted Time in epoch milliseconds. Null: not yet, or unknown.
+	DateUSTaxFormSubmitted *MaybeDate `json:"dateUsTaxFormSubmitted,omitempty"`
 
 	// Email Text of up to 4096 bytes, without the character U+0000.
 	Email *InputText `json:"email,omitempty"`
@@ -3482,14 +3482,14 @@ type UserInput struct {
 	// FirstName Text of up to 4096 bytes, without the character U+0000.
 	FirstName *InputText `json:"firstName,omitempty"`
 
-	// Id May repeat the value in the path.
-	Id *string `json:"id,omitempty"`
+	// ID May repeat the value in the path.
+	ID *string `json:"id,omitempty"`
 
-	// ImageUrl Absolute http or https URL. Empty: none.
-	ImageUrl *ImageURL `json:"imageUrl,omitempty"`
+	// ImageURL Absolute http or https URL. Empty: none.
+	ImageURL *ImageURL `json:"imageUrl,omitempty"`
 
-	// Jwt Ignored. Send the user token in a header.
-	Jwt *string `json:"jwt,omitempty"`
+	// JWT Ignored. Send the user token in a header.
+	JWT *string `json:"jwt,omitempty"`
 
 	// LastName Text of up to 4096 bytes, without the character U+0000.
 	LastName *InputText `json:"lastName,omitempty"`
@@ -3499,8 +3499,8 @@ type UserInput struct {
 	// Example: en_US
 	Locale *Locale `json:"locale,omitempty"`
 
-	// PaymentProviderId Id of the customer at the payment gateway. It cannot be changed later.
-	PaymentProviderId *string `json:"paymentProviderId,omitempty"`
+	// PaymentProviderID Id of the customer at the payment gateway. It cannot be changed later.
+	PaymentProviderID *string `json:"paymentProviderId,omitempty"`
 
 	// Referable Whether the user may be referred.
 	Referable *bool `json:"referable,omitempty"`
@@ -3547,8 +3547,8 @@ type WebhookEvent struct {
 	// Data What the event is about; its keys depend on the type.
 	Data map[string]interface{} `json:"data"`
 
-	// Id Id of the event, the same at each attempt.
-	Id string `json:"id"`
+	// ID Id of the event, the same at each attempt.
+	ID string `json:"id"`
 
 	// Live False for a test tenant.
 	Live bool `json:"live"`
@@ -3582,8 +3582,8 @@ type WebhookSubscription struct {
 	// DateFailingSince Since when deliveries fail. Null: they succeed.
 	DateFailingSince *int64 `json:"dateFailingSince"`
 
-	// EndpointUrl The URL that events are sent to.
-	EndpointUrl string `json:"endpointUrl"`
+	// EndpointURL The URL that events are sent to.
+	EndpointURL string `json:"endpointUrl"`
 
 	// EventTypes The types of the events that are sent. Empty: all types.
 	EventTypes []WebhookEventType `json:"eventTypes"`
@@ -3599,8 +3599,8 @@ type WebhookSubscription struct {
 
 // WebhookSubscriptionInput defines model for WebhookSubscriptionInput.
 type WebhookSubscriptionInput struct {
-	// EndpointUrl Absolute https URL without credentials and fragment, on a public host. Test tenants may use http and any host.
-	EndpointUrl string `json:"endpointUrl"`
+	// EndpointURL Absolute https URL without credentials and fragment, on a public host. Test tenants may use http and any host.
+	EndpointURL string `json:"endpointUrl"`
 
 	// EventTypes The types of the events to send. Empty: all types. Left out: those of the existing subscription, or all.
 	EventTypes []WebhookEventType `json:"eventTypes,omitempty"`
@@ -3658,38 +3658,38 @@ type WidgetType = string
 
 // CountVisitParams defines parameters for CountVisit.
 type CountVisitParams struct {
-	// RsCode The referral code.
-	RsCode ReferralCode `form:"rsCode" json:"rsCode"`
+	// RSCode The referral code.
+	RSCode ReferralCode `form:"rsCode" json:"rsCode"`
 
-	// RsShareMedium How the link was shared.
-	RsShareMedium *CountedShareMedium `form:"rsShareMedium,omitempty" json:"rsShareMedium,omitempty"`
+	// RSShareMedium How the link was shared.
+	RSShareMedium *CountedShareMedium `form:"rsShareMedium,omitempty" json:"rsShareMedium,omitempty"`
 
-	// RsEngagementMedium Where the user found the link.
-	RsEngagementMedium *EngagementMedium `form:"rsEngagementMedium,omitempty" json:"rsEngagementMedium,omitempty"`
+	// RSEngagementMedium Where the user found the link.
+	RSEngagementMedium *EngagementMedium `form:"rsEngagementMedium,omitempty" json:"rsEngagementMedium,omitempty"`
 }
 
 // CountWidgetLoadParams defines parameters for CountWidgetLoad.
 type CountWidgetLoadParams struct {
-	// ExternalAccountId Account of the user who saw the widget.
-	ExternalAccountId AccountId `form:"externalAccountId" json:"externalAccountId"`
+	// ExternalAccountID Account of the user who saw the widget.
+	ExternalAccountID AccountID `form:"externalAccountId" json:"externalAccountId"`
 
-	// ExternalUserId User who saw the widget.
-	ExternalUserId UserId `form:"externalUserId" json:"externalUserId"`
+	// ExternalUserID User who saw the widget.
+	ExternalUserID UserID `form:"externalUserId" json:"externalUserId"`
 
 	// EngagementMedium Where the widget is shown.
 	EngagementMedium *EngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
 
-	// ProgramId The program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID The program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
 
 // CountWidgetShareParams defines parameters for CountWidgetShare.
 type CountWidgetShareParams struct {
-	// ExternalAccountId Account of the user who saw the widget.
-	ExternalAccountId AccountId `form:"externalAccountId" json:"externalAccountId"`
+	// ExternalAccountID Account of the user who saw the widget.
+	ExternalAccountID AccountID `form:"externalAccountId" json:"externalAccountId"`
 
-	// ExternalUserId User who saw the widget.
-	ExternalUserId UserId `form:"externalUserId" json:"externalUserId"`
+	// ExternalUserID User who saw the widget.
+	ExternalUserID UserID `form:"externalUserId" json:"externalUserId"`
 
 	// EngagementMedium Where the widget is shown.
 	EngagementMedium *EngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
@@ -3697,8 +3697,8 @@ type CountWidgetShareParams struct {
 	// ShareMedium How the link is shared.
 	ShareMedium *CountedShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
 
-	// ProgramId The program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID The program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
 
 // GetReferralCookieParams defines parameters for GetReferralCookie.
@@ -3725,28 +3725,28 @@ type GetUserWithKeyParams struct {
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
-// GetUserPiiParams defines parameters for GetUserPii.
-type GetUserPiiParams struct {
+// GetUserPIIParams defines parameters for GetUserPII.
+type GetUserPIIParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
 // GetShareLinksParams defines parameters for GetShareLinks.
 type GetShareLinksParams struct {
-	// ProgramId The program. Default: the user's first program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID The program. Default: the user's first program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
 
-// GetShareUrlsWithKeyParams defines parameters for GetShareUrlsWithKey.
-type GetShareUrlsWithKeyParams struct {
+// GetShareURLsWithKeyParams defines parameters for GetShareURLsWithKey.
+type GetShareURLsWithKeyParams struct {
 	// ShareMedium How the link is shared. Default: all.
 	ShareMedium *ShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
 
 	// EngagementMedium Where the user finds the link. Default: all.
 	EngagementMedium *LinkEngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
 
-	// ProgramId The program. Default: the user's first program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID The program. Default: the user's first program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
 
 // ListAnalyticsParams defines parameters for ListAnalytics.
@@ -3754,11 +3754,11 @@ type ListAnalyticsParams struct {
 	// Kind Only counts of this kind.
 	Kind *AnalyticsKind `form:"kind,omitempty" json:"kind,omitempty"`
 
-	// AccountId Only this account.
-	AccountId *string `form:"accountId,omitempty" json:"accountId,omitempty"`
+	// AccountID Only this account.
+	AccountID *string `form:"accountId,omitempty" json:"accountId,omitempty"`
 
-	// UserId Only this user.
-	UserId *string `form:"userId,omitempty" json:"userId,omitempty"`
+	// UserID Only this user.
+	UserID *string `form:"userId,omitempty" json:"userId,omitempty"`
 
 	// Code Only counts of this code.
 	Code *string `form:"code,omitempty" json:"code,omitempty"`
@@ -3787,8 +3787,8 @@ type ListTopReferrersParams struct {
 	// Until End, not included; the interval before it counts as a whole. Default: now.
 	Until *Date `form:"until,omitempty" json:"until,omitempty"`
 
-	// ProgramId Only this program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID Only this program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 
 	// ShareMedium Only this share medium.
 	ShareMedium *CountedShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
@@ -3808,8 +3808,8 @@ type GetAnalyticsSeriesParams struct {
 	// Until End, not included; the interval before it counts as a whole. Default: now.
 	Until *Date `form:"until,omitempty" json:"until,omitempty"`
 
-	// ProgramId Only this program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID Only this program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 
 	// Code Only this code.
 	Code *string `form:"code,omitempty" json:"code,omitempty"`
@@ -3823,8 +3823,8 @@ type GetAnalyticsSeriesParams struct {
 
 // ListAttributionsParams defines parameters for ListAttributions.
 type ListAttributionsParams struct {
-	// AccountId Only this account.
-	AccountId *string `form:"accountId,omitempty" json:"accountId,omitempty"`
+	// AccountID Only this account.
+	AccountID *string `form:"accountId,omitempty" json:"accountId,omitempty"`
 
 	// Limit Highest number of items in the answer.
 	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
@@ -3929,31 +3929,31 @@ type UpsertUserParams struct {
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 }
 
-// GetShareUrlsParams defines parameters for GetShareUrls.
-type GetShareUrlsParams struct {
+// GetShareURLsParams defines parameters for GetShareURLs.
+type GetShareURLsParams struct {
 	// ShareMedium How the link is shared. Default: all.
 	ShareMedium *ShareMedium `form:"shareMedium,omitempty" json:"shareMedium,omitempty"`
 
 	// EngagementMedium Where the user finds the link. Default: all.
 	EngagementMedium *LinkEngagementMedium `form:"engagementMedium,omitempty" json:"engagementMedium,omitempty"`
 
-	// ProgramId The program. Default: the user's first program.
-	ProgramId *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID The program. Default: the user's first program.
+	ProgramID *ProgramKey `form:"programId,omitempty" json:"programId,omitempty"`
 }
 
 // ListUserReferralsParams defines parameters for ListUserReferrals.
 type ListUserReferralsParams struct {
-	// ReferredAccountId Only referrals of this referred account.
-	ReferredAccountId *string `form:"referredAccountId,omitempty" json:"referredAccountId,omitempty"`
+	// ReferredAccountID Only referrals of this referred account.
+	ReferredAccountID *string `form:"referredAccountId,omitempty" json:"referredAccountId,omitempty"`
 
-	// ReferredUserId Only referrals of this referred user.
-	ReferredUserId *string `form:"referredUserId,omitempty" json:"referredUserId,omitempty"`
+	// ReferredUserID Only referrals of this referred user.
+	ReferredUserID *string `form:"referredUserId,omitempty" json:"referredUserId,omitempty"`
 
-	// ReferringAccountId Only referrals by this account.
-	ReferringAccountId *string `form:"referringAccountId,omitempty" json:"referringAccountId,omitempty"`
+	// ReferringAccountID Only referrals by this account.
+	ReferringAccountID *string `form:"referringAccountId,omitempty" json:"referringAccountId,omitempty"`
 
-	// ReferringUserId Only referrals by this user.
-	ReferringUserId *string `form:"referringUserId,omitempty" json:"referringUserId,omitempty"`
+	// ReferringUserID Only referrals by this user.
+	ReferringUserID *string `form:"referringUserId,omitempty" json:"referringUserId,omitempty"`
 
 	// DateReferralStarted Only referrals that started then.
 	DateReferralStarted *DateSpan `form:"dateReferralStarted,omitempty" json:"dateReferralStarted,omitempty"`
@@ -3964,8 +3964,8 @@ type ListUserReferralsParams struct {
 	// DateReferralEnded Only referrals that ended then.
 	DateReferralEnded *DateSpan `form:"dateReferralEnded,omitempty" json:"dateReferralEnded,omitempty"`
 
-	// ProgramId Only referrals of this program.
-	ProgramId *string `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID Only referrals of this program.
+	ProgramID *string `form:"programId,omitempty" json:"programId,omitempty"`
 
 	// Code Only referrals with this code, in any case.
 	Code *string `form:"code,omitempty" json:"code,omitempty"`
@@ -4006,17 +4006,17 @@ type UpsertCookieUserParams struct {
 
 // ListReferralsParams defines parameters for ListReferrals.
 type ListReferralsParams struct {
-	// ReferredAccountId Only referrals of this referred account.
-	ReferredAccountId *string `form:"referredAccountId,omitempty" json:"referredAccountId,omitempty"`
+	// ReferredAccountID Only referrals of this referred account.
+	ReferredAccountID *string `form:"referredAccountId,omitempty" json:"referredAccountId,omitempty"`
 
-	// ReferredUserId Only referrals of this referred user.
-	ReferredUserId *string `form:"referredUserId,omitempty" json:"referredUserId,omitempty"`
+	// ReferredUserID Only referrals of this referred user.
+	ReferredUserID *string `form:"referredUserId,omitempty" json:"referredUserId,omitempty"`
 
-	// ReferringAccountId Only referrals by this account.
-	ReferringAccountId *string `form:"referringAccountId,omitempty" json:"referringAccountId,omitempty"`
+	// ReferringAccountID Only referrals by this account.
+	ReferringAccountID *string `form:"referringAccountId,omitempty" json:"referringAccountId,omitempty"`
 
-	// ReferringUserId Only referrals by this user.
-	ReferringUserId *string `form:"referringUserId,omitempty" json:"referringUserId,omitempty"`
+	// ReferringUserID Only referrals by this user.
+	ReferringUserID *string `form:"referringUserId,omitempty" json:"referringUserId,omitempty"`
 
 	// DateReferralStarted Only referrals that started then.
 	DateReferralStarted *DateSpan `form:"dateReferralStarted,omitempty" json:"dateReferralStarted,omitempty"`
@@ -4027,8 +4027,8 @@ type ListReferralsParams struct {
 	// DateReferralEnded Only referrals that ended then.
 	DateReferralEnded *DateSpan `form:"dateReferralEnded,omitempty" json:"dateReferralEnded,omitempty"`
 
-	// ProgramId Only referrals of this program.
-	ProgramId *string `form:"programId,omitempty" json:"programId,omitempty"`
+	// ProgramID Only referrals of this program.
+	ProgramID *string `form:"programId,omitempty" json:"programId,omitempty"`
 
 	// Code Only referrals with this code, in any case.
 	Code *string `form:"code,omitempty" json:"code,omitempty"`
@@ -4066,11 +4066,11 @@ type ListOrdersParams struct {
 
 // ListRewardsParams defines parameters for ListRewards.
 type ListRewardsParams struct {
-	// AccountId Only this account.
-	AccountId AccountId `form:"accountId" json:"accountId"`
+	// AccountID Only this account.
+	AccountID AccountID `form:"accountId" json:"accountId"`
 
-	// UserId Only this user.
-	UserId *UserId `form:"userId,omitempty" json:"userId,omitempty"`
+	// UserID Only this user.
+	UserID *UserID `form:"userId,omitempty" json:"userId,omitempty"`
 
 	// RewardTypeFilter Only rewards of this type.
 	RewardTypeFilter *RewardType `form:"rewardTypeFilter,omitempty" json:"rewardTypeFilter,omitempty"`
@@ -4084,11 +4084,11 @@ type ListRewardsParams struct {
 
 // ListRewardBalancesParams defines parameters for ListRewardBalances.
 type ListRewardBalancesParams struct {
-	// AccountId Only this account.
-	AccountId AccountId `form:"accountId" json:"accountId"`
+	// AccountID Only this account.
+	AccountID AccountID `form:"accountId" json:"accountId"`
 
-	// UserId Only this user.
-	UserId *UserId `form:"userId,omitempty" json:"userId,omitempty"`
+	// UserID Only this user.
+	UserID *UserID `form:"userId,omitempty" json:"userId,omitempty"`
 
 	// RewardTypeFilter Only rewards of this type.
 	RewardTypeFilter *RewardType `form:"rewardTypeFilter,omitempty" json:"rewardTypeFilter,omitempty"`
@@ -4210,9 +4210,9 @@ func (c *Client) GetConsentPolicy(ctx context.Context) (ConsentPolicy, error) {
 // CountVisit Count a visit
 func (c *Client) CountVisit(ctx context.Context, params CountVisitParams) error {
 	query := url.Values{}
-	query.Set("rsCode", fmt.Sprint(params.RsCode))
-	addQuery(query, "rsShareMedium", params.RsShareMedium)
-	addQuery(query, "rsEngagementMedium", params.RsEngagementMedium)
+	query.Set("rsCode", fmt.Sprint(params.RSCode))
+	addQuery(query, "rsShareMedium", params.RSShareMedium)
+	addQuery(query, "rsEngagementMedium", params.RSEngagementMedium)
 	return c.call(ctx, request{
 		method: "POST", path: "/a/{tenant}/visit",
 		query: query,
@@ -4222,10 +4222,10 @@ func (c *Client) CountVisit(ctx context.Context, params CountVisitParams) error 
 // CountWidgetLoad Count a shown widget
 func (c *Client) CountWidgetLoad(ctx context.Context, params CountWidgetLoadParams) error {
 	query := url.Values{}
-	query.Set("externalAccountId", fmt.Sprint(params.ExternalAccountId))
-	query.Set("externalUserId", fmt.Sprint(params.ExternalUserId))
+	query.Set("externalAccountId", fmt.Sprint(params.ExternalAccountID))
+	query.Set("externalUserId", fmt.Sprint(params.ExternalUserID))
 	addQuery(query, "engagementMedium", params.EngagementMedium)
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	return c.call(ctx, request{
 		method: "POST", path: "/a/{tenant}/widgets/analytics/loaded",
 		query: query,
@@ -4235,11 +4235,11 @@ func (c *Client) CountWidgetLoad(ctx context.Context, params CountWidgetLoadPara
 // CountWidgetShare Count a shared link
 func (c *Client) CountWidgetShare(ctx context.Context, params CountWidgetShareParams) error {
 	query := url.Values{}
-	query.Set("externalAccountId", fmt.Sprint(params.ExternalAccountId))
-	query.Set("externalUserId", fmt.Sprint(params.ExternalUserId))
+	query.Set("externalAccountId", fmt.Sprint(params.ExternalAccountID))
+	query.Set("externalUserId", fmt.Sprint(params.ExternalUserID))
 	addQuery(query, "engagementMedium", params.EngagementMedium)
 	addQuery(query, "shareMedium", params.ShareMedium)
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	return c.call(ctx, request{
 		method: "POST", path: "/a/{tenant}/widgets/analytics/shared",
 		query: query,
@@ -4259,8 +4259,8 @@ func (c *Client) GetReferralCookie(ctx context.Context, params GetReferralCookie
 	return answer, err
 }
 
-// GetOpenApi Read this document
-func (c *Client) GetOpenApi(ctx context.Context) (map[string]interface{}, error) {
+// GetOpenAPI Read this document
+func (c *Client) GetOpenAPI(ctx context.Context) (map[string]interface{}, error) {
 	var answer map[string]interface{}
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/openapi.json",
@@ -4270,7 +4270,7 @@ func (c *Client) GetOpenApi(ctx context.Context) (map[string]interface{}, error)
 }
 
 // GetAccount Read an account
-func (c *Client) GetAccount(ctx context.Context, account AccountId) (Account, error) {
+func (c *Client) GetAccount(ctx context.Context, account AccountID) (Account, error) {
 	var answer Account
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}",
@@ -4281,7 +4281,7 @@ func (c *Client) GetAccount(ctx context.Context, account AccountId) (Account, er
 }
 
 // GetAccountDiscount Read the discount of an account (other path)
-func (c *Client) GetAccountDiscount(ctx context.Context, account AccountId, params GetAccountDiscountParams) (AccountDiscount, error) {
+func (c *Client) GetAccountDiscount(ctx context.Context, account AccountID, params GetAccountDiscountParams) (AccountDiscount, error) {
 	query := url.Values{}
 	addQuery(query, "couponCode", params.CouponCode)
 	var answer AccountDiscount
@@ -4295,7 +4295,7 @@ func (c *Client) GetAccountDiscount(ctx context.Context, account AccountId, para
 }
 
 // GetAccountReward Read the discount of an account
-func (c *Client) GetAccountReward(ctx context.Context, account AccountId, params GetAccountRewardParams) (AccountDiscount, error) {
+func (c *Client) GetAccountReward(ctx context.Context, account AccountID, params GetAccountRewardParams) (AccountDiscount, error) {
 	query := url.Values{}
 	addQuery(query, "couponCode", params.CouponCode)
 	var answer AccountDiscount
@@ -4309,7 +4309,7 @@ func (c *Client) GetAccountReward(ctx context.Context, account AccountId, params
 }
 
 // GetUserWithKey Read a user (API key)
-func (c *Client) GetUserWithKey(ctx context.Context, account AccountId, user UserId, params GetUserWithKeyParams) (User, error) {
+func (c *Client) GetUserWithKey(ctx context.Context, account AccountID, user UserID, params GetUserWithKeyParams) (User, error) {
 	query := url.Values{}
 	addQuery(query, "fields", params.Fields)
 	var answer User
@@ -4323,7 +4323,7 @@ func (c *Client) GetUserWithKey(ctx context.Context, account AccountId, user Use
 }
 
 // BlockUser Block a user
-func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId, body BlockInput) error {
+func (c *Client) BlockUser(ctx context.Context, account AccountID, user UserID, body BlockInput) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/block",
 		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
@@ -4332,7 +4332,7 @@ func (c *Client) BlockUser(ctx context.Context, account AccountId, user UserId, 
 }
 
 // DownloadUser Export all data about a user
-func (c *Client) DownloadUser(ctx context.Context, account AccountId, user UserId) (PersonalData, error) {
+func (c *Client) DownloadUser(ctx context.Context, account AccountID, user UserID) (PersonalData, error) {
 	var answer PersonalData
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/export",
@@ -4342,8 +4342,8 @@ func (c *Client) DownloadUser(ctx context.Context, account AccountId, user UserI
 	return answer, err
 }
 
-// GetUserPii Read the personal data of a user
-func (c *Client) GetUserPii(ctx context.Context, account AccountId, user UserId, params GetUserPiiParams) (User, error) {
+// GetUserPII Read the personal data of a user
+func (c *Client) GetUserPII(ctx context.Context, account AccountID, user UserID, params GetUserPIIParams) (User, error) {
 	query := url.Values{}
 	addQuery(query, "fields", params.Fields)
 	var answer User
@@ -4357,7 +4357,7 @@ func (c *Client) GetUserPii(ctx context.Context, account AccountId, user UserId,
 }
 
 // ApplyCodeByHand Attribute a user by hand
-func (c *Client) ApplyCodeByHand(ctx context.Context, account AccountId, user UserId, body AttributionByHand) (Referral, error) {
+func (c *Client) ApplyCodeByHand(ctx context.Context, account AccountID, user UserID, body AttributionByHand) (Referral, error) {
 	var answer Referral
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/referrer",
@@ -4368,9 +4368,9 @@ func (c *Client) ApplyCodeByHand(ctx context.Context, account AccountId, user Us
 }
 
 // GetShareLinks List share links in the older form
-func (c *Client) GetShareLinks(ctx context.Context, account AccountId, user UserId, params GetShareLinksParams) (FlatShareLinks, error) {
+func (c *Client) GetShareLinks(ctx context.Context, account AccountID, user UserID, params GetShareLinksParams) (FlatShareLinks, error) {
 	query := url.Values{}
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	var answer FlatShareLinks
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/sharelinks",
@@ -4381,13 +4381,13 @@ func (c *Client) GetShareLinks(ctx context.Context, account AccountId, user User
 	return answer, err
 }
 
-// GetShareUrlsWithKey List share links of a user (API key)
-func (c *Client) GetShareUrlsWithKey(ctx context.Context, account AccountId, user UserId, params GetShareUrlsWithKeyParams) (ShareUrls, error) {
+// GetShareURLsWithKey List share links of a user (API key)
+func (c *Client) GetShareURLsWithKey(ctx context.Context, account AccountID, user UserID, params GetShareURLsWithKeyParams) (ShareURLs, error) {
 	query := url.Values{}
 	addQuery(query, "shareMedium", params.ShareMedium)
 	addQuery(query, "engagementMedium", params.EngagementMedium)
-	addQuery(query, "programId", params.ProgramId)
-	var answer ShareUrls
+	addQuery(query, "programId", params.ProgramID)
+	var answer ShareURLs
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/account/{account}/user/{user}/shareurls",
 		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
@@ -4398,7 +4398,7 @@ func (c *Client) GetShareUrlsWithKey(ctx context.Context, account AccountId, use
 }
 
 // UnblockUser Unblock a user
-func (c *Client) UnblockUser(ctx context.Context, account AccountId, user UserId) error {
+func (c *Client) UnblockUser(ctx context.Context, account AccountID, user UserID) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/account/{account}/user/{user}/unblock",
 		params: []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
@@ -4420,8 +4420,8 @@ func (c *Client) SyncAccount(ctx context.Context, body AccountInput) (Account, e
 func (c *Client) ListAnalytics(ctx context.Context, params ListAnalyticsParams) (AnalyticsPage, error) {
 	query := url.Values{}
 	addQuery(query, "kind", params.Kind)
-	addQuery(query, "accountId", params.AccountId)
-	addQuery(query, "userId", params.UserId)
+	addQuery(query, "accountId", params.AccountID)
+	addQuery(query, "userId", params.UserID)
 	addQuery(query, "code", params.Code)
 	addQuery(query, "from", params.From)
 	addQuery(query, "until", params.Until)
@@ -4452,7 +4452,7 @@ func (c *Client) ListTopReferrers(ctx context.Context, params ListTopReferrersPa
 	addQuery(query, "by", params.By)
 	addQuery(query, "from", params.From)
 	addQuery(query, "until", params.Until)
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	addQuery(query, "shareMedium", params.ShareMedium)
 	addQuery(query, "limit", params.Limit)
 	var answer TopReferrers
@@ -4470,7 +4470,7 @@ func (c *Client) GetAnalyticsSeries(ctx context.Context, params GetAnalyticsSeri
 	addQuery(query, "interval", params.Interval)
 	addQuery(query, "from", params.From)
 	addQuery(query, "until", params.Until)
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	addQuery(query, "code", params.Code)
 	addQuery(query, "shareMedium", params.ShareMedium)
 	addQuery(query, "engagementMedium", params.EngagementMedium)
@@ -4486,7 +4486,7 @@ func (c *Client) GetAnalyticsSeries(ctx context.Context, params GetAnalyticsSeri
 // ListAttributions Explain attributions
 func (c *Client) ListAttributions(ctx context.Context, params ListAttributionsParams) (AttributionPage, error) {
 	query := url.Values{}
-	addQuery(query, "accountId", params.AccountId)
+	addQuery(query, "accountId", params.AccountID)
 	addQuery(query, "limit", params.Limit)
 	addQuery(query, "offset", params.Offset)
 	var answer AttributionPage
@@ -4831,8 +4831,8 @@ func (c *Client) CreatePromotionCode(ctx context.Context, code ReferralCode) (Pr
 	return answer, err
 }
 
-// RunGraphql Run a GraphQL document
-func (c *Client) RunGraphql(ctx context.Context, body GraphQLRequest) (GraphQLAnswer, error) {
+// RunGraphQL Run a GraphQL document
+func (c *Client) RunGraphQL(ctx context.Context, body GraphQLRequest) (GraphQLAnswer, error) {
 	var answer GraphQLAnswer
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/graphql",
@@ -4969,7 +4969,7 @@ func (c *Client) UpdateMember(ctx context.Context, person string, body MemberRol
 }
 
 // DeleteAccount Delete an account
-func (c *Client) DeleteAccount(ctx context.Context, account AccountId, params DeleteAccountParams) error {
+func (c *Client) DeleteAccount(ctx context.Context, account AccountID, params DeleteAccountParams) error {
 	query := url.Values{}
 	addQuery(query, "doNotTrack", params.DoNotTrack)
 	return c.call(ctx, request{
@@ -4981,7 +4981,7 @@ func (c *Client) DeleteAccount(ctx context.Context, account AccountId, params De
 }
 
 // DeleteUser Delete a user
-func (c *Client) DeleteUser(ctx context.Context, account AccountId, user UserId, params DeleteUserParams) error {
+func (c *Client) DeleteUser(ctx context.Context, account AccountID, user UserID, params DeleteUserParams) error {
 	query := url.Values{}
 	addQuery(query, "fields", params.Fields)
 	addQuery(query, "doNotTrack", params.DoNotTrack)
@@ -4995,7 +4995,7 @@ func (c *Client) DeleteUser(ctx context.Context, account AccountId, user UserId,
 }
 
 // GetUser Read a user
-func (c *Client) GetUser(ctx context.Context, account AccountId, user UserId, params GetUserParams) (User, error) {
+func (c *Client) GetUser(ctx context.Context, account AccountID, user UserID, params GetUserParams) (User, error) {
 	query := url.Values{}
 	addQuery(query, "fields", params.Fields)
 	var answer User
@@ -5009,7 +5009,7 @@ func (c *Client) GetUser(ctx context.Context, account AccountId, user UserId, pa
 }
 
 // CreateUser Create a user
-func (c *Client) CreateUser(ctx context.Context, account AccountId, user UserId, params CreateUserParams, body UserInput) (User, error) {
+func (c *Client) CreateUser(ctx context.Context, account AccountID, user UserID, params CreateUserParams, body UserInput) (User, error) {
 	query := url.Values{}
 	addQuery(query, "fields", params.Fields)
 	var answer User
@@ -5023,7 +5023,7 @@ func (c *Client) CreateUser(ctx context.Context, account AccountId, user UserId,
 }
 
 // UpsertUser Identify a user
-func (c *Client) UpsertUser(ctx context.Context, account AccountId, user UserId, params UpsertUserParams, body UserInput) (User, error) {
+func (c *Client) UpsertUser(ctx context.Context, account AccountID, user UserID, params UpsertUserParams, body UserInput) (User, error) {
 	query := url.Values{}
 	addQuery(query, "fields", params.Fields)
 	var answer User
@@ -5038,7 +5038,7 @@ func (c *Client) UpsertUser(ctx context.Context, account AccountId, user UserId,
 }
 
 // LogEvents Log events of a user
-func (c *Client) LogEvents(ctx context.Context, account AccountId, user UserId, body EventsInput) (Events, error) {
+func (c *Client) LogEvents(ctx context.Context, account AccountID, user UserID, body EventsInput) (Events, error) {
 	if body.IdempotencyKey == nil {
 		key := NewIdempotencyKey()
 		body.IdempotencyKey = &key
@@ -5054,13 +5054,13 @@ func (c *Client) LogEvents(ctx context.Context, account AccountId, user UserId, 
 	return answer, err
 }
 
-// GetShareUrls List share links of a user
-func (c *Client) GetShareUrls(ctx context.Context, account AccountId, user UserId, params GetShareUrlsParams) (ShareUrls, error) {
+// GetShareURLs List share links of a user
+func (c *Client) GetShareURLs(ctx context.Context, account AccountID, user UserID, params GetShareURLsParams) (ShareURLs, error) {
 	query := url.Values{}
 	addQuery(query, "shareMedium", params.ShareMedium)
 	addQuery(query, "engagementMedium", params.EngagementMedium)
-	addQuery(query, "programId", params.ProgramId)
-	var answer ShareUrls
+	addQuery(query, "programId", params.ProgramID)
+	var answer ShareURLs
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/open/account/{account}/user/{user}/shareurls",
 		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
@@ -5082,7 +5082,7 @@ func (c *Client) GetPublicCode(ctx context.Context, code ReferralCode) (Code, er
 }
 
 // ApplyCode Apply a code to a user
-func (c *Client) ApplyCode(ctx context.Context, code ReferralCode, account AccountId, user UserId) (Code, error) {
+func (c *Client) ApplyCode(ctx context.Context, code ReferralCode, account AccountID, user UserID) (Code, error) {
 	var answer Code
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/open/code/{code}/account/{account}/user/{user}",
@@ -5094,14 +5094,14 @@ func (c *Client) ApplyCode(ctx context.Context, code ReferralCode, account Accou
 // ListUserReferrals List referrals of one user
 func (c *Client) ListUserReferrals(ctx context.Context, params ListUserReferralsParams) (ReferralPage, error) {
 	query := url.Values{}
-	addQuery(query, "referredAccountId", params.ReferredAccountId)
-	addQuery(query, "referredUserId", params.ReferredUserId)
-	addQuery(query, "referringAccountId", params.ReferringAccountId)
-	addQuery(query, "referringUserId", params.ReferringUserId)
+	addQuery(query, "referredAccountId", params.ReferredAccountID)
+	addQuery(query, "referredUserId", params.ReferredUserID)
+	addQuery(query, "referringAccountId", params.ReferringAccountID)
+	addQuery(query, "referringUserId", params.ReferringUserID)
 	addQuery(query, "dateReferralStarted", params.DateReferralStarted)
 	addQuery(query, "dateReferralPaid", params.DateReferralPaid)
 	addQuery(query, "dateReferralEnded", params.DateReferralEnded)
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	addQuery(query, "code", params.Code)
 	addQuery(query, "state", params.State)
 	addQuery(query, "moderationStatus", params.ModerationStatus)
@@ -5244,14 +5244,14 @@ func (c *Client) ListProgramVersions(ctx context.Context, program ProgramKey) (P
 // ListReferrals List referrals
 func (c *Client) ListReferrals(ctx context.Context, params ListReferralsParams) (ReferralPage, error) {
 	query := url.Values{}
-	addQuery(query, "referredAccountId", params.ReferredAccountId)
-	addQuery(query, "referredUserId", params.ReferredUserId)
-	addQuery(query, "referringAccountId", params.ReferringAccountId)
-	addQuery(query, "referringUserId", params.ReferringUserId)
+	addQuery(query, "referredAccountId", params.ReferredAccountID)
+	addQuery(query, "referredUserId", params.ReferredUserID)
+	addQuery(query, "referringAccountId", params.ReferringAccountID)
+	addQuery(query, "referringUserId", params.ReferringUserID)
 	addQuery(query, "dateReferralStarted", params.DateReferralStarted)
 	addQuery(query, "dateReferralPaid", params.DateReferralPaid)
 	addQuery(query, "dateReferralEnded", params.DateReferralEnded)
-	addQuery(query, "programId", params.ProgramId)
+	addQuery(query, "programId", params.ProgramID)
 	addQuery(query, "code", params.Code)
 	addQuery(query, "state", params.State)
 	addQuery(query, "moderationStatus", params.ModerationStatus)
@@ -5316,8 +5316,8 @@ func (c *Client) GetReferralTimeline(ctx context.Context, id string) (Timeline, 
 // ListRewards List rewards
 func (c *Client) ListRewards(ctx context.Context, params ListRewardsParams) ([]Reward, error) {
 	query := url.Values{}
-	query.Set("accountId", fmt.Sprint(params.AccountId))
-	addQuery(query, "userId", params.UserId)
+	query.Set("accountId", fmt.Sprint(params.AccountID))
+	addQuery(query, "userId", params.UserID)
 	addQuery(query, "rewardTypeFilter", params.RewardTypeFilter)
 	addQuery(query, "limit", params.Limit)
 	addQuery(query, "offset", params.Offset)
@@ -5333,8 +5333,8 @@ func (c *Client) ListRewards(ctx context.Context, params ListRewardsParams) ([]R
 // ListRewardBalances Sum up rewards
 func (c *Client) ListRewardBalances(ctx context.Context, params ListRewardBalancesParams) ([]RewardBalance, error) {
 	query := url.Values{}
-	query.Set("accountId", fmt.Sprint(params.AccountId))
-	addQuery(query, "userId", params.UserId)
+	query.Set("accountId", fmt.Sprint(params.AccountID))
+	addQuery(query, "userId", params.UserID)
 	addQuery(query, "rewardTypeFilter", params.RewardTypeFilter)
 	var answer []RewardBalance
 	err := c.call(ctx, request{
@@ -5370,7 +5370,7 @@ func (c *Client) CancelReward(ctx context.Context, id string, body CancellationI
 }
 
 // CreateReward Give a reward
-func (c *Client) CreateReward(ctx context.Context, account AccountId, user UserId, body RewardInput) (Reward, error) {
+func (c *Client) CreateReward(ctx context.Context, account AccountID, user UserID, body RewardInput) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/rewards/account/{account}/user/{user}",
@@ -5382,9 +5382,9 @@ func (c *Client) CreateReward(ctx context.Context, account AccountId, user UserI
 	return answer, err
 }
 
-// ListSftpKeys List SFTP keys
-func (c *Client) ListSftpKeys(ctx context.Context) (SftpKeyPage, error) {
-	var answer SftpKeyPage
+// ListSFTPKeys List SFTP keys
+func (c *Client) ListSFTPKeys(ctx context.Context) (SFTPKeyPage, error) {
+	var answer SFTPKeyPage
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/sftp/keys",
 		repeatable: true,
@@ -5392,9 +5392,9 @@ func (c *Client) ListSftpKeys(ctx context.Context) (SftpKeyPage, error) {
 	return answer, err
 }
 
-// CreateSftpKey Add an SFTP key
-func (c *Client) CreateSftpKey(ctx context.Context, body SftpKeyInput) (SftpKey, error) {
-	var answer SftpKey
+// CreateSFTPKey Add an SFTP key
+func (c *Client) CreateSFTPKey(ctx context.Context, body SFTPKeyInput) (SFTPKey, error) {
+	var answer SFTPKey
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/sftp/keys",
 		body: body,
@@ -5402,8 +5402,8 @@ func (c *Client) CreateSftpKey(ctx context.Context, body SftpKeyInput) (SftpKey,
 	return answer, err
 }
 
-// DeleteSftpKey Remove an SFTP key
-func (c *Client) DeleteSftpKey(ctx context.Context, fingerprint string) error {
+// DeleteSFTPKey Remove an SFTP key
+func (c *Client) DeleteSFTPKey(ctx context.Context, fingerprint string) error {
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/sftp/keys/{fingerprint}",
 		params:     []string{"fingerprint", fmt.Sprint(fingerprint)},
@@ -5445,16 +5445,16 @@ func (c *Client) ListSampleEvents(ctx context.Context, params ListSampleEventsPa
 }
 
 // DeleteSubscription Delete a subscription
-func (c *Client) DeleteSubscription(ctx context.Context, endpointUrl string) error {
+func (c *Client) DeleteSubscription(ctx context.Context, endpointURL string) error {
 	return c.call(ctx, request{
 		method: "DELETE", path: "/api/v1/{tenant}/subscription/{endpointUrl}",
-		params:     []string{"endpointUrl", fmt.Sprint(endpointUrl)},
+		params:     []string{"endpointUrl", fmt.Sprint(endpointURL)},
 		repeatable: true,
 	}, nil)
 }
 
 // ListDeliveries List deliveries
-func (c *Client) ListDeliveries(ctx context.Context, endpointUrl string, params ListDeliveriesParams) (DeliveryPage, error) {
+func (c *Client) ListDeliveries(ctx context.Context, endpointURL string, params ListDeliveriesParams) (DeliveryPage, error) {
 	query := url.Values{}
 	addQuery(query, "state", params.State)
 	addQuery(query, "limit", params.Limit)
@@ -5462,7 +5462,7 @@ func (c *Client) ListDeliveries(ctx context.Context, endpointUrl string, params 
 	var answer DeliveryPage
 	err := c.call(ctx, request{
 		method: "GET", path: "/api/v1/{tenant}/subscription/{endpointUrl}/deliveries",
-		params:     []string{"endpointUrl", fmt.Sprint(endpointUrl)},
+		params:     []string{"endpointUrl", fmt.Sprint(endpointURL)},
 		query:      query,
 		repeatable: true,
 	}, &answer)
@@ -5470,31 +5470,31 @@ func (c *Client) ListDeliveries(ctx context.Context, endpointUrl string, params 
 }
 
 // ReplayDeliveries Send events again
-func (c *Client) ReplayDeliveries(ctx context.Context, endpointUrl string, body ReplayInput) (Replayed, error) {
+func (c *Client) ReplayDeliveries(ctx context.Context, endpointURL string, body ReplayInput) (Replayed, error) {
 	var answer Replayed
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription/{endpointUrl}/replay",
-		params: []string{"endpointUrl", fmt.Sprint(endpointUrl)},
+		params: []string{"endpointUrl", fmt.Sprint(endpointURL)},
 		body:   body,
 	}, &answer)
 	return answer, err
 }
 
 // RotateSubscriptionSecret Replace the secret of a subscription
-func (c *Client) RotateSubscriptionSecret(ctx context.Context, endpointUrl string) (WebhookSubscription, error) {
+func (c *Client) RotateSubscriptionSecret(ctx context.Context, endpointURL string) (WebhookSubscription, error) {
 	var answer WebhookSubscription
 	err := c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription/{endpointUrl}/secret",
-		params: []string{"endpointUrl", fmt.Sprint(endpointUrl)},
+		params: []string{"endpointUrl", fmt.Sprint(endpointURL)},
 	}, &answer)
 	return answer, err
 }
 
 // TestSubscription Send a test event
-func (c *Client) TestSubscription(ctx context.Context, endpointUrl string) error {
+func (c *Client) TestSubscription(ctx context.Context, endpointURL string) error {
 	return c.call(ctx, request{
 		method: "POST", path: "/api/v1/{tenant}/subscription/{endpointUrl}/test",
-		params: []string{"endpointUrl", fmt.Sprint(endpointUrl)},
+		params: []string{"endpointUrl", fmt.Sprint(endpointURL)},
 	}, nil)
 }
 
@@ -5563,7 +5563,7 @@ func (c *Client) UpdateWebsite(ctx context.Context, body WebsiteInput) (Website,
 }
 
 // RenderWidget Get a widget
-func (c *Client) RenderWidget(ctx context.Context, account AccountId, user UserId, params RenderWidgetParams) (RenderedWidget, error) {
+func (c *Client) RenderWidget(ctx context.Context, account AccountID, user UserID, params RenderWidgetParams) (RenderedWidget, error) {
 	query := url.Values{}
 	addQuery(query, "widgetType", params.WidgetType)
 	addQuery(query, "engagementMedium", params.EngagementMedium)
@@ -5579,7 +5579,7 @@ func (c *Client) RenderWidget(ctx context.Context, account AccountId, user UserI
 }
 
 // UpsertWidget Identify a user and get a widget
-func (c *Client) UpsertWidget(ctx context.Context, account AccountId, user UserId, params UpsertWidgetParams, body UserInput) (RenderedWidget, error) {
+func (c *Client) UpsertWidget(ctx context.Context, account AccountID, user UserID, params UpsertWidgetParams, body UserInput) (RenderedWidget, error) {
 	query := url.Values{}
 	addQuery(query, "widgetType", params.WidgetType)
 	addQuery(query, "engagementMedium", params.EngagementMedium)

@@ -199,7 +199,7 @@ func (v *visit) orderPage() error {
 		return err
 	}
 	if referral != nil {
-		orders, err := s.decided(ctx, referral.Id, func(all []kith.Order) bool { return order.settled(all) })
+		orders, err := s.decided(ctx, referral.ID, func(all []kith.Order) bool { return order.settled(all) })
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (v *visit) orderPage() error {
 		if referral, err = s.referred(ctx, v.customer); err != nil {
 			return err
 		}
-		orders = slices.DeleteFunc(orders, func(o kith.Order) bool { return !slices.Contains(order.reported(), o.OrderId) })
+		orders = slices.DeleteFunc(orders, func(o kith.Order) bool { return !slices.Contains(order.reported(), o.OrderID) })
 		decisions = append(decisions, referralWords(referral, orders, v.now)...)
 	} else {
 		decisions = append(decisions, referralWords(nil, nil, v.now)...)
@@ -243,7 +243,7 @@ func (o Order) reported() (ids []string) {
 // settled reports whether Kith has applied all events of the order.
 func (o Order) settled(known []kith.Order) bool {
 	for _, id := range o.reported() {
-		i := slices.IndexFunc(known, func(k kith.Order) bool { return k.OrderId == id })
+		i := slices.IndexFunc(known, func(k kith.Order) bool { return k.OrderID == id })
 		if i < 0 || (o.IsReturned() || o.Refunded > 0) && !known[i].Refunded && known[i].RefundedInCents == 0 {
 			return false
 		}

@@ -99,7 +99,7 @@ func orderWords(o kith.Order, r *kith.Referral, now time.Time) (all []Decision) 
 			revenue += " " + *o.Currency
 		}
 	}
-	name := "order " + o.OrderId
+	name := "order " + o.OrderID
 	switch {
 	case !o.Counts && o.Reason != nil:
 		return []Decision{{upper(name) + " of " + revenue + " does not count. " + sentence(o.Reason.Message), false}}

@@ -96,9 +96,9 @@ func (s service) sync(ctx context.Context, c Customer, status kith.SubscriptionS
 	}
 	id, quotedStatus := strconv.Quote(c.ID), strconv.Quote(string(status))
 	s.announce("Report the status of the subscription",
-		"_, err := client.SyncAccount(ctx, kith.AccountInput{\n\tId: "+id+", Subscription: &kith.SubscriptionInput{Status: kith.Ptr(kith.SubscriptionStatus"+string(status)+")},\n})",
+		"_, err := client.SyncAccount(ctx, kith.AccountInput{\n\tID: "+id+", Subscription: &kith.SubscriptionInput{Status: kith.Ptr(kith.SubscriptionStatus"+string(status)+")},\n})",
 		"await kith.syncAccount({ body: { id: "+id+", subscription: { status: "+quotedStatus+" } } });")
-	_, err := s.SyncAccount(ctx, kith.AccountInput{Id: c.ID, Subscription: &kith.SubscriptionInput{Status: &status}})
+	_, err := s.SyncAccount(ctx, kith.AccountInput{ID: c.ID, Subscription: &kith.SubscriptionInput{Status: &status}})
 	return err
 }
 
@@ -106,9 +106,9 @@ func (s service) sync(ctx context.Context, c Customer, status kith.SubscriptionS
 func (s service) attributions(ctx context.Context, c Customer) ([]kith.Attribution, error) {
 	id := strconv.Quote(c.ID)
 	s.announce("Ask why the customer was attributed, or not",
-		"page, err := client.ListAttributions(ctx, kith.ListAttributionsParams{AccountId: kith.Ptr("+id+")})",
+		"page, err := client.ListAttributions(ctx, kith.ListAttributionsParams{AccountID: kith.Ptr("+id+")})",
 		"const { attributions } = await kith.listAttributions({ accountId: "+id+" });")
-	page, err := s.ListAttributions(ctx, kith.ListAttributionsParams{AccountId: &c.ID})
+	page, err := s.ListAttributions(ctx, kith.ListAttributionsParams{AccountID: &c.ID})
 	return page.Attributions, err
 }
 
@@ -116,9 +116,9 @@ func (s service) attributions(ctx context.Context, c Customer) ([]kith.Attributi
 func (s service) referred(ctx context.Context, c Customer) (*kith.Referral, error) {
 	id := strconv.Quote(c.ID)
 	s.announce("Find the referral of the customer",
-		"page, err := client.ListReferrals(ctx, kith.ListReferralsParams{ReferredAccountId: kith.Ptr("+id+")})",
+		"page, err := client.ListReferrals(ctx, kith.ListReferralsParams{ReferredAccountID: kith.Ptr("+id+")})",
 		"const { referrals } = await kith.listReferrals({ referredAccountId: "+id+" });")
-	page, err := s.ListReferrals(ctx, kith.ListReferralsParams{ReferredAccountId: &c.ID})
+	page, err := s.ListReferrals(ctx, kith.ListReferralsParams{ReferredAccountID: &c.ID})
 	if err != nil || len(page.Referrals) == 0 {
 		return nil, err
 	}
@@ -132,9 +132,9 @@ const maxFriends = 20
 func (s service) friends(ctx context.Context, c Customer) ([]kith.Referral, int64, error) {
 	id := strconv.Quote(c.ID)
 	s.announce("List the friends whom the customer referred",
-		"page, err := client.ListReferrals(ctx, kith.ListReferralsParams{ReferringAccountId: kith.Ptr("+id+"), Limit: kith.Ptr(int32("+strconv.Itoa(maxFriends)+"))})",
+		"page, err := client.ListReferrals(ctx, kith.ListReferralsParams{ReferringAccountID: kith.Ptr("+id+"), Limit: kith.Ptr(int32("+strconv.Itoa(maxFriends)+"))})",
 		"const { referrals } = await kith.listReferrals({ referringAccountId: "+id+", limit: "+strconv.Itoa(maxFriends)+" });")
-	page, err := s.ListReferrals(ctx, kith.ListReferralsParams{ReferringAccountId: &c.ID, Limit: kith.Ptr(int32(maxFriends))})
+	page, err := s.ListReferrals(ctx, kith.ListReferralsParams{ReferringAccountID: &c.ID, Limit: kith.Ptr(int32(maxFriends))})
 	return page.Referrals, page.TotalCount, err
 }
 

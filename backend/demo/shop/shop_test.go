@@ -106,7 +106,7 @@ func TestReferralWords(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	later, revenue, one, credit, percent := now.AddDate(0, 0, 30).UnixMilli(), int64(8010), int64(1), int64(801), 10.0
 	r := &kith.Referral{State: "converted", ReferrerUser: kith.Participant{FirstName: "anna"}}
-	order := kith.Order{OrderId: "1001", Counts: true, Conversion: &one, Number: &one, RevenueInCents: &revenue, Currency: kith.Ptr("USD"), Rewards: kith.OrderRewards{
+	order := kith.Order{OrderID: "1001", Counts: true, Conversion: &one, Number: &one, RevenueInCents: &revenue, Currency: kith.Ptr("USD"), Rewards: kith.OrderRewards{
 		Referrer: kith.OrderReward{Reward: &kith.Reward{Unit: "CENTS", AssignedCredit: &credit, DateScheduledFor: &later}},
 		Referred: kith.OrderReward{Reward: &kith.Reward{Unit: "%", DiscountPercent: &percent}},
 	}}
@@ -131,7 +131,7 @@ func TestReferralWords(t *testing.T) {
 		"The friend earns 10 % off. The reward is available.",
 	}, texts(referralWords(r, []kith.Order{order}, now)))
 
-	order = kith.Order{OrderId: "1002", RevenueInCents: &revenue, Reason: &kith.OrderReason{Code: "condition-failed", Message: "A condition does not hold"}}
+	order = kith.Order{OrderID: "1002", RevenueInCents: &revenue, Reason: &kith.OrderReason{Code: "condition-failed", Message: "A condition does not hold"}}
 	waiting := &kith.Referral{State: "started", ReferrerModerationStatus: kith.Ptr(kith.SideStatusPENDING)}
 	require.Equal(t, []string{
 		"The referral has not converted yet: the program waits for an order that counts.",
