@@ -60,10 +60,14 @@ func TestDocument_HasTheOperationsOfClients(t *testing.T) {
 	assert.Equal(t, all-len(left), len(byName), "a new operation with a form, a file or a redirect: %v", slices.Sorted(maps.Keys(byName)))
 
 	assert.Equal(t, operation{name: "upsertUser", method: "PUT", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
-		query: []string{"fields"}, body: true, repeatable: true, page: true}, byName["upsertUser"])
+		query: []string{"fields"}, body: true, repeatable: true, page: true, flatLinks: []string{"shareLinks"}}, byName["upsertUser"])
 	assert.Equal(t, operation{name: "redeemCredit", method: "POST", path: "/api/v1/{tenant}/credit/bulkredeem", body: true, keyed: true}, byName["redeemCredit"])
 	assert.True(t, byName["syncAccount"].repeatable)
 	assert.False(t, byName["deleteAccount"].page, "it always needs the API key")
+	assert.Equal(t, []string{"users.shareLinks"}, byName["listUsers"].flatLinks)
+	assert.Equal(t, []string{"user.shareLinks"}, byName["renderWidget"].flatLinks)
+	assert.Equal(t, []string{""}, byName["getShareLinks"].flatLinks)
+	assert.Empty(t, byName["getShareUrls"].flatLinks)
 	assert.False(t, byName["countVisit"].body, "its body is ignored")
 }
 

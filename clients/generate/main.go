@@ -58,6 +58,10 @@ func run(root, goFile, npmFolder string) error {
 		}
 	}
 	if npmFolder != "" {
+		d.addCleanLink()
+		if err := d.write(reduced); err != nil {
+			return err
+		}
 		return writeTypeScript(root, reduced, npmFolder, d.operations)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/clients/go"
+	kith "kith/clients/go"
 )
 
 const (
@@ -157,6 +157,21 @@ func TestClient_RunsTheStoryOfAReferral(t *testing.T) {
 	if err := c.DeleteUser(ctx, "bob/eu", "bob/eu", kith.DeleteUserParams{DoNotTrack: kith.Ptr(true)}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Each answer about a user gives the clean share link of GetShareURLs.
+func TestFlatShareLinks_CleanShareLink(t *testing.T) {
+	c, ctx := newClient(t, nil), context.Background()
+	urls, err := c.GetShareURLs(ctx, "anna", "anna", kith.GetShareURLsParams{})
+	want := must(t, urls, err).ShareLinks.CleanShareLink
+	equal(t, "clean link", want, edge+"/s/demo/ANNA10")
+	user, err := c.GetUser(ctx, "anna", "anna", kith.GetUserParams{})
+	equal(t, "of a user", must(t, user, err).ShareLinks.CleanShareLink(), want)
+	older, err := c.GetShareLinks(ctx, "anna", "anna", kith.GetShareLinksParams{})
+	older = must(t, older, err)
+	equal(t, "of the older form", older.CleanShareLink(), want)
+	user, err = c.GetUser(ctx, "anna", "anna", kith.GetUserParams{Fields: kith.Ptr("id")})
+	equal(t, "without links", must(t, user, err).ShareLinks.CleanShareLink(), "")
 }
 
 // An error has the fields of the answer, also if a proxy answered.

@@ -290,9 +290,11 @@ func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// flatLinkNames are the names in the older form of a user's links. They are in a user
-// that a caller read and sends back, and are not program keys.
+// flatLinkNames are the names in the older form of a user's links, and cleanShareLink,
+// which @kith/client adds. They are in a user that a caller read and sends back, and are
+// not program keys.
 var flatLinkNames = []string{
+	"cleanShareLink",
 	"shareLink", "facebookShareLink", "twitterShareLink", "emailShareLink", "linkedinShareLink",
 	"mobileShareLink", "mobileFacebookShareLink", "mobileTwitterShareLink", "mobileEmailShareLink",
 }

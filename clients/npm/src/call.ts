@@ -39,6 +39,7 @@ interface Prepared {
   headers: Record<string, string> | undefined;
   repeatable: boolean;
   keyed: boolean;
+  flatLinks: string | undefined;
 }
 
 /** Checks what is common to the options of all clients, and returns the URL without a slash at its end. */
@@ -69,7 +70,7 @@ export function methods<Names extends OperationName, Options extends CallOptions
   return all as Methods<Names, Options>;
 }
 
-function prepare(transport: Transport, [method, path, query, flags]: Operation, input: Record<string, unknown>, headers?: Record<string, string>): Prepared {
+function prepare(transport: Transport, [method, path, query, flags, flatLinks]: Operation, input: Record<string, unknown>, headers?: Record<string, string>): Prepared {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = name === 'tenant' ? transport.tenant : String(input[name] ?? '');
     // URL parsers would resolve these two segments.
@@ -92,6 +93,7 @@ function prepare(transport: Transport, [method, path, query, flags]: Operation, 
     headers: flags.includes('o') ? { ...headers, 'Idempotency-Key': transport.newKey() } : headers,
     repeatable: keyed || flags.includes('r'),
     keyed,
+    flatLinks,
   };
 }
 
@@ -198,10 +200,19 @@ async function readBounded(response: Response, most: number, call: Prepared): Pr
 function parsed(text: string, call: Prepared): unknown {
   if (text === '') return undefined;
   try {
-    return JSON.parse(text);
+    const answer = JSON.parse(text);
+    for (const place of call.flatLinks?.split(' ') ?? []) addCleanLink(answer, place ? place.split('.') : []);
+    return answer;
   } catch (cause) {
     throw new KithError(`${call.method} ${call.path}: the answer is not JSON; check baseUrl and the proxies in between`, { status: 200, cause });
   }
+}
+
+/** Adds the link without mediums to share links in the older form, which lack it. path leads there from a node of the answer, also through lists. */
+function addCleanLink(node: any, path: string[]): void {
+  if (Array.isArray(node)) node.forEach((element) => addCleanLink(element, path));
+  else if (path.length) addCleanLink(node?.[path[0]!], path.slice(1));
+  else if (typeof node?.shareLink === 'string') node.cleanShareLink = node.shareLink.split('?')[0];
 }
 
 function failure(response: Response, text: string, keyed: boolean): KithError {

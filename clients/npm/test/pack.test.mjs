@@ -16,7 +16,7 @@ test('the package has the built files, their types, the license and nothing else
   const modules = ['call', 'code', 'error', 'generated/operations', 'generated/schema', 'headers', 'index', 'react', 'server', 'token', 'types', 'webhook'];
   const files = ['LICENSE', 'README.md', 'package.json', ...modules.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`])];
   assert.deepEqual(packed.files.map((file) => file.path).sort(), files.sort());
-  assert.ok(packed.size < 60_000, `${packed.size} bytes`);
+  assert.ok(packed.size < 70_000, `${packed.size} bytes`);
 });
 
 /** The modules that a module imports, itself included. */

@@ -67,6 +67,31 @@ test('a friend follows a share link, signs up, pays, and the referrer redeems th
   assert.equal(await kith.deleteUser({ account: id, user: id, doNotTrack: true }), undefined);
 });
 
+test('each answer about a user has the clean share link of getShareUrls, and may be sent back', async () => {
+  const anna = { account: 'anna', user: 'anna' };
+  const clean = (await kith.getShareUrls(anna)).shareLinks.cleanShareLink;
+  assert.match(clean, /\/s\/demo\/ANNA10$/);
+  const user = await kith.upsertUser({ ...anna, body: {} });
+  const { users } = await kith.listUsers({ query: 'anna' });
+  const all = [
+    user, await kith.getUser(anna), await kith.getUserWithKey(anna), await kith.getUserPii(anna), await kith.getUserByCode({ referralCode: 'ANNA10' }),
+    users.find(({ id }) => id === 'anna'), (await kith.renderWidget(anna)).user, (await kith.upsertWidget({ ...anna, body: {} })).user,
+  ];
+  for (const { shareLinks } of all) {
+    assert.equal(shareLinks.cleanShareLink, clean);
+    assert.equal(shareLinks.shareLink, clean + '?rsShareMedium=DIRECT');
+  }
+  assert.equal((await kith.getShareLinks(anna)).cleanShareLink, clean);
+  assert.deepEqual(await kith.getUser({ ...anna, fields: 'id' }), { id: 'anna' });
+  assert.equal((await kith.upsertUser({ ...anna, body: user })).shareLinks.cleanShareLink, clean);
+  const named = { body: { firstName: 'Eve' } };
+  const created = [
+    await kith.createUser({ account: 'dora', user: 'dora', ...named }), await kith.upsertUserInAccount({ body: { id: 'dora', accountId: 'dora' } }),
+    await kith.upsertCookieUser(named), (await kith.upsertCookieUserWidget(named)).user,
+  ];
+  for (const { shareLinks } of created) assert.match(shareLinks.cleanShareLink, /\/s\/demo\/\w+$/);
+});
+
 test('errors are typed, also those of a proxy', async () => {
   await assert.rejects(once(kith.getAccount({ account: 'nobody' })), (error) =>
     error instanceof KithError && error.status === 404 && error.apiErrorCode === 'NOT_FOUND' && error.requestId !== '' && !error.duplicate);

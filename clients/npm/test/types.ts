@@ -10,7 +10,8 @@ export async function permitted(): Promise<string | null | undefined> {
   await server.deleteAccount({ account: 'a', doNotTrack: true });
   const { keys } = await server.listKeys();
   await page.countVisit({ rsCode: 'ANNA10', rsShareMedium: 'FACEBOOK' }, { signal: AbortSignal.timeout(1) });
-  return keys[0]?.secret ?? user.referralCode;
+  const link: string | undefined = user.shareLinks?.cleanShareLink;
+  return link ?? keys[0]?.secret ?? user.referralCode;
 }
 
 export async function refused(): Promise<void> {
