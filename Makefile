@@ -163,7 +163,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 	@$(MAKE) --no-print-directory clients
 
 clients: bin/.client bin/tools/oapi-codegen ## the client packages, whose sources are generated from backend/api/openapi/openapi.yaml
-	@$(GO_RUN) ./clients/generate -go $(GO_CLIENT)/kith.gen.go
+	@$(GO_RUN) ./clients/generate -go $(GO_CLIENT)/kith.gen.go -readmes clients
 
 packages: bin/.client ## the client packages, ready to publish, in bin/clients; the Go module has the path GO_MODULE
 	@mkdir -p bin/clients

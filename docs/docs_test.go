@@ -220,6 +220,9 @@ func TestTestNames(t *testing.T) {
 	t.Parallel()
 	declared := tests(t)
 	for name, text := range markdown(t) {
+		if name == "clients/go/README.md" { // the client has methods such as TestSubscription
+			continue
+		}
 		for i, line := range prose(text) {
 			for _, m := range testName.FindAllStringSubmatch(line, -1) {
 				assert.True(t, exists(declared, m[1]), "%s:%d: there is no test %s", name, i+1, m[1])

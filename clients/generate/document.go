@@ -19,6 +19,8 @@ type object = map[string]any
 // answers that they do not handle, and without references to anything but schemas.
 type document struct {
 	root object
+	// tags are the names of the groups of operations, in order.
+	tags []string
 	// operations are those of the clients, by name.
 	operations []operation
 }
@@ -27,6 +29,8 @@ type document struct {
 type operation struct {
 	// name is the operationId.
 	name, method, path string
+	// tag is its group, and summary says what it does.
+	tag, summary string
 	// query lists the names of its query parameters.
 	query []string
 	// body is true if the call has a body.
@@ -79,6 +83,9 @@ func newDocument(served []byte) (*document, error) {
 	schemas["Error"].(object)["x-go-name"] = "ErrorBody" // the Go client has an own Error
 	d.root["components"] = object{"schemas": schemas}
 	delete(d.root, "security")
+	for _, tag := range list(d.root["tags"]) {
+		d.tags = append(d.tags, tag.(object)["name"].(string))
+	}
 	delete(d.root, "tags")
 	return d, nil
 }
@@ -101,6 +108,7 @@ func (d *document) reduce(method, path string, o object) bool {
 	}
 	op := operation{
 		name: o["operationId"].(string), method: strings.ToUpper(method), path: path,
+		tag: list(o["tags"])[0].(string), summary: o["summary"].(string),
 		repeatable: method != "post" || strings.HasSuffix(path, "/accountsync"),
 		page:       forPages(path, o),
 	}

@@ -17,7 +17,7 @@ import (
 // kith.gen.go is what this tree's OpenAPI document generates.
 func TestGenerate_GoClientIsOfThisTree(t *testing.T) {
 	generated := filepath.Join(t.TempDir(), "kith.gen.go")
-	require.NoError(t, run("../..", generated, ""))
+	require.NoError(t, run("../..", generated, "", ""))
 	want, err := os.ReadFile(generated)
 	require.NoError(t, err)
 	committed, err := os.ReadFile("../go/kith.gen.go")
@@ -28,7 +28,7 @@ func TestGenerate_GoClientIsOfThisTree(t *testing.T) {
 // The built @kith/client has the sources that this tree's OpenAPI document generates.
 func TestGenerate_NpmClientIsOfThisTree(t *testing.T) {
 	folder := t.TempDir()
-	require.NoError(t, run("../..", "", folder))
+	require.NoError(t, run("../..", "", folder, ""))
 	for _, name := range []string{"schema.ts", "operations.ts"} {
 		want, err := os.ReadFile(filepath.Join(folder, name))
 		require.NoError(t, err)
@@ -36,6 +36,25 @@ func TestGenerate_NpmClientIsOfThisTree(t *testing.T) {
 		require.NoError(t, err, "run make test-needs")
 		require.True(t, string(want) == string(built), "%s of clients/npm is of another OpenAPI document: run make clients", name)
 	}
+}
+
+// The READMEs list the methods of this tree's OpenAPI document.
+func TestGenerate_ReadmesAreOfThisTree(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"go", "npm"} {
+		require.NoError(t, os.Mkdir(filepath.Join(folder, name), 0o700))
+	}
+	require.NoError(t, run("../..", "", "", folder))
+	for _, name := range []string{"go/README.md", "npm/README.md"} {
+		want, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		committed, err := os.ReadFile(filepath.Join("..", name))
+		require.NoError(t, err)
+		require.True(t, string(want) == string(committed), "the methods in clients/%s are of another OpenAPI document: run make clients", name)
+		require.Regexp(t, "\n\\| `(S|s)yncAccount` \\| [A-Z][^|]+ \\|", string(want))
+	}
+	_, err := withTable([]byte("# Client\n"), "")
+	require.ErrorContains(t, err, tableBegins)
 }
 
 // The clients have each operation, but those that answer a redirect, a page or a file, and
@@ -59,9 +78,9 @@ func TestDocument_HasTheOperationsOfClients(t *testing.T) {
 	}
 	assert.Equal(t, all-len(left), len(byName), "a new operation with a form, a file or a redirect: %v", slices.Sorted(maps.Keys(byName)))
 
-	assert.Equal(t, operation{name: "upsertUser", method: "PUT", path: "/api/v1/{tenant}/open/account/{account}/user/{user}",
+	assert.Equal(t, operation{name: "upsertUser", method: "PUT", path: "/api/v1/{tenant}/open/account/{account}/user/{user}", tag: "users", summary: "Identify a user",
 		query: []string{"fields"}, body: true, repeatable: true, page: true, flatLinks: []string{"shareLinks"}}, byName["upsertUser"])
-	assert.Equal(t, operation{name: "redeemCredit", method: "POST", path: "/api/v1/{tenant}/credit/bulkredeem", body: true, keyed: true}, byName["redeemCredit"])
+	assert.Equal(t, operation{name: "redeemCredit", method: "POST", path: "/api/v1/{tenant}/credit/bulkredeem", tag: "rewards", summary: "Redeem credit of an account", body: true, keyed: true}, byName["redeemCredit"])
 	assert.True(t, byName["syncAccount"].repeatable)
 	assert.False(t, byName["deleteAccount"].page, "it always needs the API key")
 	assert.Equal(t, []string{"users.shareLinks"}, byName["listUsers"].flatLinks)

@@ -1,11 +1,12 @@
 // Command generate writes the generated sources of the client packages, from the OpenAPI
 // document of this tree. It runs at the top of the tree:
 //
-//	go run ./clients/generate [-go FILE] [-npm FOLDER]
+//	go run ./clients/generate [-go FILE] [-npm FOLDER] [-readmes FOLDER]
 //
 // FILE gets the types and methods of clients/go; this needs bin/tools/oapi-codegen.
 // FOLDER gets schema.ts and operations.ts of clients/npm; this needs the npm packages in
-// clients/npm/node_modules.
+// clients/npm/node_modules. The FOLDER of -readmes gets go/README.md and npm/README.md, with
+// the table of the methods.
 package main
 
 import (
@@ -22,19 +23,20 @@ import (
 func main() {
 	goFile := flag.String("go", "", "write the Go source to `FILE`")
 	npmFolder := flag.String("npm", "", "write the TypeScript sources to `FOLDER`")
+	readmes := flag.String("readmes", "", "write the README of both clients to `FOLDER`")
 	flag.Parse()
-	if *goFile == "" && *npmFolder == "" {
-		fmt.Fprintln(os.Stderr, "generate: nothing to write; give -go, -npm or both")
+	if *goFile == "" && *npmFolder == "" && *readmes == "" {
+		fmt.Fprintln(os.Stderr, "generate: nothing to write; give -go, -npm or -readmes")
 		os.Exit(2)
 	}
-	if err := run(".", *goFile, *npmFolder); err != nil {
+	if err := run(".", *goFile, *npmFolder, *readmes); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
 // run writes the sources whose name is not empty. root is the top of the tree.
-func run(root, goFile, npmFolder string) error {
+func run(root, goFile, npmFolder, readmes string) error {
 	served, err := api.OpenAPI()
 	if err != nil {
 		return err
@@ -54,6 +56,11 @@ func run(root, goFile, npmFolder string) error {
 	}
 	if goFile != "" {
 		if err := writeGo(root, reduced, goFile); err != nil {
+			return err
+		}
+	}
+	if readmes != "" {
+		if err := d.writeReadmes(root, readmes); err != nil {
 			return err
 		}
 	}
