@@ -1,18 +1,30 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A program gets the packed module from a proxy and compiles with it.
+// The commands of the README get the packed module from a proxy, and a program compiles
+// with it.
 func TestPack_GoGetsTheModule(t *testing.T) {
+	readme, err := os.ReadFile("../go/README.md")
+	require.NoError(t, err)
+	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(readme)
+	require.NotNil(t, block)
+	settings, err := os.ReadFile("../npm/package.json")
+	require.NoError(t, err)
+	var npm struct{ Version string }
+	require.NoError(t, json.Unmarshal(settings, &npm))
 	proxy, program := t.TempDir(), t.TempDir()
-	require.NoError(t, pack("../..", "shop.example/kith-client", "v0.1.0", proxy))
+	require.NoError(t, pack("../..", "kith.example/client", "v"+npm.Version, proxy))
 	require.NoError(t, os.WriteFile(filepath.Join(program, "go.mod"), []byte("module program\n\ngo 1.23\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(program, "main.go"), []byte(`package main
 
@@ -20,7 +32,7 @@ import (
 	"fmt"
 	"time"
 
-	"shop.example/kith-client"
+	"kith.example/client"
 )
 
 func main() {
@@ -29,19 +41,16 @@ func main() {
 	fmt.Print(len(token) > 0, err, tokenErr)
 }
 `), 0o600))
-	absolute, err := filepath.Abs(proxy)
-	require.NoError(t, err)
-	run := func(args ...string) string {
-		c := exec.Command("go", args...)
-		c.Dir = program
-		c.Env = append(c.Environ(), "GOPROXY=file://"+absolute, "GOSUMDB=off", "CGO_ENABLED=0", "GOFLAGS=-modcacherw -trimpath -gcflags=all=-dwarf=false", "GOWORK=off", "GOMODCACHE="+filepath.Join(program, "cache"))
-		output, err := c.CombinedOutput()
-		require.NoError(t, err, "%s", output)
-		return string(output)
-	}
-	run("get", "shop.example/kith-client@v0.1.0")
-	require.Equal(t, "true <nil> <nil>", run("run", "."))
-	license, err := filepath.Glob(filepath.Join(program, "cache", "shop.example", "*", "LICENSE"))
+	commands := strings.Replace(string(block[1]), "/path/to/goproxy", proxy, 1)
+	c := exec.Command("bash", "-ec", commands+"go run .")
+	c.Dir = program
+	c.Env = append(c.Environ(), "CGO_ENABLED=0", "GOFLAGS=-modcacherw -trimpath -gcflags=all=-dwarf=false", "GOWORK=off", "GOMODCACHE="+filepath.Join(program, "cache"))
+	var problems strings.Builder
+	c.Stderr = &problems
+	output, err := c.Output()
+	require.NoError(t, err, "%s", &problems)
+	require.Equal(t, "true <nil> <nil>", string(output))
+	license, err := filepath.Glob(filepath.Join(program, "cache", "kith.example", "*", "LICENSE"))
 	require.NoError(t, err)
 	require.Len(t, license, 1)
 }
