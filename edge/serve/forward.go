@@ -18,8 +18,12 @@ func (r *request) forward() (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
+	uri, err := hopURI(r.URI)
+	if err != nil {
+		return abi.Response{}, err
+	}
 	from := r.visitor()
-	hop := auth.Hop{Method: r.Method, URI: r.URI, For: r.clientAddress(), Proto: from.scheme, Host: from.host}
+	hop := auth.Hop{Method: r.Method, URI: uri, For: r.clientAddress(), Proto: from.scheme, Host: from.host}
 	signed := hop.Sign(keys.Hop(), r.now)
 	headers := make([]abi.Header, 0, len(r.Headers)+5)
 	for _, h := range r.Headers {
@@ -34,7 +38,7 @@ func (r *request) forward() (abi.Response, error) {
 		abi.Header{Name: core.RequestIDHeader, Value: r.id},
 		abi.Header{Name: auth.HopHeader, Value: signed},
 	)
-	url := strings.TrimSuffix(r.variable(backendVariable), "/") + r.URI
+	url := strings.TrimSuffix(r.variable(backendVariable), "/") + uri
 	response, err := abi.Send(r.Method, url, headers, r.Body)
 	if err != nil {
 		return abi.Response{}, backendUnreachable(err)
@@ -43,6 +47,67 @@ func (r *request) forward() (abi.Response, error) {
 		return abi.Response{}, notReady("this edge is not ready; try again", refused)
 	}
 	return r.openEnvelope(response, keys.Hop(), signed)
+}
+
+// hopURI returns a URI as the backend gets it. Spin's client encodes some characters, reads a
+// backslash as a slash, and removes segments of dots; the signature would not fit. So the
+// characters are encoded here, and such segments refused. A bad % would be no HTTP for the
+// backend.
+func hopURI(uri string) (string, error) {
+	path, query, asked := strings.Cut(uri, "?")
+	// dots and others count the characters of a segment.
+	dots, others := 0, 0
+	for i := 0; i <= len(path); i++ {
+		switch {
+		case i == len(path) || path[i] == '/':
+			if others == 0 && (dots == 1 || dots == 2) {
+				return "", core.NotFound("this path does not exist")
+			}
+			dots, others = 0, 0
+		case path[i] == '.':
+			dots++
+		case path[i] == '%':
+			if i+2 >= len(path) || !hexDigit(path[i+1]) || !hexDigit(path[i+2]) {
+				return "", core.Invalid("path", "must have %25 for %")
+			}
+			if path[i+1] == '2' && path[i+2]|0x20 == 'e' {
+				dots++
+			} else {
+				others++
+			}
+			i += 2
+		default:
+			others++
+		}
+	}
+	if uri = encoded(path, "\"<>\\^`{|}"); asked {
+		uri += "?" + encoded(query, "\"<>'")
+	}
+	return uri, nil
+}
+
+func hexDigit(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// encoded returns a text in which some characters, and all beyond ASCII, are percent-encoded.
+func encoded(text, characters string) string {
+	const digits = "0123456789ABCDEF"
+	other := func(c byte) bool { return c <= ' ' || c > '~' || strings.IndexByte(characters, c) >= 0 }
+	i := 0
+	for i < len(text) && !other(text[i]) {
+		i++
+	}
+	if i == len(text) {
+		return text
+	}
+	b := append(make([]byte, 0, len(text)+16), text[:i]...)
+	for _, c := range []byte(text[i:]) {
+		if other(c) {
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
 
 func backendUnreachable(why error) error {

@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/base64"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -70,6 +74,39 @@ func TestSpin_VisitorsSetNoInternalHeaders(t *testing.T) {
 		require.NotContains(t, got.Header().Get("Set-Cookie"), "Secure", uri)
 	}
 	require.Contains(t, edge.call("GET", "https://shop.example/s/demo/ANNA10").Header().Get("Set-Cookie"), "Secure")
+}
+
+// Spin's client rewrites some URLs: the backend gets what the edge signed, or the edge
+// refuses. The answers are those of kith edge.
+func TestSpin_OddPaths(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	spin := s.spin(t, nil)
+	for uri, want := range map[string]int{
+		"/api/v1/demo/./users": 404, "/api/v1/demo/x/../users": 404, "/api/v1/demo/%2E%2e/demo/users": 404, "/s/demo/..": 404, "/s/demo/.%2e": 404,
+		"/api/v1/demo/account/%2e%2e": 404, "/...": 404, "/api/v1/demo/open/account/a.b/user/..c": 404,
+		"/api/v1/demo/users?query=O'Brien": 200, `/api/v1/demo/users?query="<>'^{|}\`: 200, "/api/v1/demo/users?query=%zz": 400,
+		"/api/v1/demo/open/account/a\\b/user/a\\b": 404, "/api/v1/demo/open/account/a^b/user/`{|}\"<>": 404, "/api/v1/demo/open/account/café/user/é": 404,
+		"//x": 404, "/api/v1//demo/users": 404,
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr, r.RequestURI = "192.0.2.1:1234", uri
+		r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(":LIVE_DEMO_KEY_0123456789")))
+		w := httptest.NewRecorder()
+		spin.handler.ServeHTTP(w, r)
+		require.Equal(t, want, w.Code, "%s: %s", uri, w.Body)
+		if !strings.Contains(uri, "%zz") {
+			edge, err := net.Dial("tcp", strings.TrimPrefix(s.edge, "http://"))
+			require.NoError(t, err)
+			defer edge.Close()
+			_, err = fmt.Fprintf(edge, "GET %s HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\nAuthorization: %s\r\n\r\n", uri, r.Header.Get("Authorization"))
+			require.NoError(t, err)
+			got, err := http.ReadResponse(bufio.NewReader(edge), r)
+			require.NoError(t, err)
+			require.Equal(t, want, got.StatusCode, "kith edge: %s", uri)
+		}
+	}
 }
 
 // The file of the master key has two lines while it is being replaced. kith spin passes it

@@ -84,6 +84,9 @@ func (g *guest) takeOutbound(ctx context.Context, stack []uint64) (*http.Request
 
 // newOutbound returns the request if the manifest allows it, or an abi.HTTPError.
 func (h *Host) newOutbound(ctx context.Context, method, target string, headers []header, body string) (*http.Request, error) {
+	if h.options.StrictSpin {
+		target = asSpinSends(target)
+	}
 	u, err := parseTarget(target)
 	if err != nil {
 		return nil, abi.HTTPInvalidURL

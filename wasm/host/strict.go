@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -18,6 +19,8 @@ import (
 //     checked against allowed_outbound_hosts (factor-outbound-http/src/spin.rs;
 //     reqwest, src/redirect.rs). Every failure is a runtime error, and headers of
 //     an answer that are not ASCII are dropped (same file).
+//   - The client of outbound requests encodes some characters of a URL, reads a
+//     backslash as a slash and removes segments of dots (url, src/parser.rs).
 //   - Headers named spin-* of a client are passed on, before Spin's own
 //     (trigger-http/src/headers.rs).
 //   - Variables are resolved at each call (expressions/src/lib.rs).
@@ -51,6 +54,43 @@ func followRedirects(transport http.RoundTripper) func(*http.Request) (*http.Res
 		}
 		return client.Do(r)
 	}
+}
+
+// asSpinSends returns the target of an outbound request as Spin's client sends it.
+func asSpinSends(target string) string {
+	scheme, rest, _ := strings.Cut(target, "://")
+	whole, query, asked := strings.Cut(rest, "?")
+	host, path, _ := strings.Cut(strings.ReplaceAll(whole, `\`, "/"), "/")
+	kept := []string{}
+	all := strings.Split(path, "/")
+	for i, segment := range all {
+		dots := strings.ReplaceAll(strings.ToLower(segment), "%2e", ".")
+		if dots == ".." && len(kept) > 0 {
+			kept = kept[:len(kept)-1]
+		}
+		if dots != "." && dots != ".." {
+			kept = append(kept, segment)
+		} else if i == len(all)-1 {
+			kept = append(kept, "")
+		}
+	}
+	target = scheme + "://" + host + "/" + percentEncoded(strings.Join(kept, "/"), "\"<>^`{}")
+	if asked {
+		target += "?" + percentEncoded(query, "\"<>'")
+	}
+	return target
+}
+
+func percentEncoded(text, characters string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c <= ' ' || c > '~' || strings.IndexByte(characters, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // beyondASCII reports whether the value of a header has characters other than visible
