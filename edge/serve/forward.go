@@ -51,8 +51,8 @@ func (r *request) forward() (abi.Response, error) {
 
 // hopURI returns a URI as the backend gets it. Spin's client encodes some characters, reads a
 // backslash as a slash, and removes segments of dots; the signature would not fit. So the
-// characters are encoded here, and such segments refused. A bad % would be no HTTP for the
-// backend.
+// characters are encoded here; in place of a path with such segments, none of which exists,
+// the backend gets another that does not exist. A bad % would be no HTTP for it.
 func hopURI(uri string) (string, error) {
 	path, query, asked := strings.Cut(uri, "?")
 	// dots and others count the characters of a segment.
@@ -61,7 +61,7 @@ func hopURI(uri string) (string, error) {
 		switch {
 		case i == len(path) || path[i] == '/':
 			if others == 0 && (dots == 1 || dots == 2) {
-				return "", core.NotFound("this path does not exist")
+				return "/...", nil
 			}
 			dots, others = 0, 0
 		case path[i] == '.':
