@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			return
 		}
 		sealed := &envelope{ResponseWriter: w, hop: signature, by: edge}
+		r, bad := withURI(r)
 		hop := auth.Hop{
 			Method: r.Method, URI: r.RequestURI,
 			For:   r.Header.Get(auth.ForwardedForHeader),
@@ -39,9 +41,36 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			a.observe("none", a.adapt(badHop(refusal))).ServeHTTP(sealed, r)
 			return
 		}
+		if bad != nil {
+			a.observe("none", a.adapt(func(http.ResponseWriter, *http.Request) error { return bad })).ServeHTTP(sealed, r)
+			return
+		}
 		next.ServeHTTP(sealed, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))
 		sealed.seal()
 	})
+}
+
+// withURI returns a hop with the URI of auth.URIHeader, if it has one, and an error if that is
+// none.
+func withURI(r *http.Request) (*http.Request, error) {
+	given := r.Header.Get(auth.URIHeader)
+	if given == "" {
+		return r, nil
+	}
+	r = r.Clone(r.Context())
+	r.Header.Del(auth.URIHeader)
+	uri, err := url.PathUnescape(given)
+	if err == nil {
+		r.RequestURI = uri
+		var parsed *url.URL
+		if parsed, err = url.ParseRequestURI(uri); err == nil {
+			r.URL = parsed
+		}
+	}
+	if err != nil {
+		return r, core.Malformed("", "the path is not valid; a path has %25 for %")
+	}
+	return r, nil
 }
 
 // badHop returns the handler of a hop that is refused. The answer is not 401: the caller's

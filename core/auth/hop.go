@@ -25,6 +25,25 @@ const (
 	LocationHeader = "x-kith-location"
 )
 
+// URIHeader has the URI of a hop, as HeaderURI writes it, if a client on the way would send
+// another one. That of the request is then "/".
+const URIHeader = "x-kith-uri"
+
+// HeaderURI returns a URI as the value of URIHeader: %, and what is not printable ASCII, is
+// percent-encoded.
+func HeaderURI(uri string) string {
+	const digits = "0123456789ABCDEF"
+	b := make([]byte, 0, len(uri)+16)
+	for _, c := range []byte(uri) {
+		if c == '%' || c <= ' ' || c > '~' {
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
 // EnvelopeHeader is a header of the backend's response to a hop: the signature of the
 // Envelope.
 const EnvelopeHeader = "x-kith-envelope"

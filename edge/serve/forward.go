@@ -18,18 +18,18 @@ func (r *request) forward() (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
-	uri, err := hopURI(r.URI)
-	if err != nil {
-		return abi.Response{}, err
-	}
 	from := r.visitor()
-	hop := auth.Hop{Method: r.Method, URI: uri, For: r.clientAddress(), Proto: from.scheme, Host: from.host}
+	hop := auth.Hop{Method: r.Method, URI: r.URI, For: r.clientAddress(), Proto: from.scheme, Host: from.host}
 	signed := hop.Sign(keys.Hop(), r.now)
-	headers := make([]abi.Header, 0, len(r.Headers)+5)
+	headers := make([]abi.Header, 0, len(r.Headers)+7)
+	unpacks := !r.counted() // Spin: its client unpacks answers, and keeps the ETag of packed ones
 	for _, h := range r.Headers {
-		if endToEnd(h.Name) && !setByEdge(h.Name) {
+		if endToEnd(h.Name) && !setByEdge(h.Name) && !(unpacks && h.Name == "accept-encoding") {
 			headers = append(headers, h)
 		}
+	}
+	if unpacks {
+		headers = append(headers, abi.Header{Name: "accept-encoding", Value: "identity"})
 	}
 	headers = append(headers,
 		abi.Header{Name: auth.ForwardedForHeader, Value: hop.For},
@@ -38,6 +38,11 @@ func (r *request) forward() (abi.Response, error) {
 		abi.Header{Name: core.RequestIDHeader, Value: r.id},
 		abi.Header{Name: auth.HopHeader, Value: signed},
 	)
+	uri := r.URI
+	if rewritten(uri) {
+		headers = append(headers, abi.Header{Name: auth.URIHeader, Value: auth.HeaderURI(uri)})
+		uri = "/"
+	}
 	url := strings.TrimSuffix(r.variable(backendVariable), "/") + uri
 	response, err := abi.Send(r.Method, url, headers, r.Body)
 	if err != nil {
@@ -49,26 +54,24 @@ func (r *request) forward() (abi.Response, error) {
 	return r.openEnvelope(response, keys.Hop(), signed)
 }
 
-// hopURI returns a URI as the backend gets it. Spin's client encodes some characters, reads a
-// backslash as a slash, and removes segments of dots; the signature would not fit. So the
-// characters are encoded here; in place of a path with such segments, none of which exists,
-// the backend gets another that does not exist. A bad % would be no HTTP for it.
-func hopURI(uri string) (string, error) {
-	path, query, asked := strings.Cut(uri, "?")
-	// dots and others count the characters of a segment.
-	dots, others := 0, 0
+// rewritten reports whether Spin's client would send another URI than this one: it encodes
+// some characters, reads a backslash as a slash, and removes segments of dots. A bad % would
+// be no HTTP for the backend.
+func rewritten(uri string) bool {
+	path, query, _ := strings.Cut(uri, "?")
+	dots, others := 0, 0 // characters of a segment
 	for i := 0; i <= len(path); i++ {
 		switch {
 		case i == len(path) || path[i] == '/':
 			if others == 0 && (dots == 1 || dots == 2) {
-				return "/...", nil
+				return true
 			}
 			dots, others = 0, 0
 		case path[i] == '.':
 			dots++
 		case path[i] == '%':
 			if i+2 >= len(path) || !hexDigit(path[i+1]) || !hexDigit(path[i+2]) {
-				return "", core.Invalid("path", "must have %25 for %")
+				return true
 			}
 			if path[i+1] == '2' && path[i+2]|0x20 == 'e' {
 				dots++
@@ -76,38 +79,25 @@ func hopURI(uri string) (string, error) {
 				others++
 			}
 			i += 2
+		case encodes(path[i], "\"<>\\^`{|}"):
+			return true
 		default:
 			others++
 		}
 	}
-	if uri = encoded(path, "\"<>\\^`{|}"); asked {
-		uri += "?" + encoded(query, "\"<>'")
+	for i := range len(query) {
+		if encodes(query[i], "\"<>'") {
+			return true
+		}
 	}
-	return uri, nil
+	return false
 }
 
 func hexDigit(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// encoded returns a text in which some characters, and all beyond ASCII, are percent-encoded.
-func encoded(text, characters string) string {
-	const digits = "0123456789ABCDEF"
-	other := func(c byte) bool { return c <= ' ' || c > '~' || strings.IndexByte(characters, c) >= 0 }
-	i := 0
-	for i < len(text) && !other(text[i]) {
-		i++
-	}
-	if i == len(text) {
-		return text
-	}
-	b := append(make([]byte, 0, len(text)+16), text[:i]...)
-	for _, c := range []byte(text[i:]) {
-		if other(c) {
-			b = append(b, '%', digits[c>>4], digits[c&15])
-		} else {
-			b = append(b, c)
-		}
-	}
-	return string(b)
+// encodes reports whether a character is beyond ASCII or one of some.
+func encodes(c byte, some string) bool {
+	return c <= ' ' || c > '~' || strings.IndexByte(some, c) >= 0
 }
 
 func backendUnreachable(why error) error {

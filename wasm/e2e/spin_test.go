@@ -76,19 +76,41 @@ func TestSpin_VisitorsSetNoInternalHeaders(t *testing.T) {
 	require.Contains(t, edge.call("GET", "https://shop.example/s/demo/ANNA10").Header().Get("Set-Cookie"), "Secure")
 }
 
-// Spin's client rewrites some URLs: the backend gets what the edge signed, or the edge
-// refuses. The answers are those of kith edge.
+// Spin's client unpacks answers: visitors get them as the backend would send them to
+// clients that read no gzip.
+func TestSpin_AnswersAreNotUnpacked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	spin := s.spin(t, nil)
+	for _, accept := range []string{"Accept: */*", "Accept-Encoding: gzip, br", "Accept-Encoding: identity"} {
+		got := spin.call("GET", "/docs", accept)
+		plain, err := http.NewRequest("GET", s.backend+"/docs", nil)
+		require.NoError(t, err)
+		plain.Header.Set("Accept-Encoding", "identity")
+		want, err := http.DefaultClient.Do(plain)
+		require.NoError(t, err)
+		defer want.Body.Close()
+		require.Equal(t, 200, got.Code, "%s: %s", accept, got.Body)
+		require.Equal(t, want.Header.Get("ETag"), got.Header().Get("ETag"), accept)
+		require.Empty(t, got.Header().Get("Content-Encoding"), accept)
+		require.EqualValues(t, want.ContentLength, got.Body.Len(), accept)
+	}
+}
+
+// Spin's client rewrites some URLs: the backend gets what the edge signed. The answers are
+// those of kith edge.
 func TestSpin_OddPaths(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.dev(t)
 	spin := s.spin(t, nil)
 	for uri, want := range map[string]int{
-		"/api/v1/demo/./users": 404, "/api/v1/demo/x/../users": 404, "/api/v1/demo/%2E%2e/demo/users": 404, "/s/demo/..": 404, "/s/demo/.%2e": 404,
+		"/api/v1/demo/./users": 404, "/api/v1/demo/x/../users": 404, "/api/v1/demo/%2E%2e/demo/users": 404, "/s/demo/..": 404, "/s/demo/.%2e": 302,
 		"/api/v1/demo/account/%2e%2e": 404, "/...": 404, "/api/v1/demo/open/account/a.b/user/..c": 404,
 		"/api/v1/demo/users?query=O'Brien": 200, `/api/v1/demo/users?query="<>'^{|}\`: 200, "/api/v1/demo/users?query=%zz": 400,
 		"/api/v1/demo/open/account/a\\b/user/a\\b": 404, "/api/v1/demo/open/account/a^b/user/`{|}\"<>": 404, "/api/v1/demo/open/account/café/user/é": 404,
-		"//x": 404, "/api/v1//demo/users": 404,
+		"//x": 404, "/api/v1//demo/users": 404, "/api/v1/demo/account/%/x": 400, "/a%zz": 400,
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr, r.RequestURI = "192.0.2.1:1234", uri

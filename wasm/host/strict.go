@@ -1,10 +1,13 @@
 package host
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 // With Options.StrictSpin a host behaves as Spin does wherever a component or a visitor
@@ -21,12 +24,15 @@ import (
 //     an answer that are not ASCII are dropped (same file).
 //   - The client of outbound requests encodes some characters of a URL, reads a
 //     backslash as a slash and removes segments of dots (url, src/parser.rs).
+//   - The client asks for gzip unless the component asks for something, and unpacks it
+//     (reqwest, src/async_impl/decoder.rs).
 //   - Headers named spin-* of a client are passed on, before Spin's own
 //     (trigger-http/src/headers.rs).
 //   - Variables are resolved at each call (expressions/src/lib.rs).
 //   - A request has at most 100 headers; more are answered with 431 (hyper,
 //     src/server/conn/http1.rs, max_headers). A method that the ABI does not have is
-//     answered with 405, a failed component with 500, all without a body
+//     answered with 405, a failed component and a header that is not UTF-8 with 500, all
+//     without a body
 //     (trigger-http/src/spin.rs, server.rs).
 //   - Of repeated response headers only the last is sent
 //     (trigger-http/src/headers.rs, append_headers).
@@ -52,7 +58,25 @@ func followRedirects(transport http.RoundTripper) func(*http.Request) (*http.Res
 		if r.Header.Get("Accept") == "" {
 			r.Header.Set("Accept", "*/*") // reqwest, src/async_impl/client.rs
 		}
-		return client.Do(r)
+		if r.Header.Get("Accept-Encoding") == "" {
+			r.Header.Set("Accept-Encoding", "gzip")
+		}
+		response, err := client.Do(r)
+		if err != nil || response.Header.Get("Content-Encoding") != "gzip" {
+			return response, err
+		}
+		unpacked, err := gzip.NewReader(response.Body)
+		if err != nil {
+			return nil, errors.Join(err, response.Body.Close())
+		}
+		response.Header.Del("Content-Encoding")
+		response.Header.Del("Content-Length")
+		response.ContentLength = -1
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{unpacked, response.Body}
+		return response, nil
 	}
 }
 
@@ -118,10 +142,23 @@ func refuseAsSpin(w http.ResponseWriter, r *http.Request, known bool) bool {
 	switch {
 	case countHeaders(r.Header)+1 > strictHeaders: // plus Host, which net/http stores separately
 		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+	case !utf8Headers(r.Header):
+		w.WriteHeader(http.StatusInternalServerError)
 	case !known:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
 		return false
+	}
+	return true
+}
+
+func utf8Headers(all http.Header) bool {
+	for _, values := range all {
+		for _, value := range values {
+			if !utf8.ValidString(value) {
+				return false
+			}
+		}
 	}
 	return true
 }

@@ -80,6 +80,7 @@ func TestStrict_Requests(t *testing.T) {
 		{"GET", "/echo", many, answer{status: 431}},
 		{"GET", "/respond?status=200", many[:len(many)-8], answer{status: 200}},
 		{"GET", "/trap", nil, answer{status: 500}},
+		{"GET", "/echo", []string{"Referer", "http://caf\xe9.example/"}, answer{status: 500}},
 	} {
 		got := b.do(t, row.method, row.path, "", row.headers...)
 		require.Equal(t, row.want.status, got.status, row.path)

@@ -317,7 +317,7 @@ func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	database, err := libsql.Open(t.Context(), libsql.Config{URL: s.edgeDatabase, PerRequest: strict, WriteTimeout: time.Minute})
 	require.NoError(t, err)
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
-		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
+		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend, "host_counts": "true"},
 		Databases: map[string]host.Database{"default": database},
 		CacheDir:  s.fixture.cache, StrictSpin: strict,
 		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
