@@ -12,12 +12,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/core/auth"
 )
 
 // arrived is a request as received by the backend.
@@ -33,6 +38,7 @@ type arrived struct {
 // "Name=value" adds a header, and Echo-Body returns the body itself.
 func echoSite(t *testing.T, env ...string) *site {
 	t.Helper()
+	s := demoSite(t)
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -46,7 +52,7 @@ func echoSite(t *testing.T, env ...string) *site {
 		if s := r.Header.Get("Echo-Status"); s != "" {
 			_, _ = fmt.Sscan(s, &status)
 		}
-		writeEnvelope(w, status)
+		s.writeEnvelope(t, w, r, status)
 		if status == http.StatusNoContent || status == http.StatusNotModified {
 			return
 		}
@@ -55,23 +61,36 @@ func echoSite(t *testing.T, env ...string) *site {
 			return
 		}
 		sum := sha256.Sum256(body)
-		_ = json.NewEncoder(w).Encode(arrived{r.Method, r.RequestURI, r.Host, r.Header, hex.EncodeToString(sum[:]), len(body)})
+		uri := r.RequestURI
+		if given := r.Header.Get(auth.URIHeader); given != "" {
+			uri, _ = url.PathUnescape(given)
+		}
+		_ = json.NewEncoder(w).Encode(arrived{r.Method, uri, r.Host, r.Header, hex.EncodeToString(sum[:]), len(body)})
 	}))
 	t.Cleanup(echo.Close)
-	s := demoSite(t)
 	s.backend = echo.URL
 	s.createTenant(t, "shop", "--landing-url", "https://shop.example/") // and the schema
 	s.serveEdge(t, env...)
 	return s
 }
 
-// writeEnvelope begins an answer in the form in which a backend answers an edge.
-func writeEnvelope(w http.ResponseWriter, status int) {
-	w.Header().Set("X-Kith-Status", fmt.Sprint(status))
-	if location := w.Header().Get("Location"); location != "" {
-		w.Header().Del("Location")
-		w.Header().Set("X-Kith-Location", location)
+// writeEnvelope begins an answer in the form in which the backend of the site answers an edge.
+func (s *site) writeEnvelope(t testing.TB, w http.ResponseWriter, r *http.Request, status int) {
+	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
+	if err != nil {
+		t.Error(err)
 	}
+	keys, err := auth.ParseKeyring(string(key))
+	if err != nil {
+		t.Error(err)
+	}
+	envelope := auth.Envelope{Hop: r.Header.Get(auth.HopHeader), Status: fmt.Sprint(status), Location: w.Header().Get("Location")}
+	w.Header().Del("Location")
+	w.Header().Set(auth.StatusHeader, envelope.Status)
+	if envelope.Location != "" {
+		w.Header().Set(auth.LocationHeader, envelope.Location)
+	}
+	w.Header().Set(auth.EnvelopeHeader, envelope.Sign(keys.Hop()))
 	if status >= 300 && status < 400 {
 		status = http.StatusOK
 	}

@@ -61,7 +61,7 @@ func TestEvents_RefusedForTheKeyOfOthers(t *testing.T) {
 	require.Equal(t, want.body, a.body)
 	edge.waitLog(t, "the backend cannot be reached")
 	edge.kill()
-	overloaded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeEnvelope(w, http.StatusServiceUnavailable) }))
+	overloaded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.writeEnvelope(t, w, r, http.StatusServiceUnavailable) }))
 	t.Cleanup(overloaded.Close)
 	s.backend = overloaded.URL
 	s.serveEdge(t)
