@@ -363,6 +363,20 @@ func TestReferral_RoundTripWithRewards(t *testing.T) {
 		other, err := referraldb.OfAccount(t.Context(), b.db.Reads, "unknown", started.Referred.Account)
 		require.NoError(t, err)
 		require.Nil(t, other)
+
+		// Of several rewards a side has the first, and the number of the others.
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for _, id := range []string{"w3", "w4"} {
+				more := give(id, reward.FriendSignup, converted.Referrer, converted.ReferrerReward.Offer)
+				more.Order = id
+				require.NoError(t, rowtest.InsertReward(ctx, tx, b.tenant, *more))
+			}
+			return nil
+		})
+		got, err = referraldb.OfAccount(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
+		require.NoError(t, err)
+		converted.ReferrerMore = 2
+		require.Equal(t, &converted, got)
 	})
 }
 

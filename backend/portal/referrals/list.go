@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -202,6 +203,21 @@ func columnsIn(zone *time.Location) []string {
 	}
 }
 
+// gets is what a side of a referral gets. More is the number of its rewards if there are
+// several: Reward is the first.
+type gets struct {
+	Reward *reward.Reward
+	More   int
+	Now    core.Time
+}
+
+func getsOf(w *reward.Reward, more int, now core.Time) gets {
+	if more > 0 {
+		more++
+	}
+	return gets{w, more, now}
+}
+
 // rowOf returns a referral as a row of columnsIn.
 func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 	var signals []string
@@ -215,16 +231,21 @@ func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 		string(r.Referred.Account), string(r.Referred.User), r.Referred.Email, full(r.ReferredProfile),
 		string(r.Moderation.Referrer.Status), string(r.Moderation.Referred.Status), strings.Join(signals, " "),
 	}
-	for _, w := range []*reward.Reward{r.ReferrerReward, r.ReferredReward} {
+	for _, side := range []gets{getsOf(r.ReferrerReward, r.ReferrerMore, now), getsOf(r.ReferredReward, r.ReferredMore, now)} {
+		w := side.Reward
 		if w == nil {
 			row = append(row, "", "", "")
 			continue
+		}
+		status := strings.ToLower(frame.RewardStatus(*w, now))
+		if side.More > 0 {
+			status += ", the first of " + strconv.Itoa(side.More)
 		}
 		unit := w.Offer.Unit
 		if unit == reward.UnitCents && w.Offer.Currency != "" {
 			unit = w.Offer.Currency
 		}
-		row = append(row, reward.Pretty(w.Net(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, strings.ToLower(frame.RewardStatus(*w, now)))
+		row = append(row, reward.Pretty(w.Net(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, status)
 	}
 	for _, at := range []core.Time{r.Started, r.Converted, r.Ended} {
 		row = append(row, date(at, time.UTC, exportfile.ISOTime))

@@ -238,7 +238,21 @@ func FirstRow(tenant, id, source string) string {
 		ORDER BY f.created_at, f.id LIMIT 1`
 }
 
-// AttachTo sets the first rewards of referrals, with their redemptions.
+// furtherRewards is a side of a referral that has several rewards.
+type furtherRewards struct {
+	referral string
+	source   reward.Source
+	more     int
+}
+
+var furtherColumns = store.Selection[furtherRewards]{
+	store.Col(`r.referral_id`, func(f *furtherRewards) any { return &f.referral }),
+	store.Col(`r.source`, func(f *furtherRewards) any { return &f.source }),
+	store.Col(`count(*) - 1`, func(f *furtherRewards) any { return &f.more }),
+}
+
+// AttachTo sets the first rewards of referrals, with their redemptions, and how many others
+// there are.
 func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
 	if len(page) == 0 {
 		return nil
@@ -256,8 +270,21 @@ func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page 
 	if err == nil {
 		err = attachRedemptions(ctx, r, tenant, rewards)
 	}
+	if err != nil || len(rewards) == 0 {
+		return err
+	}
 	for _, w := range rewards {
 		byID[w.Referral].Attach(w)
+	}
+	rows, err = r.QueryContext(ctx, `SELECT `+furtherColumns.SQL()+` FROM json_each(?2) given CROSS JOIN reward r ON r.tenant = ?1 AND r.referral_id = given.value ->> 0
+		GROUP BY r.referral_id, r.source HAVING count(*) > 1`, string(tenant), asked.String())
+	further, err := furtherColumns.All(rows, err, "further rewards of referrals")
+	for _, f := range further {
+		if of := byID[f.referral]; f.source == reward.FriendSignup {
+			of.ReferrerMore = f.more
+		} else {
+			of.ReferredMore = f.more
+		}
 	}
 	return err
 }
