@@ -27,7 +27,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			next.ServeHTTP(w, a.behindProxy(r))
 			return
 		}
-		sealed := &envelope{ResponseWriter: w, hop: signature, by: edge}
+		sealed := &envelope{ResponseWriter: w, by: edge}
 		r, bad := withURI(r)
 		hop := auth.Hop{
 			Method: r.Method, URI: r.RequestURI,
@@ -41,6 +41,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			a.observe("none", a.adapt(badHop(refusal))).ServeHTTP(sealed, r)
 			return
 		}
+		sealed.hop = signature
 		if bad != nil {
 			a.observe("none", a.adapt(func(http.ResponseWriter, *http.Request) error { return bad })).ServeHTTP(sealed, r)
 			return
@@ -166,6 +167,8 @@ func seenIP(r *http.Request) string {
 // auth.StatusHeader.
 type envelope struct {
 	http.ResponseWriter
+	// hop is the verified signature of the hop; empty if the hop is refused. Then the answer is
+	// not signed, since any client may have asked.
 	hop    string
 	by     auth.Signer
 	sealed bool
@@ -185,8 +188,10 @@ func (e *envelope) WriteHeader(status int) {
 		h.Del("Location")
 		h.Set(auth.LocationHeader, location)
 	}
-	signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader)}
-	h.Set(auth.EnvelopeHeader, signed.Sign(e.by))
+	if e.hop != "" {
+		signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader)}
+		h.Set(auth.EnvelopeHeader, signed.Sign(e.by))
+	}
 	if status >= 300 && status < 400 {
 		status = http.StatusOK
 	}

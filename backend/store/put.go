@@ -101,12 +101,9 @@ func (p *Put) make(s putShape) string {
 		return text + `VALUES ` + strings.Repeat(row+`, `, s.rows-1) + row + ` ` + p.Conflict
 	}
 	for i := range own {
-		given = append(given, `v ->> `+strconv.Itoa(i))
+		given = append(given, `value ->> `+strconv.Itoa(i))
 	}
-	// MATERIALIZED makes SQLite turn each row into a text once, not once for each
-	// of its values.
-	return `WITH given (v) AS MATERIALIZED (SELECT value FROM json_each(` + parameter() + `)) ` + text +
-		`SELECT ` + strings.Join(given, `, `) + ` FROM given WHERE true ` + p.Conflict
+	return text + `SELECT ` + strings.Join(given, `, `) + ` FROM ` + Elements(parameter()) + ` WHERE true ` + p.Conflict
 }
 
 // Put stores rows of a tenant with the statement p. Fold need not have been called.

@@ -45,19 +45,16 @@ type master struct {
 // Edge and backend must accept each other's first key.
 func ParseKeyring(text string) (Keyring, error) {
 	var k Keyring
-	invalid := func() (Keyring, error) {
-		return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64; separate several keys by commas or line feeds")
-	}
-	all := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '\n' || c == '\r' })
-	if len(all) == 0 {
-		return invalid()
-	}
-	for _, one := range all {
-		key, ok := parseMaster(one)
-		if !ok {
-			return invalid()
+	valid := false
+	for _, one := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == '\n' || c == '\r' }) {
+		var key master
+		if key, valid = parseMaster(one); !valid {
+			break
 		}
 		k.masters = append(k.masters, key)
+	}
+	if !valid {
+		return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64; separate several keys by commas or line feeds")
 	}
 	return k, nil
 }

@@ -106,8 +106,8 @@ func backendUnreachable(why error) error {
 
 // openEnvelope returns the response in the backend's envelope, which by has signed for a
 // hop. A response without such an envelope is not from the backend: it is a redirect of a
-// proxy, or the page to which Spin followed one. A status of 5xx without an envelope means that a proxy cannot
-// reach the backend.
+// proxy, or the page to which Spin followed one. A status of 5xx without an envelope means
+// that a proxy cannot reach the backend.
 func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string) (abi.Response, error) {
 	status := envelopeStatus(response, by, hop)
 	kept := response.Headers[:0]

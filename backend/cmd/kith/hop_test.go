@@ -33,12 +33,14 @@ func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
 			require.Equal(t, row.http, got.StatusCode, row.uri)
 			require.Equal(t, row.status, got.Header.Get("X-Kith-Status"), row.uri)
 			require.Equal(t, row.location, got.Header.Get("X-Kith-Location"), row.uri)
+			require.NotEmpty(t, got.Header["X-Kith-Envelope"], row.uri)
 			require.Empty(t, got.Header["Location"])
 		}
 	}
 	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/UNKNOWN"}, "1.x")
 	require.Equal(t, 503, forged.StatusCode, "401 would mean a wrong API key")
 	require.Equal(t, "503", forged.Header.Get("X-Kith-Status"))
+	require.Empty(t, forged.Header["X-Kith-Envelope"], "only answers to a verified hop are signed")
 	require.NotEmpty(t, forged.Header.Get("Retry-After"))
 	require.Equal(t, "master-key", forged.Header.Get("X-Kith-Refused"))
 	for ahead, refused := range map[core.Time]string{5 * core.Minute: "", 5*core.Minute + core.Second: "clock", -5*core.Minute - core.Second: "clock"} {

@@ -203,20 +203,14 @@ func columnsIn(zone *time.Location) []string {
 	}
 }
 
-// gets is what a side of a referral gets. More is the number of its rewards if there are
-// several: Reward is the first.
+// gets is what a side of a referral gets: its first reward, and how many more.
 type gets struct {
 	Reward *reward.Reward
 	More   int
 	Now    core.Time
 }
 
-func getsOf(w *reward.Reward, more int, now core.Time) gets {
-	if more > 0 {
-		more++
-	}
-	return gets{w, more, now}
-}
+func getsOf(w *reward.Reward, more int, now core.Time) gets { return gets{w, more, now} }
 
 // rowOf returns a referral as a row of columnsIn.
 func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
@@ -231,7 +225,7 @@ func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 		string(r.Referred.Account), string(r.Referred.User), r.Referred.Email, full(r.ReferredProfile),
 		string(r.Moderation.Referrer.Status), string(r.Moderation.Referred.Status), strings.Join(signals, " "),
 	}
-	for _, side := range []gets{getsOf(r.ReferrerReward, r.ReferrerMore, now), getsOf(r.ReferredReward, r.ReferredMore, now)} {
+	for _, side := range []gets{{r.ReferrerReward, r.ReferrerMore, now}, {r.ReferredReward, r.ReferredMore, now}} {
 		w := side.Reward
 		if w == nil {
 			row = append(row, "", "", "")
@@ -239,7 +233,7 @@ func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 		}
 		status := strings.ToLower(frame.RewardStatus(*w, now))
 		if side.More > 0 {
-			status += ", the first of " + strconv.Itoa(side.More)
+			status += ", and " + strconv.Itoa(side.More) + " more"
 		}
 		unit := w.Offer.Unit
 		if unit == reward.UnitCents && w.Offer.Currency != "" {
