@@ -58,6 +58,9 @@ func Verify(from io.Reader, identities ...age.Identity) (Header, Trailer, error)
 // (store.BeginRestore); that of one tenant leaves rows of a tenant that does not exist.
 // Calling Restore again starts from the beginning.
 //
+// Of two calls that restore the same at once the later one wins, and the earlier one
+// returns an error of the code conflict.
+//
 // It returns the numbers of restored rows and files.
 func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) (Trailer, error) {
 	h, trailer, err := t.verify(open)
@@ -81,7 +84,7 @@ func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) 
 			return trailer, err
 		}
 	}
-	r := &restoring{Target: t, header: h, trailer: trailer, tables: map[string]tabledb.Table{}, rows: map[string]int64{}}
+	r := &restoring{Target: t, run: tabledb.NewRun(t.Tenant), header: h, trailer: trailer, tables: map[string]tabledb.Table{}, rows: map[string]int64{}}
 	if t.Tenant != "" {
 		err = r.one(ctx, open)
 	} else {
@@ -122,13 +125,14 @@ type restoring struct {
 	files int64
 	n     int64
 	how   tabledb.Load
+	run   tabledb.Run
 	// tenant is the row of the restored tenant, which is written last.
 	tenant []byte
 }
 
 // all restores into an empty database.
 func (r *restoring) all(ctx context.Context, open func() (io.ReadCloser, error)) error {
-	if err := tabledb.BeginRestore(ctx, r.DB, r.Now(), r.header.Schema); err != nil {
+	if err := tabledb.BeginRestore(ctx, r.DB, r.Now(), r.run, r.header.Schema); err != nil {
 		return err
 	}
 	if err := r.load(ctx, open); err != nil {
@@ -139,7 +143,7 @@ func (r *restoring) all(ctx context.Context, open func() (io.ReadCloser, error))
 			return fmt.Errorf("archive: restored %d rows of %s, want %d", r.rows[table], table, n)
 		}
 	}
-	return tabledb.EndRestore(ctx, r.DB, r.Now())
+	return tabledb.EndRestore(ctx, r.DB, r.Now(), r.run)
 }
 
 // one restores one tenant into a database with others. The tenant's own row is written
@@ -156,15 +160,21 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		return core.Invalid("file", fmt.Sprintf("has schema %d of kith %s, but the database has schema %d; restore the whole file into an empty database, which updates it, and back up the tenant from there",
 			newest(r.header.Schema), r.header.Kith, newest(schema)))
 	}
-	present, err := tabledb.Aliases(ctx, r.DB.Reads)
+	err = r.DB.Write(ctx, r.Now(), func(tx *store.Tx) error {
+		present, err := tabledb.Aliases(ctx, tx.Reads)
+		if err == nil && slices.Contains(present, r.Tenant) {
+			err = &core.Error{Code: core.CodeConflict, Field: "tenant", Message: "exists already; remove it with kith tenant erase"}
+		}
+		if err != nil {
+			return err
+		}
+		return r.run.Begin(ctx, tx)
+	})
 	if err != nil {
 		return err
 	}
-	if slices.Contains(present, r.Tenant) {
-		return &core.Error{Code: core.CodeConflict, Field: "tenant", Message: "exists already; remove it with kith tenant erase"}
-	}
 	// An earlier restore or erasure that was killed may have left rows.
-	if err := EraseRows(ctx, r.DB, r.Files, r.Now, r.Tenant, nil); err != nil {
+	if err := EraseRows(ctx, r.DB, r.Files, r.Now, r.run, nil); err != nil {
 		return err
 	}
 	r.how.Tenant = r.Tenant
@@ -175,6 +185,9 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		return err
 	}
 	n, err := store.WriteValue(ctx, r.DB.WriteWithoutForeignKeys, r.Now(), func(tx *store.Tx) (int, error) {
+		if err := r.run.End(ctx, tx); err != nil {
+			return 0, err
+		}
 		if err := tabledb.Requeue(ctx, tx, r.Tenant, r.header.Intake, r.how.Shift); err != nil {
 			return 0, err
 		}
@@ -249,6 +262,9 @@ func (r *restoring) loadEntry(ctx context.Context, entry Entry) error {
 		return nil
 	}
 	n, err := store.WriteValue(ctx, r.DB.WriteWithoutForeignKeys, r.Now(), func(tx *store.Tx) (int, error) {
+		if err := r.run.Check(ctx, tx); err != nil {
+			return 0, err
+		}
 		return tabledb.LoadRows(ctx, tx, t, entry.Rows, r.how)
 	})
 	r.rows[t.Name] += int64(n)

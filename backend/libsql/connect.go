@@ -99,7 +99,7 @@ func WithPragmas(databaseURL string, pragmas ...string) string {
 // database to the log files that it creates later. It opens no file that exists: this
 // process may have a connection to it (see hold).
 func makePrivate(databaseURL string) error {
-	path, err := filePath(databaseURL)
+	path, err := FilePath(databaseURL)
 	if err != nil {
 		return err
 	}

@@ -55,14 +55,19 @@ type flushRound struct {
 // NewLog returns the log of the database at a URL of the form "file:PATH". The file is
 // opened when it is needed.
 func NewLog(databaseURL string) (*Log, error) {
-	if _, err := filePath(databaseURL); err != nil {
+	if _, err := FilePath(databaseURL); err != nil {
 		return nil, fmt.Errorf("flush: %w", err)
 	}
 	return &Log{url: databaseURL, sync: flush}, nil
 }
 
-// filePath returns the path in a URL of the form "file:PATH"; parameters are ignored.
-func filePath(databaseURL string) (string, error) {
+// FileURL returns the URL of the database in the file at path.
+func FileURL(path string) string {
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(path)
+}
+
+// FilePath returns the path in a URL of the form "file:PATH"; parameters are ignored.
+func FilePath(databaseURL string) (string, error) {
 	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
 	return url.PathUnescape(path)
 }

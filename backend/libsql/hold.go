@@ -56,7 +56,7 @@ var (
 var holdLimits = limits{maxRows: 1, maxBytes: mib}
 
 func openHold(databaseURL string) (*hold, error) {
-	path, err := filePath(databaseURL)
+	path, err := FilePath(databaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (h *hold) save(now time.Time) (path string, err error) {
 // URL of the form "file:PATH" when they had lost its files; "" if there is none. The newest
 // has everything that any of them had acknowledged.
 func Saved(databaseURL string) (string, error) {
-	path, err := filePath(databaseURL)
+	path, err := FilePath(databaseURL)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -16,6 +17,9 @@ import (
 // RestoringTable is the name of a table that exists only while a restore is in
 // progress.
 const RestoringTable = "restoring"
+
+// RunningTenants is the name of the table of the tenants that are being restored or erased.
+const RunningTenants = "restoring_tenant"
 
 // Restoring returns an error of the code conflict if a restore of the database was
 // begun and has not ended.
@@ -54,12 +58,13 @@ func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	if err != nil {
 		return err
 	}
-	return p.MigrateTo(ctx, now, nil)
+	return p.MigrateTo(ctx, now, nil, func(ctx context.Context, tx *Tx) error { return tx.Restoring(ctx) })
 }
 
 // MigrateTo applies the migrations with the given numbers, such as those of a
-// backup, or all if versions is empty. Unlike Migrate it checks nothing before.
-func (p *Primary) MigrateTo(ctx context.Context, now core.Time, versions []int) error {
+// backup, or all if versions is empty. Unlike Migrate it checks nothing before. Each
+// transaction calls check first, and an error of it ends the migration.
+func (p *Primary) MigrateTo(ctx context.Context, now core.Time, versions []int, check func(context.Context, *Tx) error) error {
 	all, err := knownMigrations()
 	if err == nil && len(versions) > 0 {
 		all, err = migrationsOf(all, versions)
@@ -67,7 +72,7 @@ func (p *Primary) MigrateTo(ctx context.Context, now core.Time, versions []int) 
 	if err != nil {
 		return err
 	}
-	return p.migrateBy(ctx, now, all)
+	return p.migrateBy(ctx, now, all, check)
 }
 
 // knownMigrations returns the migrations of this program in their order.
@@ -155,7 +160,7 @@ func SchemaVersion() int {
 }
 
 // migrateBy applies those migrations that were not applied yet.
-func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration) error {
+func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration, check func(context.Context, *Tx) error) error {
 	// A program that has nothing to migrate does not wait for the write lock.
 	applied, err := p.Migrations(ctx)
 	if err != nil {
@@ -175,16 +180,23 @@ func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration)
 		return fmt.Errorf("store: migrate: %w", err)
 	}
 	for _, m := range all {
-		if err := p.migrate(ctx, now, m); err != nil {
+		err := p.migrate(ctx, now, m, check)
+		if refused := (*core.Error)(nil); errors.As(err, &refused) {
+			return err
+		}
+		if err != nil {
 			return fmt.Errorf("store: migration %s: %w", m.name, err)
 		}
 	}
 	return nil
 }
 
-func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error {
+func (p *Primary) migrate(ctx context.Context, now core.Time, m migration, check func(context.Context, *Tx) error) error {
 	// A table that is copied and dropped must not take the rows that refer to it along.
 	return p.WriteWithoutForeignKeys(ctx, now, func(tx *Tx) error {
+		if err := check(ctx, tx); err != nil {
+			return err
+		}
 		var applied bool
 		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version).Scan(&applied)
 		if err != nil || applied {

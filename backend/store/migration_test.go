@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,18 +59,21 @@ func text(t *testing.T, p *Primary, query string) (text string) {
 
 const ran = `SELECT group_concat(version || ' at ' || applied_at, ', ') FROM (SELECT * FROM schema_version ORDER BY version)`
 
+// unchecked allows each migration.
+func unchecked(context.Context, *Tx) error { return nil }
+
 // An older schema gets the migrations that it lacks, and no other.
 func TestMigrateBy_ContinuesAfterTheLastApplied(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		all := stepsOf(t, nil)
 		older, err := migrationsOf(all, []int{7, 8})
 		require.NoError(t, err)
-		require.NoError(t, p.migrateBy(t.Context(), 1, older))
+		require.NoError(t, p.migrateBy(t.Context(), 1, older, unchecked))
 		require.Equal(t, "7 at 1, 8 at 1", text(t, p, ran))
 		_, err = p.write.ExecContext(t.Context(), `UPDATE thing SET name = 'changed'`)
 		require.NoError(t, err)
-		require.NoError(t, p.migrateBy(t.Context(), 2, all))
-		require.NoError(t, p.migrateBy(t.Context(), 3, all))
+		require.NoError(t, p.migrateBy(t.Context(), 2, all, unchecked))
+		require.NoError(t, p.migrateBy(t.Context(), 3, all, unchecked))
 		require.Equal(t, "7 at 1, 8 at 1, 10 at 2", text(t, p, ran))
 		require.Equal(t, "1 changed 3", text(t, p, `SELECT id || ' ' || name || ' ' || size FROM thing`))
 	})
@@ -81,11 +85,11 @@ func TestMigrateBy_FailsHalfWay(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		broken := stepsOf(t, map[string]string{"0008_name.sql": steps["0008_name.sql"] + ";\nINSERT INTO nowhere VALUES (1);\n"})
 		for range 2 {
-			require.ErrorContains(t, p.migrateBy(t.Context(), 1, broken), "store: migration 0008_name.sql: ")
+			require.ErrorContains(t, p.migrateBy(t.Context(), 1, broken, unchecked), "store: migration 0008_name.sql: ")
 			require.Equal(t, "7 at 1", text(t, p, ran))
 			require.Equal(t, "id", text(t, p, `SELECT group_concat(name) FROM pragma_table_info('thing')`))
 		}
-		require.NoError(t, p.migrateBy(t.Context(), 2, stepsOf(t, nil)))
+		require.NoError(t, p.migrateBy(t.Context(), 2, stepsOf(t, nil), unchecked))
 		require.Equal(t, "7 at 1, 8 at 2, 10 at 2", text(t, p, ran))
 	})
 }
@@ -121,7 +125,7 @@ func TestMigrate_RefusesAnUnreleasedSchema(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		all := stepsOf(t, nil)
 		require.NoError(t, p.CheckReleased(t.Context()), "a new database")
-		require.NoError(t, p.migrateBy(t.Context(), 1, all))
+		require.NoError(t, p.migrateBy(t.Context(), 1, all, unchecked))
 		before := text(t, p, `SELECT group_concat(sql) FROM sqlite_schema`)
 		const why = "the database was made by an unreleased version of kith (schema 10), which this version cannot read: make a new database"
 		require.EqualError(t, p.Migrate(t.Context(), 2), why)
@@ -151,7 +155,7 @@ func TestMigrations_StartAfterTheUnreleased(t *testing.T) {
 // ledger continue after the last one that was used, even if its row is gone.
 func TestMigrations_KeepRewardsAndTheirLedger(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
-		require.NoError(t, p.MigrateTo(t.Context(), 1, []int{200}))
+		require.NoError(t, p.MigrateTo(t.Context(), 1, []int{200}, unchecked))
 		for _, statement := range []string{
 			`INSERT INTO reward (tenant, id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind, unit,
 				value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at, scheduled_at, given_at,
@@ -171,7 +175,7 @@ func TestMigrations_KeepRewardsAndTheirLedger(t *testing.T) {
 		const ledger = `SELECT json_group_array(json_array(seq, tenant, id, reward_id, action, amount, unit, idempotency_key, at)) FROM (SELECT * FROM reward_ledger ORDER BY seq)`
 		before := text(t, p, rewards) + text(t, p, ledger)
 		require.Contains(t, before, `"w2"`)
-		require.NoError(t, p.MigrateTo(t.Context(), 2, nil))
+		require.NoError(t, p.MigrateTo(t.Context(), 2, nil, unchecked))
 		require.Equal(t, before, text(t, p, rewards)+text(t, p, ledger))
 		require.Equal(t, `["","",0,0,0,0,0,0]`, text(t, p, `SELECT json_group_array(value) FROM (
 			SELECT order_key AS value FROM reward UNION ALL SELECT refunded FROM reward UNION ALL SELECT reversed FROM reward UNION ALL SELECT settled FROM reward)`))
@@ -190,7 +194,7 @@ func TestMigrations_ProveAddresses(t *testing.T) {
 		all, err := knownMigrations()
 		require.NoError(t, err)
 		before := all[:slices.IndexFunc(all, func(m migration) bool { return m.version == 452 })]
-		require.NoError(t, p.migrateBy(t.Context(), 1, before))
+		require.NoError(t, p.migrateBy(t.Context(), 1, before, unchecked))
 		require.NoError(t, p.WriteWithoutForeignKeys(t.Context(), 1, func(tx *Tx) error {
 			for _, statement := range []string{
 				`INSERT INTO person (id, email, name, password, password_at, totp, totp_on, created_at) VALUES
@@ -209,7 +213,7 @@ func TestMigrations_ProveAddresses(t *testing.T) {
 			}
 			return nil
 		}))
-		require.NoError(t, p.MigrateTo(t.Context(), 2, nil))
+		require.NoError(t, p.MigrateTo(t.Context(), 2, nil, unchecked))
 		require.Equal(t, `[["later","$argon2id$2",7],["local","$argon2id$3",null],["stolen","",7]]`,
 			text(t, p, `SELECT json_group_array(json_array(id, password, proven_at)) FROM (SELECT * FROM person ORDER BY id)`))
 		require.Equal(t, `["later","local"]`, text(t, p, `SELECT json_group_array(person) FROM (SELECT person FROM person_session ORDER BY person)`))

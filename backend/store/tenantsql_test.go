@@ -100,7 +100,10 @@ var acrossTenants = map[string]string{
 	"page: SELECT t.alias":       "the host determines the tenant",
 	"needed: SELECT t.alias":     "the host determines the tenant; no row is read",
 	"Insert: INSERT INTO tenant": "looks the alias up in any case, so that it is not used twice",
-	"FindAlias":                  "looks the alias up in any case",
+	"Begin: DELETE FROM UNKNOWN": "one of two tables, by the tenant of the run",
+	"Begin: INSERT INTO UNKNOWN": "one of two tables, with the tenant of the run",
+	"Check: SELECT count(*) > 0 FROM UNKNOWN": "one of two tables, by the tenant of the run",
+	"FindAlias": "looks the alias up in any case",
 }
 
 // Every SQL statement of the program names the tenant of the rows that it reads or

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/backup"
+	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/tabledb"
@@ -329,6 +332,69 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 		require.Equal(t, 1, status)
 		require.Contains(t, errOut, "exists already")
 	}
+}
+
+// Of two restores of the same at once, the later one wins: the other fails, and none
+// of its rows remain. An erasure ends a restore, and a restore ends an erasure.
+func TestRestore_OfTwoAtOnceTheLaterOneWins(t *testing.T) {
+	t.Parallel()
+	databases := storyDatabases(t)
+	dir := t.TempDir()
+	archive := func(database string) string {
+		path := filepath.Join(dir, filepath.Base(database)+".backup")
+		requireKith(t, "backup", path, "--database-url", "file:"+database, "--no-files")
+		return path
+	}
+	earlier, later := archive(databases[0]), archive(databases[1])
+	files := file.Dir(t.TempDir())
+	// restore restores into a database. When its nth row was read, it calls then.
+	restore := func(from, url string, tenant core.TenantAlias, n int64, then func()) error {
+		db, err := store.Open(url, "")
+		require.NoError(t, err)
+		defer db.Close()
+		_, err = backup.Restore(t.Context(), backup.Target{
+			DB: db, Files: files, Tenant: tenant, Now: now,
+			Progress: func(read int64) {
+				if then != nil && read >= n {
+					call := then
+					then = nil
+					call()
+				}
+			},
+		}, func() (io.ReadCloser, error) { return os.Open(from) })
+		return err
+	}
+	url := func(name string) string { return "file:" + filepath.Join(dir, name) }
+	from, err := os.Open(earlier)
+	require.NoError(t, err)
+	_, trailer, err := backup.Verify(from)
+	require.NoError(t, errors.Join(err, from.Close()))
+	var rows int64
+	for _, n := range trailer.Rows {
+		rows += n
+	}
+	for i, n := range []int64{1, rows / 2, rows} {
+		whole := url(fmt.Sprint("whole", i))
+		err := restore(earlier, whole, "", n, func() { require.NoError(t, restore(later, whole, "", 0, nil)) })
+		require.ErrorContains(t, err, "another restore")
+		require.Equal(t, dumped(t, "file:"+databases[1], ""), dumped(t, whole, ""))
+	}
+	tenants := url("tenants")
+	requireKith(t, "restore", later, "--database-url", tenants)
+	erase := func() { requireKith(t, "tenant", "erase", "demo", "--yes", "--database-url", tenants) }
+	erase()
+	without := dumped(t, tenants, "")
+	err = restore(earlier, tenants, "demo", rows/2, func() { require.NoError(t, restore(later, tenants, "demo", 0, nil)) })
+	require.ErrorContains(t, err, "another restore")
+	require.Equal(t, unnumbered(dumped(t, "file:"+databases[1], "demo")), unnumbered(dumped(t, tenants, "demo")))
+
+	erase()
+	require.ErrorContains(t, restore(earlier, tenants, "demo", rows/2, erase), "erasure")
+	after := dumped(t, tenants, "")
+	for _, all := range []map[string][]string{without, after} {
+		delete(all, "sqlite_sequence")
+	}
+	require.Equal(t, without, after)
 }
 
 // checkUserIndex fails if the index of search terms does not match the users.

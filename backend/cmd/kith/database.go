@@ -67,19 +67,13 @@ func (f *databaseFlags) checkFile() error {
 // creation is how long the file of a database that a process creates may be empty.
 const creation = 10 * time.Second
 
-// emptied reports whether the file of the database has 0 bytes although the master key is
-// older, or is not in a file. It waits for a process that creates the database.
+// emptied reports whether the file of the database has 0 bytes although there is a master
+// key. It waits for a process that creates the database.
 func (f *databaseFlags) emptied(path string) bool {
 	for {
 		file, err := os.Stat(path)
-		if err != nil || file.Size() > 0 {
+		if err != nil || file.Size() > 0 || !f.hasKey() {
 			return false
-		}
-		if f.MasterKey == "" {
-			key, err := os.Stat(f.masterKeyFile())
-			if err != nil || !key.ModTime().Before(file.ModTime()) {
-				return false
-			}
 		}
 		if time.Since(file.ModTime()) > creation {
 			return true
@@ -88,14 +82,24 @@ func (f *databaseFlags) emptied(path string) bool {
 	}
 }
 
+func (f *databaseFlags) hasKey() bool {
+	_, err := os.Stat(f.masterKeyFile())
+	return f.MasterKey != "" || err == nil
+}
+
 // file returns the path of the database if it is a file.
 func (f *databaseFlags) file() (path string, isFile bool) {
 	if f.DatabaseURL == "" {
-		f.DatabaseURL = "file:" + filepath.Join(f.Data, "kith.db")
+		f.DatabaseURL = libsql.FileURL(filepath.Join(f.Data, "kith.db"))
 	}
-	path, isFile = strings.CutPrefix(f.DatabaseURL, "file:")
-	path, _, _ = strings.Cut(path, "?")
-	return path, isFile
+	if !strings.HasPrefix(f.DatabaseURL, "file:") {
+		return f.DatabaseURL, false
+	}
+	path, err := libsql.FilePath(f.DatabaseURL)
+	if err != nil {
+		path = f.DatabaseURL // which the driver refuses
+	}
+	return path, true
 }
 
 // newDatabase says whether a command may create a database.
@@ -119,6 +123,11 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 	url, err := f.url()
 	if err != nil {
 		return nil, err
+	}
+	if path, isFile := f.file(); isFile && f.MasterKey == "" && f.hasKey() {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			e.log.Warn("new database beside an existing master key: if there was one before, stop kith and put it back, or restore a backup", "file", path)
+		}
 	}
 	db, err := store.Open(url, f.DatabaseToken)
 	if err != nil {
@@ -290,6 +299,10 @@ func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, 
 	}
 	if has != (secretdb.MasterKey{}) {
 		return keys, core.Invalid("master-key", "is not in "+f.masterKeyFile()+", and this database has one: put its file back, or give the key by KITH_MASTER_KEY")
+	}
+	// The tables come first: a file of 0 bytes beside a master key was emptied.
+	if err := db.Migrate(e.ctx, now()); err != nil {
+		return keys, err
 	}
 	text, err := f.masterKey()
 	if err != nil {

@@ -3,6 +3,7 @@ package tabledb
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 
@@ -126,11 +127,67 @@ func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from In
 	return tx.Exec(ctx, "requeue", `DELETE`+waiting, args...)
 }
 
+// Run is one run of a restore of the whole database, or of a restore or an erasure of one
+// tenant. A later run of the same takes over, as after a kill: then the transactions of the
+// earlier one fail.
+type Run struct {
+	// Tenant is the tenant that is restored or erased, empty for the whole database.
+	Tenant core.TenantAlias
+	// ID is random.
+	ID string
+}
+
+// NewRun returns a run that has not begun.
+func NewRun(tenant core.TenantAlias) Run { return Run{tenant, rand.Text()} }
+
+func (r Run) table() string {
+	if r.Tenant != "" {
+		return store.RunningTenants
+	}
+	return store.RestoringTable
+}
+
+// Begin ends the earlier runs.
+func (r Run) Begin(ctx context.Context, tx *store.Tx) error {
+	for _, statement := range []string{
+		`CREATE TABLE IF NOT EXISTS ` + r.table() + ` (tenant TEXT NOT NULL, run TEXT NOT NULL) STRICT`,
+		`DELETE FROM ` + r.table() + ` WHERE tenant = ?1`,
+		`INSERT INTO ` + r.table() + ` (tenant, run) VALUES (?1, ?2)`,
+	} {
+		args := []any{string(r.Tenant), r.ID}[:strings.Count(statement, `?`)]
+		if err := tx.Exec(ctx, "begin run", statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check returns an error of the code conflict if another run has begun. Each transaction of
+// a run must call it.
+func (r Run) Check(ctx context.Context, tx *store.Tx) error {
+	runs, err := tx.HasTable(ctx, r.table())
+	if err == nil && runs {
+		runs, err = store.One[bool](ctx, tx.Reads, "run", `SELECT count(*) > 0 FROM `+r.table()+` WHERE tenant = ? AND run = ?`, string(r.Tenant), r.ID)
+	}
+	if err == nil && !runs {
+		err = &core.Error{Code: core.CodeConflict, Message: "stopped: another restore or erasure of the same has begun meanwhile; run one at a time"}
+	}
+	return err
+}
+
+// End ends the run of one tenant.
+func (r Run) End(ctx context.Context, tx *store.Tx) error {
+	if err := r.Check(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "end run", `DELETE FROM `+store.RunningTenants+` WHERE tenant = ?`, string(r.Tenant))
+}
+
 // BeginRestore begins a restore into an empty database: until EndRestore no other
 // process may use the database. It creates the tables of the given migrations,
 // without rows. An earlier restore that did not end is discarded. It returns an error
 // if the database has other tables, or if this program lacks any of the migrations.
-func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions []int) error {
+func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, run Run, versions []int) error {
 	if err := store.CheckBackup(versions); err != nil {
 		return err
 	}
@@ -147,32 +204,35 @@ func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions
 		if len(all) > 0 && !begun {
 			return &core.Error{Code: core.CodeConflict, Message: "the database is not empty: restore into a new one, or one tenant with --tenant"}
 		}
-		indexes, err := virtual(ctx, tx.Reads)
+		drop, err := virtual(ctx, tx.Reads)
 		if err != nil {
-			return err
-		}
-		if err := tx.Exec(ctx, "begin restore", `CREATE TABLE IF NOT EXISTS `+store.RestoringTable+` (begun_at INTEGER NOT NULL) STRICT`); err != nil {
 			return err
 		}
 		// The index is dropped first, and with the tables their triggers, which refer
 		// to it.
 		for _, t := range all {
-			indexes = append(indexes, t.Name)
+			drop = append(drop, t.Name)
 		}
-		for _, name := range indexes {
+		if begun {
+			drop = append(drop, store.RestoringTable)
+		}
+		for _, name := range drop {
 			if err := tx.Exec(ctx, "discard a restore", `DROP TABLE `+quoted(name)); err != nil {
 				return err
 			}
 		}
-		return nil
+		return run.Begin(ctx, tx)
 	})
 	if err != nil {
 		return err
 	}
-	if err := p.MigrateTo(ctx, now, versions); err != nil {
+	if err := p.MigrateTo(ctx, now, versions, run.Check); err != nil {
 		return err
 	}
 	return p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
+		if err := run.Check(ctx, tx); err != nil {
+			return err
+		}
 		all, err := Tables(ctx, tx.Reads)
 		for _, t := range all {
 			if err == nil {
@@ -195,7 +255,7 @@ func withoutSequences(all []Table) []Table {
 
 // EndRestore brings a restored database to the newest schema and releases it for use.
 // It returns an error if a row refers to a row that does not exist.
-func EndRestore(ctx context.Context, p *store.Primary, now core.Time) error {
+func EndRestore(ctx context.Context, p *store.Primary, now core.Time, run Run) error {
 	var broken int
 	if err := p.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil {
 		return fmt.Errorf("store: check references: %w", err)
@@ -203,8 +263,13 @@ func EndRestore(ctx context.Context, p *store.Primary, now core.Time) error {
 	if broken > 0 {
 		return fmt.Errorf("store: rows that refer to missing rows: %d", broken)
 	}
-	if err := p.MigrateTo(ctx, now, nil); err != nil {
+	if err := p.MigrateTo(ctx, now, nil, run.Check); err != nil {
 		return err
 	}
-	return p.Write(ctx, now, func(tx *store.Tx) error { return tx.Exec(ctx, "end restore", `DROP TABLE `+store.RestoringTable) })
+	return p.Write(ctx, now, func(tx *store.Tx) error {
+		if err := run.Check(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Exec(ctx, "end restore", `DROP TABLE `+store.RestoringTable)
+	})
 }

@@ -73,7 +73,7 @@ func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+schemaColumns.SQL()+`
 		FROM pragma_table_list t JOIN pragma_table_info(t.name) c
 		WHERE t.schema = 'main' AND t.type = 'table' AND (t.name = '`+sequences+`' OR t.name NOT LIKE 'sqlite\_%' ESCAPE '\')
-			AND t.name NOT LIKE 'libsql\_%' ESCAPE '\' AND t.name <> '`+store.RestoringTable+`'
+			AND t.name NOT LIKE 'libsql\_%' ESCAPE '\' AND t.name NOT IN ('`+store.RestoringTable+`', '`+store.RunningTenants+`')
 		ORDER BY t.name, c.cid`)
 	columns, err := schemaColumns.All(rows, err, "tables")
 	if err != nil {
