@@ -19,6 +19,8 @@ type Display struct {
 	what, unit   string
 	now, total   int64
 	begun, shown time.Time
+	// moved is when now changed.
+	moved time.Time
 	// open is true between Begin and End.
 	open bool
 }
@@ -28,6 +30,8 @@ const (
 	barEvery  = 100 * time.Millisecond
 	lineEvery = 5 * time.Second
 	barWidth  = 30
+	// stalledAfter is after how long without progress no rate is shown.
+	stalledAfter = 15 * time.Second
 )
 
 // New returns a display on out.
@@ -45,12 +49,14 @@ func (p *Display) Begin(what, unit string, total int64) {
 	p.End()
 	p.what, p.unit, p.total, p.now, p.open = what, unit, total, 0, true
 	p.begun = time.Now()
-	p.shown = p.begun
+	p.shown, p.moved = p.begun, p.begun
 }
 
 // At sets how much is done.
 func (p *Display) At(n int64) {
-	p.now = n
+	if n != p.now {
+		p.now, p.moved = n, time.Now()
+	}
 	every := lineEvery
 	if p.bar {
 		every = barEvery
@@ -70,6 +76,14 @@ func (p *Display) End() {
 		fmt.Fprintln(p.out)
 	}
 	p.open = false
+}
+
+// Note prints a line while the operation goes on.
+func (p *Display) Note(line string) {
+	if p.bar {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+	fmt.Fprintln(p.out, line)
 }
 
 // Say prints a separate line.
@@ -101,7 +115,11 @@ func (p *Display) line() string {
 			text = fmt.Sprintf("%s  %s%s  %3.0f %%  %d of %d", p.what, strings.Repeat("█", full), strings.Repeat("░", barWidth-full), 100*share, p.now, p.total)
 		}
 	}
-	text += fmt.Sprintf(" %s  %.0f/s", p.unit, rate)
+	text += " " + p.unit
+	if still := p.shown.Sub(p.moved); still >= stalledAfter && (p.total == 0 || p.now < p.total) {
+		return text + fmt.Sprintf("  no progress for %s", still.Round(time.Second))
+	}
+	text += fmt.Sprintf("  %.0f/s", rate)
 	if left := p.total - p.now; p.total > 0 && left > 0 && p.now > 0 {
 		text += fmt.Sprintf("  %s left", (time.Duration(float64(left) / rate * float64(time.Second))).Round(time.Second))
 	}

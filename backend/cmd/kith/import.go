@@ -171,7 +171,13 @@ const followEvery = 500 * time.Millisecond
 // follow waits for the job to end.
 func (c *importCommand) follow(e *env, to *client.Client, show *progress.Display, j client.Job, rows int64) (client.Job, error) {
 	show.Begin("import", "rows", rows)
+	noted := ""
 	for {
+		if j.Status == job.Pending && j.Message != noted {
+			if noted = j.Message; noted != "" {
+				show.Note(noted)
+			}
+		}
 		show.At(j.Stats.RecordsProcessed)
 		if j.Status != job.Pending {
 			return j, nil
