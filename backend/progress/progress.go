@@ -78,7 +78,7 @@ func (p *Display) End() {
 	p.open = false
 }
 
-// Note prints a line while the operation goes on.
+// Note prints a line while the operation runs.
 func (p *Display) Note(line string) {
 	if p.bar {
 		fmt.Fprint(p.out, "\r\x1b[K")
