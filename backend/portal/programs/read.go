@@ -102,6 +102,16 @@ func (r *reading) put(o object, key, name string) {
 	}
 }
 
+// limits refuses 0 in fields that limit something. The API reads 0 as no limit, but a person
+// who enters it means the opposite.
+func (r *reading) limits(names ...string) {
+	for _, name := range names {
+		if s := strings.TrimRight(r.text(name), " %"); strings.Contains(s, "0") && strings.Trim(s, "0.,") == "" {
+			r.wrong(name, "must be more than 0; leave it empty for no limit")
+		}
+	}
+}
+
 // count adds a whole number to an object, unless the field is empty.
 func (r *reading) count(o object, key, name string) {
 	s := r.text(name)
@@ -193,6 +203,7 @@ func (r *reading) program(key core.ProgramKey) object {
 	r.duration(limits, "period", "limits.period")
 	r.percent(limits, "discountPercent", "limits.discountPercent")
 	body["limits"] = limits
+	r.limits("limits.rewards", "limits.rewardsInPeriod", "limits.period", "limits.discountPercent", "fraud.dailyRewardLimit")
 	fraud, signals := object{}, object{}
 	r.put(fraud, "handling", "fraud.handling")
 	for _, s := range referral.Signals() {
@@ -237,6 +248,7 @@ func (r *reading) conversion(body object) bool {
 	}
 	r.put(c, "reversalEvent", "conversion.reversalEvent")
 	r.duration(c, "withinDuration", "conversion.withinDuration")
+	r.limits("conversion.withinDuration")
 	r.duration(c, "beforeDuration", "conversion.beforeDuration")
 	body["conversion"] = c
 	return true
@@ -257,6 +269,7 @@ func (r *reading) earning(at string, byEvent bool) object {
 	r.put(o, "name", at+"name")
 	r.put(o, "description", at+"description")
 	r.duration(o, "expiryDuration", at+"expiryDuration")
+	r.limits(at + "expiryDuration")
 	r.duration(o, "scheduleDuration", at+"scheduleDuration")
 	r.value(o, at, reward.Kind(kind), share)
 	if byEvent {
@@ -290,6 +303,7 @@ func (r *reading) value(o object, at string, kind reward.Kind, share bool) {
 	case share:
 		put(o, "minimum", at+"minimum")
 		put(o, "maximum", at+"maximum")
+		r.limits(at + "maximum")
 		put, field = r.percent, "percentOfRevenue"
 	case kind == reward.PercentDiscount:
 		put, field = r.percent, "discountPercent"
@@ -350,6 +364,7 @@ func (r *reading) orders(o object, at string) {
 		}
 	}
 	r.count(o, "months", at+"months")
+	r.limits(at + "months")
 }
 
 // invitations returns the texts of the languages that have some.

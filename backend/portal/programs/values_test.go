@@ -214,6 +214,13 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 		require.True(t, f.Refuse(err, labelsOf(err)), "%q: %v", c.changes, err)
 		require.Equal(t, []frame.FormProblem{{Field: c.field, Message: c.want}}, f.Errors, "%q", c.changes)
 	}
+	for name, zero := range map[string]string{
+		"limits.rewards": "0", "limits.rewardsInPeriod": "00", "limits.period": "0", "limits.discountPercent": "0 %", "fraud.dailyRewardLimit": "0",
+		"conversion.withinDuration": "0", referrer + "maximum": "0,00", referrer + "months": "0", referrer + "expiryDuration": "0",
+	} {
+		_, _, err := read("b", entered(name, zero))
+		require.EqualError(t, err, name+": must be more than 0; leave it empty for no limit")
+	}
 	// All of them at once.
 	_, _, err := read("b", entered("name", "", referrer+"maximum", "x", "limits.rewards", "y"))
 	require.Len(t, joined(err), 3)
