@@ -3,6 +3,8 @@ package conversion
 import (
 	"cmp"
 	"strings"
+
+	"kith/core"
 )
 
 // codes are the currency codes of ISO 4217, three bytes each, with those that it has withdrawn
@@ -21,6 +23,16 @@ func isCurrency(s string) bool {
 		}
 	}
 	return false
+}
+
+// ParseCurrency returns the currency that a person has entered, in capital letters, or an
+// error about field if it is no code of ISO 4217.
+func ParseCurrency(field, s string) (string, error) {
+	code := capital(s)
+	if !isCurrency(code) {
+		return "", core.Invalid(field, "must be a currency code of ISO 4217, such as "+cmp.Or(codeOf(code), "USD"))
+	}
+	return code, nil
 }
 
 // codeOf returns the code of a sign, name or number that shops send in place of one, in

@@ -264,7 +264,7 @@ func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 	case reward.Credit:
 		if unit == "" {
 			unit = reward.UnitCents
-			if g.Offer.Currency, err = reward.ParseCurrency("currency", strings.ToUpper(strings.TrimSpace(n.Currency))); err != nil {
+			if g.Offer.Currency, err = conversion.ParseCurrency("currency", n.Currency); err != nil {
 				errs = append(errs, err)
 			}
 		} else if n.Currency != "" {
@@ -360,7 +360,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 		if d, ok := conversion.ParseDecimal(revenue); !ok || d.Negative() {
 			errs = append(errs, notANumber())
 		}
-		currency, err := reward.ParseCurrency("currency", strings.ToUpper(strings.TrimSpace(n.Currency)))
+		currency, err := conversion.ParseCurrency("currency", n.Currency)
 		if err != nil {
 			errs = append(errs, err)
 		}
