@@ -257,16 +257,37 @@ func (o Order) Returned() bool {
 }
 
 // Unread returns, for people, which field of the order's events cannot be read, what was
-// sent, and how to correct it. It is empty if all can be read.
+// sent, and how to correct it, and that a refund takes nothing back for such a reason. It is
+// empty if all can be read.
 func (o Order) Unread() string {
 	if o.Fault != "" && o.Refused == "" {
+		if o.ignored() != nil {
+			return o.Detail + ". A refund was received, too: it takes nothing back until the amount of the order is known"
+		}
 		return o.Detail
 	}
 	// Refunds are in the order of their arrival: a later one that can be read corrects others.
 	if n := len(o.Refunds); n > 0 && o.Refunds[n-1].Fault != "" {
 		return "a refund takes nothing back: " + o.Refunds[n-1].Fault
 	}
+	if r := o.ignored(); r != nil && o.Refused == "" {
+		return "a refund takes nothing back: its currency is " + r.Currency + ", and that of the order " + o.Currency
+	}
 	return ""
+}
+
+// ignored returns a refund of an amount that takes nothing back, though it can be read: the
+// revenue of the order is unknown or in another currency. It returns nil if there is none.
+func (o Order) ignored() *Refund {
+	if o.Event == "" || o.Returned() {
+		return nil
+	}
+	for i, r := range o.Refunds {
+		if d, _ := ParseDecimal(r.Decimal); r.Amount != 0 && r.Currency != o.Currency || o.Fault != "" && (r.Amount != 0 || d.sign() != 0) {
+			return &o.Refunds[i]
+		}
+	}
+	return nil
 }
 
 // Share returns how much of a reward for the order its refunds take back: the share of
