@@ -318,7 +318,11 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 		sure := true
 		switch {
 		case l.Separator == ";" && c.isDate():
-			cells[i] = germanDate(cells[i])
+			date := germanDate(cells[i])
+			if _, ok := core.ParseDate(date); !ok && date != cells[i] {
+				return cells, core.Invalid(c.Name(), "is a day or time that does not exist, or is before 1970; correct it")
+			}
+			cells[i] = date
 		case l.Separator == ";" && (c.Kind == Any && !c.isID() || c.Kind == Integer || c.money()):
 			cells[i], sure = decimal(cells[i], c.money())
 		case l.Separator == "\t" && c.money(), c.Name() == "valueToRedeem":

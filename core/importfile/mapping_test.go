@@ -119,10 +119,15 @@ func TestGermanDate(t *testing.T) {
 
 func TestLayout_GermanDate(t *testing.T) {
 	for separator, want := range map[string]string{";": "2025-12-05T14:30:00", ",": "05.12.2025 14:30"} {
+		// A day that does not exist stays in the report as it was entered.
 		layout, _ := ParseHeader(job.ImportUserEvent, names("accountId", "userId", "event.key", "event.dateTriggered"), nil)
 		layout.Separator = separator
 		cells, err := layout.Row(names("a", "u", "p", "05.12.2025 14:30"))
 		if err != nil || cells[3] != want {
+			t.Errorf("%q: %q, %v", separator, cells, err)
+		}
+		cells, err = layout.Row(names("a", "u", "p", "31.02.2026"))
+		if cells[3] != "31.02.2026" || (err != nil) != (separator == ";") {
 			t.Errorf("%q: %q, %v", separator, cells, err)
 		}
 	}

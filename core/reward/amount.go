@@ -65,9 +65,13 @@ func parseDecimal(field, s string, digits int, of string) (int64, error) {
 	if digits > 0 {
 		example += "." + strings.Repeat("0", digits)
 	}
+	s, negative := strings.CutPrefix(s, "-")
 	whole, fraction, pointed := strings.Cut(WithPoint(s), ".")
-	if whole == "" || len(whole) > 15 || pointed && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+	if whole == "" || pointed && fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
 		return 0, core.Invalid(field, "must be an amount such as "+example+", without a currency or separators of thousands")
+	}
+	if negative {
+		return 0, core.Invalid(field, "must not be negative; give an amount such as "+example)
 	}
 	if len(fraction) > digits {
 		return 0, core.Invalid(field, "must be an amount such as "+example+": "+of)

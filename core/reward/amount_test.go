@@ -31,9 +31,14 @@ func TestParseAmount(t *testing.T) {
 			t.Errorf("%q is written and read as %d, %v", c.text, back, err)
 		}
 	}
-	_, err := ParseAmount("credit", "10.505", "USD")
-	if want := "credit: must be an amount such as 10.00: amounts in USD have 2 decimals"; err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	const form = "credit: must be an amount such as 10.00, without a currency or separators of thousands"
+	for text, want := range map[string]string{
+		"10.505": "credit: must be an amount such as 10.00: amounts in USD have 2 decimals", "-5": "credit: must not be negative; give an amount such as 10.00",
+		"1000000000000000": "credit: must be at most 10000000000.00", "99999999999999999999": "credit: must be at most 10000000000.00", "5 USD": form, "1,000": form, "-": form,
+	} {
+		if _, err := ParseAmount("credit", text, "USD"); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }
 

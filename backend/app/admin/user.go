@@ -344,11 +344,6 @@ type NewEvent struct {
 	Key, Revenue, Currency, Order string
 }
 
-// notANumber is the error about a revenue.
-func notANumber() *core.Error {
-	return core.Invalid("revenue", "is not a number; write it as 49.90, without a currency or separators of thousands")
-}
-
 // call returns the event as a call of the API, or errors about its fields.
 func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	fields := map[string]any{}
@@ -357,14 +352,15 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 		errs = append(errs, core.Invalid("key", "is required; give a name such as purchase"))
 	}
 	if revenue := strings.TrimSpace(n.Revenue); revenue != "" {
-		if d, ok := conversion.ParseDecimal(revenue); !ok || d.Negative() {
-			errs = append(errs, notANumber())
-		}
 		currency, err := conversion.ParseCurrency("currency", n.Currency)
+		var amount int64
+		if err == nil {
+			amount, err = reward.ParseAmount("revenue", revenue, currency)
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}
-		fields["revenue"], fields["currency"] = json.Number(revenue), currency
+		fields["revenue"], fields["currency"] = json.Number(reward.Pretty(amount, reward.UnitCents, currency, reward.NumberUnformatted)), currency
 	}
 	if order := strings.TrimSpace(n.Order); order != "" {
 		fields["order_id"] = order
@@ -374,8 +370,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 	}
 	body, err := json.Marshal(map[string]any{"idempotencyKey": n.Once, "events": []any{map[string]any{"key": strings.TrimSpace(n.Key), "fields": fields}}})
 	if err != nil {
-		// encoding/json refuses numbers such as 007.
-		return event.Call{}, notANumber()
+		return event.Call{}, err
 	}
 	call, err := wire.ParseEvents(who.Account, who.User, body)
 	var known *core.Error

@@ -3,6 +3,7 @@ package frame
 import (
 	"bufio"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -63,20 +64,35 @@ func Zone(name string) *time.Location {
 // YYYY-MM-DD or empty, in a zone. The errors are about the fields from and to.
 func Days(from, to string, zone *time.Location) (span core.Span, err error) {
 	if from != "" {
-		first, err := time.ParseInLocation(time.DateOnly, from, zone)
-		if err != nil || first.Year() < 1971 || first.Year() > 9998 {
-			return span, core.Invalid("from", "is not a day; give one like 2026-01-31")
+		first, err := day("from", from, zone)
+		if err != nil {
+			return span, err
 		}
 		span.From = core.Time(first.UnixMilli())
 	}
 	if to != "" {
-		last, err := time.ParseInLocation(time.DateOnly, to, zone)
-		if err != nil || last.Year() < 1971 || last.Year() > 9998 {
-			return span, core.Invalid("to", "is not a day; give one like 2026-01-31")
+		last, err := day("to", to, zone)
+		if err != nil {
+			return span, err
 		}
 		span.Before = core.Time(last.AddDate(0, 0, 1).UnixMilli())
 	}
 	return span, nil
+}
+
+// day returns the beginning of a day in a zone, or an error about field.
+func day(field, text string, zone *time.Location) (time.Time, error) {
+	at, err := time.ParseInLocation(time.DateOnly, text, zone)
+	var wrong *time.ParseError
+	switch {
+	case errors.As(err, &wrong) && wrong.Message != "":
+		return at, core.Invalid(field, "is a day that does not exist; give one like 2026-01-31")
+	case err != nil:
+		return at, core.Invalid(field, "is not a day; give one like 2026-01-31")
+	case at.Year() < 1971 || at.Year() > 9998:
+		return at, core.Invalid(field, "must be a day from 1971 to 9998, like 2026-01-31")
+	}
+	return at, nil
 }
 
 // Download answers with a file that write writes. If write fails before the first part

@@ -128,7 +128,7 @@ func TestOverview_RefusesWrongParameters(t *testing.T) {
 	b := w.SignedIn(t, portaltest.Owner)
 	for query, want := range map[string]string{
 		"period=8d":                                  "The period must be today, 7d, 30d, 90d, 12mo or dates.",
-		"period=dates&from=2023-02-30":               "The first day is not a day; give one like 2026-01-31.",
+		"period=dates&from=2023-02-30":               "The first day is a day that does not exist; give one like 2026-01-31.",
 		"period=dates&from=2023-03-02&to=2023-03-01": "The last day is before the first one; choose a later one.",
 		"period=dates&from=2020-01-01&to=2023-03-01": "The first day is more than 400 days before the last one; choose a later one.",
 		"program=%00":                                "The program ", "medium=PIGEON": "The medium must be one of ", "by=month": "The interval must be day or week.",

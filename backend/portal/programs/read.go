@@ -118,9 +118,9 @@ func (r *reading) count(o object, key, name string) {
 	if s == "" {
 		return
 	}
-	n, err := strconv.ParseUint(s, 10, 48)
-	if err != nil {
-		r.wrong(name, "must be a whole number such as 10, without separators")
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		r.wrong(name, "must be a whole number such as 10, without a sign or separators")
 		return
 	}
 	o[key] = n
@@ -135,7 +135,7 @@ func (r *reading) percent(o object, key, name string) {
 	}
 	percent, err := reward.ParsePercent(name, reward.WithPoint(s))
 	if err != nil {
-		r.wrong(name, "must be a percentage from 0 to 100 such as 15 or 12.5")
+		r.wrong(name, "must be a percentage from 0 to 100 with at most two decimals, such as 15 or 12.5")
 		return
 	}
 	o[key] = number(percent.String())
@@ -162,8 +162,12 @@ func (r *reading) duration(o object, key, name string) {
 	if s == "" {
 		return
 	}
-	if n, err := strconv.ParseUint(s, 10, 31); err != nil || n > 999_999_999 {
-		r.wrong(name, "must be a whole number such as 30")
+	switch n, err := strconv.ParseUint(s, 10, 31); {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		r.wrong(name, "must be a whole number such as 30, without a sign or separators")
+		return
+	case n > 999_999_999:
+		r.wrong(name, "must not be longer than 36500 days")
 		return
 	}
 	for _, u := range units {

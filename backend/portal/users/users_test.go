@@ -225,7 +225,7 @@ func TestReward(t *testing.T) {
 	for want, fields := range map[string][]string{
 		"The amount must be an amount such as 10.00, ":                  {"currency", "EUR", "reason", "x"},
 		"The amount must be more than 0":                                {"amount", "0", "currency", "EUR", "reason", "x"},
-		"must be an amount such as 10.00, without a currency":           {"amount", "-1", "currency", "EUR", "reason", "x"},
+		"The amount must not be negative; give an amount such as 10.00": {"amount", "-1", "currency", "EUR", "reason", "x"},
 		"amounts in EUR have 2 decimals":                                {"amount", "1.005", "currency", "EUR", "reason", "x"},
 		"The reason is required":                                        {"amount", "1", "currency", "EUR"},
 		"The currency must be a currency code of ISO 4217, such as EUR": {"amount", "1", "currency", "EURO", "reason", "x"},
@@ -265,13 +265,15 @@ func TestEvent(t *testing.T) {
 	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.EventAdded}), 1)
 	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, w.Audit(t, people.AuditFilter{Action: people.EventAdded})[0].After)
 	for want, fields := range map[string][]string{
-		"The name of the event is required":                                  {},
-		"The revenue is not a number":                                        {"key", "x", "revenue", "ten", "currency", "EUR"},
-		"The revenue is not a number; write it as 49.90, without a currency": {"key", "x", "revenue", "007", "currency", "EUR"},
-		"The currency must be a currency code of ISO 4217, such as USD":      {"key", "x", "revenue", "1", "currency", "ABC"},
-		"The currency must be a currency code of":                            {"key", "x", "revenue", "1"},
-		"The name of the event must not be lon":                              {"key", strings.Repeat("k", event.MaxKey+1)},
-		"The number of the order must not be l":                              {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
+		"The name of the event is required":                               {},
+		"The revenue must be an amount such as 10.00, without a currency": {"key", "x", "revenue", "ten", "currency", "EUR"},
+		"The revenue must not be negative":                                {"key", "x", "revenue", "-5", "currency", "EUR"},
+		"amounts in JPY have 0 decimals":                                  {"key", "x", "revenue", "5.5", "currency", "JPY"},
+		"The revenue must be at most 10000000000.00":                      {"key", "x", "revenue", "10000000000,01", "currency", "EUR"},
+		"The currency must be a currency code of ISO 4217, such as USD":   {"key", "x", "revenue", "1", "currency", "ABC"},
+		"The currency must be a currency code of":                         {"key", "x", "revenue", "1"},
+		"The name of the event must not be lon":                           {"key", strings.Repeat("k", event.MaxKey+1)},
+		"The number of the order must not be l":                           {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
 	} {
 		got := b.Post(t, page, page, append([]string{"once", core.NewID(2, [6]byte{})}, fields...)...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
