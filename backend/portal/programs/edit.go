@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"kith/backend/portal/frame"
 	"kith/core"
@@ -220,19 +221,42 @@ func save(v *frame.Visit) error {
 	}
 	p, values, err := read(h.Program.Key, v.R.PostForm)
 	if err == nil {
+		var changed core.Time
 		_, err = v.Engine.Admin.Programs.Update(v.Ctx(), v.Caller, h.Program.Key, func(stored *referral.Program) error {
 			if opened := values.Get(fieldModified); opened != strconv.FormatInt(int64(stored.Modified), 10) {
-				return &core.Error{Code: core.CodeConflict, Field: fieldModified, Message: "was changed since you opened this page; open it again in another tab, compare, and repeat your change there"}
+				changed = stored.Modified
+				return errChanged
 			}
 			*stored = p
 			return nil
 		})
+		if errors.Is(err, errChanged) {
+			err = changedAt(v, h.Program.Key, changed)
+		}
 		err = inForm(err)
 	}
 	if err != nil {
 		return show(v, h, false, values, p, err)
 	}
 	return v.Done(h.Path, "program-saved")
+}
+
+// errChanged means that the program was saved since the form was opened.
+var errChanged = errors.New("portal: the program was changed")
+
+// changedAt returns the error about a program that was changed at a time since the form was
+// opened: by whom, if that is known and the visitor may read the audit log.
+func changedAt(v *frame.Visit, key core.ProgramKey, at core.Time) error {
+	all, err := v.Engine.Admin.Programs.Versions(v.Ctx(), v.Caller, key)
+	if err != nil {
+		return err
+	}
+	by := ""
+	if len(all) > 0 && all[0].Since == at && all[0].By != "" {
+		by = " by " + all[0].By
+	}
+	return &core.Error{Code: core.CodeConflict, Field: fieldModified, Message: "was changed" + by + " on " + time.UnixMilli(int64(at)).UTC().Format("2 Jan 2006, 15:04 UTC") +
+		", after you opened this page; open it again in another tab, compare, and repeat your change there"}
 }
 
 // previewNew shows what a new program would do. It stores nothing.

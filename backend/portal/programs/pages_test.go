@@ -159,7 +159,13 @@ func TestProgram_Errors(t *testing.T) {
 	form.Set("name", "Mine")
 	got = b.Send("POST", section+"/classic", form)
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
-	require.Contains(t, got.Body, "The program was changed since you opened this page")
+	require.Contains(t, got.Body, "The program was changed on 14 Nov 2023, 22:14 UTC, after you opened this page")
+	again := formIn(t, b.Get(section+"/classic").Body)
+	again.Set("name", "Saved by the owner")
+	w.Pass(core.Minute)
+	require.Equal(t, http.StatusSeeOther, b.Send("POST", section+"/classic", again).Status)
+	got = b.Send("POST", section+"/classic", form)
+	require.Contains(t, got.Body, "The program was changed by owner@acme.example on 14 Nov 2023, 22:15 UTC")
 	require.Contains(t, got.Body, `value="Mine"`)
 
 	for _, path := range []string{"/nothing", "/a_b", "/nothing/try", "/nothing/history", "/nothing/widget", "/nothing/widget/frame", "/nothing/codes"} {

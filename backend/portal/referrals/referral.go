@@ -85,8 +85,8 @@ type decision struct {
 	*frame.Form
 	Action    referral.Action
 	Referrals []referral.Referral
-	// Changed is true if a referral has changed since the visitor saw it.
-	Changed bool
+	// Changed are those that have changed since the visitor saw them.
+	Changed []referral.Referral
 	Now     core.Time
 	Back    string
 }
@@ -159,6 +159,11 @@ func showDecision(v *frame.Visit, f *frame.Form, ids []string) error {
 	}
 	slices.SortFunc(found, func(a, b referral.Referral) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
 	data := decision{Form: f, Action: action, Referrals: found, Now: v.Engine.Now(), Back: v.SectionPath()}
+	for _, r := range found {
+		if sent := v.R.PostForm["referral"]; f.Failed() && !slices.Contains(sent, data.Seen(r)) {
+			data.Changed = append(data.Changed, r)
+		}
+	}
 	if len(ids) == 0 && !f.Failed() {
 		f.Refuse(core.Invalid("referral", "no referral is chosen; go back and choose at least one"), nil)
 	}

@@ -216,6 +216,7 @@ func TestReferral_IsModerated(t *testing.T) {
 	got = b.Post(t, ask, section+"/moderate", "action", "DENIED", "referral", seen, "reason", "Too late")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Text(), "The referral has changed since you opened it; look at it again, then decide.")
+	require.Regexp(t, "Changed since you opened the page: .*→.* with the code "+string(r.Code), got.Text())
 	require.Equal(t, referral.SideApproved, of(t, w, "dan").Moderation.Referrer.Status)
 	entries = w.Audit(t, people.AuditFilter{Subject: r.ID})
 	require.Len(t, entries, 1, "a refused decision is not in the log")
