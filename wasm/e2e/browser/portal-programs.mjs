@@ -92,6 +92,17 @@ export async function unsaved(world) {
   // An address to which a form was sent leads to the form.
   await page.goto(world.portal + '/portal/t/demo/integrations/website/time-zone');
   await page.waitForURL(/\/integrations\/website$/);
+  // A sign-out removes the drafts of all tabs.
+  await page.goto(world.portal + at);
+  await name.fill('Typed before the sign-out');
+  const drafts = () => page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('kith-draft:')).length);
+  assert.equal(await drafts(), 1);
+  const other = await page.context().newPage();
+  await other.goto(world.portal + at);
+  await other.locator('summary', { hasText: 'Your menu' }).click();
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  await other.getByText('You are signed out.').waitFor();
+  await eventually(async () => assert.equal(await drafts(), 0));
 }
 
 /** From nothing to 15 % of the order, with errors on the way. */

@@ -2,14 +2,15 @@
 // a sign-in, a reload, or a way back. Passwords and files are not kept.
 (function () {
   "use strict";
-  var store;
+  var store, shared;
   try {
     store = sessionStorage;
+    shared = localStorage;
     store.length; // a browser that keeps nothing throws here or above
   } catch (e) {
     return;
   }
-  var prefix = "kith-draft:", sent = "kith-sent", owner = "kith-person";
+  var prefix = "kith-draft:", sent = "kith-sent", owner = "kith-person", signedOut = "kith-signed-out";
 
   function forget() {
     Object.keys(store).forEach(function (key) { if (key.startsWith(prefix)) store.removeItem(key); });
@@ -63,6 +64,15 @@
     if (store.getItem(owner) !== person) forget();
     store.setItem(owner, person);
   }
+  // A sign-out in any tab removes the drafts of all: at once, or when the tab is used again.
+  var out = shared.getItem(signedOut) || "";
+  if ((store.getItem(signedOut) || "") !== out) forget();
+  store.setItem(signedOut, out);
+  addEventListener("storage", function (event) {
+    if (event.key !== signedOut) return;
+    open.clear();
+    forget();
+  });
   // The form that was sent last is saved, unless this page has an error or is that of the sign-in.
   var last = store.getItem(sent);
   store.removeItem(sent);
@@ -117,11 +127,13 @@
     document.addEventListener(name, function (event) { if (event.target.form) keep(event.target.form); });
   });
   document.addEventListener("submit", function (event) {
-    var out = actionOf(event.target) === "/portal/signout";
-    if (event.defaultPrevented || !out && !open.has(event.target)) return;
+    var leaves = actionOf(event.target) === "/portal/signout";
+    if (event.defaultPrevented || !leaves && !open.has(event.target)) return;
     leaving = true;
-    if (out) forget();
-    else if (!event.submitter || !event.submitter.hasAttribute("formaction")) store.setItem(sent, keyOf(event.target));
+    if (leaves) {
+      forget();
+      shared.setItem(signedOut, String(Date.now()));
+    } else if (!event.submitter || !event.submitter.hasAttribute("formaction")) store.setItem(sent, keyOf(event.target));
   });
   // A page that the browser shows again after a way back is no longer left.
   addEventListener("pageshow", function () { leaving = false; });
