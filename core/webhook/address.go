@@ -2,8 +2,26 @@ package webhook
 
 import (
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 )
+
+// Barred reports whether each delivery to the endpoint fails, because its host is not public
+// and in none of the allowed prefixes. A name that is not public is this machine.
+func (e Endpoint) Barred(allowed []string) bool {
+	u, err := url.Parse(string(e))
+	if err != nil || publicHost(u.Hostname()) {
+		return false
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	hosts := []netip.Addr{a}
+	if err != nil {
+		hosts = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	}
+	all := prefixes(allowed...)
+	return !slices.ContainsFunc(hosts, func(a netip.Addr) bool { return within(a.Unmap(), all) })
+}
 
 // publicHost reports whether the host of a URL may be public: it is a public address,
 // or a name other than localhost and its subdomains. The sender checks the addresses

@@ -22,6 +22,8 @@ type Webhook struct {
 	webhook.Subscription
 	// Failed is at most webhook.MaxFailedShown.
 	Failed int
+	// Barred is true if all deliveries fail; see webhook.Endpoint.Barred.
+	Barred bool
 }
 
 // List returns the subscriptions of the tenant, the oldest first.
@@ -34,9 +36,13 @@ func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error
 		return nil, err
 	}
 	failed, err := ws.deliveries.CountFailed(ctx, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	barred, err := ws.deliveries.Barred(ctx, c.Tenant, all)
 	listed := make([]Webhook, len(all))
 	for i, s := range all {
-		listed[i] = Webhook{s, failed[s.Endpoint]}
+		listed[i] = Webhook{s, failed[s.Endpoint], barred[s.Endpoint]}
 	}
 	return listed, err
 }

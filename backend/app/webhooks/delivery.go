@@ -210,6 +210,25 @@ func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAli
 	return webhookdb.Addresses(ctx, d.DB.Reads, tenant)
 }
 
+// Barred returns those endpoints whose deliveries fail until AllowAddresses allows their
+// addresses, which are not public.
+func (d *Deliveries) Barred(ctx context.Context, tenant core.TenantAlias, all []webhook.Subscription) (map[webhook.Endpoint]bool, error) {
+	barred := func(allowed []string) map[webhook.Endpoint]bool {
+		found := map[webhook.Endpoint]bool{}
+		for _, s := range all {
+			if s.Endpoint.Barred(allowed) {
+				found[s.Endpoint] = true
+			}
+		}
+		return found
+	}
+	if len(barred(nil)) == 0 {
+		return nil, nil
+	}
+	allowed, err := d.AllowedAddresses(ctx, tenant)
+	return barred(allowed), err
+}
+
 // List returns a page of the deliveries to an endpoint, the newest first, and their total
 // number: those that wait, and those that ended within the last webhook.Kept. If state
 // is not empty, only deliveries in that state count. An unknown endpoint is a not-found

@@ -1,8 +1,11 @@
 package integrations_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"html"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -188,6 +191,30 @@ func deliver(t *testing.T, w *portaltest.World, result webhook.Attempt) {
 	}
 	_, err = w.Engine.Deliveries.End(t.Context(), made)
 	require.NoError(t, err)
+}
+
+// A webhook to a machine that Kith may not reach says so before the first delivery fails.
+func TestWebhooks_Barred(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, portaltest.Owner)
+	const list, text = "/portal/t/test_acme/integrations/webhooks", "kith webhook allow --tenant test_acme ADDRESS"
+	allow := func(prefix string) {
+		require.NoError(t, w.Engine.Deliveries.AllowAddresses(t.Context(), "test_acme", []netip.Prefix{netip.MustParsePrefix(prefix)}, false))
+	}
+	allow("10.0.0.0/8")
+	for endpoint, barred := range map[string]bool{
+		"http://localhost:9/hook": true, "http://192.168.1.7/hook": true, "http://[fd00::1]/hook": true, "http://10.1.2.3/allowed": false, "http://shop.example/hook": false,
+	} {
+		got := b.Post(t, list, list+"/subscribe", "endpointUrl", endpoint)
+		require.Equal(t, http.StatusOK, got.Status, endpoint)
+		require.Equal(t, barred, strings.Contains(got.Text(), text), endpoint)
+	}
+	allow("127.0.0.1/32")
+	sum := sha256.Sum256([]byte("http://localhost:9/hook"))
+	got := b.Get(list + "/" + hex.EncodeToString(sum[:8]))
+	require.Contains(t, got.Text(), "http://localhost:9/hook")
+	require.NotContains(t, got.Text(), text)
 }
 
 // A person subscribes an endpoint, tests it, sees why it failed, sends the event again,
