@@ -248,6 +248,26 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// The palette offers further pages, and each role may open those that it is offered.
+func TestPalette(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	shortcut := regexp.MustCompile(`<li hidden data-typed><a href="([^"]+)">([^<]+)</a>`)
+	for _, role := range people.Roles() {
+		b := w.As(t, role)
+		titles := ""
+		for _, found := range shortcut.FindAllStringSubmatch(b.Get(b.Get("/portal/t/acme").Header.Get("Location")).Body, -1) {
+			require.Equal(t, http.StatusOK, b.Get(found[1]).Status, "%s %s", role, found[1])
+			titles += found[2] + "\n"
+		}
+		if role == people.Owner {
+			for _, title := range []string{"Refer a friend: Settings, rewards", "Refer a friend: Try an event", "New program", "Integrations: API keys", "Import a file", "Unknown codes", "Refused events"} {
+				require.Contains(t, titles, title)
+			}
+		}
+	}
+}
+
 // The parameter next leads to pages of the portal only.
 func TestNext(t *testing.T) {
 	t.Parallel()

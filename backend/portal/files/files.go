@@ -27,6 +27,16 @@ var script string
 func Section() *frame.Section {
 	return &frame.Section{
 		Key: "files", Title: "Imports and exports", Letter: "i", Needs: people.RunImports,
+		Shortcuts: func(v *frame.Visit) ([]frame.Shortcut, error) {
+			all := []frame.Shortcut{{Title: "Import a file", Path: "/import"}}
+			if v.Caller.Role.Permits(people.RunExports) {
+				all = append(all, frame.Shortcut{Title: "Export", Path: "/export"})
+			}
+			if v.Caller.Role.Permits(people.ReadIntegrations) {
+				all = append(all, frame.Shortcut{Title: "SFTP keys", Path: "/sftp"})
+			}
+			return all, nil
+		},
 		Pages: frame.Pages{
 			Files: pages, Style: style, Script: script,
 			Routes: frame.Routes{

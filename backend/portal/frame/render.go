@@ -72,8 +72,8 @@ type view struct {
 	// Tenants are the entries of the tenant switch, and Sections those of the navigation.
 	Tenants  []tenantLink
 	Sections []sectionLink
-	// Finds are the look-ups of the sections.
-	Finds []sectionLink
+	// Finds are the look-ups of the sections, and Shortcuts their further pages.
+	Finds, Shortcuts []sectionLink
 	// Path is the path and query of the page.
 	Path string
 	// Done says what the last change did, and Failed is true if the form has errors.
@@ -141,6 +141,16 @@ func (v *Visit) view(title string, data any) (w view, err error) {
 			w.Sections = append(w.Sections, sectionLink{s.Title, s.path(v), s.Letter, s == v.section})
 			for _, f := range s.Finds {
 				w.Finds = append(w.Finds, sectionLink{Title: f.Title, Path: s.path(v) + "?" + f.Parameter + "="})
+			}
+			if s.Shortcuts == nil {
+				continue
+			}
+			further, err := s.Shortcuts(v)
+			if err != nil {
+				return w, err
+			}
+			for _, one := range further {
+				w.Shortcuts = append(w.Shortcuts, sectionLink{Title: one.Title, Path: s.path(v) + one.Path})
 			}
 		}
 	}

@@ -42,8 +42,13 @@ type Section struct {
 	Needs people.Operation
 	// Finds are look-ups of the first page, which the palette offers for what was typed.
 	Finds []Find
+	// Shortcuts returns further pages, which the palette offers for what was typed; nil: none.
+	Shortcuts func(*Visit) ([]Shortcut, error)
 	Pages
 }
+
+// Shortcut is a page by its title; Path begins below the section.
+type Shortcut struct{ Title, Path string }
 
 // Find is a look-up: its title, and the parameter of the page that takes the text.
 type Find struct{ Title, Parameter string }

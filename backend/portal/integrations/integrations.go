@@ -31,7 +31,7 @@ var style string
 // Section is the section of the integrations.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "integrations", Title: "Integrations", Letter: "n", Needs: people.ReadIntegrations,
+		Key: "integrations", Title: "Integrations", Letter: "n", Needs: people.ReadIntegrations, Shortcuts: shortcuts,
 		Pages: frame.Pages{
 			Files: files, Style: style,
 			Routes: frame.Routes{
@@ -130,6 +130,13 @@ func subpages(tenant core.TenantAlias, path string) (all []subpage) {
 		all = append(all, subpage{s[0], to, path == to || s[1] != "" && strings.HasPrefix(path, to+"/")})
 	}
 	return all
+}
+
+func shortcuts(v *frame.Visit) (all []frame.Shortcut, err error) {
+	for _, s := range subpages(v.Caller.Tenant, "")[1:] {
+		all = append(all, frame.Shortcut{Title: "Integrations: " + s.Title, Path: strings.TrimPrefix(s.Path, v.TenantPath()+"/integrations")})
+	}
+	return all, nil
 }
 
 // path returns the path of a page of the section.

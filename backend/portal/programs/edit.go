@@ -28,8 +28,13 @@ type head struct {
 func headOf(v *frame.Visit, p referral.Program, tab string) head {
 	return head{
 		Program: p, Tab: tab, Path: v.SectionPath() + "/" + string(p.Key), May: v.Caller.Role.Permits(people.WritePrograms),
-		Codes: p.Referrer.Kind == reward.FuelTank || p.Referred.Kind == reward.FuelTank,
+		Codes: givesCodes(p),
 	}
+}
+
+// givesCodes reports whether a side gives coupon codes.
+func givesCodes(p referral.Program) bool {
+	return p.Referrer.Kind == reward.FuelTank || p.Referred.Kind == reward.FuelTank
 }
 
 // program returns the program in the path, with the head of one of its pages.

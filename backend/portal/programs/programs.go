@@ -21,7 +21,7 @@ var style string
 // Section is the section of the programs.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "programs", Title: "Programs", Letter: "r", Needs: people.ReadPrograms,
+		Key: "programs", Title: "Programs", Letter: "r", Needs: people.ReadPrograms, Shortcuts: shortcuts,
 		Pages: frame.Pages{
 			Files: files, Style: style,
 			Routes: frame.Routes{
@@ -54,6 +54,26 @@ func Section() *frame.Section {
 			},
 		},
 	}
+}
+
+// shortcuts returns the pages of each program, and that of a new one.
+func shortcuts(v *frame.Visit) (all []frame.Shortcut, err error) {
+	programs, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	for _, p := range programs {
+		at := "/" + string(p.Key)
+		all = append(all,
+			frame.Shortcut{Title: p.Name + ": Settings, rewards, limits, share links, fraud, invitations", Path: at},
+			frame.Shortcut{Title: p.Name + ": Try an event", Path: at + "/try"}, frame.Shortcut{Title: p.Name + ": Widget", Path: at + "/widget"},
+			frame.Shortcut{Title: p.Name + ": History", Path: at + "/history"},
+		)
+		if givesCodes(p) {
+			all = append(all, frame.Shortcut{Title: p.Name + ": Coupon codes", Path: at + "/codes"})
+		}
+	}
+	if v.Caller.Role.Permits(people.WritePrograms) {
+		all = append(all, frame.Shortcut{Title: "New program", Path: "/_new"})
+	}
+	return all, err
 }
 
 // writing returns h behind a check of the permission to change programs. The use cases check

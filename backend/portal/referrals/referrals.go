@@ -24,6 +24,9 @@ func Section() *frame.Section {
 	return &frame.Section{
 		Key: "referrals", Title: "Referrals", Letter: "f", Needs: people.ReadReferrals,
 		Finds: []frame.Find{{Title: "Find referrals of the person", Parameter: "person"}, {Title: "Find referrals by the code", Parameter: "code"}},
+		Shortcuts: func(*frame.Visit) ([]frame.Shortcut, error) {
+			return []frame.Shortcut{{Title: "Unknown codes", Path: "/unknown"}}, nil
+		},
 		Pages: frame.Pages{
 			Files: files, Style: style, Script: script,
 			Routes: frame.Routes{

@@ -21,6 +21,9 @@ func Section() *frame.Section {
 	return &frame.Section{
 		Key: "people", Title: "People", Letter: "u", Needs: people.ReadReferrals,
 		Finds: []frame.Find{{Title: "Find the person or the code", Parameter: "search"}},
+		Shortcuts: func(*frame.Visit) ([]frame.Shortcut, error) {
+			return []frame.Shortcut{{Title: "Refused events", Path: "/refused"}}, nil
+		},
 		Pages: frame.Pages{
 			Files: files, Style: style,
 			Routes: frame.Routes{

@@ -40,7 +40,7 @@ func shop(t testing.TB) *portaltest.World {
 // found returns the paths of the profiles on a page, in order, each once.
 func found(body string) (paths []string) {
 	seen := map[string]bool{}
-	for _, m := range regexp.MustCompile(`href="/portal/t/acme/people/([^"?#]+)"`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(`href="/portal/t/acme/people/([^"?#/]+/[^"?#]+)"`).FindAllStringSubmatch(body, -1) {
 		if !seen[m[1]] {
 			paths = append(paths, m[1])
 		}

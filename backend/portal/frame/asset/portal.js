@@ -158,7 +158,7 @@
         link.search = link.search.replace(/=.*/, "=" + encodeURIComponent(filter.value.trim()));
         item.hidden = words.length === 0;
       } else {
-        item.hidden = !words.every(function (word) { return text.includes(word); });
+        item.hidden = !words.length && item.dataset.typed !== undefined || !words.every(function (word) { return text.includes(word); });
       }
       link.classList.remove("first");
       if (!item.hidden && !first) first = link;
