@@ -25,6 +25,8 @@ type profile struct {
 	Path string
 	// Shares are the share links by program.
 	Shares []share
+	// Unlinked are the names of the programs in which the user has no link yet.
+	Unlinked []string
 	// What the caller may do.
 	MayChange, MayExport, MayErase, MayAudit bool
 	// Referrals is true if the portal has pages of referrals.
@@ -33,6 +35,7 @@ type profile struct {
 
 // share is a user's share link in a program.
 type share struct {
+	Key     core.ProgramKey
 	Program string
 	Code    core.ReferralCode
 	URL     string
@@ -61,6 +64,11 @@ func profilePage(v *frame.Visit) error {
 			return strings.HasPrefix(pattern, "GET "+frame.Root+"/t/{tenant}/referrals/{")
 		}),
 	}
+	for _, program := range p.Programs {
+		if !slices.ContainsFunc(data.Shares, func(s share) bool { return s.Key == program.Key }) {
+			data.Unlinked = append(data.Unlinked, program.Name)
+		}
+	}
 	return v.Page(http.StatusOK, "profile", data.Name, data)
 }
 
@@ -83,7 +91,7 @@ func shares(p admin.Profile) (all []share) {
 		if name == "" {
 			name = string(c.Program)
 		}
-		all = append(all, share{Program: name, Code: c.Code, URL: p.UserInfo.Share.URL(c.Code)})
+		all = append(all, share{Key: c.Program, Program: name, Code: c.Code, URL: p.UserInfo.Share.URL(c.Code)})
 	}
 	return all
 }

@@ -146,6 +146,12 @@ func TestProfile(t *testing.T) {
 	require.Contains(t, anna, "For a friend who was referred")
 	ben := b.Get(list + "/ben/ben").Body
 	require.Contains(t, ben, `<a class="break" href="/portal/t/acme/people/anna/anna">Anna Ahrens</a>`)
+	require.NotContains(t, anna, "No link yet in")
+	spring := referral.DefaultProgram("https://acme.example/")
+	spring.Key, spring.Name = "spring", "Spring <sale>"
+	_, err = w.Engine.Programs.Create(t.Context(), "acme", spring)
+	require.NoError(t, err)
+	require.Contains(t, b.Get(list+"/anna/anna").Text(), "No link yet in Spring <sale> : the user gets one when the shop identifies them again.")
 	require.Contains(t, ben, "€12.34")
 	require.Contains(t, ben, "Sorry")
 	require.Contains(t, ben, "It was the first valid code of the account, and the first code is final.")
