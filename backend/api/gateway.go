@@ -242,7 +242,8 @@ func (a *API) stripeRoutes() routes {
 	}
 }
 
-// webhookURL returns the URL to which Stripe sends a tenant's webhooks.
+// webhookURL returns the URL at which Stripe reaches a tenant's webhook, if it has no
+// webhook endpoint yet.
 func (a *API) webhookURL(c *call) string {
 	origin := a.origin(c.Request)
 	if origin == "" {
@@ -264,7 +265,12 @@ func (a *API) connectStripe(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.StripeConnection(connection, a.webhookURL(c)), nil
+	return a.showStripe(c, connection), nil
+}
+
+// showStripe returns a connection to Stripe as JSON, with the URL that is registered there.
+func (a *API) showStripe(c *call, connection billing.Connection) []byte {
+	return wire.StripeConnection(connection, a.Engine.Gateways.WebhookURL(c.Context(), c.tenant, a.webhookURL(c)))
 }
 
 // stripeConnection handles GET /gateway/stripe/connection.
@@ -273,7 +279,7 @@ func (a *API) stripeConnection(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.StripeConnection(connection, a.webhookURL(c)), nil
+	return a.showStripe(c, connection), nil
 }
 
 // ofKind returns the connection of the caller's tenant, or a not-found error if it is to

@@ -57,6 +57,29 @@ func TestAddNotification_StoresAPayloadOnce(t *testing.T) {
 	})
 }
 
+// A notification that a search found does not show that Stripe's webhook works. One that
+// arrived by it does, also if a search had found it before.
+func TestNotifications_OnlyTheWebhookIsADelivery(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	require.NoError(t, second(b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{Kind: billing.Stripe, MerchantID: "acct_1", Keys: []billing.Key{billing.StripeKey("rk_live_key")}})))
+	tasks, err := b.Sweeps.Begin(t.Context(), 8)
+	require.NoError(t, err)
+	require.Len(t, tasks, 1)
+	require.NoError(t, second(b.Sweeps.End(t.Context(), tasks[0], payments.SweepResult{Notifications: []payments.SentNotification{{Identity: "evt_1", Payload: "{}"}}})))
+	read, err := b.Notifications.Read(t.Context(), 8, func(billing.Kind, string) payments.ParsedNotification {
+		return payments.ParsedNotification{Kind: billing.CheckKind, Known: true}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, read)
+	for _, want := range []core.Time{0, start} {
+		c, err := b.Gateways.Connection(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, want, c.Checked)
+		require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, billing.Stripe, "evt_1", "{}"))
+	}
+}
+
 // A tenant whose keys cannot be opened, as after a restore under another master key, does
 // not keep the tasks of other tenants from being begun.
 func TestBegin_TenantWithoutAccess(t *testing.T) {

@@ -79,6 +79,9 @@ type Itemizer interface {
 	// Connect returns the connection with what the gateway knows of it, and has the
 	// gateway send notifications to url, unless that is empty.
 	Connect(ctx context.Context, url string) (billing.Connection, error)
+	// WebhookURL returns the URL to which the gateway sends notifications of the connection,
+	// or "" if it sends none, or does not show the URL to the key.
+	WebhookURL(ctx context.Context) (string, error)
 	// Tidy ends what former connections have left at the gateway: what sends notifications
 	// to url, or has the id former, and is not of this connection.
 	Tidy(ctx context.Context, url, former string) error

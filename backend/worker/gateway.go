@@ -71,6 +71,22 @@ func ConnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Conn
 	return c, &core.Error{Code: core.CodeConflict, Message: "Stripe refuses to make the webhook endpoint " + url + ": " + err.Error() + "; if there are too many, delete one that is not used in the Dashboard under Developers, Webhooks, then connect again", Err: err}
 }
 
+// GatewayWebhook returns the URL of a connection's webhook endpoint at Stripe. It is meant
+// for payments.Gateways.Registered.
+func GatewayWebhook(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (string, error) {
+	client, err := dialItemizer(tenant, c)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	url, err := client.WebhookURL(ctx)
+	if err != nil {
+		err = unreachable(err)
+	}
+	return url, err
+}
+
 // TidyGateway deletes what ConnectGateway has replaced at Stripe. It is meant for
 // payments.Gateways.Tidy.
 func TidyGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error {

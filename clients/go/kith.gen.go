@@ -3093,7 +3093,7 @@ type StripeConnection struct {
 	// CreditForm How credit reduces bills: as a `coupon` for the next bill, or as a customer `balance`, which is redeemed before.
 	CreditForm CreditForm `json:"creditForm"`
 
-	// DateChecked When a notification that Kith caused last arrived.
+	// DateChecked When the first notification arrived by the webhook since the endpoint was made or last tested. Null: none has.
 	DateChecked *int64 `json:"dateChecked"`
 
 	// DateCreated Time in epoch milliseconds.
@@ -3113,7 +3113,7 @@ type StripeConnection struct {
 	// WebhookEndpoint Id of the webhook endpoint that Kith made. Null: the key may not make one.
 	WebhookEndpoint *string `json:"webhookEndpoint"`
 
-	// WebhookURL URL to which Stripe sends webhooks.
+	// WebhookURL URL to which Stripe sends webhooks. Without an endpoint that Kith made, or if Stripe does not say it: the URL at which Kith would make one.
 	WebhookURL string `json:"webhookUrl"`
 }
 
@@ -3125,13 +3125,13 @@ type StripeConnectionInput struct {
 	// CreditForm See `CreditForm`. Null: `coupon`.
 	CreditForm *StripeConnectionInputCreditForm `json:"creditForm,omitempty"`
 
-	// NewSecret Replaces the webhook endpoint that Kith made, and so its secret. The former secret stays valid for 24 hours.
+	// NewSecret Replaces the webhook endpoint by one that Kith makes, and so its secret. The former secret stays valid for 24 hours.
 	NewSecret *bool `json:"newSecret,omitempty"`
 
 	// ShippingIsRevenue Whether shipping counts as revenue of a purchase.
 	ShippingIsRevenue *bool `json:"shippingIsRevenue,omitempty"`
 
-	// SigningSecrets Secrets of webhook endpoints that you made yourself, or that you rotate. The stored ones stay valid.
+	// SigningSecrets Secrets of webhook endpoints that you made yourself, or that you rotate. The stored ones stay valid for 24 hours; of more than 4 in all, the oldest are deleted.
 	SigningSecrets []string `json:"signingSecrets,omitempty"`
 
 	// TaxIsRevenue Whether tax counts as revenue of a purchase.

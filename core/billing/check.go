@@ -10,6 +10,8 @@ type Check struct {
 	// OK is true if the gateway has it. Help says what to do if not.
 	OK   bool
 	Help string
+	// Found is what the gateway has, such as the URL of the webhook endpoint, or empty.
+	Found string
 }
 
 // Names of checks.

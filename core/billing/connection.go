@@ -99,8 +99,9 @@ type Connection struct {
 	// they are revenue of a purchase. At Braintree they mean nothing.
 	Credit                  CreditForm
 	CountTax, CountShipping bool
-	// Created is when the tenant was first connected. Checked is when the gateway's
-	// button "Check URL" was last used. Zero means never.
+	// Created is when the tenant was first connected. Checked is when Braintree's button
+	// "Check URL" was last used, or when the first notification arrived from Stripe after
+	// the endpoint was made or a test was begun. Zero means never.
 	Created, Checked core.Time
 }
 

@@ -27,14 +27,17 @@ type Gateways struct {
 	// Try asks a gateway for each thing that a connection needs there. It may be nil if
 	// Test is not called.
 	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) ([]billing.Check, error)
-	// Prepare, Tidy, Release and SendTest call Stripe: Prepare completes a connection by the
-	// account of its key and by a webhook endpoint at url, Tidy deletes other endpoints at
-	// url and the one with the id former, Release deletes the endpoint, and SendTest causes a
-	// notification. They may be nil if no tenant connects Stripe.
-	Prepare  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error)
-	Tidy     func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error
-	Release  func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
-	SendTest func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
+	// Prepare, Registered, Tidy, Release and SendTest call Stripe: Prepare completes a
+	// connection by the account of its key and by a webhook endpoint at url, Registered
+	// returns the URL of the endpoint, or "" if Stripe has none or does not show it to the
+	// key, Tidy deletes other endpoints at url and the one with the id former, Release
+	// deletes the endpoint, and SendTest causes a notification. They may be nil if no tenant
+	// connects Stripe.
+	Prepare    func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error)
+	Registered func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (url string, err error)
+	Tidy       func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error
+	Release    func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
+	SendTest   func(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error
 	// StripeLab connects a test tenant to the Stripe lab that this process runs. It is zero if
 	// the process runs none, as in production.
 	StripeLab StripeSettings

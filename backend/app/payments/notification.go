@@ -21,9 +21,15 @@ type Notifications struct {
 
 // Add stores a notification of a tenant's gateway; a second one with the same identity is
 // ignored: its id at the gateway, or if it has none, the payload. The caller must have
-// verified it. A worker parses and applies it later; see Read.
+// verified it. A worker parses and applies it later; see Read. At Stripe each one, also a
+// second, shows that the webhook works; a search finds others, which do not.
 func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, kind billing.Kind, identity, payload string) error {
 	added, err := store.WriteValue(ctx, ns.DB.Write, ns.Now(), func(tx *store.Tx) (bool, error) {
+		if kind == billing.Stripe {
+			if err := billingdb.RecordDelivery(ctx, tx, tenant); err != nil {
+				return false, err
+			}
+		}
 		return addNotification(ctx, tx, tenant, kind, SentNotification{Identity: identity, Payload: payload})
 	})
 	if err == nil && added {
@@ -53,7 +59,7 @@ func (ns *Notifications) Read(ctx context.Context, limit int, parse func(kind bi
 			first, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, parsed.Kind, parsed.Problem)
 			if err == nil && first {
 				applied = append(applied, parsed)
-				err = applyNotification(ctx, tx, n.Tenant, parsed)
+				err = applyNotification(ctx, tx, n.Tenant, n.Gateway, parsed)
 			}
 			if err != nil {
 				return applied, err
@@ -101,8 +107,8 @@ type ParsedNotification struct {
 // the gateway.
 // It ignores a charge that is not stored yet: such a charge is read with its
 // subscription.
-func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n ParsedNotification) error {
-	if n.Kind == billing.CheckKind {
+func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, gateway billing.Kind, n ParsedNotification) error {
+	if n.Kind == billing.CheckKind && gateway == billing.Braintree {
 		return billingdb.RecordCheck(ctx, tx, tenant)
 	}
 	if n.Payment != "" {

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -27,7 +28,10 @@ type StripeSettings struct {
 	Secrets []string
 	// Roll replaces the webhook endpoint that Kith has made, and so its secret. The former
 	// secret stays valid for billing.SecretOverlap.
-	Roll                    bool
+	Roll bool
+	// Move moves the webhook endpoint to the URL of the call. Otherwise an endpoint that
+	// Stripe has keeps its URL.
+	Move                    bool
 	Credit                  billing.CreditForm
 	CountTax, CountShipping bool
 	// BaseURL replaces Stripe's host, for a test tenant only; see ChangeStripe.
@@ -40,10 +44,11 @@ func StripeWebhook(tenant core.TenantAlias) string {
 }
 
 // ConnectStripe connects a tenant to Stripe, and returns the connection without secrets.
-// It asks Stripe for the account of the key, makes the webhook endpoint at webhook, the URL
-// of StripeWebhook, and deletes those that it has replaced. What the key may not do is no
-// error: see Verify. A tenant that is connected to another gateway or another account is a
-// conflict.
+// It asks Stripe for the account of the key, makes the webhook endpoint, and deletes those
+// that it has replaced. webhook is the URL of a first endpoint; see StripeSettings.Move for
+// others. A person's own endpoint stays the only one unless s rolls the secret. What the
+// key may not do is no error: see Verify. A tenant that is connected to another gateway or
+// another account is a conflict.
 func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s StripeSettings, webhook string) (billing.Connection, error) {
 	before, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err != nil {
@@ -52,14 +57,14 @@ func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s
 	if known && before.Kind != billing.Stripe {
 		return billing.Connection{}, otherGateway(before.Kind)
 	}
-	if len(s.Secrets) > 0 {
+	if len(s.Secrets) > 0 || ownEndpoint(before) && !s.Roll {
 		webhook = ""
 	}
 	c, err := s.connection(before, g.Now())
 	if err != nil {
 		return billing.Connection{}, err
 	}
-	c, err = g.prepare(ctx, tenant, c, before, webhook)
+	c, webhook, err = g.prepare(ctx, tenant, c, before, webhook, s.Move)
 	var stored billing.Connection
 	if err == nil {
 		stored, err = g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
@@ -77,6 +82,36 @@ func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s
 	return stored, err
 }
 
+// ownEndpoint reports whether a person has made the webhook endpoint of a connection: it
+// has a secret in use, and no endpoint that Kith made.
+func ownEndpoint(c billing.Connection) bool {
+	return c.Endpoint == "" && slices.ContainsFunc(c.Keys[min(1, len(c.Keys)):], func(k billing.Key) bool { return k.Until == 0 })
+}
+
+// WebhookURL returns the URL to which Stripe sends the webhooks of a connection. It is
+// otherwise if Kith has made no endpoint, or if Stripe does not say its URL.
+func (g *Gateways) WebhookURL(ctx context.Context, tenant core.TenantAlias, otherwise string) string {
+	c, err := g.Open(ctx, tenant)
+	if err == nil {
+		var url string
+		if url, err = g.registered(ctx, tenant, c, c.Endpoint, otherwise); err == nil {
+			return url
+		}
+	}
+	return otherwise
+}
+
+// registered returns the URL of an endpoint at Stripe, or otherwise if there is no such
+// endpoint or the key of c may not read it.
+func (g *Gateways) registered(ctx context.Context, tenant core.TenantAlias, c billing.Connection, endpoint, otherwise string) (string, error) {
+	if endpoint == "" {
+		return otherwise, nil
+	}
+	c.Endpoint = endpoint
+	url, err := g.Registered(ctx, tenant, c)
+	return cmp.Or(url, otherwise), err
+}
+
 // undo deletes the endpoint that was made for a connection that was not stored. The caller
 // may have gone. An endpoint that stays, because Stripe does not answer, is deleted by the
 // next connection.
@@ -86,28 +121,37 @@ func (g *Gateways) undo(ctx context.Context, tenant core.TenantAlias, c, before 
 	}
 }
 
-// prepare completes a connection by what Stripe knows of it. before is the stored
-// connection, or the zero Connection.
-func (g *Gateways) prepare(ctx context.Context, tenant core.TenantAlias, c, before billing.Connection, webhook string) (billing.Connection, error) {
+// prepare completes a connection by what Stripe knows of it, and returns the URL of its
+// webhook endpoint: that of the endpoint which Stripe has, unless it moves or there is
+// none; then webhook. before is the stored connection, or the zero Connection.
+func (g *Gateways) prepare(ctx context.Context, tenant core.TenantAlias, c, before billing.Connection, webhook string, move bool) (_ billing.Connection, url string, err error) {
 	live := base.Live(tenant)
 	if c.Keys[0].Private == "" {
-		return c, core.Invalid("apiKey", "is required: a restricted key of Stripe, which begins with rk_")
+		return c, "", core.Invalid("apiKey", "is required: a restricted key of Stripe, which begins with rk_")
 	}
 	if _, err := billing.CheckStripeKey("apiKey", c.Keys[0].Private, live); err != nil {
-		return c, err
+		return c, "", err
 	}
 	c.MerchantID = "unknown" // until Stripe says it
 	if err := c.Check(live); err != nil {
-		return c, err
+		return c, "", err
+	}
+	if webhook != "" && !move {
+		if webhook, err = g.registered(ctx, tenant, c, before.Endpoint, webhook); err != nil {
+			return c, "", err
+		}
 	}
 	if err := checkWebhookURL(webhook, live, c.BaseURL != ""); err != nil {
-		return c, err
+		return c, "", err
 	}
-	c, err := g.Prepare(ctx, tenant, c, webhook)
+	c, err = g.Prepare(ctx, tenant, c, webhook)
+	if c.Endpoint != "" && c.Endpoint != before.Endpoint {
+		expire(c.Keys[min(2, len(c.Keys)):], g.Now())
+	}
 	if err == nil && before.MerchantID != "" && c.MerchantID != before.MerchantID {
 		err = &core.Error{Code: core.CodeConflict, Field: "apiKey", Message: "is of the account " + c.MerchantID + ", and this tenant is connected to " + before.MerchantID + "; give a key of that account, or disconnect it first"}
 	}
-	return c, err
+	return c, webhook, err
 }
 
 // checkWebhookURL returns an error if Stripe cannot reach a URL, or does not take it. A lab
@@ -172,21 +216,27 @@ func (s StripeSettings) connection(before billing.Connection, now core.Time) (bi
 		}
 		c.Keys = append(c.Keys, billing.StripeSecret(secret))
 	}
-	replaced := s.Roll || len(s.Secrets) > 0
-	if replaced {
-		c.Endpoint = ""
-	}
+	added := len(c.Keys)
 	for i, k := range before.Keys {
 		known := slices.ContainsFunc(c.Keys, func(have billing.Key) bool { return have.Public == k.Public })
-		if i == 0 || known || len(c.Keys) == billing.MaxKeys {
-			continue
+		if i > 0 && !known && len(c.Keys) < billing.MaxKeys {
+			c.Keys = append(c.Keys, k)
 		}
-		if replaced && k.Until == 0 {
-			k.Until = now + billing.SecretOverlap
-		}
-		c.Keys = append(c.Keys, k)
+	}
+	if s.Roll || len(s.Secrets) > 0 {
+		c.Endpoint = ""
+		expire(c.Keys[added:], now)
 	}
 	return c, nil
+}
+
+// expire makes signing secrets invalid after billing.SecretOverlap, unless they are sooner.
+func expire(secrets []billing.Key, now core.Time) {
+	for i := range secrets {
+		if secrets[i].Until == 0 {
+			secrets[i].Until = now + billing.SecretOverlap
+		}
+	}
 }
 
 func otherGateway(kind billing.Kind) *core.Error {
@@ -245,7 +295,7 @@ func (g *Gateways) deliver(ctx context.Context, tenant core.TenantAlias, c billi
 // delivery is the check whether a notification has arrived by a connection.
 func delivery(c billing.Connection) billing.Check {
 	return billing.Check{
-		Name: billing.CheckDelivery, Label: "A test event has arrived", OK: c.Checked != 0,
+		Name: billing.CheckDelivery, Label: "An event has arrived by the webhook", OK: c.Checked != 0,
 		Help: "no test event has arrived: Stripe must reach the URL of the webhook from the internet. Look at its answers in the Dashboard under Developers, Webhooks, and send another test event",
 	}
 }

@@ -451,7 +451,7 @@ func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) 
 		return nil, err
 	}
 	engine := app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: random})
-	engine.Gateways.Prepare, engine.Gateways.Tidy = worker.ConnectGateway, worker.TidyGateway
+	engine.Gateways.Prepare, engine.Gateways.Registered, engine.Gateways.Tidy = worker.ConnectGateway, worker.GatewayWebhook, worker.TidyGateway
 	engine.Gateways.Release, engine.Gateways.SendTest = worker.DisconnectGateway, worker.TestGateway
 	engine.Gateways.Try, engine.Gateways.FindCustomer = worker.CheckGateway, worker.FindCustomer
 	return engine, nil

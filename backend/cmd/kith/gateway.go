@@ -166,9 +166,9 @@ type gatewayStripeCommand struct {
 	Credit        billing.CreditForm `help:"How a referrer's credit reaches Stripe: coupon, a discount of the next bill, or balance, a credit of the customer's balance. Default: the stored form, or coupon." placeholder:"FORM"`
 	CountTax      *bool              `negatable:"" help:"Count tax as revenue. Default: as stored, or not."`
 	CountShipping *bool              `negatable:"" help:"Count shipping as revenue. Default: as stored, or not."`
-	PublicURL     string             `env:"KITH_PUBLIC_URL" help:"Origin at which Stripe reaches the service, such as https://go.example. Default: the tenant's share origin, or the origin of its landing page." placeholder:"ORIGIN"`
-	SigningSecret string             `env:"KITH_STRIPE_SIGNING_SECRET" help:"Signing secret of a webhook endpoint that you made yourself. Default: Kith makes the endpoint." placeholder:"SECRET"`
-	RollSecret    bool               `help:"Replace the webhook endpoint that Kith made, and so its secret. The former secret stays valid for 24 hours."`
+	PublicURL     string             `env:"KITH_PUBLIC_URL" help:"Origin at which Stripe reaches the service, such as https://go.example. Default: that of the webhook endpoint; at first, the tenant's share origin, or the origin of its landing page." placeholder:"ORIGIN"`
+	SigningSecret string             `env:"KITH_STRIPE_SIGNING_SECRET" help:"Signing secret of a webhook endpoint that you made yourself. Default: the stored one; at first, Kith makes the endpoint." placeholder:"SECRET"`
+	RollSecret    bool               `help:"Replace the webhook endpoint by one that Kith makes, and so its secret. The former secret stays valid for 24 hours."`
 	BaseURL       string             `help:"URL of Stripe's API, for a test tenant only, such as that of a gateway lab. Default: the stored one, or Stripe's own." placeholder:"URL"`
 	Wait          time.Duration      `default:"30s" help:"How long to wait for the test event." placeholder:"DURATION"`
 }
@@ -203,8 +203,9 @@ func (c *gatewayStripeCommand) Run(e *env) error {
 		return err
 	}
 	engine.PublicURL = c.PublicURL
+	settings.Move = c.PublicURL != ""
 	origin := cmp.Or(c.PublicURL, engine.Share(tenant).Origin)
-	if !link.ValidOrigin(origin) {
+	if settings.Move && !link.ValidOrigin(c.PublicURL) {
 		return core.Invalid("public-url", "must be an origin, such as https://go.example")
 	}
 	stored, err := engine.Gateways.ConnectStripe(e.ctx, c.Tenant, settings, origin+payments.StripeWebhook(c.Tenant))
@@ -311,11 +312,14 @@ func verifyStripe(e *env, engine *app.Engine, tenant tenantdb.Tenant, wait time.
 		return err
 	}
 	for _, c := range found.Checks {
-		mark, help := "✓ ", ""
+		mark, more := "✓ ", c.Found
 		if !c.OK {
-			mark, help = "✗ ", ": "+c.Help
+			mark, more = "✗ ", c.Help
 		}
-		fmt.Fprintln(e.out, mark+c.Label+help)
+		if more != "" {
+			more = ": " + more
+		}
+		fmt.Fprintln(e.out, mark+c.Label+more)
 	}
 	if n := len(billing.Missing(found.Checks)); n > 0 {
 		return core.Invalid("", fmt.Sprintf("the connection is stored, but %d of %d checks failed: do what is written at each ✗, and run kith gateway test --tenant %s", n, len(found.Checks), tenant.Alias))

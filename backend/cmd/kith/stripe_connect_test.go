@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdk "github.com/stripe/stripe-go/v86"
+	"github.com/tidwall/gjson"
 
 	"kith/backend/app"
 	"kith/backend/app/payments"
@@ -99,6 +101,7 @@ func marked(out, mark string) (labels []string) {
 		if rest, ok := strings.CutPrefix(line, mark+" "); ok {
 			label, _, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), ": open the key")
 			label, _, _ = strings.Cut(label, ": no test event")
+			label, _, _ = strings.Cut(label, ": http")
 			labels = append(labels, label)
 		}
 	}
@@ -114,7 +117,7 @@ func TestGatewayConnectStripe(t *testing.T) {
 	for _, p := range billing.StripePermissions() {
 		all = append(all, "Permission "+p.Label())
 	}
-	all = append(all, "The webhook endpoint exists", "A test event has arrived")
+	all = append(all, "The webhook endpoint exists", "An event has arrived by the webhook")
 
 	name, key := s.key(t, "")
 	out, errOut, status := s.connect(t, "--api-key-file", name, "--credit", "balance", "--count-shipping")
@@ -143,7 +146,7 @@ func TestGatewayConnectStripe(t *testing.T) {
 		case "webhook_write":
 			missing = append(missing, "The webhook endpoint exists: the endpoint cannot be read without the permission Webhook Endpoints: Write")
 		case "coupon_write":
-			missing = append(missing, "A test event has arrived")
+			missing = append(missing, "An event has arrived by the webhook")
 		}
 		require.Equal(t, missing, marked(out, "✗"), p.Name)
 		require.Len(t, marked(out, "✓"), len(all)-len(missing))
@@ -197,6 +200,91 @@ func TestConnectStripe_FormerSecretExpires(t *testing.T) {
 	later, err = s.engine.Gateways.Open(t.Context(), demo.TestTenant)
 	require.NoError(t, err)
 	require.Equal(t, rolled.Keys[:2], later.Keys)
+}
+
+// A webhook endpoint keeps its URL until the operator gives another one, however Stripe is
+// connected again: by the command, by the API and with another secret. The API shows the
+// URL that is registered.
+func TestGatewayConnectStripe_KeepsTheURL(t *testing.T) {
+	t.Parallel()
+	s := newConnectStage(t)
+	webhook := s.origin + payments.StripeWebhook(demo.TestTenant)
+	name, key := s.key(t, "")
+	out, errOut, status := s.connect(t, "--api-key-file", name)
+	require.Zero(t, status, out+errOut)
+	require.Contains(t, out, "✓ The webhook endpoint exists: "+webhook)
+	again := func(args ...string) (out, errOut string, status int) {
+		return runKith(t, append([]string{"gateway", "connect", "stripe", "--tenant", string(demo.TestTenant), "--database-url", s.database}, args...)...)
+	}
+	for _, args := range [][]string{{"--credit", "balance"}, {"--roll-secret"}, {"--api-key", key}} {
+		out, errOut, status := again(args...)
+		require.Zero(t, status, out+errOut)
+		require.Equal(t, []string{webhook}, s.endpoints(t), args)
+	}
+	call := func(method, body string) string {
+		req, err := http.NewRequestWithContext(t.Context(), method, s.origin+"/api/v1/"+string(demo.TestTenant)+"/gateway/stripe/connection", strings.NewReader(body))
+		require.NoError(t, err)
+		req.Host = "localhost:1"
+		req.SetBasicAuth("", demo.TestKey)
+		if body != "" {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		answer, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode, string(text))
+		return gjson.GetBytes(text, "webhookUrl").String()
+	}
+	require.Equal(t, webhook, call(http.MethodPut, `{"creditForm":"coupon","newSecret":true}`))
+	require.Equal(t, webhook, call(http.MethodGet, ""))
+	require.Equal(t, []string{webhook}, s.endpoints(t))
+
+	const other = "http://other.example"
+	_, _, status = again("--public-url", other, "--wait", "1ms")
+	require.Equal(t, 1, status, "no event arrives there")
+	moved := other + payments.StripeWebhook(demo.TestTenant)
+	require.Equal(t, []string{moved}, s.endpoints(t))
+	require.Equal(t, moved, call(http.MethodGet, ""))
+	c, err := s.engine.Gateways.Connection(t.Context(), demo.TestTenant)
+	require.NoError(t, err)
+	for i, k := range c.Keys[1:] {
+		require.Equal(t, i > 0, k.Until != 0, "a former secret expires")
+	}
+
+	// An endpoint that a person made stays the only one.
+	requireKith(t, "gateway", "disconnect", "--tenant", string(demo.TestTenant), "--database-url", s.database)
+	for _, args := range [][]string{{"--api-key", key, "--base-url", s.labURL, "--signing-secret", "whsec_own"}, {"--credit", "balance"}} {
+		_, errOut, _ := again(append(args, "--wait", "1ms")...)
+		require.Contains(t, errOut, "1 of 14 checks failed", "no event arrives")
+		require.Empty(t, s.endpoints(t))
+	}
+}
+
+// A new secret is taken however often it is replaced: the oldest ones make room for it.
+func TestGatewayConnectStripe_RollsOften(t *testing.T) {
+	t.Parallel()
+	s := newConnectStage(t)
+	_, key := s.key(t, "")
+	settings := payments.StripeSettings{APIKey: key, BaseURL: s.labURL}
+	webhook := s.origin + payments.StripeWebhook(demo.TestTenant)
+	var before []billing.Key
+	for i := range billing.MaxKeys + 1 {
+		settings.Roll = i > 0
+		_, err := s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
+		require.NoError(t, err, i)
+		now, err := s.engine.Gateways.Open(t.Context(), demo.TestTenant)
+		require.NoError(t, err)
+		require.Len(t, now.Keys, min(i+2, billing.MaxKeys))
+		for at, k := range now.Keys[2:] {
+			require.Equal(t, before[at+1].Private, k.Private)
+		}
+		before = now.Keys
+	}
+	settings.Secrets = []string{"whsec_own"}
+	_, err := s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
+	require.NoError(t, err)
 }
 
 // What cannot be connected is refused with the way out, and nothing is stored.

@@ -113,7 +113,7 @@ func (g *adapter) checkWebhook(ctx context.Context, permissions []billing.Check)
 	case missing:
 		c.Help = "the webhook endpoint does not have all events: connect again"
 	default:
-		c.OK = true
+		c.OK, c.Found = true, e.URL
 	}
 	return c, nil
 }
@@ -138,8 +138,8 @@ const tenantKey = "kith_tenant"
 // Connect returns the connection with the account of its key, and with a webhook endpoint
 // at the URL, unless that is empty. It keeps the endpoint of the connection if that has the
 // URL and the connection has its secret. A new endpoint has a new secret, which becomes the
-// first; the former ones follow it. Without the permission to make an endpoint, it makes
-// none: Check says which permission is missing.
+// first; the former ones follow it, up to billing.MaxKeys. Without the permission to make
+// an endpoint, it makes none: Check says which permission is missing.
 func (g *adapter) Connect(ctx context.Context, url string) (billing.Connection, error) {
 	c := g.c
 	id, err := g.account(ctx)
@@ -167,7 +167,17 @@ func (g *adapter) Connect(ctx context.Context, url string) (billing.Connection, 
 		return c, lost(errors.New("the new webhook endpoint has no secret"))
 	}
 	c.Endpoint, c.Keys = made.ID, slices.Insert(slices.Clone(c.Keys), 1, billing.StripeSecret(made.Secret))
+	c.Keys = c.Keys[:min(len(c.Keys), billing.MaxKeys)]
 	return c, nil
+}
+
+// WebhookURL returns the URL of the connection's endpoint.
+func (g *adapter) WebhookURL(ctx context.Context) (string, error) {
+	e, err := get[endpoint](ctx, g.api, nil, "webhook_endpoints", g.c.Endpoint)
+	if gateway.Is(err, gateway.Missing) || gateway.Is(err, gateway.SetUp) {
+		return "", nil
+	}
+	return e.URL, err
 }
 
 // keepEndpoint enables the endpoint of the connection with all events, and reports whether

@@ -23,12 +23,14 @@ func TestStripe(t *testing.T) {
 	w.Portal.URL = "https://go.example"
 	gateways := &w.Engine.Gateways
 	var refusal error
+	webhook := "https://go.example/api/v1/acme/gateway/stripe/webhook"
 	gateways.Prepare = func(_ context.Context, _ core.TenantAlias, c billing.Connection, url string) (billing.Connection, error) {
-		require.Equal(t, "https://go.example/api/v1/acme/gateway/stripe/webhook", url)
+		require.Equal(t, webhook, url)
 		c.MerchantID, c.Endpoint = "acct_1", "we_1"
 		c.Keys = append(c.Keys[:1:1], billing.StripeSecret("whsec_verysecret"))
 		return c, refusal
 	}
+	gateways.Registered = func(context.Context, core.TenantAlias, billing.Connection) (string, error) { return webhook, nil }
 	gateways.Tidy = func(context.Context, core.TenantAlias, billing.Connection, string, string) error { return nil }
 	released := 0
 	gateways.Release = func(context.Context, core.TenantAlias, billing.Connection) error { released++; return nil }
@@ -76,6 +78,7 @@ func TestStripe(t *testing.T) {
 	require.Contains(t, got.Body, "<strong>Permission Coupons: Write</strong> is missing")
 	require.Contains(t, got.Body, "Set Coupons to Write.")
 	require.NotContains(t, got.Body, "verysecret")
+	webhook = "https://registered.example/hook"
 	require.Equal(t, page+"/check?done=stripe-rolled", b.Post(t, page, page+"/stripe/roll").Header.Get("Location"))
 	require.Equal(t, page+"/check?done=test-event-sent", b.Post(t, page, page+"/test").Header.Get("Location"))
 

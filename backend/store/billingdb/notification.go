@@ -53,6 +53,11 @@ func RecordCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) err
 	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
 }
 
+// RecordDelivery records that a notification has arrived since ForgetCheck.
+func RecordDelivery(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+	return tx.Exec(ctx, "note gateway delivery", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ? AND checked_at IS NULL`, int64(tx.Now), string(tenant))
+}
+
 // ForgetCheck records that a check notification is being waited for.
 func ForgetCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	return tx.Exec(ctx, "forget gateway check", `UPDATE gateway_connection SET checked_at = NULL WHERE tenant = ?`, string(tenant))

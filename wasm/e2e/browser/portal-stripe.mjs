@@ -39,7 +39,7 @@ export async function choosing(world) {
   assert.ok(await lab.isChecked(), 'the choice is kept');
   await page.getByRole('button', { name: 'Connect Stripe' }).click();
   await page.getByText('Stripe is connected.').waitFor();
-  await page.getByText('A test event has arrived').waitFor();
+  await page.getByText('An event has arrived by the webhook').waitFor();
   assert.equal(await page.locator('#checklist .mark.bad').count(), 0);
 }
 
