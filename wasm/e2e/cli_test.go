@@ -148,7 +148,7 @@ func TestCLI_Errors(t *testing.T) {
 		{"a server that is away", s, []string{"KITH_DATABASE_URL=ws://127.0.0.1:1"}, "serve", 1, "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN"},
 		{"a key for SFTP that is none", s, nil, "serve --backend-addr 127.0.0.1:0 --sftp-addr 127.0.0.1:0 --sftp-host-key /dev/null", 1, "sftp-host-key: /dev/null is not a private key"},
 		{"a public URL that is none", s, []string{"KITH_PUBLIC_URL=shop"}, "serve", 1, "public-url: must be an absolute http or https URL"},
-		{"a clock tolerance that is none", s, []string{"KITH_CLOCK_TOLERANCE=-1s"}, "edge", 1, "clock-tolerance: must be 1ms or more"},
+		{"a clock tolerance that is none", s, []string{"KITH_CLOCK_TOLERANCE=1us"}, "edge", 1, "clock-tolerance: must be 1ms or more"},
 		{"a master key that is none", s, []string{"KITH_MASTER_KEY=short"}, "serve", 1, "32 bytes in hex or base64"},
 		{"a master key that is none, at the edge", s, []string{"KITH_MASTER_KEY=short"}, "edge", 1, "32 bytes in hex or base64"},
 		{"a manifest that is not there", s, []string{"KITH_MANIFEST=/nowhere/spin.toml"}, "edge", 1, "/nowhere/spin.toml"},

@@ -262,13 +262,27 @@ func (f *databaseFlags) checkKeyOf(keys auth.Keyring, has secretdb.MasterKey) er
 		return f.wrongKey()
 	}
 	if _, ok := keys.Find(has.Next); has.Next != "" && !ok {
-		return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: give it by KITH_MASTER_KEY_NEW, or put its file in "+f.newMasterKeyFile())
+		return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: "+f.giveKey("KITH_MASTER_KEY_NEW", f.newMasterKeyFile(), "the new key"))
 	}
 	return nil
 }
 
 func (f *databaseFlags) wrongKey() error {
-	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database and cannot decrypt its secrets: give the key that the database was created with by KITH_MASTER_KEY, or put its file back in "+f.masterKeyFile()+"; or choose the database that this key belongs to")
+	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database and cannot decrypt its secrets: "+f.giveKey("KITH_MASTER_KEY", f.masterKeyFile(), "the key that the database was created with"))
+}
+
+// giveKey returns what to do so that this process gets a key: it reads the variable if the
+// master key is from one, and else the file.
+func (f *databaseFlags) giveKey(variable, file, key string) string {
+	if f.MasterKey != "" {
+		return "set " + variable + " to " + key
+	}
+	return "put " + key + " into " + file
+}
+
+// noKey returns the error of a process without a master key.
+func (f *databaseFlags) noKey(so string) *core.Error {
+	return core.Invalid("master-key", "is neither in KITH_MASTER_KEY nor in "+f.masterKeyFile()+", "+so+": put it where the other kith processes have it")
 }
 
 // withIdentity returns the keys with the database's key of identities.
@@ -298,7 +312,7 @@ func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, 
 		return keys, err
 	}
 	if has != (secretdb.MasterKey{}) {
-		return keys, core.Invalid("master-key", "is not in "+f.masterKeyFile()+", and this database has one: put its file back, or give the key by KITH_MASTER_KEY")
+		return keys, f.noKey("and this database has one")
 	}
 	// The tables come first: a file of 0 bytes beside a master key was emptied.
 	if err := db.Migrate(e.ctx, now()); err != nil {
@@ -338,7 +352,7 @@ func (f *databaseFlags) masterKey() (string, error) {
 		text += "," + next
 	}
 	if _, err = auth.ParseKeyring(text); err != nil {
-		return text, fmt.Errorf("master-key (%s): %w; put the right key there, or give it by KITH_MASTER_KEY", f.masterKeySource(), err)
+		return text, fmt.Errorf("master-key (%s): %w; %s", f.masterKeySource(), err, f.giveKey("KITH_MASTER_KEY", f.masterKeyFile(), "the right key"))
 	}
 	return text, nil
 }
@@ -372,7 +386,7 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 		return text, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("master key: %w; let the user that runs kith read it, or give the key by KITH_MASTER_KEY", err)
+		return "", fmt.Errorf("master key: %w; let the user that runs kith read it", err)
 	}
 	key := makeMasterKey()
 	made, err := writeNewSecret(path, []byte(key+"\n"))

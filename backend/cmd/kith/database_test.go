@@ -51,7 +51,7 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	commands := append([]string{"serve", "dev", "sftp", "tenant create other --landing-url https://x.example/"}, aboutATenant...)
 	for _, name := range []string{"by its fingerprint", "by a secret"} {
 		before := dumped(t, url, "")
-		tryAll(t, "master-key: (set) does not belong to this database", commands, other...)
+		tryAll(t, "master-key: (set) does not belong to this database and cannot decrypt its secrets: set KITH_MASTER_KEY to the key that the database was created with\n", commands, other...)
 		require.Equal(t, before, dumped(t, url, ""), name)
 		replica, err := store.OpenReplica(url, "")
 		require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	require.Equal(t, "1", textSQL(t, url, `SELECT count(*) FROM master_key WHERE fingerprint <> ''`))
 
 	// A missing key is not replaced by a new one.
-	tryAll(t, "master-key: is not in "+filepath.Join(data, "master.key"), []string{"serve", "tenant show acme", "token --tenant acme --account anna --user anna"}, "--data", data)
+	tryAll(t, "master-key: is neither in KITH_MASTER_KEY nor in "+filepath.Join(data, "master.key")+", and this database has one: put it", []string{"serve", "tenant show acme", "token --tenant acme --account anna --user anna"}, "--data", data)
 	require.NoFileExists(t, filepath.Join(data, "master.key"))
 }
 

@@ -31,9 +31,6 @@ func (c *keyCreateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.Expires < 0 {
-		return core.Invalid("expires", "must be 0 or more")
-	}
 	engine, err := c.open(e)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (c *masterKeyNewCommand) Run(e *env) error {
 		return err
 	}
 	if _, err := os.Stat(c.masterKeyFile()); err != nil {
-		return core.Invalid("master-key", "is not in "+c.masterKeyFile()+", so it cannot be replaced: put its file back, or give it by KITH_MASTER_KEY")
+		return c.noKey("so it cannot be replaced")
 	}
 	made, err := writeNewSecret(c.newMasterKeyFile(), []byte(makeMasterKey()+"\n"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/conversion"
 	"kith/core/referral"
@@ -395,7 +396,7 @@ func orderText(o wire.Order, at core.Time) string {
 			if w.Sums.Reversed > 0 {
 				text += ", of which refunds took back " + prettyReward(*w, w.Sums.Reversed)
 			}
-			text += "; the reward " + w.ID + " is " + strings.ToLower(string(w.Status(at))) + "."
+			text += "; the reward " + w.ID + " is " + strings.ToLower(frame.RewardStatus(*w, at)) + "."
 		}
 	}
 	if unread := o.Unread(); unread != "" {

@@ -134,6 +134,10 @@ func TestOrderText(t *testing.T) {
   ✗ the friend earns nothing. The program has no reward for this side.
 `, orderText(order, storyStart))
 
+	// The status is the word of the portal.
+	earned, _ = earned.Reverse(800, 2)
+	require.Contains(t, orderText(order, storyStart), "; the reward r1 is taken back.\n")
+
 	order.Outcome = conversion.Outcome{Reason: conversion.ReasonCondition}
 	order.Refunds, order.Detail = []conversion.Refund{{Event: "f", Whole: true}}, "revenue >= 50: revenue is 20"
 	require.Equal(t, `order 1042 of 2026-03-01T09:00:00Z: $80.00, refunded in full

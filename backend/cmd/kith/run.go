@@ -145,8 +145,8 @@ func decodeDuration(c *kong.DecodeContext, target reflect.Value) error {
 		return err
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("%q is not a duration; give numbers with units, such as 500ms, 15s, 10m or 24h", text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h", text)
 	}
 	target.SetInt(int64(d))
 	return nil

@@ -12,7 +12,8 @@ import (
 // that would be accepted. That of an unknown flag shows the usage of the command.
 func TestRun_WrongValues(t *testing.T) {
 	for _, c := range []struct{ name, value, args, want string }{
-		{"", "", "key rotate demo default --overlap=5", `--overlap: "5" is not a duration; give numbers with units, such as 500ms, 15s, 10m or 24h`},
+		{"", "", "key rotate demo default --overlap=5", `--overlap: "5" is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h`},
+		{"", "", "serve --stop-timeout=-15s", `--stop-timeout: "-15s" is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h`},
 		{"", "", "dev --max-connections=-1", `--max-connections: "-1" is not a whole number of 0 or more; give digits without a unit, such as 100`},
 		{"", "", "serve --trace-ratio=half", `--trace-ratio: "half" is not a number; give one such as 0.25`},
 		{"KITH_MAX_BODY", "8MB", "edge", `--max-body: "8MB" is not a whole number; give digits without a unit, such as 100 (from envar KITH_MAX_BODY="8MB")`},

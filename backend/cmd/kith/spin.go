@@ -98,7 +98,7 @@ func (c *spinCommand) keyForShell() (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", core.Invalid("master-key", "is not in "+path+"; give the key of the backend by KITH_MASTER_KEY, or put its file there")
+		return "", c.noKey("and the component needs that of the backend")
 	}
 	return `"$(cat ` + shellQuote(path) + `)"`, nil
 }
