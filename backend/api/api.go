@@ -100,10 +100,12 @@ func (a *API) Handler() http.Handler {
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
 	portal := a.observe("portal", http.HandlerFunc(a.portal))
-	ambiguous := a.observe("none", a.adapt(badQuery))
+	ambiguous, twice := a.observe("none", a.adapt(badQuery)), a.observe("none", a.adapt(twoTypes))
 	return a.withBodies(a.behindEdge(a.onlyHTTPS(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = withoutSlash(r)
 		switch {
+		case len(r.Header.Values("Content-Type")) > 1:
+			twice.ServeHTTP(w, r)
 		case a.isPortal(r):
 			portal.ServeHTTP(w, r)
 		case !link.OwnPath(r.URL.Path):
@@ -140,6 +142,10 @@ func (a *API) onlyHTTPS(next http.Handler) http.Handler {
 func isCall(path string) bool {
 	return strings.HasPrefix(path, "/api/") && !strings.HasSuffix(path, "/webhook") ||
 		strings.HasPrefix(path, "/a/") && !strings.Contains(path, "/message/")
+}
+
+func twoTypes(http.ResponseWriter, *http.Request) error {
+	return core.Malformed("Content-Type", "occurs twice; send it once")
 }
 
 func badQuery(_ http.ResponseWriter, r *http.Request) error { return wire.CheckQuery(r.URL.RawQuery) }
@@ -186,7 +192,11 @@ func (a *API) adapt(h handler) http.Handler {
 		w.Header().Del(onceHeader)
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			a.failures.Error(a.Log, err.Error(), "request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
+			log := a.failures.Error
+			if w.Header().Get(auth.RefusalHeader) != "" {
+				log = a.failures.Warn // any client may send a false hop
+			}
+			log(a.Log, err.Error(), "request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
 		}
 		if status == http.StatusForbidden {
 			a.Engine.ReportWork(base.WorkPermission, base.PermissionCaller, base.OutcomeRefused, 1)

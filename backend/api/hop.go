@@ -18,13 +18,17 @@ import (
 // forwarded, and wraps the answer to it in an envelope. A wrong signature is refused with
 // 503: the master keys or the clocks of edge and backend differ. A request that is not a hop is
 // served as it is; its X-Forwarded headers are read only if it comes from a trusted
-// proxy.
+// proxy. A client that sends the header, in another form than edges, is refused with 400.
 func (a *API) behindEdge(next http.Handler) http.Handler {
 	edge, tolerance := a.Engine.Keys.Hop(), cmp.Or(a.ClockTolerance, auth.ClockTolerance)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signature := r.Header.Get(auth.HopHeader)
 		if signature == "" {
 			next.ServeHTTP(w, a.behindProxy(r))
+			return
+		}
+		if !auth.HopForm(signature) {
+			a.observe("none", a.adapt(notHop)).ServeHTTP(w, r)
 			return
 		}
 		sealed := &envelope{ResponseWriter: w, by: edge}
@@ -72,6 +76,10 @@ func withURI(r *http.Request) (*http.Request, error) {
 		return r, core.Malformed("", "the path is not valid; a path has %25 for %")
 	}
 	return r, nil
+}
+
+func notHop(http.ResponseWriter, *http.Request) error {
+	return core.Invalid(auth.HopHeader, "is for edges only; leave it out")
 }
 
 // badHop returns the handler of a hop that is refused. The answer is not 401: the caller's

@@ -94,8 +94,12 @@ func (a *API) suggested(r *http.Request, offered bool) (path string) {
 	best := 0
 	for _, pattern := range slices.Sorted(maps.Keys(a.offered)) {
 		known, ofTenant := strings.CutPrefix(pattern, tenantPath+"/")
+		ofAPI := ofTenant
+		if !ofTenant {
+			known, ofAPI = strings.CutPrefix(pattern, "/api/v1/")
+		}
 		_, takes := a.offered[pattern][methodOf(r)]
-		if !ofTenant || offered && !takes {
+		if !ofAPI || offered && !takes {
 			continue
 		}
 		consider := func(tenant string, rest []string, edits int) {
@@ -103,16 +107,20 @@ func (a *API) suggested(r *http.Request, offered bool) (path string) {
 				edits++
 			}
 			found, more, ok := spell(strings.Split(known, "/"), rest)
-			found = "/api/v1/" + tenant + found
+			found = "/api/v1" + tenant + found
 			if edits += more; ok && found != sent && (path == "" || edits < best) {
 				path, best = found, edits
 			}
 		}
+		if !ofTenant {
+			consider("", rest, 0)
+			continue
+		}
 		if len(rest) > 0 {
-			consider(rest[0], rest[1:], a.unlikely(rest[0]))
+			consider("/"+rest[0], rest[1:], a.unlikely(rest[0]))
 		}
 		if len(rest) < len(segments) { // a page of a shop is no call without a tenant
-			consider("{tenant}", rest, 4)
+			consider("/{tenant}", rest, 4)
 		}
 	}
 	return path

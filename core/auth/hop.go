@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strconv"
 	"strings"
 
@@ -114,6 +116,14 @@ type Hop struct {
 func (h Hop) Sign(by Signer, now core.Time) string {
 	at := strconv.FormatInt(int64(now), 10)
 	return at + "." + by.Sign(h.text(at))
+}
+
+// HopForm reports whether a value of HopHeader has the form of those that Sign returns.
+// Others are not from an edge.
+func HopForm(signature string) bool {
+	at, mac, _ := strings.Cut(signature, ".")
+	_, err := strconv.ParseInt(at, 10, 64)
+	return err == nil && len(mac) == base64.RawURLEncoding.EncodedLen(sha256.Size)
 }
 
 // Verify returns why a signature is to be refused, or "" if it was made by Sign with the

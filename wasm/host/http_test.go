@@ -227,7 +227,7 @@ func text(a answer) answer { return answerText(a.status, a.body) }
 
 func answerText(status int, body string) answer { return answer{status: status, body: body} }
 
-// A request may have 4,096 headers; one with more is refused without using an instance.
+// A request may have 4,096 headers; one with more, or with two types of its body, is refused without using an instance.
 func TestServe_HeaderCount(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", nil)
@@ -244,6 +244,8 @@ func TestServe_HeaderCount(t *testing.T) {
 	served := b.host.Stats()
 	got := raw(t, b, with(maxHeaders+1))
 	require.Equal(t, answerText(431, `{"message":"headers: must not be more than 4096; send fewer","statusCode":431,"apiErrorCode":"HEADERS_TOO_LARGE"}`), text(got))
+	got = raw(t, b, "POST /clock HTTP/1.1\r\nContent-Type: a/b\r\ncontent-type: application/json\r\nContent-Length: 0\r\nHost: h\r\n\r\n")
+	require.Equal(t, answerText(400, `{"message":"Content-Type: occurs twice; send it once","statusCode":400,"apiErrorCode":"BAD_REQUEST"}`), text(got))
 	require.Equal(t, served, b.host.Stats())
 }
 

@@ -60,6 +60,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "HEADERS_TOO_LARGE", "headers: must not be more than 4096; send fewer")
 		return
 	}
+	if len(r.Header.Values("Content-Type")) > 1 {
+		refuse(w, r, http.StatusBadRequest, "BAD_REQUEST", "Content-Type: occurs twice; send it once")
+		return
+	}
 	in := &request{method: method, uri: escapedURI(requestURI(r)), client: r.Context()}
 	if !strings.HasPrefix(in.uri, "/") {
 		refuse(w, r, http.StatusNotFound, "NOT_FOUND", "no route matches this path")

@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,12 +38,17 @@ func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
 			require.Empty(t, got.Header["Location"])
 		}
 	}
-	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/UNKNOWN"}, "1.x")
+	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/UNKNOWN"}, "1."+strings.Repeat("x", 43))
 	require.Equal(t, 503, forged.StatusCode, "401 would mean a wrong API key")
 	require.Equal(t, "503", forged.Header.Get("X-Kith-Status"))
 	require.Empty(t, forged.Header["X-Kith-Envelope"], "only answers to a verified hop are signed")
 	require.NotEmpty(t, forged.Header.Get("Retry-After"))
 	require.Equal(t, "master-key", forged.Header.Get("X-Kith-Refused"))
+	stray := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/UNKNOWN"}, "1")
+	require.Equal(t, 400, stray.StatusCode, "no edge sent it")
+	for name := range stray.Header {
+		require.False(t, strings.HasPrefix(name, "X-Kith-"), name)
+	}
 	for ahead, refused := range map[core.Time]string{5 * core.Minute: "", 5*core.Minute + core.Second: "clock", -5*core.Minute - core.Second: "clock"} {
 		hop := auth.Hop{Method: "GET", URI: "/healthz"}
 		got := s.hop(t, hop, hop.Sign(keys.Hop(), s.clock.now()+ahead))
