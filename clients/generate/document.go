@@ -21,8 +21,10 @@ type document struct {
 	root object
 	// tags are the names of the groups of operations, in order.
 	tags []string
-	// operations are those of the clients, by name.
+	// operations are those of the clients, by name, and left the names of those that they do
+	// not have.
 	operations []operation
+	left       []string
 }
 
 // operation is a call of the API.
@@ -65,6 +67,7 @@ func newDocument(served []byte) (*document, error) {
 				own, inherited := list(o["parameters"]), list(item.(object)["parameters"])
 				o["parameters"] = d.resolvedAll(append(inherited, own...))
 				if !d.reduce(method, path, o) {
+					d.left = append(d.left, o["operationId"].(string))
 					delete(item.(object), method)
 				}
 			}
@@ -77,6 +80,7 @@ func newDocument(served []byte) (*document, error) {
 	if len(d.operations) == 0 {
 		return nil, fmt.Errorf("the document has no operations")
 	}
+	slices.Sort(d.left)
 	slices.SortFunc(d.operations, func(a, b operation) int { return strings.Compare(a.name, b.name) })
 	schemas := d.root["components"].(object)["schemas"].(object)
 	maps.DeleteFunc(schemas, func(_ string, schema any) bool { return schema.(object)["oneOf"] != nil })

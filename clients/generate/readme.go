@@ -63,7 +63,8 @@ func goNames(source []byte) (map[string]string, error) {
 	return names, nil
 }
 
-// methodTable returns a table with a row for each operation, by tag.
+// methodTable returns a table with a row for each operation, by tag, and the list of those
+// that the clients do not have.
 func (d *document) methodTable(head string, row func(operation) string) string {
 	var out strings.Builder
 	out.WriteString(head)
@@ -75,6 +76,7 @@ func (d *document) methodTable(head string, row func(operation) string) string {
 			}
 		}
 	}
+	fmt.Fprintf(&out, "\nThe client does not have the operations that answer a redirect, a page or a file, or that take a form, a file or several forms of messages: `%s`.\n", strings.Join(d.left, "`, `"))
 	return out.String()
 }
 

@@ -2768,7 +2768,7 @@ type Reward struct {
 
 // RewardBalance Keys that only one type has name this type.
 type RewardBalance struct {
-	// AvailableCredit CREDIT only. Credit that can be redeemed. Negative if more is owed.
+	// AvailableCredit CREDIT only. Credit that can be redeemed. Negative if more is owed. Missing as `totalReversedCredit` is.
 	AvailableCredit *int64 `json:"availableCredit,omitempty"`
 
 	// Count Number of rewards of any status.
@@ -2783,7 +2783,7 @@ type RewardBalance struct {
 	// ReferrerDiscountPercent PCT_DISCOUNT only. Part of it for referring.
 	ReferrerDiscountPercent *float64 `json:"referrerDiscountPercent,omitempty"`
 
-	// TotalAssignedCredit CREDIT only. Given credit. Subtract totalRedeemedCredit to get the available credit.
+	// TotalAssignedCredit CREDIT only. Given credit. Where `availableCredit` is missing, subtract `totalRedeemedCredit` to get the available credit.
 	TotalAssignedCredit *int64 `json:"totalAssignedCredit,omitempty"`
 
 	// TotalCancelledCredit CREDIT only. Cancelled credit.
@@ -2798,7 +2798,7 @@ type RewardBalance struct {
 	// TotalFuelTankCodes FUELTANK only. Number of codes.
 	TotalFuelTankCodes *int64 `json:"totalFuelTankCodes,omitempty"`
 
-	// TotalOwedCredit CREDIT only. Credit that is owed because refunds took it back after it was redeemed. The next rewards settle it.
+	// TotalOwedCredit CREDIT only. Credit that is owed because refunds took it back after it was redeemed. The next rewards settle it. Missing as `totalReversedCredit` is.
 	TotalOwedCredit *int64 `json:"totalOwedCredit,omitempty"`
 
 	// TotalPendingCredit CREDIT only. Credit that is not available yet.
@@ -2807,7 +2807,7 @@ type RewardBalance struct {
 	// TotalRedeemedCredit CREDIT only. Redeemed credit.
 	TotalRedeemedCredit *int64 `json:"totalRedeemedCredit,omitempty"`
 
-	// TotalReversedCredit CREDIT only. Credit that refunds took back. Missing, as the two that follow, if no refund or debt was involved.
+	// TotalReversedCredit CREDIT only. Credit that refunds took back. This key, `totalOwedCredit` and `availableCredit` are in a balance only if a refund has ever taken credit back, or credit is owed.
 	TotalReversedCredit *int64 `json:"totalReversedCredit,omitempty"`
 
 	// TotalValueInCents INTEGRATION only. Sum of the values in cents.
@@ -4558,6 +4558,9 @@ func (c *Client) GetCoupon(ctx context.Context, code ReferralCode) (DiscountCode
 }
 
 // RedeemCredit Redeem credit of an account
+//
+// A nil body.IdempotencyKey becomes a random key. If the key was used before, the error is an
+// *Error with the status 409: see Once, Error.Duplicate and Error.Differs.
 func (c *Client) RedeemCredit(ctx context.Context, body BulkRedemptionInput) (CreditRedemption, error) {
 	if body.IdempotencyKey == nil {
 		key := NewIdempotencyKey()
@@ -4574,6 +4577,9 @@ func (c *Client) RedeemCredit(ctx context.Context, body BulkRedemptionInput) (Cr
 }
 
 // RedeemReward Redeem one credit
+//
+// A nil body.IdempotencyKey becomes a random key. If the key was used before, the error is an
+// *Error with the status 409: see Once, Error.Duplicate and Error.Differs.
 func (c *Client) RedeemReward(ctx context.Context, id string, body RedemptionInput) (CreditRedemption, error) {
 	if body.IdempotencyKey == nil {
 		key := NewIdempotencyKey()
@@ -5038,6 +5044,9 @@ func (c *Client) UpsertUser(ctx context.Context, account AccountID, user UserID,
 }
 
 // LogEvents Log events of a user
+//
+// A nil body.IdempotencyKey becomes a random key. If the key was used before, the error is an
+// *Error with the status 409: see Once, Error.Duplicate and Error.Differs.
 func (c *Client) LogEvents(ctx context.Context, account AccountID, user UserID, body EventsInput) (Events, error) {
 	if body.IdempotencyKey == nil {
 		key := NewIdempotencyKey()
@@ -5357,6 +5366,8 @@ func (c *Client) GetReward(ctx context.Context, id string) (Reward, error) {
 }
 
 // CancelReward Cancel a reward
+//
+// The call has a random Idempotency-Key, so that its repeated attempts have one effect.
 func (c *Client) CancelReward(ctx context.Context, id string, body CancellationInput) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
@@ -5370,6 +5381,8 @@ func (c *Client) CancelReward(ctx context.Context, id string, body CancellationI
 }
 
 // CreateReward Give a reward
+//
+// The call has a random Idempotency-Key, so that its repeated attempts have one effect.
 func (c *Client) CreateReward(ctx context.Context, account AccountID, user UserID, body RewardInput) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
