@@ -288,6 +288,17 @@ func TestOpenAPI_EveryValueIsDescribed(t *testing.T) {
 	assert.Greater(t, found, 900)
 }
 
+// Each schema has a description of its own, which the pages of the API show above its keys.
+func TestOpenAPI_EverySchemaIsDescribed(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	schemas, _ := d.at(t, "components/schemas").(map[string]any)
+	assert.Greater(t, len(schemas), 200)
+	for name, schema := range schemas {
+		assert.True(t, d.isDescribed(t, schema), "%s: add a description: one sentence that says what it is", name)
+	}
+}
+
 // eachValue calls do for every property, parameter and header below node, with its path.
 func (d document) eachValue(node any, at string, do func(at string, value any)) {
 	inner, isList := node.([]any)

@@ -386,7 +386,7 @@ const (
 	ListReferralsParamsStateInProgress ListReferralsParamsState = "in-progress"
 )
 
-// APIKey defines model for APIKey.
+// APIKey An API key of the tenant. Its secret is in the answer to its creation or rotation only.
 type APIKey struct {
 	// DateCreated Time in epoch milliseconds.
 	//
@@ -417,7 +417,7 @@ type APIKey struct {
 	Secret *string `json:"secret,omitempty"`
 }
 
-// Account defines model for Account.
+// Account An account of your shop: the users who pay together.
 type Account struct {
 	// Currency Currency code (ISO 4217).
 	//
@@ -434,7 +434,7 @@ type Account struct {
 	Subscription Subscription `json:"subscription"`
 }
 
-// AccountDiscount defines model for AccountDiscount.
+// AccountDiscount The discount of an account.
 type AccountDiscount struct {
 	// AccountID The account.
 	AccountID string `json:"accountId"`
@@ -460,7 +460,7 @@ type AccountDiscount struct {
 // Example: bob
 type AccountID = string
 
-// AccountInput defines model for AccountInput.
+// AccountInput An account as your server knows it.
 type AccountInput struct {
 	// Currency Currency code of three capital letters (ISO 4217).
 	//
@@ -489,7 +489,7 @@ type AccountReferralInput struct {
 	Code *MaybeTypedCode `json:"code,omitempty"`
 }
 
-// AnalyticsCount defines model for AnalyticsCount.
+// AnalyticsCount How often something happened on one day.
 type AnalyticsCount struct {
 	// AccountID Account of the user of the widget. Null: a visit.
 	AccountID *string `json:"accountId"`
@@ -525,7 +525,7 @@ type AnalyticsInterval string
 // AnalyticsKind visited: a page was opened through a share link. loaded: a widget was shown to its user. shared: a user copied or sent a share link in a widget.
 type AnalyticsKind string
 
-// AnalyticsPage defines model for AnalyticsPage.
+// AnalyticsPage A page of counts.
 type AnalyticsPage struct {
 	// Analytics Latest day first.
 	Analytics []AnalyticsCount `json:"analytics"`
@@ -537,7 +537,7 @@ type AnalyticsPage struct {
 	TotalCount int64 `json:"totalCount"`
 }
 
-// AnalyticsPoint defines model for AnalyticsPoint.
+// AnalyticsPoint The figures of one interval.
 type AnalyticsPoint struct {
 	// AgentVisits Share links that programs followed for a person, such as assistants and curl.
 	AgentVisits int64 `json:"agentVisits"`
@@ -561,7 +561,7 @@ type AnalyticsPoint struct {
 	Visits int64 `json:"visits"`
 }
 
-// AnalyticsSeries defines model for AnalyticsSeries.
+// AnalyticsSeries Figures of a span of days, by interval.
 type AnalyticsSeries struct {
 	// From Start of the first point, in epoch milliseconds.
 	From int64 `json:"from"`
@@ -576,7 +576,7 @@ type AnalyticsSeries struct {
 	Until int64 `json:"until"`
 }
 
-// Attention defines model for Attention.
+// Attention What waits for a person, as numbers.
 type Attention struct {
 	// FailedGatewayOperations Refunds, discounts and codes that the payment gateway refused. See `listGatewayOperations`.
 	FailedGatewayOperations int64 `json:"failedGatewayOperations"`
@@ -603,7 +603,7 @@ type Attention struct {
 	UnknownCodes int64 `json:"unknownCodes"`
 }
 
-// Attribution defines model for Attribution.
+// Attribution A code that reached the service for a user, and what followed.
 type Attribution struct {
 	// AccountID The account.
 	AccountID string `json:"accountId"`
@@ -652,7 +652,7 @@ type AttributionByHand struct {
 	Reason string `json:"reason"`
 }
 
-// AttributionPage defines model for AttributionPage.
+// AttributionPage A page of attributions.
 type AttributionPage struct {
 	// Attributions Newest first.
 	Attributions []Attribution `json:"attributions"`
@@ -664,7 +664,7 @@ type AttributionPage struct {
 	TotalCount int64 `json:"totalCount"`
 }
 
-// AuditEntry defines model for AuditEntry.
+// AuditEntry A change that a person made, or tried to make.
 type AuditEntry struct {
 	// AccountID Account of the user whom the change is about. Null: about no user.
 	AccountID *string `json:"accountId"`
@@ -702,7 +702,7 @@ type AuditEntry struct {
 	UserID *string `json:"userId"`
 }
 
-// AuditPage defines model for AuditPage.
+// AuditPage A page of the audit log, newest first.
 type AuditPage struct {
 	// Count Number of entries in this page.
 	Count int64 `json:"count"`
@@ -717,7 +717,7 @@ type AuditPage struct {
 // BillingInterval Unit of the time between two bills.
 type BillingInterval string
 
-// BlockInput defines model for BlockInput.
+// BlockInput What happens to the rewards of a user who is blocked.
 type BlockInput struct {
 	// Rewards What becomes of the rewards of the user that are pending or available, and of those that referrals earn until the user is unblocked. KEEP leaves them as they are. HOLD makes them pending until the user is unblocked. CANCEL cancels them for good, and also those that a moderation has denied. If it is left out, those that exist stay, and referrals in progress are denied for the user when they convert.
 	Rewards *BlockInputRewards `json:"rewards,omitempty"`
@@ -726,7 +726,7 @@ type BlockInput struct {
 // BlockInputRewards What becomes of the rewards of the user that are pending or available, and of those that referrals earn until the user is unblocked. KEEP leaves them as they are. HOLD makes them pending until the user is unblocked. CANCEL cancels them for good, and also those that a moderation has denied. If it is left out, those that exist stay, and referrals in progress are denied for the user when they convert.
 type BlockInputRewards string
 
-// BulkRedemptionInput defines model for BulkRedemptionInput.
+// BulkRedemptionInput How much credit of an account or a user is redeemed, from any of its rewards.
 type BulkRedemptionInput struct {
 	// AccountID Your own id of the account: 1 to 200 bytes without control characters.
 	//
@@ -751,13 +751,13 @@ type BulkRedemptionInput struct {
 	UserID *string `json:"userId,omitempty"`
 }
 
-// CancellationInput defines model for CancellationInput.
+// CancellationInput Why a reward is cancelled.
 type CancellationInput struct {
 	// Reason Why, for the timeline of the referral and the audit log. At most 500 bytes.
 	Reason *string `json:"reason,omitempty"`
 }
 
-// Code defines model for Code.
+// Code A referral code with its discount.
 type Code struct {
 	// Code The referral code.
 	Code string `json:"code"`
@@ -786,7 +786,7 @@ type Code struct {
 	Reward       *Offer `json:"reward"`
 }
 
-// ConnectionCheck defines model for ConnectionCheck.
+// ConnectionCheck One check of the connection to Stripe.
 type ConnectionCheck struct {
 	// Help What to do if it is not passed.
 	Help *string `json:"help"`
@@ -798,7 +798,7 @@ type ConnectionCheck struct {
 	Ok bool `json:"ok"`
 }
 
-// ConnectionChecks defines model for ConnectionChecks.
+// ConnectionChecks The result of testing the connection to Stripe.
 type ConnectionChecks struct {
 	// Checks What was asked of Stripe, in the order of the questions.
 	Checks []ConnectionCheck `json:"checks"`
@@ -807,7 +807,7 @@ type ConnectionChecks struct {
 	Ok bool `json:"ok"`
 }
 
-// ConsentPolicy defines model for ConsentPolicy.
+// ConsentPolicy Whether visitors must consent before they get the referral cookie.
 type ConsentPolicy struct {
 	// Consent off: no consent is needed. opt-in: only after consent. opt-out: unless refused.
 	Consent ConsentPolicyConsent `json:"consent"`
@@ -845,13 +845,13 @@ type ConversionRule struct {
 	WithinDuration *string `json:"withinDuration,omitempty"`
 }
 
-// CountedShareMedium defines model for CountedShareMedium.
+// CountedShareMedium By which medium a share link was shared.
 type CountedShareMedium string
 
 // CreditForm How credit reduces bills: as a `coupon` for the next bill, or as a customer `balance`, which is redeemed before.
 type CreditForm string
 
-// CreditRedemption defines model for CreditRedemption.
+// CreditRedemption What was redeemed, and what is left.
 type CreditRedemption struct {
 	// CreditAvailable Amount that is still available.
 	CreditAvailable int64 `json:"creditAvailable"`
@@ -868,13 +868,13 @@ type CreditRedemption struct {
 // Example: 1772355600000
 type Date = int64
 
-// DateFormat defines model for DateFormat.
+// DateFormat How dates are written: `MS` in epoch milliseconds, `ISO` as a time in UTC, `LOCAL` for people with a spreadsheet.
 type DateFormat string
 
 // DateSpan A time in epoch milliseconds, or two separated by a comma: from and to, both included.
 type DateSpan = string
 
-// Delivery defines model for Delivery.
+// Delivery A webhook to one endpoint, and how far it is.
 type Delivery struct {
 	// Attempts The last 20 attempts.
 	Attempts []DeliveryAttempt `json:"attempts"`
@@ -902,7 +902,7 @@ type Delivery struct {
 	Type string `json:"type"`
 }
 
-// DeliveryAttempt defines model for DeliveryAttempt.
+// DeliveryAttempt One attempt to send a webhook.
 type DeliveryAttempt struct {
 	// Answer The first 1024 bytes of the answer.
 	Answer string `json:"answer"`
@@ -925,7 +925,7 @@ type DeliveryAttempt struct {
 	StatusCode *int32 `json:"statusCode"`
 }
 
-// DeliveryPage defines model for DeliveryPage.
+// DeliveryPage A page of webhooks to one endpoint.
 type DeliveryPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -946,7 +946,7 @@ type DirectShareLink struct {
 	DIRECT string `json:"DIRECT"`
 }
 
-// DiscountCode defines model for DiscountCode.
+// DiscountCode The discount of a code.
 type DiscountCode struct {
 	// CouponCode The referral code.
 	CouponCode string `json:"couponCode"`
@@ -968,7 +968,7 @@ type DiscountCode struct {
 	ReferrerName string `json:"referrerName"`
 }
 
-// DiscountInput defines model for DiscountInput.
+// DiscountInput A code that gives an account its discount.
 type DiscountInput struct {
 	// AccountID Your own id of the account: 1 to 200 bytes without control characters.
 	//
@@ -1031,7 +1031,7 @@ type ErrorBody struct {
 	StatusCode int32 `json:"statusCode"`
 }
 
-// Event defines model for Event.
+// Event An event of a user as it is stored.
 type Event struct {
 	// DateProcessed Time in epoch milliseconds. Null: not yet, or unknown.
 	DateProcessed *MaybeDate `json:"dateProcessed"`
@@ -1068,7 +1068,7 @@ type EventInput struct {
 	Key string `json:"key"`
 }
 
-// Events defines model for Events.
+// Events The events of a call as they are stored.
 type Events struct {
 	// AccountID Account of the user.
 	AccountID string `json:"accountId"`
@@ -1080,7 +1080,7 @@ type Events struct {
 	UserID string `json:"userId"`
 }
 
-// EventsInput defines model for EventsInput.
+// EventsInput Events of one user that happened in your shop.
 type EventsInput struct {
 	// AccountID May repeat the value in the path.
 	AccountID *string `json:"accountId,omitempty"`
@@ -1095,7 +1095,7 @@ type EventsInput struct {
 	UserID *string `json:"userId,omitempty"`
 }
 
-// Export defines model for Export.
+// Export An export of data into a file, and how far it is.
 type Export struct {
 	// DateCompleted Time in epoch milliseconds. Null: not yet, or unknown.
 	DateCompleted *MaybeDate `json:"dateCompleted"`
@@ -1136,7 +1136,7 @@ type Export struct {
 // ExportStatus PENDING while it runs.
 type ExportStatus string
 
-// ExportFieldsInput defines model for ExportFieldsInput.
+// ExportFieldsInput Which groups of columns an export has.
 type ExportFieldsInput struct {
 	// IncludeProgramShareLinksAndReferralCodes Has no effect.
 	IncludeProgramShareLinksAndReferralCodes *bool `json:"includeProgramShareLinksAndReferralCodes,omitempty"`
@@ -1154,7 +1154,7 @@ type ExportFieldsInput struct {
 	IncludeUserStatsFields *bool `json:"includeUserStatsFields,omitempty"`
 }
 
-// ExportInput defines model for ExportInput.
+// ExportInput An export to begin.
 type ExportInput struct {
 	// Format File format. Default: CSV.
 	Format *FileFormat `json:"format,omitempty"`
@@ -1173,7 +1173,7 @@ type ExportInput struct {
 	Type ExportType `json:"type"`
 }
 
-// ExportPage defines model for ExportPage.
+// ExportPage A page of exports.
 type ExportPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -1287,7 +1287,7 @@ type FraudPolicy struct {
 	Signals *FraudSignalHandlings `json:"signals,omitempty"`
 }
 
-// FraudSignal defines model for FraudSignal.
+// FraudSignal A signal of fraud in a referral.
 type FraudSignal struct {
 	// Message What was noticed.
 	Message string `json:"message"`
@@ -1296,7 +1296,7 @@ type FraudSignal struct {
 	Score int64 `json:"score"`
 }
 
-// FraudSignalHandlings defines model for FraudSignalHandlings.
+// FraudSignalHandlings What a program does about each signal of fraud.
 type FraudSignalHandlings struct {
 	DailyReferralRewardLimit *FraudHandling `json:"dailyReferralRewardLimit,omitempty"`
 	Email                    *FraudHandling `json:"email,omitempty"`
@@ -1309,7 +1309,7 @@ type FraudSignalHandlings struct {
 	TempEmail      *FraudHandling `json:"tempEmail,omitempty"`
 }
 
-// FuelTank defines model for FuelTank.
+// FuelTank How many codes a fuel tank has.
 type FuelTank struct {
 	// Available Codes that can be given.
 	Available int64 `json:"available"`
@@ -1321,7 +1321,7 @@ type FuelTank struct {
 	Given int64 `json:"given"`
 }
 
-// FuelTankCodesInput defines model for FuelTankCodesInput.
+// FuelTankCodesInput Codes to add to a fuel tank.
 type FuelTankCodesInput struct {
 	// Codes 1 to 1000 codes of 1 to 200 bytes.
 	Codes []string `json:"codes"`
@@ -1353,7 +1353,7 @@ type FuelTankLevelSide string
 // FuelTankType FUELTANK only. Whether the code is worth a percentage or a credit.
 type FuelTankType string
 
-// GatewayConnection defines model for GatewayConnection.
+// GatewayConnection The tenant's connection to Braintree, without private keys.
 type GatewayConnection struct {
 	// BaseURL Base URL of the gateway. Null: Braintree's own host. Only test tenants have another.
 	BaseURL *string `json:"baseUrl"`
@@ -1376,7 +1376,7 @@ type GatewayConnection struct {
 	PublicKey string `json:"publicKey"`
 }
 
-// GatewayConnectionInput defines model for GatewayConnectionInput.
+// GatewayConnectionInput How to connect Braintree.
 type GatewayConnectionInput struct {
 	// FurtherKeys Further key pairs that notifications may be signed with, while a key is being replaced. They replace the stored ones; null or left out: none. Each `publicKey` may occur once.
 	FurtherKeys []GatewayKeyInput `json:"furtherKeys,omitempty"`
@@ -1391,7 +1391,7 @@ type GatewayConnectionInput struct {
 	PublicKey string `json:"publicKey"`
 }
 
-// GatewayConnectionTest defines model for GatewayConnectionTest.
+// GatewayConnectionTest The result of testing the connection to Braintree.
 type GatewayConnectionTest struct {
 	// DiscountFound Whether the gateway has the discount.
 	DiscountFound bool `json:"discountFound"`
@@ -1403,7 +1403,7 @@ type GatewayConnectionTest struct {
 	KeysAccepted bool `json:"keysAccepted"`
 }
 
-// GatewayKeyInput defines model for GatewayKeyInput.
+// GatewayKeyInput A further key pair of Braintree.
 type GatewayKeyInput struct {
 	// PrivateKey The private key of `publicKey`: ASCII characters without blanks. Null, empty or left out: the one that is stored for this `publicKey`; required if none is.
 	PrivateKey *string `json:"privateKey,omitempty"`
@@ -1412,7 +1412,7 @@ type GatewayKeyInput struct {
 	PublicKey string `json:"publicKey"`
 }
 
-// GatewayNotificationEntry defines model for GatewayNotificationEntry.
+// GatewayNotificationEntry A notification of the payment gateway.
 type GatewayNotificationEntry struct {
 	// DateProcessed Time in epoch milliseconds. Null: not yet, or unknown.
 	DateProcessed *MaybeDate `json:"dateProcessed"`
@@ -1435,7 +1435,7 @@ type GatewayNotificationEntry struct {
 	Replayable bool `json:"replayable"`
 }
 
-// GatewayNotificationPage defines model for GatewayNotificationPage.
+// GatewayNotificationPage A page of the notifications that the payment gateway sent, newest first.
 type GatewayNotificationPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -1447,7 +1447,7 @@ type GatewayNotificationPage struct {
 	Notifications []GatewayNotificationEntry `json:"notifications"`
 }
 
-// GatewayOperation defines model for GatewayOperation.
+// GatewayOperation Work at the payment gateway that failed, and is tried again or waits for you.
 type GatewayOperation struct {
 	// AccountID The account, if it is known.
 	AccountID *string `json:"accountId"`
@@ -1471,7 +1471,7 @@ type GatewayOperation struct {
 // GatewayOperationKind What failed: reading a `subscription` or a `payment`, writing the code (`coupon`) of a customer, making a `promotion` code, a `refund`, or giving `credit`.
 type GatewayOperationKind string
 
-// GatewayOperationList defines model for GatewayOperationList.
+// GatewayOperationList The work at the payment gateway that failed.
 type GatewayOperationList struct {
 	// Count Number of operations.
 	Count int64 `json:"count"`
@@ -1480,13 +1480,13 @@ type GatewayOperationList struct {
 	Operations []GatewayOperation `json:"operations"`
 }
 
-// GatewayRetried defines model for GatewayRetried.
+// GatewayRetried How much failed work is tried again.
 type GatewayRetried struct {
 	// Retried Number of operations.
 	Retried int64 `json:"retried"`
 }
 
-// GatewayRetryInput defines model for GatewayRetryInput.
+// GatewayRetryInput Which failed work to try again.
 type GatewayRetryInput struct {
 	// ID Id of one operation. Required with `kind`.
 	ID *string `json:"id,omitempty"`
@@ -1498,7 +1498,7 @@ type GatewayRetryInput struct {
 // GatewayRetryInputKind Kind of one operation.
 type GatewayRetryInputKind string
 
-// GraphQLAnswer defines model for GraphQLAnswer.
+// GraphQLAnswer The answer to a GraphQL document.
 type GraphQLAnswer struct {
 	// Data Result by field. Null for fields that failed.
 	Data map[string]interface{} `json:"data,omitempty"`
@@ -1522,7 +1522,7 @@ type GraphQLAnswerExtensions struct {
 	ErrorBody ErrorBody `json:"apiError"`
 }
 
-// GraphQLError defines model for GraphQLError.
+// GraphQLError An error of a GraphQL document.
 type GraphQLError struct {
 	// Extensions The kind of the error, for programs.
 	Extensions GraphQLErrorExtensions `json:"extensions"`
@@ -1552,7 +1552,7 @@ type GraphQLErrorExtensions struct {
 // GraphQLErrorExtensionsClassification Kind of the error by the phase that found it.
 type GraphQLErrorExtensionsClassification string
 
-// GraphQLLocation defines model for GraphQLLocation.
+// GraphQLLocation A place in a GraphQL document.
 type GraphQLLocation struct {
 	// Column Column of the line, from 1.
 	Column int32 `json:"column"`
@@ -1561,7 +1561,7 @@ type GraphQLLocation struct {
 	Line int32 `json:"line"`
 }
 
-// GraphQLRequest defines model for GraphQLRequest.
+// GraphQLRequest A GraphQL document with its variables.
 type GraphQLRequest struct {
 	// OperationName Name of the operation that is run. Required if the document has several.
 	OperationName *string `json:"operationName,omitempty"`
@@ -1573,7 +1573,7 @@ type GraphQLRequest struct {
 	Variables map[string]interface{} `json:"variables,omitempty"`
 }
 
-// Health defines model for Health.
+// Health The state of the service.
 type Health struct {
 	// Status Always ok.
 	Status HealthStatus `json:"status"`
@@ -1600,7 +1600,7 @@ type Invitation struct {
 	Subject string `json:"subject"`
 }
 
-// InvitationInput defines model for InvitationInput.
+// InvitationInput Whom to invite to the portal.
 type InvitationInput struct {
 	// Email Address of the person, at most 254 bytes.
 	//
@@ -1623,7 +1623,7 @@ type JobStats struct {
 	RecordsProcessed int64 `json:"recordsProcessed"`
 }
 
-// KeyInput defines model for KeyInput.
+// KeyInput An API key to create.
 type KeyInput struct {
 	// DateExpires When the key expires; must be in the future. Default: never.
 	DateExpires *int64 `json:"dateExpires,omitempty"`
@@ -1642,7 +1642,7 @@ type KeyInput struct {
 // Example: checkout
 type KeyName = string
 
-// KeyPage defines model for KeyPage.
+// KeyPage The API keys of the tenant, without secrets.
 type KeyPage struct {
 	// Count Number of keys.
 	Count int64 `json:"count"`
@@ -1654,19 +1654,19 @@ type KeyPage struct {
 // KeyRole What the key permits. `all`: every call. `read`: every call that reads, except keys and rendered widgets. `events`: events, identification of users, code look-ups. `import`: uploads, imports and their results. `tokens`: signing user tokens, no call. Other calls get 403.
 type KeyRole string
 
-// KeyRotationInput defines model for KeyRotationInput.
+// KeyRotationInput How an API key is rotated.
 type KeyRotationInput struct {
 	// Overlap How long the old secret stays valid, as ISO 8601, up to 30 days. PT0S ends it at once. Default: P1D.
 	Overlap *string `json:"overlap,omitempty"`
 }
 
-// KeySet defines model for KeySet.
+// KeySet The public keys that verify the signatures of webhooks, as a JSON Web Key Set.
 type KeySet struct {
 	// Keys The keys that sign webhooks now or did until lately, at most 5.
 	Keys []PublicKey `json:"keys"`
 }
 
-// LinkEngagementMedium defines model for LinkEngagementMedium.
+// LinkEngagementMedium Where a share link was shown to the user who shares it.
 type LinkEngagementMedium string
 
 // Locale Language, and country or script: en, en_US. It is stored in this form; en-us is accepted.
@@ -1688,7 +1688,7 @@ type MaybeReferralCode = string
 // MaybeTypedCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 type MaybeTypedCode = MaybeReferralCode
 
-// Member defines model for Member.
+// Member A person who may use the portal for the tenant.
 type Member struct {
 	// AddressProven True if an identity provider has proved that the address is the person's. Otherwise it is the one who opened the link of the invitation.
 	AddressProven bool `json:"addressProven"`
@@ -1720,7 +1720,7 @@ type Member struct {
 	TwoStepSignIn bool `json:"twoStepSignIn"`
 }
 
-// MemberInvitation defines model for MemberInvitation.
+// MemberInvitation An invitation to the portal that was not accepted yet.
 type MemberInvitation struct {
 	// DateCreated Time in epoch milliseconds.
 	//
@@ -1745,7 +1745,7 @@ type MemberInvitation struct {
 	Role MemberRole `json:"role"`
 }
 
-// MemberPage defines model for MemberPage.
+// MemberPage The people of the tenant, and the invitations that wait.
 type MemberPage struct {
 	// Count Number of members.
 	Count int64 `json:"count"`
@@ -1760,13 +1760,13 @@ type MemberPage struct {
 // MemberRole What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
 type MemberRole string
 
-// MemberRoleInput defines model for MemberRoleInput.
+// MemberRoleInput The new role of a member.
 type MemberRoleInput struct {
 	// Role What a member may do in the portal. `owner`: everything, also invite members and create API keys. `manager`: everything else. `support`: help users and moderate. `viewer`: read.
 	Role MemberRole `json:"role"`
 }
 
-// ModerationInput defines model for ModerationInput.
+// ModerationInput A decision about one referral.
 type ModerationInput struct {
 	// Action APPROVED and DENIED decide both sides, the others one side.
 	Action ModerationInputAction `json:"action"`
@@ -1781,7 +1781,7 @@ type ModerationInput struct {
 // ModerationInputAction APPROVED and DENIED decide both sides, the others one side.
 type ModerationInputAction string
 
-// ModerationsInput defines model for ModerationsInput.
+// ModerationsInput Decisions about several referrals.
 type ModerationsInput struct {
 	// Actions Decisions on 1 to 100 referrals.
 	Actions []ModerationInput `json:"actions"`
@@ -1790,7 +1790,7 @@ type ModerationsInput struct {
 // Moment Time as RFC 3339. Without a time zone it is in UTC. A date and epoch milliseconds are accepted too.
 type Moment = time.Time
 
-// NewMemberInvitation defines model for NewMemberInvitation.
+// NewMemberInvitation A new invitation with its link, which is shown only once.
 type NewMemberInvitation struct {
 	// DateCreated Time in epoch milliseconds.
 	//
@@ -1908,7 +1908,7 @@ type OfferInput struct {
 	ValueInCents *int64 `json:"valueInCents,omitempty"`
 }
 
-// OpenUser defines model for OpenUser.
+// OpenUser What anyone may know of the user to whom a code belongs.
 type OpenUser struct {
 	// AccountID Id of the account. Null, unless the caller is this user or has the API key.
 	AccountID *string `json:"accountId"`
@@ -1971,7 +1971,7 @@ type Order struct {
 	Rewards OrderRewards `json:"rewards"`
 }
 
-// OrderPage defines model for OrderPage.
+// OrderPage A page of the orders of a referral.
 type OrderPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -1983,7 +1983,7 @@ type OrderPage struct {
 	TotalCount int64 `json:"totalCount"`
 }
 
-// OrderReason defines model for OrderReason.
+// OrderReason Why an order, or one side of it, earned nothing.
 type OrderReason struct {
 	// Code Of an order: other-trigger, condition-failed, revenue-negative, revenue-too-large, before-attribution, too-long-after-attribution, not-first-event. Of a side: no-reward-for-this-side, all-orders-rewarded, months-over, no-revenue, revenue-unreadable, currency-unreadable, other-currency, less-than-one-minor-unit, referral-denied, limit-of-rewards, limit-of-rewards-in-period, no-user, no-code-left. Of both: not-decided-yet, not-placed. New codes may be added.
 	//
@@ -2062,7 +2062,7 @@ type PipelinePath = string
 // PipelinePaths The first place with a value counts.
 type PipelinePaths = []PipelinePath
 
-// PipelineSecret defines model for PipelineSecret.
+// PipelineSecret The new secret with which a pipeline signs its messages.
 type PipelineSecret struct {
 	// DatePreviousExpires Until when the secret before is valid. Null: there is none.
 	DatePreviousExpires *int64 `json:"datePreviousExpires"`
@@ -2071,7 +2071,7 @@ type PipelineSecret struct {
 	Secret string `json:"secret"`
 }
 
-// PipelineSettings defines model for PipelineSettings.
+// PipelineSettings How messages of a customer-data pipeline become users, accounts and events.
 type PipelineSettings struct {
 	// AccountID The first place with a value counts.
 	AccountID     PipelinePaths   `json:"accountId"`
@@ -2135,7 +2135,7 @@ type PipelineStatus struct {
 	Values map[string]SubscriptionStatus `json:"values"`
 }
 
-// Program defines model for Program.
+// Program A referral program with its settings.
 type Program struct {
 	// Conversion Which event converts a referral. Missing or null: the first PAID of the account does. Only events count that a server sent with the API key, or that were imported. After a change, what a referral has earned before counts as its first order, so that none is paid twice.
 	Conversion *ConversionRule `json:"conversion,omitempty"`
@@ -2174,7 +2174,7 @@ type Program struct {
 	Sharing ProgramSharing `json:"sharing"`
 }
 
-// ProgramInput defines model for ProgramInput.
+// ProgramInput The settings of a program.
 type ProgramInput struct {
 	Conversion *ConversionRule `json:"conversion,omitempty"`
 	Fraud      *FraudPolicy    `json:"fraud,omitempty"`
@@ -2274,7 +2274,7 @@ type ProgramOffer struct {
 	ValueInCents *int64 `json:"valueInCents,omitempty"`
 }
 
-// ProgramPage defines model for ProgramPage.
+// ProgramPage The programs of the tenant.
 type ProgramPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -2302,7 +2302,7 @@ type ProgramRewardsInput struct {
 	Referrer          *OfferInput `json:"referrer,omitempty"`
 }
 
-// ProgramShareLinks defines model for ProgramShareLinks.
+// ProgramShareLinks The share links of a user in one program, by engagement medium and share medium.
 type ProgramShareLinks struct {
 	// EMAIL For a mail.
 	EMAIL DirectShareLink `json:"EMAIL"`
@@ -2355,10 +2355,10 @@ type ProgramSharingInput struct {
 	UTMSource *string `json:"utmSource,omitempty"`
 }
 
-// ProgramSide defines model for ProgramSide.
+// ProgramSide A side of a referral: who refers, or who is referred.
 type ProgramSide string
 
-// ProgramVersion defines model for ProgramVersion.
+// ProgramVersion The settings that a program had from one time on.
 type ProgramVersion struct {
 	// By Author of the change: the mail address of a member, `API key` with the name of the key, or `command line`; null if it is unknown.
 	By *string `json:"by"`
@@ -2372,7 +2372,7 @@ type ProgramVersion struct {
 	Since Date `json:"since"`
 }
 
-// ProgramVersionPage defines model for ProgramVersionPage.
+// ProgramVersionPage A page of the versions of a program, newest first.
 type ProgramVersionPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -2384,7 +2384,7 @@ type ProgramVersionPage struct {
 	Versions []ProgramVersion `json:"versions"`
 }
 
-// PromotionCode defines model for PromotionCode.
+// PromotionCode A referral code as a promotion code of Stripe.
 type PromotionCode struct {
 	// Code The referral code, which customers enter.
 	Code string `json:"code"`
@@ -2399,7 +2399,7 @@ type PromotionCode struct {
 	PromotionCode *string `json:"promotionCode"`
 }
 
-// PublicKey defines model for PublicKey.
+// PublicKey A public key as a JSON Web Key.
 type PublicKey struct {
 	// Alg Algorithm of the signatures.
 	Alg PublicKeyAlg `json:"alg"`
@@ -2429,7 +2429,7 @@ type PublicKeyKty string
 // PublicKeyUse What the key is for: signatures.
 type PublicKeyUse string
 
-// Redemption defines model for Redemption.
+// Redemption A redemption of a reward.
 type Redemption struct {
 	// DateRedeemed Time in epoch milliseconds.
 	//
@@ -2443,7 +2443,7 @@ type Redemption struct {
 	QuantityRedeemed int64 `json:"quantityRedeemed"`
 }
 
-// RedemptionInput defines model for RedemptionInput.
+// RedemptionInput How much of one reward is redeemed.
 type RedemptionInput struct {
 	// Amount Amount in the unit.
 	Amount int64 `json:"amount"`
@@ -2460,7 +2460,7 @@ type RedemptionInput struct {
 	Unit string `json:"unit"`
 }
 
-// Referral defines model for Referral.
+// Referral A user whom another user referred, and what both sides earned.
 type Referral struct {
 	// DateConverted When it converted. If an event converts, this is when the first order was placed, also if it arrives later.
 	DateConverted *int64 `json:"dateConverted"`
@@ -2535,7 +2535,7 @@ type ReferralState string
 // Example: ANNA10
 type ReferralCode = string
 
-// ReferralCookie defines model for ReferralCookie.
+// ReferralCookie The codes in the cookie of a visitor.
 type ReferralCookie struct {
 	// Code The code that counts first, or empty.
 	Code string `json:"code"`
@@ -2544,7 +2544,7 @@ type ReferralCookie struct {
 	Codes map[string]string `json:"codes"`
 }
 
-// ReferralPage defines model for ReferralPage.
+// ReferralPage A page of referrals.
 type ReferralPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -2578,7 +2578,7 @@ type ReferredByInput struct {
 	IsConverted *bool `json:"isConverted,omitempty"`
 }
 
-// ReferrerRank defines model for ReferrerRank.
+// ReferrerRank By which figure referrers are ordered.
 type ReferrerRank string
 
 // RefusedEvent An event call that was refused. The same call again is counted.
@@ -2615,7 +2615,7 @@ type RefusedEvent struct {
 	UserID string `json:"userId"`
 }
 
-// RefusedEventContent defines model for RefusedEventContent.
+// RefusedEventContent An event of a call that was refused.
 type RefusedEventContent struct {
 	// Fields `order_id`, `refund_id`, `revenue` and `currency` of the event, where they are texts or numbers of up to 100 bytes.
 	Fields map[string]interface{} `json:"fields"`
@@ -2624,7 +2624,7 @@ type RefusedEventContent struct {
 	Key string `json:"key"`
 }
 
-// RefusedEventPage defines model for RefusedEventPage.
+// RefusedEventPage Event calls that were refused because their key had been used for other events.
 type RefusedEventPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -2636,7 +2636,7 @@ type RefusedEventPage struct {
 	TotalCount int64 `json:"totalCount"`
 }
 
-// RenderedWidget defines model for RenderedWidget.
+// RenderedWidget A widget for one user, ready to be shown.
 type RenderedWidget struct {
 	// BrandingConfig Colours and sizes for the widget.
 	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
@@ -2660,7 +2660,7 @@ type ReplayInput struct {
 	Since *int64 `json:"since,omitempty"`
 }
 
-// Replayed defines model for Replayed.
+// Replayed How many webhooks will be sent again.
 type Replayed struct {
 	// Replayed Number of events.
 	Replayed int64 `json:"replayed"`
@@ -2820,7 +2820,7 @@ type RewardBalance struct {
 	Unit string `json:"unit"`
 }
 
-// RewardCost defines model for RewardCost.
+// RewardCost What was given as rewards in one unit.
 type RewardCost struct {
 	// Amount Sum, in `unit`.
 	Amount int64 `json:"amount"`
@@ -2910,7 +2910,7 @@ type RewardType string
 // SecureModeOfCall `signed`: a user token or an API key. `open`: also anonymous callers. `disabled`: an API key only.
 type SecureModeOfCall string
 
-// SFTPKey defines model for SftpKey.
+// SFTPKey A public key that may upload files by SFTP.
 type SFTPKey struct {
 	// DateCreated Time in epoch milliseconds.
 	//
@@ -2930,7 +2930,7 @@ type SFTPKey struct {
 	Type string `json:"type"`
 }
 
-// SFTPKeyInput defines model for SftpKeyInput.
+// SFTPKeyInput A public key to add.
 type SFTPKeyInput struct {
 	// Key The public key as ssh-keygen writes it to a file that ends in .pub: Ed25519, or RSA with 2048 to 8192 bits.
 	//
@@ -2938,7 +2938,7 @@ type SFTPKeyInput struct {
 	Key string `json:"key"`
 }
 
-// SFTPKeyPage defines model for SftpKeyPage.
+// SFTPKeyPage The SFTP keys of the tenant, and the server that they reach.
 type SFTPKeyPage struct {
 	// Count Number of keys.
 	Count int64 `json:"count"`
@@ -2957,10 +2957,10 @@ type SFTPServer struct {
 	HostKey string `json:"hostKey"`
 }
 
-// ShareMedium defines model for ShareMedium.
+// ShareMedium By which medium a share link is shared.
 type ShareMedium string
 
-// ShareURLs defines model for ShareUrls.
+// ShareURLs The share links of a user.
 type ShareURLs struct {
 	// ShareLinks Share links by engagement medium, and the link without any medium.
 	ShareLinks ShareURLsByEngagement `json:"shareLinks"`
@@ -3029,7 +3029,7 @@ type ShareURLsByMedium struct {
 // SideStatus Moderation of this side. PENDING: a moderator must decide, and the reward is held. APPROVED: no fraud signal, or approved. DENIED: the reward is cancelled, except for what was redeemed.
 type SideStatus string
 
-// StoredWidget defines model for StoredWidget.
+// StoredWidget A widget of the tenant, with the tenant's own texts.
 type StoredWidget struct {
 	// BrandingConfig Colours and sizes for the widget, as they were stored.
 	BrandingConfig map[string]interface{} `json:"brandingConfig,omitempty"`
@@ -3067,7 +3067,7 @@ type StoredWidgetInput struct {
 	Values map[string]interface{} `json:"values,omitempty"`
 }
 
-// StoredWidgetPage defines model for StoredWidgetPage.
+// StoredWidgetPage The widgets of the tenant.
 type StoredWidgetPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -3079,7 +3079,7 @@ type StoredWidgetPage struct {
 	Widgets []StoredWidget `json:"widgets"`
 }
 
-// StripeConnection defines model for StripeConnection.
+// StripeConnection The tenant's connection to Stripe, without secrets.
 type StripeConnection struct {
 	// Account Id of the Stripe account.
 	Account string `json:"account"`
@@ -3117,7 +3117,7 @@ type StripeConnection struct {
 	WebhookURL string `json:"webhookUrl"`
 }
 
-// StripeConnectionInput defines model for StripeConnectionInput.
+// StripeConnectionInput How to connect Stripe. A key that is null or missing has the default that it names.
 type StripeConnectionInput struct {
 	// APIKey Restricted key, such as `rk_test_...`. Null: the stored one stays.
 	APIKey *string `json:"apiKey,omitempty"`
@@ -3182,7 +3182,7 @@ type SubscriptionStatus string
 // Example: demo
 type TenantAlias = string
 
-// Timeline defines model for Timeline.
+// Timeline What happened with a referral, for people.
 type Timeline struct {
 	// Entries The earliest first. Those without a date are before all others.
 	Entries []TimelineEntry `json:"entries"`
@@ -3209,7 +3209,7 @@ type TimelineAnswer struct {
 	Tone *TimelineTone `json:"tone"`
 }
 
-// TimelineEntry defines model for TimelineEntry.
+// TimelineEntry One thing that happened with a referral.
 type TimelineEntry struct {
 	// Date Time in epoch milliseconds. Null: not yet, or unknown.
 	Date *MaybeDate `json:"date"`
@@ -3236,7 +3236,7 @@ type TimelineEntryKind string
 // TimelineTone Whether it brings a reward nearer. Null: neither.
 type TimelineTone string
 
-// TopReferrer defines model for TopReferrer.
+// TopReferrer A referrer with the figures of a span of days.
 type TopReferrer struct {
 	// AccountID Account of the referrer.
 	AccountID string `json:"accountId"`
@@ -3260,7 +3260,7 @@ type TopReferrer struct {
 	Visits int64 `json:"visits"`
 }
 
-// TopReferrers defines model for TopReferrers.
+// TopReferrers The most successful referrers of a span of days.
 type TopReferrers struct {
 	// From Start of the period, in epoch milliseconds.
 	From int64 `json:"from"`
@@ -3272,7 +3272,7 @@ type TopReferrers struct {
 	Until int64 `json:"until"`
 }
 
-// Trial defines model for Trial.
+// Trial What a program would do with an event, step by step. Nothing is stored.
 type Trial struct {
 	// Converts Whether it would convert the referral.
 	Converts bool `json:"converts"`
@@ -3314,7 +3314,7 @@ type TrialInput struct {
 	Rewards *int64 `json:"rewards,omitempty"`
 }
 
-// TrialStep defines model for TrialStep.
+// TrialStep One rule of a program, and whether the event of a trial passes it.
 type TrialStep struct {
 	// Passed Whether the step lets the event earn something.
 	Passed bool `json:"passed"`
@@ -3326,7 +3326,7 @@ type TrialStep struct {
 // TypedCode A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 type TypedCode = ReferralCode
 
-// UnknownCode defines model for UnknownCode.
+// UnknownCode A text that people entered as a code, and the code that they probably meant.
 type UnknownCode struct {
 	// DateLast When the last one did.
 	DateLast int64 `json:"dateLast"`
@@ -3347,7 +3347,7 @@ type UnknownCode struct {
 	Typed string `json:"typed"`
 }
 
-// UnknownCodes defines model for UnknownCodes.
+// UnknownCodes Codes that people entered and that no user has.
 type UnknownCodes struct {
 	// Count Number of texts in the answer, at most 50.
 	Count int64 `json:"count"`
@@ -3525,7 +3525,7 @@ type UserInput struct {
 	TenantAlias *string `json:"tenant_alias,omitempty"`
 }
 
-// UserPage defines model for UserPage.
+// UserPage A page of users.
 type UserPage struct {
 	// Count Number of items in this page.
 	Count int64 `json:"count"`
@@ -3569,7 +3569,7 @@ type WebhookEvent struct {
 // WebhookEventType Type of an event that is sent to endpoints.
 type WebhookEventType string
 
-// WebhookSubscription defines model for WebhookSubscription.
+// WebhookSubscription An endpoint of your server that gets webhooks.
 type WebhookSubscription struct {
 	// DateCreated Time in epoch milliseconds.
 	//
@@ -3597,7 +3597,7 @@ type WebhookSubscription struct {
 	Secret *string `json:"secret,omitempty"`
 }
 
-// WebhookSubscriptionInput defines model for WebhookSubscriptionInput.
+// WebhookSubscriptionInput An endpoint that is to get webhooks.
 type WebhookSubscriptionInput struct {
 	// EndpointURL Absolute https URL without credentials and fragment, on a public host. Test tenants may use http and any host.
 	EndpointURL string `json:"endpointUrl"`
@@ -3609,7 +3609,7 @@ type WebhookSubscriptionInput struct {
 	Name *string `json:"name,omitempty"`
 }
 
-// Website defines model for Website.
+// Website The settings of the shop's website.
 type Website struct {
 	// Consent When browsers store the cookie: `off` without asking, `opt-in` after the visitor agreed, `opt-out` unless the visitor refused.
 	Consent WebsiteConsent `json:"consent"`
@@ -3630,7 +3630,7 @@ type Website struct {
 // WebsiteConsent When browsers store the cookie: `off` without asking, `opt-in` after the visitor agreed, `opt-out` unless the visitor refused.
 type WebsiteConsent string
 
-// WebsiteInput defines model for WebsiteInput.
+// WebsiteInput New settings of the shop's website.
 type WebsiteInput struct {
 	// Consent When browsers store the cookie.
 	Consent *WebsiteInputConsent `json:"consent,omitempty"`
