@@ -37,6 +37,9 @@
   }
   // A page with errors has what was refused in its fields: what they were before is in the draft.
   var failed = document.querySelector("[data-focus]") !== null;
+  // Such a page is the answer to a form. A way back asks for its address, which leads to the form
+  // and the draft; the browser would ask whether to send the form again.
+  if (failed) history.replaceState(history.state, "", location.href);
   function draftOf(form) { return JSON.parse(store.getItem(keyOf(form)) || "[]"); }
   // The fields of a form: the name, which of those with this name, what it was before, and what
   // it is now.
