@@ -246,7 +246,7 @@ bin/kith: bin/edge.wasm $(SCRIPT) $(SCRIPT).gz $(OPENAPI) FORCE | bin/.packages
 # Compiles the packages that bin/kith imports, which need neither TinyGo nor the
 # component: in a first build, one core does this while the other builds those.
 bin/.packages: go.mod go.sum $(OPENAPI) | bin/.base
-	@$(STEP) "packages of bin/kith" 60 sh -c "nice $(GO_BUILD) \$$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep ^kith/)"
+	@$(STEP) "packages of bin/kith" 60 sh -c "$(GO_BUILD) \$$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep ^kith/)"
 	@touch $@
 
 # Files that record that this machine was checked. The packages that TinyGo needs are
