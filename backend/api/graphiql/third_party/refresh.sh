@@ -21,6 +21,9 @@ fetch graphiql 3.9.0 LICENSE graphiql.min.js graphiql.min.css
 fetch react 18.3.1 LICENSE umd/react.production.min.js
 fetch react-dom 18.3.1 LICENSE umd/react-dom.production.min.js
 
+# The fonts in the style sheet are two thirds of all these bytes; the page looks well without.
+sed -Ei 's/@font-face *\{[^}]*\}//g' graphiql/graphiql.min.css
+
 if sha256sum --quiet --check sha256sums; then
 	echo "graphiql: no file changed"
 else
