@@ -10,6 +10,9 @@ const (
 	// maxSecrets is the most signing secrets of a connection: the one in use, and others
 	// while it is rotated.
 	maxSecrets = MaxKeys - 1
+	// minSecret is the fewest characters of a secret after its prefix. Stripe's have 32; fewer
+	// remain of a mistake, such as a variable that is not set.
+	minSecret = 4
 	// maxSecret is the most characters of a key or a secret, as Stripe says.
 	maxSecret = 255
 )
@@ -98,8 +101,8 @@ func CheckStripeKey(field, s string, live bool) (full bool, err error) {
 // CheckStripeSecret returns an error about field if s is not the signing secret of a
 // webhook.
 func CheckStripeSecret(field, s string) error {
-	if !strings.HasPrefix(s, "whsec_") || !printable(s, maxSecret) {
-		return core.Invalid(field, "must be the signing secret of the webhook endpoint, which begins with whsec_; the Dashboard shows it under Developers, Webhooks")
+	if secret, is := strings.CutPrefix(s, "whsec_"); !is || len(secret) < minSecret || !printable(s, maxSecret) {
+		return core.Invalid(field, "must be the signing secret of the webhook endpoint, which begins with whsec_ and continues; the Dashboard shows it under Developers, Webhooks")
 	}
 	return nil
 }

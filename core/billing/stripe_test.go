@@ -14,7 +14,7 @@ func TestConnection_CheckStripe(t *testing.T) {
 	good := func() billing.Connection {
 		return billing.Connection{
 			Kind: billing.Stripe, MerchantID: "acct_1", Credit: billing.CreditBalance,
-			Keys: []billing.Key{billing.StripeKey("rk_test_abcdef"), billing.StripeSecret("whsec_one"), billing.StripeSecret("whsec_two")},
+			Keys: []billing.Key{billing.StripeKey("rk_test_abcdef"), billing.StripeSecret("whsec_first"), billing.StripeSecret("whsec_second")},
 		}
 	}
 	for _, c := range []struct {

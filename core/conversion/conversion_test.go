@@ -332,7 +332,7 @@ func TestOrder_Reads(t *testing.T) {
 	}{
 		{bad, Event{ID: "c", Revenue: "5"}, `revenue "$20" is no number; send a new event with the same order_id and a number such as 20.00. A refund was received, too: it takes nothing back until the amount of the order is known`},
 		{bad, Event{ID: "c", Revenue: "5", Currency: "EUR"}, `revenue "$20" is no number; send a new event with the same order_id and a number such as 20.00. A refund was received, too: it takes nothing back until the amount of the order is known`},
-		{good, Event{ID: "c", Revenue: "5", Currency: "EUR"}, "a refund takes nothing back: its currency is EUR, and that of the order USD"},
+		{good, Event{ID: "c", Revenue: "5", Currency: "EUR"}, "a refund takes nothing back: its currency is EUR, and that of the order USD; send it again in USD with a new idempotency key"},
 		{bad, Event{ID: "c", Revenue: "0"}, Order{}.Place(bad, plan).Detail}, {bad, Event{ID: "c"}, Order{}.Place(bad, plan).Detail},
 		{good, Event{ID: "c", Revenue: "5"}, ""},
 	} {

@@ -271,7 +271,7 @@ func (o Order) Unread() string {
 		return "a refund takes nothing back: " + o.Refunds[n-1].Fault
 	}
 	if r := o.ignored(); r != nil && o.Refused == "" {
-		return "a refund takes nothing back: its currency is " + r.Currency + ", and that of the order " + o.Currency
+		return "a refund takes nothing back: its currency is " + r.Currency + ", and that of the order " + o.Currency + "; send it again in " + o.Currency + " with a new idempotency key"
 	}
 	return ""
 }
@@ -283,7 +283,7 @@ func (o Order) ignored() *Refund {
 		return nil
 	}
 	for i, r := range o.Refunds {
-		if d, _ := ParseDecimal(r.Decimal); r.Amount != 0 && r.Currency != o.Currency || o.Fault != "" && (r.Amount != 0 || d.sign() != 0) {
+		if d, _ := ParseDecimal(r.Decimal); o.Fault != "" && r.Fault != "" || r.Amount != 0 && r.Currency != o.Currency || o.Fault != "" && (r.Amount != 0 || d.sign() != 0) {
 			return &o.Refunds[i]
 		}
 	}

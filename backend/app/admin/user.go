@@ -279,9 +279,11 @@ func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 	if len(n.Name) > maxText || strings.ContainsFunc(n.Name, control) {
 		errs = append(errs, core.Invalid("name", "must be at most 64 bytes on one line"))
 	}
-	value, err := reward.ParseValue("amount", n.Amount, unit, g.Offer.Currency)
-	if err != nil {
-		errs = append(errs, err)
+	var value int64
+	if unit != reward.UnitCents || g.Offer.Currency != "" {
+		if value, err = reward.ParseValue("amount", n.Amount, unit, g.Offer.Currency); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	if len(errs) > 0 {
 		return g, errors.Join(errs...)

@@ -74,19 +74,19 @@ type GatewayCheck struct {
 // private keys. An empty private key keeps the stored one. The Field of an error is the
 // name of the field in the API.
 func (g *Gateways) Connect(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
-	return g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
+	return g.connect(ctx, tenant, func(billing.Connection) (billing.Connection, error) { return c, nil })
 }
 
 // Change is Connect for callers who may not choose the gateway's host: the base URL
 // stays unchanged.
 func (g *Gateways) Change(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
-	return g.connect(ctx, tenant, func(stored billing.Connection) billing.Connection {
+	return g.connect(ctx, tenant, func(stored billing.Connection) (billing.Connection, error) {
 		c.BaseURL = stored.BaseURL
-		return c
+		return c, nil
 	})
 }
 
-func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(stored billing.Connection) billing.Connection) (stored billing.Connection, err error) {
+func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(stored billing.Connection) (billing.Connection, error)) (stored billing.Connection, err error) {
 	stored, err = store.WriteValue(ctx, g.DB.Write, g.Now(), func(tx *store.Tx) (stored billing.Connection, err error) {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
 			return stored, err
@@ -95,7 +95,11 @@ func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change 
 		if err != nil {
 			return stored, err
 		}
-		c := keepPrivate(change(before), before)
+		c, err := change(before)
+		if err != nil {
+			return stored, err
+		}
+		c = keepPrivate(c, before)
 		if err := c.Check(base.Live(tenant)); err != nil {
 			return stored, err
 		}

@@ -48,7 +48,7 @@ func StripeWebhook(tenant core.TenantAlias) string {
 // that it has replaced. webhook is the URL of a first endpoint; see StripeSettings.Move for
 // others. A person's own endpoint stays the only one unless s rolls the secret. What the
 // key may not do is no error: see Verify. A tenant that is connected to another gateway or
-// another account is a conflict.
+// another account, or that another call connects meanwhile, is a conflict.
 func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s StripeSettings, webhook string) (billing.Connection, error) {
 	before, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err != nil {
@@ -67,7 +67,12 @@ func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s
 	c, webhook, err = g.prepare(ctx, tenant, c, before, webhook, s.Move)
 	var stored billing.Connection
 	if err == nil {
-		stored, err = g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
+		stored, err = g.connect(ctx, tenant, func(stored billing.Connection) (billing.Connection, error) {
+			if stored.Endpoint != before.Endpoint || !slices.EqualFunc(stored.Keys, before.Keys, func(a, b billing.Key) bool { return a.Public == b.Public }) {
+				return c, &core.Error{Code: core.CodeConflict, Message: "the connection to Stripe was changed meanwhile; look at it, and connect again if you still need to"}
+			}
+			return c, nil
+		})
 	}
 	if err != nil {
 		g.undo(ctx, tenant, c, before)

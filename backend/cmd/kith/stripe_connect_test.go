@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -255,7 +256,7 @@ func TestGatewayConnectStripe_KeepsTheURL(t *testing.T) {
 
 	// An endpoint that a person made stays the only one.
 	requireKith(t, "gateway", "disconnect", "--tenant", string(demo.TestTenant), "--database-url", s.database)
-	for _, args := range [][]string{{"--api-key", key, "--base-url", s.labURL, "--signing-secret", "whsec_own"}, {"--credit", "balance"}} {
+	for _, args := range [][]string{{"--api-key", key, "--base-url", s.labURL, "--signing-secret", "whsec_myown"}, {"--credit", "balance"}} {
 		_, errOut, _ := again(append(args, "--wait", "1ms")...)
 		require.Contains(t, errOut, "1 of 14 checks failed", "no event arrives")
 		require.Empty(t, s.endpoints(t))
@@ -282,9 +283,38 @@ func TestGatewayConnectStripe_RollsOften(t *testing.T) {
 		}
 		before = now.Keys
 	}
-	settings.Secrets = []string{"whsec_own"}
+	settings.Secrets = []string{"whsec_myown"}
 	_, err := s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
 	require.NoError(t, err)
+}
+
+// Calls at once leave one endpoint, that of the stored connection. Others may be refused.
+func TestGatewayConnectStripe_AtOnce(t *testing.T) {
+	t.Parallel()
+	s := newConnectStage(t)
+	_, key := s.key(t, "")
+	webhook := s.origin + payments.StripeWebhook(demo.TestTenant)
+	for range 4 {
+		settings := payments.StripeSettings{APIKey: key, BaseURL: s.labURL, Roll: true}
+		errs := make([]error, 5)
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() { _, errs[i] = s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook) })
+		}
+		all.Wait()
+		require.Contains(t, errs, error(nil))
+		for _, err := range errs {
+			if err != nil {
+				require.ErrorContains(t, err, "was changed meanwhile")
+			}
+		}
+		require.Equal(t, []string{webhook}, s.endpoints(t))
+		c, err := s.engine.Gateways.Open(t.Context(), demo.TestTenant)
+		require.NoError(t, err)
+		url, err := s.engine.Gateways.Registered(t.Context(), demo.TestTenant, c)
+		require.NoError(t, err)
+		require.Equal(t, webhook, url)
+	}
 }
 
 // What cannot be connected is refused with the way out, and nothing is stored.
@@ -304,6 +334,7 @@ func TestGatewayConnectStripe_Refuses(t *testing.T) {
 		{[]string{"--api-key", "rk_test_unknown"}, "apiKey: is not accepted by Stripe"},
 		{[]string{"--api-key", "rk_test_x", "--credit", "cash"}, "credit: must be coupon or balance"},
 		{[]string{"--api-key", "rk_test_x", "--signing-secret", "secret"}, "signingSecrets: must be the signing secret"},
+		{[]string{"--api-key", "rk_test_x", "--signing-secret", "whsec_"}, "signingSecrets: must be the signing secret"},
 	} {
 		out, errOut, status := s.connect(t, c.args...)
 		require.Equal(t, 1, status, out)

@@ -87,10 +87,12 @@ func (g *adapter) checkPermissions(ctx context.Context) ([]billing.Check, error)
 
 // checkWebhook reports whether the webhook endpoint exists, is enabled and has all events.
 func (g *adapter) checkWebhook(ctx context.Context, permissions []billing.Check) (billing.Check, error) {
-	c := billing.Check{Name: billing.CheckWebhook, Label: "The webhook endpoint exists", Help: "the webhook endpoint is missing: connect again, so that Kith makes it"}
+	c := billing.Check{Name: billing.CheckWebhook, Label: "The webhook endpoint exists", Help: "the webhook endpoint is missing: connect again with the public URL, so that Kith makes it"}
 	switch {
 	case g.c.Endpoint == "":
-		c.OK = len(g.c.Keys) > 1
+		if c.OK = len(g.c.Keys) > 1; c.OK {
+			c.Found = "made by you, so Kith does not look for it"
+		}
 		c.Help = "give the key the permission Webhook Endpoints: Write, and connect again; or create an endpoint in the Dashboard, and connect with its signing secret"
 		return c, nil
 	case !billing.Passed(permissions, "webhook_write"):
@@ -197,17 +199,22 @@ func (g *adapter) keepEndpoint(ctx context.Context, url string) (kept bool, err 
 	return err == nil, err
 }
 
-// Tidy deletes the webhook endpoints that Kith made for the tenant at the URL, or with the
-// id former, except for that of the connection: their secrets were replaced, or are not
-// known because a call was interrupted. Endpoints of others, also of another service of
-// Kith at another URL, stay.
+// Tidy deletes the webhook endpoint with the id former, and those that Kith made for the
+// tenant at the URL before that of the connection: their secrets were replaced, or are not
+// known because a call was interrupted. Newer ones are of connections that are made
+// meanwhile. Endpoints of others, also of another service of Kith at another URL, stay.
 func (g *adapter) Tidy(ctx context.Context, url, former string) error {
 	endpoints, err := list[endpoint](ctx, g.api, page(), "webhook_endpoints")
 	if gateway.Is(err, gateway.SetUp) {
 		return nil
 	}
+	older := false // the list begins with the newest
 	for _, e := range endpoints {
-		if e.ID == g.c.Endpoint || e.Metadata[tenantKey] != string(g.tenant) || e.URL != url && e.ID != former {
+		if e.ID == g.c.Endpoint {
+			older = true
+			continue
+		}
+		if e.Metadata[tenantKey] != string(g.tenant) || e.ID != former && (e.URL != url || !older) {
 			continue
 		}
 		if err := remove(ctx, g.api, "webhook_endpoints", e.ID); err != nil && !gateway.Is(err, gateway.Missing) {

@@ -4,5 +4,5 @@ package frame
 // names one, so that a page shows no text that a link has brought.
 var doneTexts = map[string]string{
 	"second-step-needed": "This tenant requires two-step sign-in. Set it up here, then open the tenant again.",
-	"session-ended":      "Your session has ended. Sign in again, and repeat the last step: it was not done. This tab has kept what you typed.",
+	"session-ended":      "Your session has ended. Sign in again, and repeat the last step: it was not done.",
 }

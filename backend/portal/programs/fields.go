@@ -184,7 +184,8 @@ var formWords = strings.NewReplacer(
 	"must be % if fuelTankType is PCT_DISCOUNT, and must not be % otherwise", "must not be % here; choose “a percentage” under “A code is worth”",
 	"must not have more than 20 elements", "must not have more than 20 lines", "must not have more than 50 elements", "must not have more than 50 lines",
 	"must be an absolute http or https URL", "must be an address that begins with https:// or http://",
-	"must be 0 to 1000000; 0 means no limit", "must be 1 to 1,000,000",
+	"must be 1 to 1000000000000", "must be more than 0", ", and at most 1000000000000", "",
+	"; leave it out for a fixed value", "", "must be 0 to 1000000; 0 means no limit", "must be 1 to 1,000,000",
 	"or be left out", "or be empty",
 )
 

@@ -288,6 +288,9 @@ func (r *reading) value(o object, at string, kind reward.Kind, share bool) {
 	percentTank := kind == reward.FuelTank && r.text(at+"fuelTankType") != string(reward.Credit)
 	if kind != reward.PercentDiscount && !percentTank {
 		if currency != "" {
+			if _, err := conversion.ParseCurrency(at+"currency", currency); err != nil {
+				r.problems = append(r.problems, err)
+			}
 			o["currency"] = currency
 		}
 		if !share {

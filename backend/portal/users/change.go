@@ -3,6 +3,7 @@ package users
 import (
 	"bufio"
 	"errors"
+	"slices"
 
 	"kith/backend/app/admin"
 	"kith/backend/portal/frame"
@@ -71,7 +72,7 @@ func read(v *frame.Visit, f *frame.Form, needs people.Operation) (data change, e
 		data.Kinds = append(data.Kinds, k)
 	}
 	for _, program := range programs {
-		if program.Conversion.ByEvent() {
+		if program.Conversion.ByEvent() && !slices.Contains(data.Events, program.Conversion.Event) {
 			data.Events = append(data.Events, program.Conversion.Event)
 		}
 	}

@@ -31,7 +31,7 @@ export async function unsaved(world) {
   // So does saving.
   await page.context().clearCookies();
   await page.getByRole('button', { name: 'Save the program' }).click();
-  await page.getByText('it was not done').waitFor();
+  await page.getByText('This tab has kept what you typed').waitFor();
   await page.getByLabel('Mail address').fill(world.email);
   await page.getByLabel('Password').fill(world.password);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -107,6 +107,9 @@ export async function unsaved(world) {
   await other.getByRole('button', { name: 'Sign out' }).click();
   await other.getByText('You are signed out.').waitFor();
   await eventually(async () => assert.equal(await drafts(), 0));
+  await page.getByRole('button', { name: 'Save the program' }).click();
+  await page.getByText('it was not done').waitFor();
+  assert.equal(await page.getByText('This tab has kept').count(), 0);
 }
 
 /** From nothing to 15 % of the order, with errors on the way. */

@@ -76,6 +76,8 @@
     open.clear();
     forget();
   });
+  var flash = document.querySelector("[data-flash] p");
+  if (flash && flash.textContent.includes("it was not done") && Object.keys(store).some(function (key) { return key.startsWith(prefix); })) flash.append(" This tab has kept what you typed.");
   // The form that was sent last is saved, unless this page has an error or is that of the sign-in.
   var last = store.getItem(sent);
   store.removeItem(sent);
