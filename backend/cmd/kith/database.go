@@ -124,11 +124,6 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 	if err != nil {
 		return nil, err
 	}
-	if path, isFile := f.file(); isFile && f.MasterKey == "" && f.hasKey() {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			e.log.Warn("new database beside an existing master key: if there was one before, stop kith and put it back, or restore a backup", "file", path)
-		}
-	}
 	db, err := store.Open(url, f.DatabaseToken)
 	if err != nil {
 		return nil, f.explain(err)
@@ -449,6 +444,11 @@ func (f *databaseFlags) openOrCreate(e *env) (*app.Engine, error) {
 }
 
 func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) {
+	if path, isFile := f.file(); isFile && is == mayBeNew && f.MasterKey == "" && f.hasKey() {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			e.log.Warn("new database beside an existing master key: if there was one before, stop kith and put it back, or restore a backup", "file", path)
+		}
+	}
 	db, err := f.openDatabase(e, is)
 	if err != nil {
 		return nil, err

@@ -398,6 +398,13 @@ func TestRefund_ViewsAgree(t *testing.T) {
 	}
 	require.Contains(t, b.Get(person).Text(), "A refund of the order took it back.")
 	require.Contains(t, row(), ",0.00,USD,taken back,")
+	// A refund that takes nothing back is said where the rewards are.
+	require.NotContains(t, b.Get(page).Body, `class="problem`)
+	send("purchase", `{"order_id":"8","revenue":"$20"}`)
+	send("refund", `{"order_id":"8","revenue":"$5"}`)
+	got := b.Get(page).Body
+	require.Contains(t, got, `<p class="problem break">Order 8: revenue &#34;$20&#34; is no number`)
+	require.Contains(t, got, "A refund was received, too")
 }
 
 // What users entered is shown as text.
