@@ -149,10 +149,11 @@ func (m measured) report(b *testing.B) {
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // hammer sends n requests from concurrent clients, spread over servers, as fast as they
-// are answered. All must be answered with the given status.
-func hammer(b testing.TB, bases []string, clients, n, status int, request func(i int) []byte) measured {
+// are answered. All must be answered with the given status; those that are answered 503 are
+// sent again, up to a number of them in all.
+func hammer(b testing.TB, bases []string, clients, n, status, unavailable int, request func(i int) []byte) measured {
 	b.Helper()
-	var next atomic.Int64
+	var next, refused atomic.Int64
 	var failed atomic.Pointer[error]
 	took := make([][]time.Duration, clients)
 	var all sync.WaitGroup
@@ -164,6 +165,10 @@ func hammer(b testing.TB, bases []string, clients, n, status int, request func(i
 			for i := int(next.Add(1)); i <= n && failed.Load() == nil; i = int(next.Add(1)) {
 				asked := time.Now()
 				got, err := l.send(request(i))
+				if err == nil && got == http.StatusServiceUnavailable && refused.Add(1) <= int64(unavailable) {
+					next.Add(-1)
+					continue
+				}
 				if err == nil && got != status {
 					err = fmt.Errorf("status %d %s", got, http.StatusText(got))
 				}

@@ -64,6 +64,6 @@ func (t *throughput) measure(b *testing.B, bases []string, clients, status int, 
 	first := t.sent
 	t.sent += b.N
 	b.ResetTimer()
-	hammer(b, bases, clients, b.N, status, func(i int) []byte { return request(first + i) }).report(b)
+	hammer(b, bases, clients, b.N, status, 0, func(i int) []byte { return request(first + i) }).report(b)
 	b.ReportMetric(0, "ns/op")
 }
