@@ -55,7 +55,7 @@ func TestDoctor_FindsProblems(t *testing.T) {
 		}, "FAIL  master key   is not that of the database", "does not belong to this database"},
 		"no key": {func(t *testing.T, s *site) {
 			require.NoError(t, os.Remove(filepath.Join(s.data, "master.key")))
-		}, "FAIL  master key   there is none, and the database has one", "master-key: is not in "},
+		}, "FAIL  master key   there is none, and the database has one", "master-key: is neither in KITH_MASTER_KEY nor in "},
 		"a key that others can read": {func(t *testing.T, s *site) {
 			require.NoError(t, os.Chmod(filepath.Join(s.data, "master.key"), 0o644)) // #nosec G302 -- on purpose
 		}, "chmod 600 ", ""},

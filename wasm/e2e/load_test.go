@@ -165,9 +165,8 @@ func hammer(b testing.TB, bases []string, clients, n, status, unavailable int, r
 			for i := int(next.Add(1)); i <= n && failed.Load() == nil; i = int(next.Add(1)) {
 				asked := time.Now()
 				got, err := l.send(request(i))
-				if err == nil && got == http.StatusServiceUnavailable && refused.Add(1) <= int64(unavailable) {
-					next.Add(-1)
-					continue
+				for err == nil && got == http.StatusServiceUnavailable && refused.Add(1) <= int64(unavailable) {
+					got, err = l.send(request(i))
 				}
 				if err == nil && got != status {
 					err = fmt.Errorf("status %d %s", got, http.StatusText(got))
