@@ -63,34 +63,48 @@ func Verify(from io.Reader, identities ...age.Identity) (Header, Trailer, error)
 //
 // It returns the numbers of restored rows and files.
 func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) (Trailer, error) {
-	h, trailer, err := t.verify(open)
-	if err != nil {
-		return trailer, err
-	}
-	if h.Kind != Backup {
-		return trailer, core.Invalid("file", "is an export, which has no secrets and cannot be restored; give a backup")
-	}
-	if err := store.CheckBackup(h.Schema); err != nil {
-		return trailer, err
-	}
-	if h.Tenant != "" && t.Tenant != h.Tenant {
-		return trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+", the only tenant in the file")
-	}
-	if t.Tenant != "" && !slices.Contains(h.Tenants, t.Tenant) {
-		return trailer, core.Invalid("tenant", "is not in the file, which has "+names(h.Tenants))
-	}
-	if t.Check != nil {
-		if err := t.Check(h, trailer); err != nil {
-			return trailer, err
+	run, announced := tabledb.NewRun(t.Tenant), false
+	if t.Tenant == "" {
+		var err error
+		if announced, err = run.Announce(ctx, t.DB, t.Now()); err != nil {
+			return Trailer{}, err
 		}
 	}
-	r := &restoring{Target: t, run: tabledb.NewRun(t.Tenant), header: h, trailer: trailer, tables: map[string]tabledb.Table{}, rows: map[string]int64{}}
+	h, trailer, err := t.examine(open)
+	if err != nil {
+		if announced {
+			if failed := run.Withdraw(context.WithoutCancel(ctx), t.DB, t.Now()); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
+		return trailer, err
+	}
+	r := &restoring{Target: t, run: run, header: h, trailer: trailer, tables: map[string]tabledb.Table{}, rows: map[string]int64{}}
 	if t.Tenant != "" {
 		err = r.one(ctx, open)
 	} else {
 		err = r.all(ctx, open)
 	}
 	return Trailer{Rows: r.rows, Files: r.files}, err
+}
+
+// examine verifies an archive, and returns an error if it cannot be restored into the target.
+func (t Target) examine(open func() (io.ReadCloser, error)) (Header, Trailer, error) {
+	h, trailer, err := t.verify(open)
+	switch {
+	case err != nil:
+		return h, trailer, err
+	case h.Kind != Backup:
+		return h, trailer, core.Invalid("file", "is an export, which has no secrets and cannot be restored; give a backup")
+	case h.Tenant != "" && t.Tenant != h.Tenant:
+		return h, trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+", the only tenant in the file")
+	case t.Tenant != "" && !slices.Contains(h.Tenants, t.Tenant):
+		return h, trailer, core.Invalid("tenant", "is not in the file, which has "+names(h.Tenants))
+	}
+	if err = store.CheckBackup(h.Schema); err == nil && t.Check != nil {
+		err = t.Check(h, trailer)
+	}
+	return h, trailer, err
 }
 
 func names(tenants []core.TenantAlias) string {

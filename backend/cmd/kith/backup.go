@@ -228,6 +228,7 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 	if err != nil {
 		return header, restored, err
 	}
+	c.restores = c.Tenant == ""
 	// If one tenant is restored, the schema is migrated after the file is verified.
 	db, files, err := c.openStore(e, mayBeCreated)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
@@ -369,6 +370,32 @@ func TestRestore_OfTwoAtOnceTheLaterOneWins(t *testing.T) {
 	require.NoError(t, err)
 	_, trailer, err := backup.Verify(from)
 	require.NoError(t, errors.Join(err, from.Close()))
+
+	// A restore that is killed while it verifies, or when it has made the file, is repeated.
+	data := filepath.Join(dir, "killed")
+	require.NoError(t, os.MkdirAll(data, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(data, "master.key"), []byte(storyKey+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(data, "kith.db"), nil, 0o600))
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(data, "kith.db"), long, long))
+	damaged := filepath.Join(dir, "damaged")
+	require.NoError(t, os.WriteFile(damaged, []byte("no backup"), 0o600))
+	_, _, status := runKith(t, "restore", damaged, "--data", data)
+	require.Equal(t, 1, status)
+	db, err := store.Open(url("killed/kith.db"), "")
+	require.NoError(t, err)
+	_, errOut, status := runKith(t, "tenant", "show", "demo", "--data", data)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "the database is empty: repeat the restore")
+	announced, err := tabledb.NewRun("").Announce(t.Context(), db, now())
+	require.NoError(t, errors.Join(err, db.Close()))
+	require.True(t, announced, "the mark of the restore that failed is gone")
+	_, errOut, status = runKith(t, "tenant", "show", "demo", "--data", data)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "a restore into this database was begun and has not ended")
+	requireKith(t, "restore", earlier, "--data", data)
+	require.Equal(t, dumped(t, "file:"+databases[0], ""), dumped(t, url("killed/kith.db"), ""))
+
 	var rows int64
 	for _, n := range trailer.Rows {
 		rows += n

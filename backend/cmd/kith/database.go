@@ -30,6 +30,9 @@ type databaseFlags struct {
 	DatabaseToken string `env:"KITH_DATABASE_TOKEN" help:"Token for the libSQL server." placeholder:"TOKEN"`
 	MasterKey     string `env:"KITH_MASTER_KEY" help:"Key that encrypts secrets and signs cookies: 32 bytes in hex or base64, the same for edge and backend. More keys may follow after commas; they only verify and decrypt. Default: the file master.key in the data folder; a new database gets a new key." placeholder:"KEY"`
 	MasterKeyNew  string `env:"KITH_MASTER_KEY_NEW" help:"Next master key, used by kith master-key rotate. Until then it only verifies and decrypts. Default: the file master.key.new in the data folder, if it exists." placeholder:"KEY"`
+
+	// restores is true if the database is restored, so that it may be a file of 0 bytes.
+	restores bool
 }
 
 // url returns the URL of the database. It creates the folder of a file.
@@ -58,7 +61,7 @@ func (f *databaseFlags) checkFile() error {
 		return err
 	case saved != "":
 		return fmt.Errorf("database %s: a kith that had lost this file has saved what was stored in %s; %s", path, saved, libsql.UseSaved(path))
-	case f.emptied(path):
+	case !f.restores && f.emptied(path):
 		return fmt.Errorf("database %s has 0 bytes, but there is a master key, so it was emptied; keep a copy of the folder, and restore a backup into a new folder (kith restore), or remove the file if it never had data", path)
 	}
 	return nil
@@ -129,11 +132,29 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 		return nil, f.explain(err)
 	}
 	db.Version = version
-	if err := f.check(e, db); err != nil {
+	err = f.check(e, db)
+	if err == nil && is == mustExist {
+		err = hasTables(e.ctx, db)
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, f.explain(err)
 	}
 	return db, nil
+}
+
+// hasTables returns an error if a database is empty, such as one of a restore that was killed
+// before it had begun: then it must stay empty, so that the restore can be repeated.
+func hasTables(ctx context.Context, db *store.Primary) error {
+	err := db.Restoring(ctx)
+	if err != nil {
+		return err
+	}
+	versions, err := db.Migrations(ctx)
+	if err == nil && len(versions) == 0 {
+		err = &core.Error{Code: core.CodeConflict, Message: "the database is empty: repeat the restore if one was interrupted; kith serve and kith tenant create make a new one"}
+	}
+	return err
 }
 
 // explain adds to an error of the database where it is, and what to do. Other errors are

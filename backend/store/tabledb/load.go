@@ -183,6 +183,33 @@ func (r Run) End(ctx context.Context, tx *store.Tx) error {
 	return tx.Exec(ctx, "end run", `DELETE FROM `+store.RunningTenants+` WHERE tenant = ?`, string(r.Tenant))
 }
 
+// Announce marks an empty database as one that is being restored, so that no other command
+// takes it for a new one before BeginRestore. It returns false if the database has tables, or
+// a mark.
+func (r Run) Announce(ctx context.Context, p *store.Primary, now core.Time) (bool, error) {
+	return store.WriteValue(ctx, p.Write, now, func(tx *store.Tx) (bool, error) {
+		begun, err := tx.HasTable(ctx, store.RestoringTable)
+		if err != nil || begun {
+			return false, err
+		}
+		all, err := Tables(ctx, tx.Reads)
+		if err != nil || len(withoutSequences(all)) > 0 {
+			return false, err
+		}
+		return true, r.Begin(ctx, tx)
+	})
+}
+
+// Withdraw removes the mark of Announce, unless another run has begun.
+func (r Run) Withdraw(ctx context.Context, p *store.Primary, now core.Time) error {
+	return p.Write(ctx, now, func(tx *store.Tx) error {
+		if r.Check(ctx, tx) != nil {
+			return nil
+		}
+		return tx.Exec(ctx, "withdraw a restore", `DROP TABLE `+store.RestoringTable)
+	})
+}
+
 // BeginRestore begins a restore into an empty database: until EndRestore no other
 // process may use the database. It creates the tables of the given migrations,
 // without rows. An earlier restore that did not end is discarded. It returns an error
