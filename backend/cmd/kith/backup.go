@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -67,19 +66,6 @@ func (f *archiveFlags) openStore(e *env, ready readiness) (*store.Primary, file.
 		return nil, nil, err
 	}
 	return db, files, nil
-}
-
-// keys returns the master key and its text; ok is false if there is no master key. It
-// does not create one.
-func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err error) {
-	if _, err := os.Stat(f.masterKeyFile()); f.MasterKey == "" && errors.Is(err, fs.ErrNotExist) {
-		return keys, "", false, nil
-	}
-	text, err = f.masterKey()
-	if err == nil {
-		keys, err = auth.ParseKeyring(text)
-	}
-	return keys, text, err == nil, err
 }
 
 // notEncrypted is logged about backups without recipients.

@@ -3,12 +3,16 @@ package main
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"kith/backend/store"
+	"kith/backend/store/secretdb"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -160,4 +164,216 @@ func (dbKeyCommand) Run(e *env) error {
 	signed := text([]byte(`{"alg":"EdDSA","typ":"JWT"}`)) + "." + text([]byte(`{"a":"rw"}`))
 	_, err = fmt.Fprintf(e.out, "SQLD_AUTH_JWT_KEY=%s\nKITH_DATABASE_TOKEN=%s.%s\n", text(public), signed, text(ed25519.Sign(private, []byte(signed))))
 	return err
+}
+
+// hasKey reports whether there is a master key, or a file of it that cannot be read.
+func (f *databaseFlags) hasKey() bool {
+	_, err := os.Stat(f.masterKeyFile())
+	return f.MasterKey != "" || !errors.Is(err, fs.ErrNotExist)
+}
+
+// keys returns the master key and its text; ok is false if there is no master key. It
+// does not create one.
+func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err error) {
+	if !f.hasKey() {
+		return keys, "", false, nil
+	}
+	text, err = f.masterKey()
+	if err == nil {
+		keys, err = auth.ParseKeyring(text)
+	}
+	return keys, text, err == nil, err
+}
+
+// checkKey returns an error if the master key does not belong to a database. It returns
+// nil if there is no master key.
+func (f *databaseFlags) checkKey(has secretdb.MasterKey) error {
+	keys, _, ok, err := f.keys()
+	if err != nil || !ok {
+		return err
+	}
+	return f.checkKeyOf(keys, has)
+}
+
+// checkKeyOf is checkKey for the keys of a running process: its files may have others by
+// now.
+func (f *databaseFlags) checkKeyOf(keys auth.Keyring, has secretdb.MasterKey) error {
+	ok := true
+	switch {
+	case has.Fingerprint != "":
+		_, ok = keys.Find(has.Fingerprint)
+	case has.Sealed != "":
+		_, err := keys.Open(auth.KeyPlace(has.Tenant), has.Sealed)
+		ok = err == nil
+	}
+	if !ok {
+		return f.wrongKey()
+	}
+	if _, ok := keys.Find(has.Next); has.Next != "" && !ok {
+		return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: "+f.giveKey("KITH_MASTER_KEY_NEW", f.newMasterKeyFile(), "the new key"))
+	}
+	return nil
+}
+
+func (f *databaseFlags) wrongKey() error {
+	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database and cannot decrypt its secrets: "+f.giveKey("KITH_MASTER_KEY", f.masterKeyFile(), "the key that the database was created with"))
+}
+
+// giveKey returns what to do so that this process gets a key: it reads the variable if the
+// master key is from one, and else the file.
+func (f *databaseFlags) giveKey(variable, file, key string) string {
+	if f.MasterKey != "" {
+		return "set " + variable + " to " + key
+	}
+	return "put " + key + " into " + file
+}
+
+// noKey returns the error of a process without a master key.
+func (f *databaseFlags) noKey(so string) *core.Error {
+	return core.Invalid("master-key", "is neither in KITH_MASTER_KEY nor in "+f.masterKeyFile()+", "+so+": put it where the other kith processes have it")
+}
+
+// withIdentity returns the keys with the database's key of identities.
+func withIdentity(keys auth.Keyring, has secretdb.MasterKey) (auth.Keyring, error) {
+	if has.Identity != "" {
+		return keys.OpenIdentity(has.Identity)
+	}
+	// The first key of this process may be the one that will replace the database's.
+	if of, ok := keys.Find(has.Fingerprint); ok {
+		return keys.WithIdentity(of), nil
+	}
+	return keys, nil
+}
+
+// openKeys returns the master key. It creates one if none exists and the database is
+// new.
+func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, err error) {
+	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
+	if err != nil {
+		return keys, err
+	}
+	keys, _, ok, err := f.keys()
+	if err == nil && ok {
+		return withIdentity(keys, has)
+	}
+	if err != nil {
+		return keys, err
+	}
+	if has != (secretdb.MasterKey{}) {
+		return keys, f.noKey("and this database has one")
+	}
+	// The tables come first: a file of 0 bytes beside a master key was emptied.
+	if err := db.Migrate(e.ctx, now()); err != nil {
+		return keys, err
+	}
+	text, err := f.masterKey()
+	if err != nil {
+		return keys, err
+	}
+	return auth.ParseKeyring(text)
+}
+
+func (f *databaseFlags) masterKeyFile() string    { return filepath.Join(f.Data, "master.key") }
+func (f *databaseFlags) newMasterKeyFile() string { return filepath.Join(f.Data, "master.key.new") }
+
+// masterKeySource returns where the master key is from, for the log.
+func (f *databaseFlags) masterKeySource() string {
+	if f.MasterKey == "" {
+		return "in " + f.masterKeyFile()
+	}
+	return "set"
+}
+
+// masterKey returns the master key as text, from the flag or the file, followed by the
+// other accepted keys. It checks the form, because the component would report an error
+// only at its first request.
+func (f *databaseFlags) masterKey() (string, error) {
+	text, err := f.masterKeyText()
+	if err != nil {
+		return "", err
+	}
+	next, err := f.newMasterKey()
+	if err != nil {
+		return "", err
+	}
+	if next != "" {
+		text += "," + next
+	}
+	if _, err = auth.ParseKeyring(text); err != nil {
+		return text, fmt.Errorf("master-key (%s): %w; %s", f.masterKeySource(), err, f.giveKey("KITH_MASTER_KEY", f.masterKeyFile(), "the right key"))
+	}
+	return text, nil
+}
+
+// newMasterKey returns the key that will replace the master key, or "": from the flag,
+// or from its file in the data folder.
+func (f *databaseFlags) newMasterKey() (string, error) {
+	if f.MasterKeyNew != "" || f.MasterKey != "" {
+		return f.MasterKeyNew, nil
+	}
+	text, err := readKeys(f.newMasterKeyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return text, err
+}
+
+// readKeys reads a file with one key per line, in the form that auth.ParseKeyring takes.
+func readKeys(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	return strings.Join(strings.Fields(string(text)), ","), err
+}
+
+func (f *databaseFlags) masterKeyText() (string, error) {
+	if f.MasterKey != "" {
+		return f.MasterKey, nil
+	}
+	path := f.masterKeyFile()
+	text, err := readKeys(path)
+	if err == nil {
+		return text, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("master key: %w; let the user that runs kith read it", err)
+	}
+	key := makeMasterKey()
+	made, err := writeNewSecret(path, []byte(key+"\n"))
+	if err != nil {
+		return "", fmt.Errorf("master key: %w", err)
+	}
+	if !made {
+		return f.masterKeyText()
+	}
+	return key, nil
+}
+
+// makeMasterKey returns a new master key.
+func makeMasterKey() string {
+	key := make([]byte, 32)
+	random(key)
+	return hex.EncodeToString(key)
+}
+
+// writeNewSecret writes a secret to a new file. It returns false if the file exists. The
+// file gets its name when it is complete: two processes that start together must use
+// the same secret, and a killed process must not leave an incomplete one.
+func writeNewSecret(path string, secret []byte) (bool, error) {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return false, err
+	}
+	file, err := os.CreateTemp(folder, filepath.Base(path)+".*") // for its owner only
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(secret)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return false, err
+	}
+	err = os.Link(file.Name(), path)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
