@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An operation that stands still has no rate and no time left: both would be wrong.
+// Without progress no rate and no time left are shown: both would be wrong.
 func TestDisplay_SaysThatNothingMoves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -276,14 +276,16 @@ func (o Order) Unread() string {
 	return ""
 }
 
-// ignored returns a refund of an amount that takes nothing back, though it can be read: the
-// revenue of the order is unknown or in another currency. It returns nil if there is none.
+// ignored returns a refund that takes nothing back because of the order, whose revenue is
+// unknown or in another currency. It returns nil if there is none.
 func (o Order) ignored() *Refund {
 	if o.Event == "" || o.Returned() {
 		return nil
 	}
 	for i, r := range o.Refunds {
-		if d, _ := ParseDecimal(r.Decimal); o.Fault != "" && r.Fault != "" || r.Amount != 0 && r.Currency != o.Currency || o.Fault != "" && (r.Amount != 0 || d.sign() != 0) {
+		d, _ := ParseDecimal(r.Decimal)
+		ofUnknown := o.Fault != "" && (r.Fault != "" || r.Amount != 0 || d.sign() != 0)
+		if ofUnknown || r.Amount != 0 && r.Currency != o.Currency {
 			return &o.Refunds[i]
 		}
 	}
