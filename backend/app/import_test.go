@@ -436,6 +436,7 @@ func TestValidateJob(t *testing.T) {
 		"row 3, column id: is required", "row 5, column referable: must be true or false", "row 6: the row has 1 cells, and the header 3",
 		"row 7: is not UTF-8; save the file with that encoding",
 	}, validate(job.ImportUser, "a.csv", "accountId,id,referable\né,1,\na,,\n,,\na,2,x\na\na,\xff,\na,3,\n"))
+	require.Equal(t, []string{"row 1, column dateCreated: must not be in the future"}, validate(job.ImportUser, "a.jsonl", `{"accountId":"a5","id":"u5","dateCreated":4102444800000}`+"\n"))
 	require.Equal(t, []string{"the file has no rows"}, validate(job.ImportUserEvent, "a.jsonl", "\n"))
 	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat("a,\n", 1000)), 100)
 	in := b.jobInput(job.ImportUser, "{}")

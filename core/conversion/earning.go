@@ -127,6 +127,10 @@ func (e Earning) MostOrders() int64 {
 	return e.Orders
 }
 
+// Bounded reports whether a share of an order has a minimum or a maximum. Then an order in
+// another currency than theirs earns nothing.
+func (e Earning) Bounded() bool { return e.Min != 0 || e.Max != 0 }
+
 // ValueField returns the name in the API of the value that tiers replace.
 func (e Earning) ValueField() string {
 	switch {
@@ -159,13 +163,12 @@ func (e Earning) value(order Order, n int64) (reward.Offer, Reason) {
 	if o.OfRevenue == 0 {
 		return o, ""
 	}
-	bounded := e.Min != 0 || e.Max != 0
 	switch {
 	case order.Fault != "":
 		return o, order.Fault
 	case order.Revenue == 0:
 		return o, ReasonNoRevenue
-	case bounded && order.Currency != o.Currency:
+	case e.Bounded() && order.Currency != o.Currency:
 		return o, ReasonCurrency
 	}
 	amount := portion(order.Revenue, int64(o.OfRevenue), int64(reward.MaxPercent))

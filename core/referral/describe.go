@@ -116,6 +116,9 @@ func (d *description) side(about, name string, e conversion.Earning, p Program) 
 		parts = append(parts, "after "+long(o.GivenAfter))
 	}
 	d.add(about, strings.Join(parts, ", ")+".")
+	if e.Bounded() {
+		d.add(about+".currency", "An order in another currency than "+string(o.Currency)+" earns nothing.")
+	}
 	if o.Name != "" {
 		d.add(about+".name", "People see it as "+quoted(o.Name)+".")
 	}

@@ -157,6 +157,15 @@ func NewUser(account core.AccountID, id core.UserID, now core.Time) User {
 	return User{Account: account, ID: id, Referable: true, CustomFields: "{}", Created: now}
 }
 
+// CheckCreated returns an error if the time at which a user was created, as a caller gives
+// it, is after now.
+func CheckCreated(created, now core.Time) error {
+	if created > now {
+		return core.Invalid("dateCreated", "must not be in the future")
+	}
+	return nil
+}
+
 // ParseImageURL returns s as the URL of a user's picture, or an error about field.
 // Pages use it, so it must not be a javascript: URL. Empty means none.
 func ParseImageURL(field, s string) (string, error) {

@@ -200,12 +200,13 @@ func (r *Rules) change(s *state.State, in Identification) (who userChange, err e
 	identity := referral.Identity{Account: u.Account, User: u.ID}
 	var before referral.User
 	before, who.known = s.User(identity)
-	switch {
-	case who.known && in.Create:
+	if who.known && in.Create {
 		return who, &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"}
-	case in.Since > s.Now:
-		return who, core.Invalid("dateCreated", "must not be in the future")
-	case !who.known:
+	}
+	if err := referral.CheckCreated(in.Since, s.Now); err != nil {
+		return who, err
+	}
+	if !who.known {
 		before = referral.NewUser(u.Account, u.ID, cmp.Or(in.Since, s.Now))
 		if err := mayBeNew(s, identity); err != nil {
 			return who, err

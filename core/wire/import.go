@@ -218,11 +218,14 @@ func allDigits(s string) bool {
 	return true
 }
 
-// CheckImportRow parses a row as its job would, and returns the error.
-func CheckImportRow(tenant core.TenantAlias, t job.Type, row Row) (err error) {
+// CheckImportRow parses a row as its job would at a time, and returns the error.
+func CheckImportRow(tenant core.TenantAlias, t job.Type, row Row, now core.Time) (err error) {
 	switch t {
 	case job.ImportUser:
-		_, _, err = ParseImportedUser(tenant, row)
+		var created core.Time
+		if _, created, err = ParseImportedUser(tenant, row); err == nil {
+			err = referral.CheckCreated(created, now)
+		}
 	case job.ImportDelete:
 		_, err = ParseDeletion(row)
 	case job.ImportUserEvent:

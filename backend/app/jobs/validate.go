@@ -117,7 +117,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 		}
 		c.Checked = s.Record()
 		if problem == nil {
-			problem = wire.CheckImportRow(tenant, t, row)
+			problem = wire.CheckImportRow(tenant, t, row, js.Now())
 		}
 		if problem == nil {
 			continue

@@ -215,6 +215,9 @@ func (s StripeSettings) connection(before billing.Connection, now core.Time) (bi
 		key = before.Keys[0]
 	}
 	c.Keys = []billing.Key{key}
+	if s.Roll && len(s.Secrets) > 0 {
+		return c, core.Invalid("newSecret", "must not be given with signing secrets: it makes an endpoint with a secret of its own; give one of both")
+	}
 	for _, secret := range s.Secrets {
 		if err := billing.CheckStripeSecret("signingSecrets", secret); err != nil {
 			return c, err

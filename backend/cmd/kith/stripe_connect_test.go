@@ -283,7 +283,7 @@ func TestGatewayConnectStripe_RollsOften(t *testing.T) {
 		}
 		before = now.Keys
 	}
-	settings.Secrets = []string{"whsec_myown"}
+	settings.Secrets, settings.Roll = []string{"whsec_myown"}, false
 	_, err := s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
 	require.NoError(t, err)
 }
@@ -340,7 +340,10 @@ func TestGatewayConnectStripe_Refuses(t *testing.T) {
 		require.Equal(t, 1, status, out)
 		require.Contains(t, errOut, c.want)
 	}
-	_, errOut, status := runKith(t, "gateway", "connect", "stripe", "--tenant", "demo", "--api-key", "rk_test_x", "--public-url", s.origin, "--database-url", s.database)
+	_, errOut, status := s.connect(t, "--signing-secret", "whsec_1234", "--roll-secret")
+	require.Equal(t, 2, status)
+	require.Contains(t, errOut, "--signing-secret and --roll-secret can't be used together")
+	_, errOut, status = runKith(t, "gateway", "connect", "stripe", "--tenant", "demo", "--api-key", "rk_test_x", "--public-url", s.origin, "--database-url", s.database)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "apiKey: is a test key, and this tenant is live")
 	_, errOut, status = runKith(t, "gateway", "connect", "stripe", "--tenant", "demo", "--api-key", "rk_live_x", "--public-url", s.origin, "--database-url", s.database)

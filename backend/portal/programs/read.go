@@ -9,6 +9,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"kith/core"
 	"kith/core/conversion"
@@ -220,16 +223,27 @@ func (r *reading) program(key core.ProgramKey) object {
 	return body
 }
 
+// inLatin spells letters that Unicode does not take apart into a Latin letter and a mark, and
+// the German ones, which people spell with an e.
+var inLatin = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
+
 // keyOf returns the key of a program with a name, or "" if the name has neither Latin
 // letters nor digits.
 func keyOf(name string) string {
+	name = inLatin.Replace(norm.NFC.String(strings.ToLower(name)))
+	name = strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Mn, c) {
+			return -1
+		}
+		return c
+	}, norm.NFD.String(name))
 	key := strings.Map(func(c rune) rune {
 		switch {
 		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
 			return c
 		}
 		return '-'
-	}, strings.ToLower(name))
+	}, name)
 	for strings.Contains(key, "--") {
 		key = strings.ReplaceAll(key, "--", "-")
 	}
