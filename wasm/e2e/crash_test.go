@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -135,10 +138,38 @@ func (st *stream) requireProcessedOnce(t *testing.T, db *sql.DB) {
 	t.Logf("%d calls accepted, %d found accepted at a retry", len(st.accepted), len(st.kept))
 }
 
+// demoFiles are the files and keys of a site with the tenant demo. Each test gets a copy: to
+// migrate a new database takes half a second of a processor.
+var demoFiles struct {
+	sync.Mutex
+	files map[string][]byte
+	keys  map[string]string
+}
+
+// demoSite returns a site with the tenant demo, whose processes are not started yet.
 func demoSite(t testing.TB) *site {
 	t.Helper()
 	s := newSite(t)
-	s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+	d := &demoFiles
+	d.Lock()
+	defer d.Unlock()
+	if d.files == nil {
+		s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+		files := map[string][]byte{}
+		entries, err := os.ReadDir(s.data)
+		require.NoError(t, err)
+		for _, e := range entries {
+			require.True(t, e.Type().IsRegular(), e.Name())
+			files[e.Name()], err = os.ReadFile(filepath.Join(s.data, e.Name()))
+			require.NoError(t, err)
+		}
+		d.files, d.keys = files, maps.Clone(s.keys)
+		return s
+	}
+	for name, content := range d.files {
+		require.NoError(t, os.WriteFile(filepath.Join(s.data, name), content, 0o600))
+	}
+	maps.Copy(s.keys, d.keys)
 	return s
 }
 

@@ -188,7 +188,8 @@ func TestDoctor_FindsProblemsOfOtherParts(t *testing.T) {
 	s := demoSite(t)
 	_, err := os.Create(filepath.Join(s.data, "file"))
 	require.NoError(t, err)
-	other := demoSite(t)
+	other := newSite(t) // with a master key of its own
+	other.createTenant(t, "demo", "--landing-url", "https://shop.example/")
 	other.serve(t)
 	for _, c := range []struct {
 		env  string

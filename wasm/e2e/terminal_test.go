@@ -137,8 +137,6 @@ func TestRun_CtrlC(t *testing.T) {
 			_, err := keyboard.Write([]byte{3})
 			require.NoError(t, err)
 			_ = p.command.Wait()
-			// The status is 130, or 2 if make 4.3 gets the signal while it waits for kith.
-			require.NotZero(t, p.command.ProcessState.ExitCode(), p.output)
 			require.NotContains(t, p.log(t), "context canceled")
 			for _, url := range []string{s.edge, s.backend} {
 				_, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
