@@ -42,7 +42,7 @@ func TestProgram_Describe(t *testing.T) {
 			"conversion: A referral counts when the event “purchase” arrives for the friend's account, if revenue is at least 50.00 and plan is pro or team, at most 30 days after the referral.",
 			"conversion.firstEvent: It must be the first event “purchase” that the account ever had, also before the referral.",
 			"rewards.referrer: The referrer gets 15% of the order as credit, at least $1.00, at most $40.00, after 14 days.",
-				"rewards.referrer.currency: An order in another currency than USD earns nothing.",
+			"rewards.referrer.currency: An order in another currency than USD earns nothing.",
 			"rewards.referrer.name: People see it as “Thank you”.",
 			"rewards.referrer.tiers: At the referrer's conversions 3 to 9, it is 20% of the order as credit.",
 			"rewards.referrer.tiers: From the referrer's conversion 10 on, it is 25.5% of the order as credit.",
