@@ -260,7 +260,7 @@ func (a *API) connectStripe(c *call) ([]byte, error) {
 		return nil, err
 	}
 	connection, err := a.Engine.Gateways.ChangeStripe(c.Context(), c.tenant, payments.StripeSettings{
-		APIKey: in.APIKey, Secrets: in.Secrets, Roll: in.Roll, Credit: in.Credit, CountTax: in.CountTax, CountShipping: in.CountShipping,
+		APIKey: in.APIKey, Secrets: in.Secrets, Roll: in.Roll, Revoke: in.Revoke, Credit: in.Credit, CountTax: in.CountTax, CountShipping: in.CountShipping,
 	}, a.webhookURL(c))
 	if err != nil {
 		return nil, err

@@ -3128,6 +3128,9 @@ type StripeConnectionInput struct {
 	// NewSecret Replaces the webhook endpoint by one that Kith makes, and so its secret. The former secret stays valid for 24 hours.
 	NewSecret *bool `json:"newSecret,omitempty"`
 
+	// RevokeSecrets With `newSecret` or `signingSecrets`: ends the former secrets at once, because one leaked. A notification that one of them signed is refused.
+	RevokeSecrets *bool `json:"revokeSecrets,omitempty"`
+
 	// ShippingIsRevenue Whether shipping counts as revenue of a purchase.
 	ShippingIsRevenue *bool `json:"shippingIsRevenue,omitempty"`
 

@@ -194,14 +194,16 @@ type StripeSettings struct {
 	CountTax, CountShipping bool
 	// Roll replaces the webhook endpoint that Kith made, and so its secret.
 	Roll bool
+	// Revoke ends the former secrets at once.
+	Revoke bool
 }
 
 // ParseStripeSettings parses the body of PUT /gateway/stripe/connection: apiKey,
-// signingSecrets, creditForm, taxIsRevenue, shippingIsRevenue and newSecret. An apiKey that
-// is left out does not change.
+// signingSecrets, creditForm, taxIsRevenue, shippingIsRevenue, newSecret and revokeSecrets. An
+// apiKey that is left out does not change.
 func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
 	var key, form *string
-	var tax, shipping, roll *bool
+	var tax, shipping, roll, revoke *bool
 	err = object(body, MaxBody, "", func(r *reader, name string, v *fastjson.Value) bool {
 		switch name {
 		case "apiKey":
@@ -214,6 +216,8 @@ func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
 			return r.boolean(&shipping, name, v)
 		case "newSecret":
 			return r.boolean(&roll, name, v)
+		case "revokeSecrets":
+			return r.boolean(&revoke, name, v)
 		case "signingSecrets":
 			return r.items(name, v, billing.MaxKeys-1, func(i int, v *fastjson.Value) error {
 				text, err := v.StringBytes()
@@ -231,7 +235,7 @@ func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
 	}
 	s.APIKey = textOf(key)
 	s.CountTax, s.CountShipping = tax != nil && *tax, shipping != nil && *shipping
-	s.Roll = roll != nil && *roll
+	s.Roll, s.Revoke = roll != nil && *roll, revoke != nil && *revoke
 	s.Credit, err = billing.ParseCreditForm("creditForm", textOf(form))
 	return s, err
 }

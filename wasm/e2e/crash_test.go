@@ -146,15 +146,22 @@ var demoFiles struct {
 	keys  map[string]string
 }
 
+// ownKeySite is a demoSite with a master key of its own: those of demoSite have the same.
+func ownKeySite(t testing.TB) *site {
+	t.Helper()
+	s := newSite(t)
+	s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+	return s
+}
+
 // demoSite returns a site with the tenant demo, whose processes are not started yet.
 func demoSite(t testing.TB) *site {
 	t.Helper()
-	s := newSite(t)
 	d := &demoFiles
 	d.Lock()
 	defer d.Unlock()
 	if d.files == nil {
-		s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+		s := ownKeySite(t)
 		files := map[string][]byte{}
 		entries, err := os.ReadDir(s.data)
 		require.NoError(t, err)
@@ -166,6 +173,7 @@ func demoSite(t testing.TB) *site {
 		d.files, d.keys = files, maps.Clone(s.keys)
 		return s
 	}
+	s := newSite(t)
 	for name, content := range d.files {
 		require.NoError(t, os.WriteFile(filepath.Join(s.data, name), content, 0o600))
 	}

@@ -188,8 +188,7 @@ func TestDoctor_FindsProblemsOfOtherParts(t *testing.T) {
 	s := demoSite(t)
 	_, err := os.Create(filepath.Join(s.data, "file"))
 	require.NoError(t, err)
-	other := newSite(t) // with a master key of its own
-	other.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+	other := ownKeySite(t)
 	other.serve(t)
 	for _, c := range []struct {
 		env  string

@@ -272,7 +272,7 @@ func TestForward_BackendBelievesItsEdgeOnly(t *testing.T) {
 	mustCall(t, http.StatusNotFound, "GET", s.backend+"/?rsCode=X", "", "Host: other.example", "X-Forwarded-Host: shop.example")
 	mustCall(t, http.StatusFound, "GET", s.backend+"/?rsCode=X", "", "Host: shop.example")
 	// The backend does not accept an edge with another master key.
-	other := demoSite(t)
+	other := ownKeySite(t)
 	other.backend = s.backend
 	other.createTenant(t, "shop", "--landing-url", "https://shop.example/") // and a key of its own
 	other.serveEdge(t)

@@ -37,7 +37,7 @@ func TestHealth(t *testing.T) {
 	edge.stop(t)
 
 	// A backend with another master key refuses the signature of the edge.
-	other := demoSite(t)
+	other := ownKeySite(t)
 	other.serve(t)
 	s.backend = other.backend
 	_, edgeOps = s.opsEdge(t)

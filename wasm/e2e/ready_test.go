@@ -150,7 +150,7 @@ func TestReady_ServerIsAway(t *testing.T) {
 // 503, and not 401, is not ready, and logs why.
 func TestReady_BackendHasAnotherKey(t *testing.T) {
 	t.Parallel()
-	backend, s := demoSite(t), demoSite(t)
+	backend, s := ownKeySite(t), demoSite(t)
 	backend.serve(t)
 	s.backend = backend.backend
 	edge, ops := s.opsEdge(t)

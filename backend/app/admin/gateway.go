@@ -68,7 +68,7 @@ func (g *Gateway) ConnectStripe(ctx context.Context, c people.Caller, s payments
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
-		asked := map[string]any{"creditForm": s.Credit, "taxIsRevenue": s.CountTax, "shippingIsRevenue": s.CountShipping, "newKey": s.APIKey != "", "newSecret": s.Roll}
+		asked := map[string]any{"creditForm": s.Credit, "taxIsRevenue": s.CountTax, "shippingIsRevenue": s.CountShipping, "newKey": s.APIKey != "", "newSecret": s.Roll, "revokeSecrets": s.Revoke}
 		if s.APIKey != "" {
 			asked["apiKey"] = billing.StripeKey(s.APIKey).Public
 		}

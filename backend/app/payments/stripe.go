@@ -23,12 +23,15 @@ type StripeSettings struct {
 	// APIKey is a restricted key; empty keeps the stored one.
 	APIKey string
 	// Secrets are the signing secrets of webhook endpoints that the person has made. If
-	// empty, Kith makes the endpoint. The stored secrets stay valid behind them for
-	// billing.SecretOverlap, up to the limit of a connection.
+	// empty, Kith makes the endpoint. Unless Revoke is true, the stored secrets stay valid
+	// behind them for billing.SecretOverlap, up to the limit of a connection.
 	Secrets []string
-	// Roll replaces the webhook endpoint that Kith has made, and so its secret. The former
-	// secret stays valid for billing.SecretOverlap.
+	// Roll replaces the webhook endpoint that Kith has made, and so its secret. Unless Revoke
+	// is true, the former secret stays valid for billing.SecretOverlap.
 	Roll bool
+	// Revoke ends the former secrets at once, as is needed when one leaked. It needs Roll or
+	// Secrets.
+	Revoke bool
 	// Move moves the webhook endpoint to the URL of the call. Otherwise an endpoint that
 	// Stripe has keeps its URL.
 	Move                    bool
@@ -218,11 +221,18 @@ func (s StripeSettings) connection(before billing.Connection, now core.Time) (bi
 	if s.Roll && len(s.Secrets) > 0 {
 		return c, core.Invalid("newSecret", "must not be given with signing secrets: it makes an endpoint with a secret of its own; give one of both")
 	}
+	if s.Revoke && !s.Roll && len(s.Secrets) == 0 {
+		return c, core.Invalid("revokeSecrets", "needs another secret: newSecret or signingSecrets")
+	}
 	for _, secret := range s.Secrets {
 		if err := billing.CheckStripeSecret("signingSecrets", secret); err != nil {
 			return c, err
 		}
 		c.Keys = append(c.Keys, billing.StripeSecret(secret))
+	}
+	if s.Revoke {
+		c.Endpoint = ""
+		return c, nil
 	}
 	added := len(c.Keys)
 	for i, k := range before.Keys {

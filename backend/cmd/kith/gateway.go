@@ -169,6 +169,7 @@ type gatewayStripeCommand struct {
 	PublicURL     string             `env:"KITH_PUBLIC_URL" help:"Origin at which Stripe reaches the service, such as https://go.example. Default: that of the webhook endpoint; at first, the tenant's share origin, or the origin of its landing page." placeholder:"ORIGIN"`
 	SigningSecret string             `env:"KITH_STRIPE_SIGNING_SECRET" xor:"endpoint" help:"Signing secret of a webhook endpoint that you made yourself. Default: the stored one; at first, Kith makes the endpoint." placeholder:"SECRET"`
 	RollSecret    bool               `xor:"endpoint" help:"Replace the webhook endpoint by one that Kith makes, and so its secret. The former secret stays valid for 24 hours."`
+	RevokeSecrets bool               `help:"With --roll-secret or --signing-secret: end the former secrets at once, because one leaked."`
 	BaseURL       string             `help:"URL of Stripe's API, for a test tenant only, such as that of a gateway lab. Default: the stored one, or Stripe's own." placeholder:"URL"`
 	Wait          time.Duration      `default:"30s" help:"How long to wait for the test event." placeholder:"DURATION"`
 }
@@ -226,7 +227,7 @@ func (c *gatewayStripeCommand) settings(e *env, engine *app.Engine) (s payments.
 		return s, err
 	}
 	s = payments.StripeSettings{
-		APIKey: strings.TrimSpace(c.APIKey), Roll: c.RollSecret, BaseURL: cmp.Or(c.BaseURL, before.BaseURL),
+		APIKey: strings.TrimSpace(c.APIKey), Roll: c.RollSecret, Revoke: c.RevokeSecrets, BaseURL: cmp.Or(c.BaseURL, before.BaseURL),
 		CountTax: before.CountTax, CountShipping: before.CountShipping,
 	}
 	if c.SigningSecret != "" {

@@ -286,6 +286,20 @@ func TestGatewayConnectStripe_RollsOften(t *testing.T) {
 	settings.Secrets, settings.Roll = []string{"whsec_myown"}, false
 	_, err := s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
 	require.NoError(t, err)
+
+	// One that leaked ends at once, and so do all others.
+	settings.Secrets, settings.Revoke = nil, true
+	_, err = s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
+	require.ErrorContains(t, err, "revokeSecrets: needs another secret")
+	settings.Roll = true
+	_, err = s.engine.Gateways.ConnectStripe(t.Context(), demo.TestTenant, settings, webhook)
+	require.NoError(t, err)
+	now, err := s.engine.Gateways.Open(t.Context(), demo.TestTenant)
+	require.NoError(t, err)
+	require.Len(t, now.Keys, 2)
+	require.Zero(t, now.Keys[1].Until)
+	require.NotContains(t, before, now.Keys[1])
+	require.Len(t, s.endpoints(t), 1)
 }
 
 // Calls at once leave one endpoint, that of the stored connection. Others may be refused.

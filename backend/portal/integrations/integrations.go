@@ -103,6 +103,7 @@ func Section() *frame.Section {
 				"share-origin-saved":     "The share links begin with the new origin from now on.",
 				"gateway-connected":      "The credentials are stored. The checklist shows whether the gateway accepts them.",
 				"stripe-connected":       "Stripe is connected. The checklist shows what is still missing.",
+				"stripe-revoked":         "The webhook endpoint is replaced, and its former secrets have ended.",
 				"stripe-rolled":          "The webhook endpoint is replaced. Its former secret stays valid for 24 hours.",
 				"test-event-sent":        "A test event was sent. The checklist shows whether it has arrived.",
 				"gateway-disconnected":   "The gateway is disconnected, and its credentials are deleted.",

@@ -131,17 +131,22 @@ func connectStripe(v *frame.Visit) error {
 // rollStripeSecret replaces the webhook endpoint, and so its secret.
 func rollStripeSecret(v *frame.Visit) error {
 	f := v.NewForm()
+	revoke := v.R.FormValue("revoke") == "true"
 	c, connected, err := v.Engine.Admin.Gateway.Connection(v.Ctx(), v.Caller)
 	if err == nil && (!connected || c.Kind != billing.Stripe) {
 		err = core.NotFound("Stripe is not connected.")
 	}
 	if err == nil {
-		err = saveStripe(v, payments.StripeSettings{Roll: true, Credit: c.Credit, CountTax: c.CountTax, CountShipping: c.CountShipping})
+		err = saveStripe(v, payments.StripeSettings{Roll: true, Revoke: revoke, Credit: c.Credit, CountTax: c.CountTax, CountShipping: c.CountShipping})
 	}
 	if err != nil {
 		return stripeProblem(v, f, err)
 	}
-	return v.Done(path(v, "/gateway/check"), "stripe-rolled")
+	done := "stripe-rolled"
+	if revoke {
+		done = "stripe-revoked"
+	}
+	return v.Done(path(v, "/gateway/check"), done)
 }
 
 // saveStripe connects Stripe and sends a test event.

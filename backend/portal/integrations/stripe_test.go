@@ -80,6 +80,7 @@ func TestStripe(t *testing.T) {
 	require.NotContains(t, got.Body, "verysecret")
 	webhook = "https://registered.example/hook"
 	require.Equal(t, page+"/check?done=stripe-rolled", b.Post(t, page, page+"/stripe/roll").Header.Get("Location"))
+	require.Equal(t, page+"/check?done=stripe-revoked", b.Post(t, page, page+"/stripe/roll", "revoke", "true").Header.Get("Location"))
 	require.Equal(t, page+"/check?done=test-event-sent", b.Post(t, page, page+"/test").Header.Get("Location"))
 
 	w.Add(t, "viewer@acme.example", people.Viewer)
@@ -92,9 +93,10 @@ func TestStripe(t *testing.T) {
 	require.Equal(t, page+"?done=gateway-disconnected", b.Post(t, page, page+"/disconnect").Header.Get("Location"))
 	require.Equal(t, 2, released)
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.GatewayDisconnected, people.GatewayConnected, people.GatewayConnected}, actions)
+	require.Equal(t, []people.Action{people.GatewayDisconnected, people.GatewayConnected, people.GatewayConnected, people.GatewayConnected}, actions)
 	require.NotContains(t, all, "verysecret")
 	require.Contains(t, all, `"newSecret":true`)
+	require.Contains(t, all, `"revokeSecrets":true`)
 }
 
 // Where the process runs a Stripe lab, the form offers it for a test tenant, with the key of
