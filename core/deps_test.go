@@ -50,7 +50,6 @@ var (
 	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
 	parsers    = []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/valyala/fastjson/..."}
 	driver     = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
-	sql        = append([]string{"database/sql"}, driver...)
 	assertions = []string{"github.com/stretchr/testify/..."}
 
 	// deciding are the packages of core above the rules of single subjects.
@@ -78,32 +77,33 @@ var walls = []wall{
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 	{of: []string{"kith/edge/route"}, links: slices.Concat(deciding, parsers), why: "it parses paths; the handlers decide what to do with them"},
 
+	{of: []string{"kith/backend/..."}, but: []string{"kith/backend/libsql", "kith/backend/cmd/kith"}, imports: driver, why: "backend/libsql opens databases"},
 	{of: []string{"kith/backend/libsql"}, links: append([]string{"kith/core/..."}, service...),
 		why: "it connects to databases and knows no statement of the service"},
-	{of: []string{"kith/backend/store/..."}, but: []string{"kith/backend/store/sqldtest"}, imports: append([]string{"net/http"}, driver...),
+	{of: []string{"kith/backend/store/..."}, but: []string{"kith/backend/store/sqldtest"}, imports: []string{"net/http"},
 		links: slices.Concat([]string{"kith/backend/app/..."}, requests, effects), why: "it runs transactions and has the SQL, and does not know what calls it"},
-	{of: []string{"kith/backend/app/..."}, imports: append([]string{"net/http"}, sql...), links: slices.Concat(requests, effects),
+	{of: []string{"kith/backend/app/..."}, imports: []string{"net/http", "database/sql"}, links: slices.Concat(requests, effects),
 		why: "effects on other systems are rows that the worker processes, and SQL belongs to the store"},
 	{of: []string{"kith/backend/app/base", "kith/backend/app/visits", "kith/backend/app/ready"}, links: []string{"kith/backend/app/..."},
 		why: "use cases share it, so it knows none of them"},
-	{of: requests, but: []string{"kith/backend/portal/portaltest"}, imports: append([]string{"kith/backend/store"}, sql...), links: []string{"kith/backend/worker/...", "kith/backend/sender/...", "kith/backend/cmd/..."},
+	{of: requests, but: []string{"kith/backend/portal/portaltest"}, imports: []string{"kith/backend/store", "database/sql"}, links: []string{"kith/backend/worker/...", "kith/backend/sender/...", "kith/backend/cmd/..."},
 		why: "it translates between its format and calls of app"},
 	{of: []string{"kith/backend/graphql"}, imports: []string{"net/http"}, why: "HTTP belongs to api"},
 	{of: []string{"kith/backend/portal/..."}, but: []string{"kith/backend/portal", "kith/backend/portal/portaltest"}, links: []string{"kith/backend/portal/..."}, may: []string{"kith/backend/portal/frame"},
 		why: "sections of the portal do not know each other"},
 	{of: []string{"kith/backend/worker", "kith/backend/backup"}, imports: []string{"net/http"}, links: requests,
 		why: "it processes stored work or data; it is not called over HTTP"},
-	{of: []string{"kith/backend/sender", "kith/backend/sftp"}, imports: append([]string{"kith/backend/store"}, sql...), links: requests, why: "SQL belongs to the store"},
+	{of: []string{"kith/backend/sender", "kith/backend/sftp"}, imports: []string{"kith/backend/store", "database/sql"}, links: requests, why: "SQL belongs to the store"},
 	{of: []string{"kith/backend/gateway/..."}, only: slices.Concat([]string{"kith/core/...", "kith/backend/gateway/..."}, parsers),
 		why: "it speaks the payment gateway's protocol, and knows no rule about programs"},
-	{of: []string{"kith/backend/braintreelab/...", "kith/backend/stripelab"}, imports: sql, links: service, may: []string{"kith/backend/gateway/..."},
+	{of: []string{"kith/backend/braintreelab/...", "kith/backend/stripelab"}, imports: []string{"database/sql"}, links: service, may: []string{"kith/backend/gateway/..."},
 		why: "it simulates a gateway, and knows nothing of the service"},
 	{of: []string{"kith/backend/demo/shop"}, links: []string{"kith/core/...", "kith/backend/..."}, may: []string{"kith/backend/gateway/xmltree"},
 		why: "it is a shop as any other, which knows of Kith what the public client has"},
 	{of: []string{"kith/backend/client"}, only: slices.Concat([]string{"kith/core/...", "kith/backend/client"}, parsers),
 		why: "it knows the API and nothing of the server behind it"},
 	{of: []string{"kith/backend/file/...", "kith/backend/sheet", "kith/backend/xlsx", "kith/backend/identity", "kith/backend/upstream", "kith/backend/metrics", "kith/backend/trace/...", "kith/backend/atomicfile",
-		"kith/backend/drain", "kith/backend/manual", "kith/backend/progress", "kith/backend/guess", "kith/backend/sparse", "kith/backend/testenv/..."}, imports: sql, links: append([]string{"kith/core/rules"}, service...),
+		"kith/backend/drain", "kith/backend/manual", "kith/backend/progress", "kith/backend/guess", "kith/backend/sparse", "kith/backend/testenv/..."}, imports: []string{"database/sql"}, links: append([]string{"kith/core/rules"}, service...),
 		why: "it knows no rule and no row of the service"},
 
 	{of: []string{"kith/wasm/..."}, links: []string{"kith/core/...", "kith/backend/..."},
@@ -114,6 +114,7 @@ var walls = []wall{
 	{of: []string{"kith/..."}, but: []string{"kith/backend/trace/...", "kith/backend/cmd/kith"}, links: []string{"go.opentelemetry.io/..."},
 		why: "backend/trace wraps handlers, transports and databases instead"},
 
+	{of: []string{"kith/core/..."}, tests: []string{"kith/backend/...", "kith/wasm/...", "kith/edge/..."}, why: "rules are tested without what calls them"},
 	{of: []string{"kith/backend/..."}, but: []string{"kith/backend/cmd/kith"}, tests: []string{"kith/wasm/host"}, why: "the backend is tested without an edge"},
 	{of: []string{"kith/wasm/e2e/..."}, tests: []string{"kith/backend/..."},
 		may: []string{"kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/backend/trace/tracetest"},

@@ -51,8 +51,8 @@ func Verify(from io.Reader, identities ...age.Identity) (Header, Trailer, error)
 }
 
 // Restore restores an archive: all of it into an empty database, or one tenant into a
-// database with others. It reads the archive twice, and writes nothing before it has
-// verified all of it.
+// database with others. It reads the archive twice, and writes no row before it has verified
+// all of it: only the mark of tabledb.Run.Announce, which it removes if it refuses the archive.
 //
 // A killed restore of all tenants leaves a database on which nothing else starts
 // (store.BeginRestore); that of one tenant leaves rows of a tenant that does not exist.
@@ -73,9 +73,7 @@ func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) 
 	h, trailer, err := t.examine(open)
 	if err != nil {
 		if announced {
-			if failed := run.Withdraw(context.WithoutCancel(ctx), t.DB, t.Now()); failed != nil {
-				err = errors.Join(err, failed)
-			}
+			err = errors.Join(err, run.Withdraw(context.WithoutCancel(ctx), t.DB, t.Now()))
 		}
 		return trailer, err
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // Other programs open, read, write and close the database file of a running kith, hundreds
@@ -20,7 +22,7 @@ import (
 func TestOtherPrograms(t *testing.T) {
 	t.Parallel()
 	opened := 30
-	if os.Getenv("KITH_SAMPLE") == "" {
+	if testenv.Whole() {
 		opened = 100
 	}
 	for name, start := range map[string]func(*testing.T, *site) []*process{

@@ -100,7 +100,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 			return c, err
 		}
 	}
-	deadline := time.Now().Add(validatedTime)
+	deadline, now := time.Now().Add(validatedTime), js.Now()
 	for s.Position() < validatedBytes && ctx.Err() == nil {
 		// The clock is read once for many rows.
 		if s.Record()%timedRows == 0 && time.Now().After(deadline) {
@@ -117,7 +117,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 		}
 		c.Checked = s.Record()
 		if problem == nil {
-			problem = wire.CheckImportRow(tenant, t, row, js.Now())
+			problem = wire.CheckImportRow(tenant, t, row, now)
 		}
 		if problem == nil {
 			continue

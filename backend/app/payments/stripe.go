@@ -230,12 +230,11 @@ func (s StripeSettings) connection(before billing.Connection, now core.Time) (bi
 		}
 		c.Keys = append(c.Keys, billing.StripeSecret(secret))
 	}
+	added, former := len(c.Keys), before.Keys
 	if s.Revoke {
-		c.Endpoint = ""
-		return c, nil
+		former = nil
 	}
-	added := len(c.Keys)
-	for i, k := range before.Keys {
+	for i, k := range former {
 		known := slices.ContainsFunc(c.Keys, func(have billing.Key) bool { return have.Public == k.Public })
 		if i > 0 && !known && len(c.Keys) < billing.MaxKeys {
 			c.Keys = append(c.Keys, k)

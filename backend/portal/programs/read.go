@@ -230,20 +230,16 @@ var inLatin = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ß", "ss"
 // keyOf returns the key of a program with a name, or "" if the name has neither Latin
 // letters nor digits.
 func keyOf(name string) string {
-	name = inLatin.Replace(norm.NFC.String(strings.ToLower(name)))
-	name = strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Mn, c) {
-			return -1
-		}
-		return c
-	}, norm.NFD.String(name))
+	latin := inLatin.Replace(norm.NFC.String(strings.ToLower(name)))
 	key := strings.Map(func(c rune) rune {
 		switch {
+		case unicode.Is(unicode.Mn, c): // a mark, which NFD takes off its letter
+			return -1
 		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
 			return c
 		}
 		return '-'
-	}, name)
+	}, norm.NFD.String(latin))
 	for strings.Contains(key, "--") {
 		key = strings.ReplaceAll(key, "--", "-")
 	}
