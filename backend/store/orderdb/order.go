@@ -218,7 +218,7 @@ var totalColumns = store.Selection[total]{
 // counts after it has read the pages, so that a total includes the orders of its page.
 func Lists(ctx context.Context, r store.Reads, tenant core.TenantAlias, referrals []string, limit, offset int) (map[string]store.PageOf[state.Order], error) {
 	given, _ := json.Marshal(referrals) // texts: never fails
-	rows, err := r.QueryContext(ctx, SelectOrders+` FROM json_each(?) given JOIN referral_order o ON o.tenant = ? AND o.referral_id = given.value
+	rows, err := r.QueryContext(ctx, SelectOrders+` FROM json_each(?) given CROSS JOIN referral_order o ON o.tenant = ? AND o.referral_id = given.value
 			AND o.order_key IN (SELECT n.order_key FROM referral_order n WHERE n.tenant = ? AND n.referral_id = given.value
 				ORDER BY n.placed_at DESC, n.order_key DESC LIMIT ? OFFSET ?)
 		ORDER BY o.placed_at DESC, o.order_key DESC`, string(given), string(tenant), string(tenant), limit, offset)
@@ -261,7 +261,7 @@ var replayColumns = store.Selection[replayRow]{
 // longest, and returns them.
 func TakeReplays(ctx context.Context, tx *store.Tx, limit int) (tenant core.TenantAlias, all []state.Replay, err error) {
 	rows, err := tx.QueryContext(ctx, `DELETE FROM order_replay WHERE rowid IN (SELECT rowid FROM order_replay
-		WHERE tenant = (SELECT tenant FROM order_replay ORDER BY rowid LIMIT 1) ORDER BY rowid LIMIT ?) RETURNING `+replayColumns.SQL(), limit)
+		WHERE +tenant = (SELECT tenant FROM order_replay ORDER BY rowid LIMIT 1) ORDER BY rowid LIMIT ?) RETURNING `+replayColumns.SQL(), limit)
 	found, err := replayColumns.All(rows, err, "take replays")
 	for _, row := range found {
 		tenant = row.tenant

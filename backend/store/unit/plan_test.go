@@ -11,6 +11,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/billingdb"
 	"kith/backend/store/eventdb"
+	"kith/backend/store/orderdb"
 	"kith/backend/store/programdb"
 	"kith/backend/store/referraldb"
 	"kith/backend/store/rewarddb"
@@ -140,9 +141,16 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { return topReferrers(ctx, r, analytics.ByVisits) },
 		func() error { _, err := tenantdb.SFTPKeyExists(ctx, r, "t", "f"); return err },
 		func() error { _, _, err := referraldb.Decisions(ctx, r, "t", "a", 1, 0); return err },
+		func() error { _, err := orderdb.Lists(ctx, r, "t", []string{"r", "s"}, 10, 0); return err },
 	} {
 		require.NoError(t, read())
 	}
+}
+
+// The events of new deliveries are found like rows that are only read.
+func TestUnit_DeliveriesFindByIndex(t *testing.T) {
+	t.Parallel()
+	sqltest.Explained{DB: sqltest.File(t), T: t}.Explain(putDeliveries, []any{"t", `["e"]`, 1})
 }
 
 // aWeek is a period of 7 days.
@@ -153,11 +161,11 @@ func topReferrers(ctx context.Context, r store.Reads, by analytics.Rank) error {
 	return err
 }
 
-// wantingAll returns a unit of work that wants one item of each kind except the facts,
-// which read all programs of a tenant.
+// wantingAll returns a unit of work that wants the facts and one item of each other kind.
 func wantingAll(tx *store.Tx) *Unit {
 	u := New(tx, "t", func(referral.Identity) string { return "hash" })
 	who := referral.Identity{Account: "a", User: "u"}
+	u.Facts.Want()
 	u.Accounts.Want("a")
 	u.Users.Want(who)
 	u.Codes.Want("c")

@@ -235,12 +235,15 @@ func (u *Unit) saveEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+webhookdb.DeliveryColumns+`)
-		SELECT ?1, s.url, e.id, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
-		JOIN webhook_event e ON e.tenant = ?1 AND e.id = j.value
-		JOIN webhook_subscription s ON s.tenant = ?1 AND `+webhookdb.Wants("s", "e.type")+` ORDER BY j.key`,
-		string(u.Tenant), store.TextList(ids), int64(u.Now))
+	return u.tx.Exec(ctx, "webhook deliveries", putDeliveries, string(u.Tenant), store.TextList(ids), int64(u.Now))
 }
+
+// putDeliveries adds a delivery of each event of a list to each endpoint that gets it. Its
+// parameters are the tenant, the list and the time.
+var putDeliveries = `INSERT INTO webhook_delivery (` + webhookdb.DeliveryColumns + `)
+		SELECT ?1, s.url, e.id, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) given
+		CROSS JOIN webhook_event e ON e.tenant = ?1 AND e.id = given.value
+		JOIN webhook_subscription s ON s.tenant = ?1 AND ` + webhookdb.Wants("s", "e.type") + ` ORDER BY given.key`
 
 // putIntake appends event calls to the intake. intakeRow adds its rows.
 var putIntake = &store.Put{
