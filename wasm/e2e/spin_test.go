@@ -284,6 +284,9 @@ func TestCLI_Spin(t *testing.T) {
 	built, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(built, written))
+	manifest, err := os.ReadFile(filepath.Join(dir, "spin.toml"))
+	require.NoError(t, err)
+	require.NotContains(t, string(manifest), "make", "spin up --build would have nothing to build")
 
 	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
 	_, errOut, status = s.run(t, []string{"KITH_DATABASE_URL=" + server.PrimaryURL()}, "spin")

@@ -115,6 +115,9 @@ func writeSpin(dir, config string) error {
 		}
 		files[name] = text
 	}
+	// spin up --build and spin watch would run make, and here are no sources.
+	manifest, _, _ := strings.Cut(string(files["spin.toml"]), "\n[component.edge.build]")
+	files["spin.toml"] = []byte(manifest)
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
