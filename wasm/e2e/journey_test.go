@@ -1,10 +1,15 @@
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"kith/backend/testenv"
+)
 
 // After `make run`, a person changes the reward, sees a friend's purchase become a reward,
 // reads why it is not paid yet, and makes a program that converts.
 func TestBrowser_Journey(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	browsePortal(t, "journey", "reward", "program")
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // ownerEmail is the address with which the owner of `kith dev` signs in, and openLine the
@@ -35,6 +37,7 @@ func TestBrowser_Portal(t *testing.T) {
 		"portal-wide":      {"longest"},
 	} {
 		t.Run(file, func(t *testing.T) {
+			testenv.InTurn(t)
 			t.Parallel()
 			browsePortal(t, file, scenarios...)
 		})
@@ -44,6 +47,7 @@ func TestBrowser_Portal(t *testing.T) {
 // People connect their systems in a browser: an API key works at once, a webhook's test
 // shows its result, and the checklist asks the gateway.
 func TestBrowser_PortalIntegrations(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	s, params := newPortal(t)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -60,6 +64,7 @@ func TestBrowser_PortalIntegrations(t *testing.T) {
 // A tenant moves from Braintree to Stripe in a browser. The key that the command line has
 // stored lacks a permission: the page names it, and takes the corrected key.
 func TestBrowser_PortalStripe(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	s, params := newPortal(t)
 	runInBrowser(t, "portal-stripe", params, "choosing")

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 )
 
 // powerCut discards what a database server wrote and did not make durable, as a power cut
@@ -162,6 +163,7 @@ func (p *powerCut) snapshot(t *testing.T) {
 // Guarantee: with the setting of docs/operate.md, no acknowledged write is lost when the
 // primary's machine loses power; without it, some are.
 func TestPowerCut(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%v", durable), func(t *testing.T) {

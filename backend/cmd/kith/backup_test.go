@@ -24,6 +24,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/tabledb"
+	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/auth"
 	"kith/wasm/transcript"
@@ -241,6 +242,7 @@ func runKith(t *testing.T, args ...string) (out, errOut string, status int) {
 }
 
 func TestBackup(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	databases := storyDatabases(t)
 	t.Run("round trip", func(t *testing.T) { backupRoundTrip(t, databases) })
@@ -338,6 +340,7 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 // Of two restores of the same at once, the later one wins: the other fails, and none
 // of its rows remain. An erasure ends a restore, and a restore ends an erasure.
 func TestRestore_OfTwoAtOnceTheLaterOneWins(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	databases := storyDatabases(t)
 	dir := t.TempDir()

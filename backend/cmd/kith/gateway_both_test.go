@@ -16,6 +16,7 @@ import (
 	"kith/backend/demo"
 	"kith/backend/gateway/braintree"
 	"kith/backend/stripelab"
+	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/billing"
 	"kith/core/referral"
@@ -215,6 +216,7 @@ var common = []struct {
 // end there, a bill that still had the credit redeems it, and no notification makes the
 // account again. The friend of a deleted referrer keeps the discount.
 func TestGateways_DeletedAccount(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	for kind, open := range map[string]func(*testing.T) (billedShop, *app.Engine, *storyClock){
 		"braintree": func(t *testing.T) (billedShop, *app.Engine, *storyClock) {
@@ -308,6 +310,7 @@ func TestGateway_FreeCycleUsesNoCredit(t *testing.T) {
 // The gateway does not answer while the account of a referrer is deleted, and bills the
 // credit before Kith could take it away: the ledger has it.
 func TestGateway_DeletedAccountUsesCredit(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	opened, _ := openBraintreeShop(t)
 	s := opened.(braintreeShop)
@@ -334,6 +337,7 @@ func TestGateways_CommonScenarios(t *testing.T) {
 			"stripe balance": func(t *testing.T) (billedShop, func(string) string) { return openStripeShop(t, billing.CreditBalance) },
 		} {
 			t.Run(c.name+"/"+kind, func(t *testing.T) {
+				testenv.InTurn(t)
 				t.Parallel()
 				s, state := open(t)
 				c.play(t, s)
@@ -354,6 +358,7 @@ func TestGateways_CommonScenarios(t *testing.T) {
 // Credit passes over a subscription at Stripe that is paused, or of which Stripe has given
 // up to charge a bill, and stays in an unpaid bill that has it until that is void.
 func TestStripe_CreditPassesOver(t *testing.T) {
+	testenv.InTurn(t)
 	t.Parallel()
 	pause := func(t *testing.T, s stripeShop, on string) {
 		t.Helper()
