@@ -166,6 +166,26 @@ func ours(text string) bool {
 	return false
 }
 
+// declaration matches text such as `Decide` in `core/referral/standing.go`.
+var declaration = regexp.MustCompile("`([A-Za-z]+)` (?:in|of) `([a-z_/]+\\.go)`")
+
+// What a document finds in a Go file is declared there.
+func TestDeclarations(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for name, text := range markdown(t) {
+		for i, line := range prose(text) {
+			for _, m := range declaration.FindAllStringSubmatch(line, -1) {
+				source, err := os.ReadFile(filepath.Join(root, m[2]))
+				require.NoError(t, err, "%s:%d", name, i+1)
+				assert.Regexp(t, `(?m)^(func|type|const|var) (\([^)]*\) )?`+m[1]+`\b`, string(source), "%s:%d: %s", name, i+1, m[0])
+				checked++
+			}
+		}
+	}
+	require.Greater(t, checked, 20)
+}
+
 // goSteps matches the steps of CONTRIBUTING.md that begin with a Go file.
 var (
 	goSteps      = regexp.MustCompile("(?m)^[0-9]+\\. (`[a-z/]+\\.go`.*)$")
