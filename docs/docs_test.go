@@ -315,6 +315,29 @@ func TestGuarantees(t *testing.T) {
 	require.Greater(t, claims, 40)
 }
 
+var listed = regexp.MustCompile(`(?m)^- \[(.+)\]\((decisions/[a-z]+\.md)#.+\)$`)
+
+// docs/decisions.md lists each decision once, in the order of its page.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	index, decided, documents := map[string][]string{}, map[string][]string{}, markdown(t)
+	for _, m := range listed.FindAllStringSubmatch(documents["docs/decisions.md"], -1) {
+		index["docs/"+m[2]] = append(index["docs/"+m[2]], m[1])
+	}
+	for name, text := range documents {
+		if path.Dir(name) != "docs/decisions" || path.Base(name) == "values.md" {
+			continue
+		}
+		for _, line := range prose(text) {
+			if title, ok := strings.CutPrefix(line, "## "); ok {
+				decided[name] = append(decided[name], title)
+			}
+		}
+	}
+	require.Greater(t, len(decided), 10)
+	require.Equal(t, decided, index)
+}
+
 var (
 	requirement = regexp.MustCompile(`^\| ([\d., –]+) \| (.+) \| (met|operator|not met|n/a) \| (.+) \|$`)
 	numbers     = regexp.MustCompile(`^(\d+\.\d+\.)(\d+)(?:–\d+\.\d+\.(\d+))?$`)

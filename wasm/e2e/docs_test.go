@@ -24,7 +24,7 @@ var updateDocs = flag.Bool("update", false, "TestDocs: rewrite the answers that 
 // documents are the files whose commands are run. A name that begins with _ is a draft.
 func documents(t testing.TB) (paths []string) {
 	t.Helper()
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, path := range found {
@@ -48,7 +48,7 @@ var sequels = map[string]string{guide: "docs/stripe.md"}
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, path := range documents(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".md"), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(strings.TrimSuffix(path, ".md"), "docs/"), func(t *testing.T) {
 			t.Parallel()
 			d := readDocument(t, path)
 			switch {

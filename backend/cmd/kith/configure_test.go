@@ -69,7 +69,10 @@ func documents(t *testing.T) []string {
 	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	return append(files, filepath.Join(root, "README.md"), filepath.Join(root, "SECURITY.md"))
+	decisions, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, decisions)
+	return append(append(files, decisions...), filepath.Join(root, "README.md"), filepath.Join(root, "SECURITY.md"))
 }
 
 // Every command that a document names within a sentence exists, with its flags. Those

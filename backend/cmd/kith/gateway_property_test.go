@@ -194,7 +194,7 @@ func (h *history) digest() map[string]string {
 		page, _, err := h.engine.Referrals.List(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1})
 		require.NoError(h.t, err)
 		for _, ref := range page {
-			// The end depends on what was known when: docs/decisions.md, PAID and CANCELLED.
+			// The end depends on what was known when: docs/decisions/attribution.md, PAID and CANCELLED.
 			out[who+" referral"] = fmt.Sprintf("%s %+v %+v", ref.State, ref.Moderation.Referrer, ref.Moderation.Referred)
 		}
 		out[who+" refunds"] = fmt.Sprint(refundsTo(state, who))
