@@ -161,7 +161,7 @@ const bootID = "/proc/sys/kernel/random/boot_id"
 
 // forgetAfterPowerCut removes files of the primary if the machine was started since the
 // primary was: its log for replicas and its counters are not durable, and after a power cut
-// they may be damaged. The primary writes them again. See "Power cuts" in docs/operate.md.
+// they may be damaged. The primary writes them again. See "Power cuts" in docs/fleet.md.
 func forgetAfterPowerCut(dir string) error {
 	boot, err := os.ReadFile(bootID)
 	if err != nil {

@@ -136,7 +136,7 @@ func (p *powerCut) cut(t *testing.T, random *rand.Rand, survives float64) (lost 
 		require.NoError(t, os.WriteFile(name, f.durable, 0o600))
 	}
 	// The server makes neither its log for replicas nor its counters of requests durable,
-	// and does not start if they are damaged. docs/operate.md says to delete them: it
+	// and does not start if they are damaged. docs/fleet.md says to delete them: it
 	// writes them again.
 	for _, name := range []string{"wallog", "stats.json"} {
 		require.NoError(t, os.Remove(filepath.Join(p.dir, "dbs", "default", name)))
@@ -160,7 +160,7 @@ func (p *powerCut) snapshot(t *testing.T) {
 	require.NoError(t, os.RemoveAll(p.log))
 }
 
-// Guarantee: with the setting of docs/operate.md, no acknowledged write is lost when the
+// Guarantee: with the setting of docs/fleet.md, no acknowledged write is lost when the
 // primary's machine loses power; without it, some are.
 func TestPowerCut(t *testing.T) {
 	testenv.InTurn(t)
@@ -218,7 +218,7 @@ func TestPowerCut(t *testing.T) {
 			sending.requireProcessedOnce(t, db)
 			events := number(t, db, `SELECT count(*) FROM event`)
 			// A replica seldom stays broken after that: the server then answers each query with
-			// an error, until it has no folder, as docs/operate.md says.
+			// an error, until it has no folder, as docs/fleet.md says.
 			c.StopReplica(t)
 			require.NoError(t, os.RemoveAll(filepath.Join(data, "replica0", "db")))
 			c.StartReplica(t)
@@ -236,14 +236,14 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// The command of docs/operate.md and of the deployment examples removes the files that a
+// The command of docs/fleet.md and of the deployment examples removes the files that a
 // power cut may damage at the first start after a boot, and only then: otherwise each restart
 // of the primary would make the replicas copy the whole database.
 func TestPowerCut_CommandAtStart(t *testing.T) {
 	t.Parallel()
 	const folder = "/var/lib/sqld"
 	command := regexp.MustCompile(`(?s)cd ` + folder + ` && .*?>boot; }`)
-	for _, file := range []string{"docs/operate.md", "deploy/compose/fleet.yaml", "deploy/helm/kith/templates/primary.yaml"} {
+	for _, file := range []string{"docs/fleet.md", "deploy/compose/fleet.yaml", "deploy/helm/kith/templates/primary.yaml"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		require.NoError(t, err)
 		found := command.FindString(string(text))

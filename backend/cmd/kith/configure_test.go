@@ -103,7 +103,7 @@ func hasFlag(c *kong.Node, name string) bool {
 	return slices.ContainsFunc(flags(c), func(f *kong.Flag) bool { return f.Name == name })
 }
 
-// docs/operate.md lists the metrics that the program has, and no others. The alerts use
+// docs/alerts.md lists the metrics that the program has, and no others. The alerts use
 // only these, and each has a runbook there and a test.
 func TestConfigure_Metrics(t *testing.T) {
 	declared := map[string]bool{}
@@ -120,7 +120,7 @@ func TestConfigure_Metrics(t *testing.T) {
 		}
 	}
 	listed := map[string]bool{}
-	text := read(t, filepath.Join(root, "docs", "operate.md"))
+	text := read(t, filepath.Join(root, "docs", "alerts.md"))
 	for _, m := range regexp.MustCompile("(?m)^\\| `(kith_[a-z_]+)` \\|").FindAllStringSubmatch(text, -1) {
 		listed[m[1]] = true
 	}
@@ -143,7 +143,7 @@ func TestConfigure_Metrics(t *testing.T) {
 	var alerts []string
 	for _, rule := range rules.Groups[0].Rules {
 		alerts = append(alerts, rule.Alert)
-		require.Equal(t, "docs/operate.md#"+strings.ToLower(rule.Alert), rule.Annotations.Runbook)
+		require.Equal(t, "docs/alerts.md#"+strings.ToLower(rule.Alert), rule.Annotations.Runbook)
 		require.NotEmpty(t, rule.Annotations.Summary, rule.Alert)
 		require.Contains(t, tests, "alertname: "+rule.Alert)
 		for _, name := range regexp.MustCompile(`\bkith_[a-z_]+`).FindAllString(rule.Expr, -1) {
@@ -151,10 +151,10 @@ func TestConfigure_Metrics(t *testing.T) {
 		}
 	}
 	var headings []string
-	for _, m := range regexp.MustCompile(`(?m)^#### (Kith\w+)$`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^### (Kith\w+)$`).FindAllStringSubmatch(text, -1) {
 		headings = append(headings, m[1])
 	}
-	require.Equal(t, headings, alerts, "each alert has its runbook in docs/operate.md, in the same order")
+	require.Equal(t, headings, alerts, "each alert has its runbook in docs/alerts.md, in the same order")
 }
 
 // docs/spin.md lists the variables of spin.toml with their defaults, and no others.

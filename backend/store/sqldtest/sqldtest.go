@@ -44,7 +44,7 @@ type Options struct {
 	// Default: an empty database.
 	File string
 	// Durable makes the primary write each transaction to disk before it is acknowledged,
-	// as docs/operate.md says. Default: the server's, which loses the last ones in a power
+	// as docs/fleet.md says. Default: the server's, which loses the last ones in a power
 	// cut.
 	Durable bool
 	// Dir is the folder of the servers' files: the primary's are in primary/db. Default: a
