@@ -44,6 +44,8 @@ func (e *exampleShop) run(t *testing.T, command string) string {
 type shopper struct {
 	shop   string
 	client *http.Client
+	// at is the URL of the page that is open.
+	at string
 }
 
 // shopper returns a person who has not visited the shop yet.
@@ -51,7 +53,7 @@ func (e *exampleShop) shopper(t *testing.T) *shopper {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	return &shopper{e.url, &http.Client{Jar: jar, Timeout: deadline, Transport: noRedirect.Transport}}
+	return &shopper{shop: e.url, client: &http.Client{Jar: jar, Timeout: deadline, Transport: noRedirect.Transport}}
 }
 
 // get opens a page: a path of the shop, or a URL.
@@ -60,7 +62,7 @@ func (p *shopper) get(t *testing.T, at string) string {
 	return p.open(t, http.MethodGet, at, nil)
 }
 
-// post sends a form to a path of the shop, and returns the page to which that leads.
+// post sends a form to a path of the shop, or a URL, and returns the page to which that leads.
 func (p *shopper) post(t *testing.T, at string, fields ...string) string {
 	t.Helper()
 	form := url.Values{}
@@ -87,6 +89,7 @@ func (p *shopper) open(t *testing.T, method, at string, form url.Values) string 
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
+	p.at = response.Request.URL.String()
 	return string(text)
 }
 
@@ -111,8 +114,9 @@ func within(t *testing.T, page, pattern string) string {
 }
 
 const (
-	shownLink  = `id="link" href="([^"]+)"`
-	orderInput = `action="/order">\s*<input type="hidden" name="id" value="([^"]+)"`
+	shownLink     = `id="link" href="([^"]+)"`
+	shownCustomer = `id="customer">([^<]+)<`
+	orderInput    = `action="/order">\s*<input type="hidden" name="id" value="([^"]+)"`
 )
 
 // playReferral plays the story of a shop that reports its orders: Anna's share link, Bob's
@@ -134,7 +138,7 @@ func (e *exampleShop) playReferral(t *testing.T) (code string) {
 	require.Contains(t, page, "Welcome, &lt;Bob&gt;.")
 	require.Contains(t, page, "Buy the shoes for $72.00")
 
-	customer := within(t, page, `id="customer">([^<]+)<`)
+	customer := within(t, page, shownCustomer)
 	order := within(t, page, orderInput)
 
 	// Bob orders while Kith is stopped. A form that is sent twice is one order.
@@ -183,4 +187,33 @@ func TestExamples_Plain(t *testing.T) {
 	own := mustCall(t, http.StatusOK, http.MethodGet, within(t, page, `data-url="([^"]+)"`), "", "Origin: "+e.url, "Authorization: Bearer "+within(t, page, `data-token="([^"]+)"`))
 	require.Equal(t, e.url, own.header.Get("Access-Control-Allow-Origin"))
 	require.Contains(t, own.body, within(t, page, shownLink))
+}
+
+// The shop that is paid by Stripe: it reports nothing of an order and of its refund, and yet
+// they give and take back a reward.
+func TestExamples_Stripe(t *testing.T) {
+	t.Parallel()
+	require.DirExists(t, filepath.Join(root, "examples", "stripe", "node_modules"), "run make test-needs")
+	e := startExample(t, "stripe", "4000")
+	anna, bob := e.shopper(t), e.shopper(t)
+	page := anna.post(t, "/signup", "name", "Anna", "email", "anna@example.com", "code", "")
+	require.Contains(t, page, "Your credit: $0.00")
+	bob.get(t, within(t, page, shownLink))
+	bob.post(t, "/signup", "name", "<Bob>", "email", "bob@example.com", "code", "")
+	page = bob.awaitPage(t, "the checkout lowers the price")
+	customer := within(t, page, shownCustomer)
+
+	require.Contains(t, bob.post(t, "/buy"), "Due today</td><td>72.00 USD")
+	page = bob.post(t, bob.at, "email", "bob@example.com", "card", "4242 4242 4242 4242")
+	require.Contains(t, page, "$72.00 paid")
+	require.NotContains(t, page, "the checkout lowers the price", "the discount is for the first order")
+	anna.awaitPage(t, "Your credit: $7.20")
+
+	order := within(t, page, `action="/refund"><input type="hidden" name="id" value="([^"]+)"`)
+	anna.post(t, "/refund", "id", order) // It is not hers.
+	require.Contains(t, bob.get(t, "/"), "$72.00 paid")
+	bob.post(t, "/refund", "id", order)
+	require.Contains(t, bob.post(t, "/refund", "id", order), "$72.00 refunded")
+	anna.awaitPage(t, "Your credit: $0.00")
+	require.Contains(t, e.run(t, "program orders --tenant test_stripe "+customer), "$72.00, refunded in full")
 }
