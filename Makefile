@@ -22,8 +22,9 @@ CLIENTS := wasm/compat
 GO_CLIENT := clients/go
 NPM_CLIENT := clients/npm
 # The npm packages that tests use: the libSQL server, the payment gateways' own clients,
-# libraries that verify webhooks, those that control a browser, and what builds @kith/client.
-NPM := $(SQLD) backend/braintreelab/testdata/sdk backend/stripelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT)
+# libraries that verify webhooks, those that control a browser, what builds @kith/client, and the
+# examples.
+NPM := $(SQLD) backend/braintreelab/testdata/sdk backend/stripelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser $(NPM_CLIENT) examples/stripe examples/next
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # Limits in bytes: of edge.wasm, of the compressed browser script in it, and of bin/kith.

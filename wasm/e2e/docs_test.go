@@ -110,6 +110,10 @@ type reader struct {
 	ports map[string]string
 	// answers are what -update writes, by the step's first line.
 	answers map[int]replacement
+	// dev starts kith dev, and kith is the one that was started first; nil: the document
+	// starts its programs.
+	dev  func() *process
+	kith *process
 }
 
 type replacement struct {
@@ -147,7 +151,8 @@ func newReader(t testing.TB, d *document) *reader {
 		"PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
 	r.shell = newShell(t, folder, env)
 	if !d.alone {
-		s.dev(t, lab, stripeLab)
+		r.dev = func() *process { return s.dev(t, lab, stripeLab) }
+		r.kith = r.dev()
 	}
 	return r
 }

@@ -55,8 +55,8 @@ func blockWith(t testing.TB, d *document, language, text string) string {
 	return found[0]
 }
 
-// The guide shows the files that a reader copies byte for byte, and of the page a
-// part.
+// The guide shows the files that a reader copies byte for byte, and parts of the page and
+// of an example.
 func TestIntegrate_ShowsTheFiles(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t, guide)
@@ -70,16 +70,19 @@ func TestIntegrate_ShowsTheFiles(t *testing.T) {
 	for file, path := range map[string]string{
 		"shop/kith.conf": "edge/nginx.conf", "shop/nginx.conf": "docs/example/nginx.conf",
 		"shop/server.mjs": "docs/example/server.mjs", "shop/token.mjs": "docs/example/token.mjs",
-		"shop/client.mjs": "docs/example/client.mjs",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, path))
 		require.NoError(t, err)
 		want[file] = string(text)
 	}
 	require.Equal(t, want, shown)
-	page, err := os.ReadFile(filepath.Join(root, "docs/example/index.html"))
-	require.NoError(t, err)
-	require.Contains(t, string(page), blockWith(t, d, "html", "autofill"))
+	for path, part := range map[string]string{
+		"docs/example/index.html": blockWith(t, d, "html", "autofill"), "examples/plain/kith.mjs": blockWith(t, d, "js", "reportOrder"),
+	} {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		require.NoError(t, err)
+		require.Contains(t, string(text), part)
+	}
 }
 
 // newShop starts kith dev, the shop of docs/example, and nginx in front of both with
