@@ -119,7 +119,6 @@ func both(t *testing.T, test func(t *testing.T, database string)) {
 // After a killed restore nothing starts on the database. The next restore starts from the
 // beginning, and then the service works as before.
 func TestKillRestore_NothingLooksRestored(t *testing.T) {
-	testenv.InTurn(t)
 	both(t, func(t *testing.T, database string) {
 		s := shop(t)
 		from := s.open(t)
@@ -178,7 +177,6 @@ func rowsBut(t testing.TB, db *sql.DB, tenant string) (all []string) {
 // unknown, its alias cannot be used, and other tenants are served. At the end nothing of
 // the tenant exists: no row, no file, no byte in the files of the database.
 func TestKillErase_Continues(t *testing.T) {
-	testenv.InTurn(t)
 	both(t, func(t *testing.T, database string) {
 		s := shop(t)
 		fillEvents(t, s.open(t), "demo", "zz-mark", many)
@@ -246,7 +244,6 @@ func containing(t testing.TB, folder, mark, but string) (found []string) {
 // the ledger, all references are valid, and every event call is either waiting or
 // processed.
 func TestBackup_WhileOthersWrite(t *testing.T) {
-	testenv.InTurn(t)
 	both(t, func(t *testing.T, database string) {
 		s := newSite(t)
 		s.backendDatabase, s.edgeDatabase = database, database

@@ -10,8 +10,6 @@ import (
 
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // scheduledBackups returns the backups in a folder, the oldest first.
@@ -145,7 +143,6 @@ func TestBackupSchedule_Encrypted(t *testing.T) {
 // A backend that is killed while it writes a backup leaves no file; another one makes the
 // backup soon.
 func TestBackupSchedule_KillInTheMiddle(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	s := shop(t)
 	db := s.open(t)

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // mall is a site with shops on other host names than that of the edge.
@@ -235,7 +233,6 @@ func endingsInBrowser(t testing.TB, file string, params map[string]any, scenario
 
 // The browser script works in a page as its header describes.
 func TestBrowser_Script(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	m := newMall(t)
 	m.snippets = map[string]string{"script": blockWith(t, readDocument(t, guide), "html", "integrity")}
@@ -245,7 +242,6 @@ func TestBrowser_Script(t *testing.T) {
 
 // The unmodified SDK of existing clients works against the service.
 func TestBrowser_SquatchJS(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	m := newMall(t)
 	_, errOut, status := m.run(t, nil, "tenant", "set", "shop", "--squatch-parameter", "on")
@@ -256,7 +252,6 @@ func TestBrowser_SquatchJS(t *testing.T) {
 
 // The pages that describe the API work in a browser that reaches nothing but the edge.
 func TestBrowser_Docs(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	newMall(t).play(t, "docs", "rest", "graphql")
 }

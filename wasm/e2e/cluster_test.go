@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/testenv"
 )
 
 // fleet is a distributed set-up of Kith: a primary, two replicas, an edge with each
@@ -127,7 +126,6 @@ func (f *fleet) requireOnce(t *testing.T, key string) {
 
 // Guarantee: events are recorded at most once, whichever sender sends them to whichever node.
 func TestFleet_OneKeyFromManySenders(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	f := newFleet(t)
 	f.identify(t, "anna", `{}`)
@@ -262,7 +260,6 @@ func (f *fleet) edit(t testing.TB, name string) {
 // Guarantee: an edit is seen through each edge also after the primary was killed. Its
 // replicas then copy the database again, and answer from the old one on open streams.
 func TestFleet_AnEditIsSeenAfterThePrimaryWasKilled(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	f := newFleet(t)
 	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)

@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // stream sends event calls with distinct keys from several senders until end is called.
@@ -186,7 +184,6 @@ func demoSite(t testing.TB) *site {
 // Every accepted event is processed exactly once, whenever the backend is killed: senders
 // continue while it is killed in the middle of its work and started again.
 func TestKillBackend_EveryAcceptedEventIsProcessedOnce(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	s := demoSite(t)
 	backend := s.serve(t)

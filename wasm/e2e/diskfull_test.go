@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // smallDisk mounts a file system of some bytes at a folder. It fails without the right to.
@@ -42,7 +40,6 @@ func fill(t *testing.T, folder string) string {
 // reads, is not ready, and answers events with 503. When there is space, the import
 // completes by itself, each row once.
 func TestDiskFull_ImportResumes(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	const rows = 20_000
 	s := newSite(t)

@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // exampleShop is a shop of the folder examples that runs as its README says.
@@ -254,7 +252,6 @@ func TestExamples_Plain(t *testing.T) {
 
 // The shop with Next.js, with the same story.
 func TestExamples_Next(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	require.DirExists(t, filepath.Join(root, "examples", "next", "node_modules"), "run make test-needs")
 	e := startExample(t, "next", "4000")

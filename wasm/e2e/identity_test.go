@@ -9,14 +9,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // People sign in at an identity provider, in a browser. The provider is a certified one
 // from npm.
 func TestBrowser_Identity(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	s := newSite(t)
 	issuer := "http://" + freeAddr(t)

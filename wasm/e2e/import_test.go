@@ -19,7 +19,6 @@ import (
 
 	"kith/backend/client"
 	"kith/backend/file/bucket/s3test"
-	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
 )
@@ -132,7 +131,6 @@ func (s *site) beginKilledJob(t *testing.T, nth int) string {
 // users, codes, referrals, decisions and events, and the same bytes in result and errors
 // files. When a job ends before the next kill, the next job begins.
 func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	const rows, kills = killedRows, 20
 	quiet, disturbed := demoSite(t), demoSite(t)

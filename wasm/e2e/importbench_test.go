@@ -19,7 +19,6 @@ import (
 
 	"kith/backend/client"
 	"kith/backend/file/bucket/s3test"
-	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
 )
@@ -66,14 +65,12 @@ func BenchmarkImport_BesideEvents(b *testing.B) {
 // The memory of an import does not depend on the size of its file: with a file of 200 MB
 // and 50,000 users, kith serve uses less than 128 MiB, including the binary.
 func TestImport_MemoryIsBounded(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	boundedImport(t, 50_000)
 }
 
 // The same is true for a file of 80 MB in a bucket.
 func TestImport_MemoryIsBoundedInBucket(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	boundedImport(t, 20_000, inBucket(s3test.Start(t))...)
 }

@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // guide is docs/integrate.md.
@@ -207,7 +205,6 @@ func TestIntegrate_Shop(t *testing.T) {
 
 // The same with the server block that the guide shows for a live shop, with TLS.
 func TestIntegrate_ShopWithTLS(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	server := blockWith(t, readDocument(t, guide), "nginx", "listen 443 ssl")
 	m, _ := newShop(t, "https", "daemon off;\npid nginx.pid;\nevents {}\nhttp {\naccess_log off;\n"+temps+server+"}\n", "listen 443")

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // traffic calls the running nodes continuously with all kinds of calls that depend on the
@@ -120,7 +118,6 @@ func (x *traffic) served(t *testing.T) {
 // Replacing the master key under traffic, with the steps of kith master-key --help, causes
 // no wrong answer.
 func TestMasterKey_IsReplacedUnderTraffic(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	f := newFleet(t)
 	s := f.nodes[0]

@@ -8,14 +8,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // The Go client that oapi-codegen generates from the served OpenAPI document compiles and
 // runs the README's story. make compat does the same in Java and Python.
 func TestOpenAPI_GoClientRunsTheStory(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	s := newSite(t)
 	s.dev(t)

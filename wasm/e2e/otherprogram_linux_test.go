@@ -20,7 +20,6 @@ import (
 // of times, beside load and kill -9. Nothing that was acknowledged is lost, an idempotency
 // key is accepted once, and no file is deleted under a process that writes to it.
 func TestOtherPrograms(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	opened := 30
 	if testenv.Whole() {
@@ -265,7 +264,6 @@ func (a *acknowledged) end() {
 // that both have saved; with the newest one in place of the database, everything is there
 // that either had acknowledged.
 func TestOtherPrograms_DeleteUnderTwoProcesses(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for _, deleted := range []string{"", "-wal", "-shm"} {
 		t.Run("kith.db"+deleted, func(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // npmClient is the folder of @kith/client.
@@ -108,7 +106,6 @@ func TestPackages_GoProgramOfTheGuide(t *testing.T) {
 // @kith/client and its React components work in pages of another origin than the edge's,
 // with React 19, and the components with React 18 too.
 func TestPackages_Browser(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	m := newMall(t)
 	m.snippets = map[string]string{"client": blockWith(t, readDocument(t, guide), "js", "createClient(")}

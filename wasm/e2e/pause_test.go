@@ -23,7 +23,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/testenv"
 	"kith/core/job"
 )
 
@@ -220,7 +219,6 @@ func (tp *tap) look(seen []byte) []byte {
 // The other backend takes over an import, and the rows that the first was working on are
 // imported once.
 func TestPause_ImportIsTakenOver(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	const rows = 6000
 	env := []string{"KITH_JOB_WORKERS=1", "KITH_JOB_LEASE=1s"}
@@ -288,7 +286,6 @@ func TestPause_DeliveryIsMadeByAnother(t *testing.T) {
 // A backend is paused within the transaction that turns event calls into events, while it
 // has the write lock. The server ends the transaction, and the other backend does the work.
 func TestPause_IntakeIsProcessedByAnother(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	first, second, line := newPair(t)
 	second.serve(t)

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // customers is the number of users of one batch: its messages need two transactions.
@@ -150,7 +148,6 @@ func TestKill_PipelineMessagesCountOnce(t *testing.T) {
 
 // The same on two edges and two backends with one database server.
 func TestFleet_PipelineMessagesCountOnce(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	f := newFleet(t)
 	kill := func(i int) func() {

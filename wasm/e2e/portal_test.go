@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // ownerEmail is the address with which the owner of `kith dev` signs in, and openLine the
@@ -37,7 +35,6 @@ func TestBrowser_Portal(t *testing.T) {
 		"portal-wide":      {"longest"},
 	} {
 		t.Run(file, func(t *testing.T) {
-			testenv.InTurn(t)
 			t.Parallel()
 			browsePortal(t, file, scenarios...)
 		})
@@ -47,7 +44,6 @@ func TestBrowser_Portal(t *testing.T) {
 // People connect their systems in a browser: an API key works at once, a webhook's test
 // shows its result, and the checklist asks the gateway.
 func TestBrowser_PortalIntegrations(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	s, params := newPortal(t)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -64,7 +60,6 @@ func TestBrowser_PortalIntegrations(t *testing.T) {
 // A tenant moves from Braintree to Stripe in a browser. The key that the command line has
 // stored lacks a permission: the page names it, and takes the corrected key.
 func TestBrowser_PortalStripe(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	s, params := newPortal(t)
 	runInBrowser(t, "portal-stripe", params, "choosing")

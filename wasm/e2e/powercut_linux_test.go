@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/testenv"
 )
 
 // powerCut discards what a database server wrote and did not make durable, as a power cut
@@ -163,7 +162,6 @@ func (p *powerCut) snapshot(t *testing.T) {
 // Guarantee: with the setting of docs/fleet.md, no acknowledged write is lost when the
 // primary's machine loses power; without it, some are.
 func TestPowerCut(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%v", durable), func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/testenv"
 )
 
 // away has the ways in which a replica becomes unavailable, and how it recovers: a killed
@@ -46,7 +45,6 @@ func awaitReplica(t testing.TB, ops string, replica float64) {
 // also without the backends. If that is unavailable too, it calls the backend. It returns
 // to its own replica automatically.
 func TestFleet_AnotherReplicaIsRead(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for how, what := range away {
 		t.Run(how, func(t *testing.T) {
@@ -105,7 +103,6 @@ func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 // Guarantee: a write through a replica that is killed or paused meanwhile is stored once or
 // not at all, and once if it was answered with 200.
 func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	f := newFleet(t)
 	f.identify(t, "anna", `{}`)

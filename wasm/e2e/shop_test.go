@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv"
 )
 
 // The demo shop of `kith dev` shows a referral from both sides: by friends with a browser
@@ -34,7 +32,6 @@ func TestShop_OnlyInDev(t *testing.T) {
 // The shop of the test tenant is on another host, and works beside Kith's own connection
 // to the gateway.
 func TestBrowser_ShopOfTheTestTenant(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	m := &mall{site: newSite(t)}
 	m.dev(t, "KITH_LAB_ADDR="+freeAddr(t))
@@ -46,7 +43,6 @@ func TestBrowser_ShopOfTheTestTenant(t *testing.T) {
 // With KITH_DEMO_GATEWAY=stripe, customers of the test tenant pay on the page of the Stripe
 // lab, and the shop reports nothing to Kith.
 func TestBrowser_ShopWithStripe(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	m := &mall{site: newSite(t)}
 	m.dev(t, "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+freeAddr(t), "KITH_DEMO_GATEWAY=stripe")
@@ -58,7 +54,6 @@ func TestBrowser_ShopWithStripe(t *testing.T) {
 // A click in the shop switches the test tenant to Stripe: customers pay on the page of the
 // Stripe lab, and Kith learns of it by webhooks.
 func TestBrowser_ShopSwitchesToStripe(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	m := &mall{site: newSite(t)}
 	m.dev(t, "KITH_LAB_ADDR="+freeAddr(t), "KITH_STRIPE_LAB_ADDR="+freeAddr(t))

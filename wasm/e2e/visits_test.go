@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/testenv"
 )
 
 // visitedSite returns a site with a running backend, on which anna has the code ANNA10.
@@ -128,7 +127,6 @@ func TestVisits_BackendIsDown(t *testing.T) {
 // Visits of a fleet are counted exactly once, though the primary is killed while edges
 // and backends store them. While it is away, edges count in memory.
 func TestFleet_VisitsAreCountedOnce(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	f := newFleet(t)
 	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
@@ -227,7 +225,6 @@ func (p *losing) join(client net.Conn, target string) {
 
 // An edge that gets no answer stores the batch again, and it counts once.
 func TestVisits_AnswerIsLost(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
 	const lost = 3

@@ -24,7 +24,6 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/tabledb"
-	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/auth"
 	"kith/wasm/transcript"
@@ -242,7 +241,6 @@ func runKith(t *testing.T, args ...string) (out, errOut string, status int) {
 }
 
 func TestBackup(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	databases := storyDatabases(t)
 	t.Run("round trip", func(t *testing.T) { backupRoundTrip(t, databases) })
@@ -340,7 +338,6 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 // Of two restores of the same at once, the later one wins: the other fails, and none
 // of its rows remain. An erasure ends a restore, and a restore ends an erasure.
 func TestRestore_OfTwoAtOnceTheLaterOneWins(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	databases := storyDatabases(t)
 	dir := t.TempDir()

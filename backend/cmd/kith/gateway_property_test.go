@@ -218,7 +218,6 @@ func refundsTo(state braintreelab.State, who string) (all []braintree.Amount) {
 // The notifications of a history give the same state in any order, repeated, and even if
 // some do not arrive.
 func TestGateway_AnyOrderGivesTheSameState(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	outcomes := map[string]bool{}
 	for _, seed := range testenv.Seeds(t) {
@@ -262,7 +261,6 @@ func TestGateway_AnyOrderGivesTheSameState(t *testing.T) {
 // its subscriptions once a day. At the end of each day its state matches the gateway: no
 // customer gets a discount twice, and the ledger has the credit that bills have used.
 func TestGateway_EveryDayMatchesTheGateway(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t) {
 		h := newHistory(t, seed)

@@ -189,7 +189,6 @@ func TestStripe_Revenue(t *testing.T) {
 
 // Amounts are right in currencies without decimals and with three.
 func TestStripe_Currencies(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for _, c := range []struct {
 		currency string
@@ -327,7 +326,6 @@ func (s *stripeStage) refunded(t testing.TB, subscription string) (sum int64) {
 // Whatever the order of the webhooks, and however many are lost or repeated, the service
 // and Stripe end in the same state.
 func TestStripe_EveryOrderOfWebhooksEndsAlike(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t) {
 		stripeInEveryOrder(t, seed)

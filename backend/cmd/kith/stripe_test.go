@@ -22,7 +22,6 @@ import (
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/stripelab"
-	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/billing"
 	"kith/core/link"
@@ -218,7 +217,6 @@ func (s *stripeStage) state(t testing.TB, account core.AccountID) string {
 // trial. The first paid bill converts, and the referrer's next bill uses the credit, as a
 // coupon or as a balance.
 func TestStripe_Story(t *testing.T) {
-	testenv.InTurn(t)
 	t.Parallel()
 	for _, form := range []billing.CreditForm{billing.CreditCoupon, billing.CreditBalance} {
 		t.Run(string(form), func(t *testing.T) {
