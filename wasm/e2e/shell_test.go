@@ -42,9 +42,12 @@ func newShell(t testing.TB, folder string, env []string) *shell {
 	require.NoError(t, err)
 	status, write, err := os.Pipe()
 	require.NoError(t, err)
-	c.ExtraFiles = []*os.File{write} // 3
+	alive, held, err := os.Pipe() // each program of the shell has held, until it has ended
+	require.NoError(t, err)
+	c.ExtraFiles = []*os.File{write, held} // 3 and 4
 	require.NoError(t, c.Start())
 	require.NoError(t, write.Close())
+	require.NoError(t, held.Close())
 	s := &shell{scripts: t.TempDir(), in: in, status: status, lines: bufio.NewReader(status)}
 	t.Cleanup(func() {
 		in.Close()
@@ -53,9 +56,13 @@ func newShell(t testing.TB, folder string, env []string) *shell {
 		defer lasting.Stop()
 		_ = c.Wait()
 		status.Close()
+		// Bash waits for its own children only, and a program that is ending may be writing to
+		// the folder that is removed next.
+		_ = alive.SetReadDeadline(time.Now().Add(2 * stopTime)) // one that left the group is not killed
+		_, _ = alive.Read(make([]byte, 1))
+		alive.Close()
 	})
-	// Also when the test is killed: Bash reads the end of its input then. It waits for
-	// its programs, which may be writing to the folder that is removed next.
+	// Also when the test is killed: Bash reads the end of its input then.
 	_, err = io.WriteString(in, "trap 'trap \"\" TERM; kill -- -$$; wait' EXIT\n")
 	require.NoError(t, err)
 	return s
@@ -109,4 +116,18 @@ func (s *shell) background(t testing.TB, script string) (output func() string) {
 // strictly makes a script end at its first command that fails, and say which.
 func strictly(script string) string {
 	return "set -eo pipefail\ntrap 'echo \"status $?: $BASH_COMMAND\"' ERR\n" + script + "\ntrap - ERR\nset +eo pipefail\n"
+}
+
+// A shell has ended when its programs have, also one that takes its time to stop: it is no
+// child of the Bash itself.
+func TestShell_WaitsForItsPrograms(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	begun, ended := filepath.Join(folder, "begun"), filepath.Join(folder, "ended")
+	t.Run("shell", func(t *testing.T) {
+		newShell(t, folder, os.Environ()).background(t,
+			`sh -c 'trap "sleep 0.5; echo >ended; exit" TERM; echo >begun; while :; do sleep 0.01; done'`)
+		await(t, func() error { _, err := os.Stat(begun); return err })
+	})
+	require.FileExists(t, ended)
 }
