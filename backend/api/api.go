@@ -43,6 +43,9 @@ type API struct {
 	Script link.Script
 	// Guesses limits attempts to guess codes, keys and ids; nil: no limit.
 	Guesses *guess.Limiter
+	// Operator makes the operator the caller of every call, with or without credentials: for
+	// kith api on the database. Such a handler must not be reachable over a network.
+	Operator bool
 	// Proxies are the networks of the proxies whose X-Forwarded headers are trusted.
 	Proxies auth.Networks
 	// ClockTolerance is how far the clocks of an edge and this backend may be apart; 0: the

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"math"
 	"net/http"
 	"strings"
 
@@ -283,7 +284,10 @@ func (a *API) attributeByHand(c *call) ([]byte, error) {
 
 // exportUser handles GET of /export.
 func (a *API) exportUser(c *call) ([]byte, error) {
-	var out exported
+	out := exported{most: maxExport}
+	if c.caller.Operator {
+		out.most = math.MaxInt
+	}
 	err := a.Engine.Users.WritePersonal(c.Context(), c.tenant, c.account, c.user, &out)
 	return out.Bytes(), err
 }
@@ -291,13 +295,16 @@ func (a *API) exportUser(c *call) ([]byte, error) {
 // maxExport is the most bytes of an export of a user in an answer.
 const maxExport = 64 << 20
 
-// exported is an export of a user in memory.
-type exported struct{ bytes.Buffer }
+// exported is an export of a user in memory, of at most so many bytes.
+type exported struct {
+	bytes.Buffer
+	most int
+}
 
 // Write adds a part, unless the export becomes too large.
 func (e *exported) Write(b []byte) (int, error) {
-	if e.Len()+len(b) > maxExport {
-		return 0, &core.Error{Code: core.CodeTooLarge, Message: "the data of this user is larger than 64 MB; let the operator run: kith user export"}
+	if e.Len()+len(b) > e.most {
+		return 0, &core.Error{Code: core.CodeTooLarge, Message: "the data of this user is larger than 64 MB; let the operator make this call by kith api"}
 	}
 	return e.Buffer.Write(b)
 }

@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app/members"
 	"kith/core"
 	"kith/core/job"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/wire"
 )
@@ -56,7 +56,7 @@ func TestDeletedBefore_EveryCall(t *testing.T) {
 			}
 		}
 	}
-	_, err := b.Admin.Users.Attribute(t.Context(), members.OperatorOf(b.tenant), referral.Identity{Account: "identification-again", User: "u"}, "ANNA10", "known to the shop")
+	_, err := b.Admin.Users.Attribute(t.Context(), people.OperatorOf(b.tenant), referral.Identity{Account: "identification-again", User: "u"}, "ANNA10", "known to the shop")
 	require.NoError(t, err)
 	require.Equal(t, referral.InProgress, b.state(t, "identification-again"))
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"kith/backend/app"
-	"kith/backend/app/members"
 	"kith/core/people"
 )
 
@@ -22,7 +21,7 @@ func Owner(ctx context.Context, e *app.Engine) (password string, err error) {
 	var entropy [people.RecoverySize]byte
 	copy(entropy[:], sum[:])
 	password = strings.ToLower(people.RecoveryCode(entropy))
-	created, err := e.Members.Create(ctx, members.OperatorOf(LiveTenant), OwnerEmail, "Olga Owner", password, people.Owner)
+	created, err := e.Members.Create(ctx, people.OperatorOf(LiveTenant), OwnerEmail, "Olga Owner", password, people.Owner)
 	if err != nil || created {
 		return password, err
 	}

@@ -55,7 +55,7 @@ func TestMan(t *testing.T) {
 // same in zsh and fish, which not every machine has.
 func TestCompletion_Bash(t *testing.T) {
 	t.Parallel()
-	script := Completion(model(t), "bash")
+	script := Completion(model(t), "bash", map[string][]string{"run": {"GET", "PUT"}, "run GET": {"/a/{id}", "/b"}})
 	for typed, want := range map[string]string{
 		"prog ":                           "run key",
 		"prog k":                          "key",
@@ -65,6 +65,10 @@ func TestCompletion_Bash(t *testing.T) {
 		"prog --level DEBUG run --":       "--help --level --quiet",
 		"prog key remove name --days 3 -": "--days --help --level",
 		"prog s":                          "",
+		"prog run ":                       "GET PUT",
+		"prog run GET ":                   "/a/{id} /b",
+		"prog run GET /a":                 "/a/{id}",
+		"prog run GET /b --q":             "--quiet",
 	} {
 		words := strings.Split(typed, " ")
 		command := exec.Command("bash", append([]string{"-c", script + `COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _prog; echo "${COMPREPLY[*]}"`, "test"}, words...)...)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/base"
-	"kith/backend/app/members"
 	"kith/backend/app/tenants"
 	"kith/backend/portal/portaltest"
 	"kith/backend/store"
@@ -97,7 +96,7 @@ func TestCSRF(t *testing.T) {
 	} {
 		require.Equal(t, http.StatusForbidden, invite(change).Status, name)
 	}
-	_, open, err := w.Engine.Members.List(t.Context(), members.OperatorOf("acme"))
+	_, open, err := w.Engine.Members.List(t.Context(), people.OperatorOf("acme"))
 	require.NoError(t, err)
 	require.Empty(t, open)
 	require.Equal(t, http.StatusOK, invite(func(b *portaltest.Browser, _ url.Values) {
@@ -170,7 +169,7 @@ func TestPolicy(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	b := w.SignedIn(t, portaltest.Owner)
-	_, token, err := w.Engine.Members.Invite(t.Context(), members.OperatorOf("acme"), "ben@acme.example", "viewer")
+	_, token, err := w.Engine.Members.Invite(t.Context(), people.OperatorOf("acme"), "ben@acme.example", "viewer")
 	require.NoError(t, err)
 	reset, _, err := w.Engine.Resets.MakeLink(t.Context(), "owner@acme.example", "", false)
 	require.NoError(t, err)
@@ -355,7 +354,7 @@ func TestSecondStep_LeadsToTheSetUp(t *testing.T) {
 	got := owner.Post(t, "/portal/t/acme/members", "/portal/t/acme/members/second-step", "required", "yes")
 	require.Contains(t, got.Text(), "Two-step sign-in cannot be required yet: you sign in without")
 	on := true
-	_, err := w.Engine.Admin.Website.ChangeTenant(t.Context(), members.OperatorOf("acme"), tenants.TenantChange{SecondStep: &on})
+	_, err := w.Engine.Admin.Website.ChangeTenant(t.Context(), people.OperatorOf("acme"), tenants.TenantChange{SecondStep: &on})
 	require.NoError(t, err)
 	for _, path := range []string{"/portal/t/acme/programs", "/portal/t/test_acme/programs"} {
 		got = viewer.Get(path)

@@ -132,6 +132,11 @@ type Caller struct {
 	Confirmed bool
 }
 
+// OperatorOf returns the operator, who uses the command line, as a caller in a tenant.
+func OperatorOf(tenant core.TenantAlias) Caller {
+	return Caller{Email: Operator, Tenant: tenant, Role: Owner, Confirmed: true}
+}
+
 // KeyHolder returns the caller with the API key of a name. Its role permits what the role
 // of the key does: auth.Role has decided that before.
 func KeyHolder(tenant core.TenantAlias, name, from string) Caller {

@@ -347,7 +347,7 @@ func TestLedger_AgreesWithTheModel(t *testing.T) {
 		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		t.Cleanup(receiver.Close)
 		s.site.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", tenant)
-		s.site.ok(t, "webhook", "add", receiver.URL, "--tenant", tenant)
+		s.site.subscribe(t, tenant, receiver.URL)
 		s.call(t, "PUT", tenant, "/programs/classic", `{"name":"Shop","sharing":{"url":"https://x.example/"},"limits":{"rewards":5},
 			"rewards":{"referrer":{"type":"CREDIT","unit":"CENTS","currency":"USD","credit":500},"referred":{"type":"CREDIT","unit":"CENTS","currency":"USD","credit":300}}}`)
 		referrers, friends := []string{"anna", "ben"}, map[string]modelFriend{}

@@ -140,7 +140,7 @@ func TestOps_WorkIsCounted(t *testing.T) {
 	s.serveEdge(t)
 	s.ended(t, s.beginJob(t, "MUTATION/USER", "users.csv", "accountId,id\na,a\nb,b\nc,\n"))
 	s.ended(t, s.beginJob(t, "MUTATION/DELETE_USER", "users.csv", "accountId,id\na,a\n"))
-	s.webhook(t, "test", endpoint)
+	s.testEvent(t, "test_demo", endpoint)
 	s.identify(t, s.edge, "test_demo", "ben", `{}`) // causes events for a user and for a code
 	for line, want := range map[string]float64{
 		`kind="MUTATION/USER",outcome="done"`: 2, `kind="MUTATION/USER",outcome="failed"`: 1,

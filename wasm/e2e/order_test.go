@@ -222,7 +222,7 @@ func TestOrders_StoryOfAShop(t *testing.T) {
 			server := httptest.NewServer(h)
 			t.Cleanup(server.Close)
 			s.site.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", tenant)
-			s.site.ok(t, "webhook", "add", server.URL, "--tenant", tenant)
+			s.site.subscribe(t, tenant, server.URL)
 			s.program(t, tenant, `{"referrer":{"type":"CREDIT","unit":"CENTS","currency":"USD","percentOfRevenue":10,"scheduleDuration":"P30D","orders":null}}`, `{}`)
 			s.identify(t, tenant, "anna", `{"referralCode":"ANNA10"}`)
 			s.identify(t, tenant, "carol", `{}`)

@@ -37,7 +37,7 @@ func TestPackages_Node(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			s.dev(t)
-			s.webhook(t, "allow", "127.0.0.1")
+			s.allowAddress(t, "127.0.0.1")
 			nodeTest(t, "server.test.mjs", base(s))
 		})
 	}

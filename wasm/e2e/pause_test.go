@@ -263,7 +263,7 @@ func TestPause_DeliveryIsMadeByAnother(t *testing.T) {
 		}
 	})
 	a.Store(first.serve(t))
-	second.webhook(t, "test", endpoint)
+	second.testEvent(t, "test_demo", endpoint)
 	reached(t, paused)
 	db := second.open(t)
 	require.Equal(t, []string{"sending 1"}, texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`))

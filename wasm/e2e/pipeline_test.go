@@ -130,7 +130,7 @@ func (p *pipeline) interrupt(t *testing.T, s *site, tenant string, restarts []fu
 
 func newPipeline(t *testing.T, s *site, tenant string, bases ...string) *pipeline {
 	t.Helper()
-	secret := strings.TrimSpace(s.ok(t, "pipeline", "secret", "--tenant", tenant))
+	secret := strings.TrimSpace(s.ok(t, "api", "POST", "/integration/segment/secret", "--tenant", tenant, "--value", "secret"))
 	return &pipeline{url: "/api/v1/" + tenant + "/integration/segment", secret: secret, bases: bases}
 }
 

@@ -90,7 +90,7 @@ func (s *site) receivers(t *testing.T, slow time.Duration, hurry <-chan struct{}
 		t.Cleanup(server.Close)
 		r.url = server.URL
 		s.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", r.tenant)
-		s.ok(t, "webhook", "add", r.url, "--tenant", r.tenant)
+		s.subscribe(t, r.tenant, r.url)
 		all = append(all, r)
 	}
 	return all

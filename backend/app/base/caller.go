@@ -24,6 +24,9 @@ type Caller struct {
 	Key     bool
 	Role    auth.Role
 	KeyName string
+	// Operator is true for the operator, who uses the command line and may do what a key with
+	// every right may.
+	Operator bool
 	// User is the user whom a valid user token names, or nil. Token is that token.
 	User  *wire.Subject
 	Token string
@@ -33,8 +36,11 @@ type Caller struct {
 }
 
 // Member returns a caller with an API key as the use cases of members take it: the audit
-// log names the key. from is the IP address that the call came from, or empty.
+// log names the key, or the operator. from is the IP address that the call came from, or empty.
 func (c Caller) Member(from string) people.Caller {
+	if c.Operator {
+		return people.OperatorOf(c.Tenant.Alias)
+	}
 	return people.KeyHolder(c.Tenant.Alias, c.KeyName, from)
 }
 

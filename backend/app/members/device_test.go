@@ -113,7 +113,7 @@ func TestDevice_GivesNoAttemptsOnANamesake(t *testing.T) {
 	b := onFile(t)
 	other := core.TenantAlias(string(b.tenant) + "x")
 	b.addTenant(t, other)
-	_, link, err := b.members.Invite(t.Context(), members.OperatorOf(other), b.address("owner"), "viewer")
+	_, link, err := b.members.Invite(t.Context(), people.OperatorOf(other), b.address("owner"), "viewer")
 	require.NoError(t, err)
 	token, err := b.members.Accept(t.Context(), visitor, link, "Mallory", "another long password 7")
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestOwners_NeedARecentPassword(t *testing.T) {
 	b.pass(people.ConfirmLife)
 	c, err := b.signIns.As(ctx, visitor, b.seat(t, token), b.tenant)
 	require.NoError(t, err)
-	open, _, err := b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("open"), "owner")
+	open, _, err := b.members.Invite(ctx, people.OperatorOf(b.tenant), b.address("open"), "owner")
 	require.NoError(t, err)
 	carl := b.add(t, "carl", people.Viewer)
 	for _, call := range map[string]func() error{

@@ -14,7 +14,6 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/guess"
 	"kith/core"
-	"kith/core/people"
 )
 
 // Visitor is the sender of a request.
@@ -130,9 +129,4 @@ func makeToken(b *base.Base) string {
 func tokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
-}
-
-// OperatorOf returns the operator, who uses the command line, as a caller in a tenant.
-func OperatorOf(tenant core.TenantAlias) people.Caller {
-	return people.Caller{Email: people.Operator, Tenant: tenant, Role: people.Owner, Confirmed: true}
 }

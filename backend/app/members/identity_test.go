@@ -53,14 +53,14 @@ func TestSignInAs(t *testing.T) {
 			require.ErrorContains(t, err, text)
 		}
 		// An invited address joins, and the invitation is used up.
-		_, _, err = b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("ann"), "manager")
+		_, _, err = b.members.Invite(ctx, people.OperatorOf(b.tenant), b.address("ann"), "manager")
 		require.NoError(t, err)
 		_, err = signIn(b.account("s3", "ann"))
 		require.NoError(t, err)
-		ann, err := b.members.ByEmail(ctx, members.OperatorOf(b.tenant), b.address("ann"))
+		ann, err := b.members.ByEmail(ctx, people.OperatorOf(b.tenant), b.address("ann"))
 		require.NoError(t, err)
 		require.Equal(t, []any{people.Manager, "Person s3"}, []any{ann.Role, ann.Name})
-		_, open, err := b.members.List(ctx, members.OperatorOf(b.tenant))
+		_, open, err := b.members.List(ctx, people.OperatorOf(b.tenant))
 		require.NoError(t, err)
 		require.Empty(t, open)
 		require.Subset(t, b.actions(t, b.tenant), []string{
@@ -69,7 +69,7 @@ func TestSignInAs(t *testing.T) {
 			"ann person.signed_in ann ",
 		})
 		// Who is removed does not come back by the provider.
-		require.NoError(t, b.members.Remove(ctx, members.OperatorOf(b.tenant), ann.Person))
+		require.NoError(t, b.members.Remove(ctx, people.OperatorOf(b.tenant), ann.Person))
 		_, err = signIn(b.account("s3", "ann"))
 		require.ErrorContains(t, err, "ask an owner")
 	})
@@ -102,7 +102,7 @@ func TestSignInAs_TakesTheAddressBack(t *testing.T) {
 		require.NoError(t, err)
 		b.enableTOTP(t, b.seat(t, stolen))
 		// The address has another password in the other tenant, which says nothing of this one.
-		_, link, err = b.members.Invite(ctx, members.OperatorOf(shop), b.address("ceo"), "owner")
+		_, link, err = b.members.Invite(ctx, people.OperatorOf(shop), b.address("ceo"), "owner")
 		require.NoError(t, err)
 		own, err := b.members.Accept(ctx, visitor, link, "Chris", "chris has another one")
 		require.NoError(t, err)
@@ -159,10 +159,10 @@ func TestSignInAs_TakesTheAddressBack(t *testing.T) {
 		// invited to, after the first is removed there.
 		_, _, err = b.members.SignInAs(ctx, visitor, b.account("s2", "ceo"))
 		requireCode(t, core.CodeForbidden, "", err)
-		_, err = b.members.Create(ctx, members.OperatorOf(shop), b.address("second"), "", password, people.Owner)
+		_, err = b.members.Create(ctx, people.OperatorOf(shop), b.address("second"), "", password, people.Owner)
 		require.NoError(t, err)
-		require.NoError(t, b.members.Remove(ctx, members.OperatorOf(shop), chris.Person.ID))
-		_, _, err = b.members.Invite(ctx, members.OperatorOf(shop), b.address("ceo"), "viewer")
+		require.NoError(t, b.members.Remove(ctx, people.OperatorOf(shop), chris.Person.ID))
+		_, _, err = b.members.Invite(ctx, people.OperatorOf(shop), b.address("ceo"), "viewer")
 		require.NoError(t, err)
 		token, _, err = b.members.SignInAs(ctx, visitor, b.account("s2", "ceo"))
 		require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestAudit_NamesTheInviter(t *testing.T) {
 		token, err := b.members.Accept(ctx, visitor, link, "Ben", password)
 		require.NoError(t, err)
 		inviters := func() map[people.Action]string {
-			page, _, err := b.audits.Page(ctx, members.OperatorOf(b.tenant), people.AuditFilter{Actor: "ben@"})
+			page, _, err := b.audits.Page(ctx, people.OperatorOf(b.tenant), people.AuditFilter{Actor: "ben@"})
 			require.NoError(t, err)
 			by := map[people.Action]string{}
 			for _, e := range slices.Backward(page) {
@@ -219,7 +219,7 @@ func TestSignIn_AttemptsOnASharedAddress(t *testing.T) {
 	ctx := t.Context()
 	second := b.tenant + "-b"
 	b.addTenant(t, second)
-	_, link, err := b.members.Invite(ctx, members.OperatorOf(second), b.address("owner"), "viewer")
+	_, link, err := b.members.Invite(ctx, people.OperatorOf(second), b.address("owner"), "viewer")
 	require.NoError(t, err)
 	_, err = b.members.Accept(ctx, visitor, link, "", password)
 	requireCode(t, core.CodeConflict, "password", err)

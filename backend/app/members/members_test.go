@@ -94,10 +94,10 @@ func (b *bundle) addTenant(t *testing.T, alias core.TenantAlias) {
 // add makes a member by the command line.
 func (b *bundle) add(t *testing.T, local string, role people.Role) people.PersonID {
 	t.Helper()
-	created, err := b.members.Create(t.Context(), members.OperatorOf(b.tenant), b.address(local), local, password, role)
+	created, err := b.members.Create(t.Context(), people.OperatorOf(b.tenant), b.address(local), local, password, role)
 	require.NoError(t, err)
 	require.True(t, created)
-	m, err := b.members.ByEmail(t.Context(), members.OperatorOf(b.tenant), b.address(local))
+	m, err := b.members.ByEmail(t.Context(), people.OperatorOf(b.tenant), b.address(local))
 	require.NoError(t, err)
 	return m.Person
 }
@@ -139,7 +139,7 @@ func (b *bundle) as(t *testing.T, local string, tenant core.TenantAlias) people.
 // subject.
 func (b *bundle) actions(t *testing.T, tenant core.TenantAlias) (all []string) {
 	t.Helper()
-	page, _, err := b.audits.Page(t.Context(), members.OperatorOf(tenant), people.AuditFilter{})
+	page, _, err := b.audits.Page(t.Context(), people.OperatorOf(tenant), people.AuditFilter{})
 	require.NoError(t, err)
 	for _, e := range slices.Backward(page) {
 		all = append(all, strings.ReplaceAll(e.Actor+" "+string(e.Action)+" "+e.Subject+" "+e.Before+e.After, "@"+b.name+".example", ""))
@@ -497,7 +497,7 @@ func TestChangePassword(t *testing.T) {
 func TestSignIn_NormalizesPasswords(t *testing.T) {
 	t.Parallel()
 	b := onFile(t)
-	_, err := b.members.Create(t.Context(), members.OperatorOf(b.tenant), b.address("u"), "", "über allen gipfeln", people.Viewer)
+	_, err := b.members.Create(t.Context(), people.OperatorOf(b.tenant), b.address("u"), "", "über allen gipfeln", people.Viewer)
 	require.NoError(t, err)
 	_, _, err = b.signIns.SignIn(t.Context(), visitor, b.address("u"), "u\u0308ber allen gipfeln")
 	require.NoError(t, err)
@@ -510,7 +510,7 @@ func TestSignIn_ComparesWholePasswords(t *testing.T) {
 	long := strings.Repeat("läuft! ", people.MaxPassword/8-1)
 	hashes := map[string]bool{}
 	for _, local := range []string{"u", "v"} {
-		_, err := b.members.Create(t.Context(), members.OperatorOf(b.tenant), b.address(local), "", long+"x", people.Viewer)
+		_, err := b.members.Create(t.Context(), people.OperatorOf(b.tenant), b.address(local), "", long+"x", people.Viewer)
 		require.NoError(t, err)
 		token, _, err := b.signIns.SignIn(t.Context(), visitor, b.address(local), long+"x")
 		require.NoError(t, err)
@@ -541,7 +541,7 @@ func TestSignIn_IsInTheLogOfItsTenant(t *testing.T) {
 		ctx := t.Context()
 		second := b.tenant + "-b"
 		b.addTenant(t, second)
-		_, link, err := b.members.Invite(ctx, members.OperatorOf(second), b.address("owner"), "viewer")
+		_, link, err := b.members.Invite(ctx, people.OperatorOf(second), b.address("owner"), "viewer")
 		require.NoError(t, err)
 		token, s := b.signIn(t, "owner")
 		_, err = b.members.AcceptAs(ctx, visitor, s, link)
@@ -660,7 +660,7 @@ func TestInvite(t *testing.T) {
 		b.addTenant(t, second)
 		_, err = b.signIns.As(ctx, visitor, s, second)
 		require.Equal(t, core.UnknownTenant(), err)
-		_, link, err = b.members.Invite(ctx, members.OperatorOf(second), b.address("ben"), "owner")
+		_, link, err = b.members.Invite(ctx, people.OperatorOf(second), b.address("ben"), "owner")
 		require.NoError(t, err)
 		_, err = b.members.Accept(ctx, visitor, link, "Ben", password)
 		requireCode(t, core.CodeConflict, "password", err)
@@ -694,7 +694,7 @@ func TestInvite(t *testing.T) {
 // An invitation is used once, however many requests use it at the same time.
 func TestAccept_Once(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bundle) {
-		_, link, err := b.members.Invite(t.Context(), members.OperatorOf(b.tenant), b.address("ben"), "viewer")
+		_, link, err := b.members.Invite(t.Context(), people.OperatorOf(b.tenant), b.address("ben"), "viewer")
 		require.NoError(t, err)
 		var accepted atomic.Int64
 		var all sync.WaitGroup
@@ -734,7 +734,7 @@ func TestMembers_TheLastOwnerStays(t *testing.T) {
 		}
 		all.Wait()
 		require.EqualValues(t, 1, failed.Load())
-		list, _, err := b.members.List(ctx, members.OperatorOf(b.tenant))
+		list, _, err := b.members.List(ctx, people.OperatorOf(b.tenant))
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 		require.Equal(t, people.Owner, list[0].Role)
@@ -750,7 +750,7 @@ func TestRemove(t *testing.T) {
 		token, s := b.signIn(t, "ben")
 		second := b.tenant + "-b"
 		b.addTenant(t, second)
-		_, link, err := b.members.Invite(ctx, members.OperatorOf(second), b.address("ben"), "owner")
+		_, link, err := b.members.Invite(ctx, people.OperatorOf(second), b.address("ben"), "owner")
 		require.NoError(t, err)
 		_, err = b.members.AcceptAs(ctx, visitor, s, link)
 		require.NoError(t, err)
@@ -854,7 +854,7 @@ func TestAudit_Refusals(t *testing.T) {
 func TestAudit_FiltersAndPages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bundle) {
 		ctx := t.Context()
-		operator := members.OperatorOf(b.tenant)
+		operator := people.OperatorOf(b.tenant)
 		require.NoError(t, b.DB.Write(ctx, b.Now(), func(tx *store.Tx) error {
 			for i := range people.MaxAuditPage + 5 {
 				tx.Now = start + core.Time(i)*core.Hour
@@ -890,7 +890,7 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, page, c.want, "%+v", c.f)
 		}
-		other, _, err := b.audits.Page(ctx, members.OperatorOf(base.TestPrefix+b.tenant), people.AuditFilter{})
+		other, _, err := b.audits.Page(ctx, people.OperatorOf(base.TestPrefix+b.tenant), people.AuditFilter{})
 		require.NoError(t, err)
 		require.Empty(t, other)
 
@@ -943,7 +943,7 @@ func TestMembers_OfAnAPIKey(t *testing.T) {
 		_, _, err := b.members.Invite(ctx, key, b.address("ben"), "owner")
 		forbidden(err)
 
-		invited, _, err := b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("ben"), "owner")
+		invited, _, err := b.members.Invite(ctx, people.OperatorOf(b.tenant), b.address("ben"), "owner")
 		require.NoError(t, err)
 		_, _, err = b.members.Invite(ctx, key, b.address("ben"), "viewer")
 		forbidden(err)
@@ -983,7 +983,7 @@ func TestForget(t *testing.T) {
 	b := onFile(t)
 	ctx := t.Context()
 	b.signIn(t, "owner")
-	_, _, err := b.members.Invite(ctx, members.OperatorOf(b.tenant), b.address("ben"), "viewer")
+	_, _, err := b.members.Invite(ctx, people.OperatorOf(b.tenant), b.address("ben"), "viewer")
 	require.NoError(t, err)
 	removed, err := b.audits.Forget(ctx)
 	require.NoError(t, err)

@@ -92,12 +92,12 @@ func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
 	}
 	checked := "never"
 	if c.Checked != 0 {
-		checked = dateText(c.Checked)
+		checked = clock(c.Checked)
 	}
 	return printLines(e, [][2]string{
 		{"merchant id", c.MerchantID}, {"public key", c.Keys[0].Public}, {"private key", "set"},
 		{"further public keys", cmp.Or(strings.Join(further, ", "), "none")}, {"host", host},
-		{"webhook", "/api/v1/" + string(tenant) + "/gateway/braintree/webhook"}, {"connected", dateText(c.Created)}, {"checked", checked},
+		{"webhook", "/api/v1/" + string(tenant) + "/gateway/braintree/webhook"}, {"connected", clock(c.Created)}, {"checked", checked},
 	})
 }
 
@@ -278,7 +278,7 @@ func showStripe(e *env, tenant core.TenantAlias, c billing.Connection) error {
 	for _, k := range c.Keys[1:] {
 		text := k.Public
 		if k.Until != 0 {
-			text += " (until " + dateText(k.Until) + ")"
+			text += " (until " + clock(k.Until) + ")"
 		}
 		secrets = append(secrets, text)
 	}
@@ -287,7 +287,7 @@ func showStripe(e *env, tenant core.TenantAlias, c billing.Connection) error {
 		key += ", which may do everything: a restricted key is safer"
 	}
 	if c.Checked != 0 {
-		checked = dateText(c.Checked)
+		checked = clock(c.Checked)
 	}
 	revenue := "without tax and shipping"
 	switch {
@@ -301,7 +301,7 @@ func showStripe(e *env, tenant core.TenantAlias, c billing.Connection) error {
 	return printLines(e, [][2]string{
 		{"gateway", "Stripe"}, {"account", c.MerchantID}, {"api key", key}, {"signing secrets", cmp.Or(strings.Join(secrets, ", "), "none")},
 		{"credit", string(c.Credit)}, {"revenue", revenue}, {"host", cmp.Or(c.BaseURL, "Stripe's own")},
-		{"webhook", payments.StripeWebhook(tenant)}, {"endpoint", cmp.Or(c.Endpoint, "none that Kith made")}, {"connected", dateText(c.Created)}, {"checked", checked},
+		{"webhook", payments.StripeWebhook(tenant)}, {"endpoint", cmp.Or(c.Endpoint, "none that Kith made")}, {"connected", clock(c.Created)}, {"checked", checked},
 	})
 }
 

@@ -5,9 +5,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kith/backend/app/members"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/people"
 )
 
 type keyCommand struct {
@@ -40,7 +40,7 @@ func (c *keyCreateCommand) Run(e *env) error {
 	if c.Expires > 0 {
 		expires = engine.Now() + core.Time(c.Expires.Milliseconds())
 	}
-	_, secret, err := engine.Admin.APIKeys.Create(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Name, role, expires)
+	_, secret, err := engine.Admin.APIKeys.Create(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, role, expires)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *keyRotateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	_, secret, err := engine.Admin.APIKeys.Rotate(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Name, core.Time(c.Overlap.Milliseconds()))
+	_, secret, err := engine.Admin.APIKeys.Rotate(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, core.Time(c.Overlap.Milliseconds()))
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *keyRevokeCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if err := engine.Admin.APIKeys.Revoke(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Name, c.Last); err != nil {
+	if err := engine.Admin.APIKeys.Revoke(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, c.Last); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "key %s of tenant %s is revoked\n", c.Name, c.Alias)

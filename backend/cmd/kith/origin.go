@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"kith/backend/app"
-	"kith/backend/app/members"
 	"kith/core"
 	"kith/core/origin"
+	"kith/core/people"
 )
 
 type originCommand struct {
@@ -28,7 +28,7 @@ func (c *originAddCommand) Run(e *env) error {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.Admin.Website.AddOrigins(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), origins...)
+		return engine.Admin.Website.AddOrigins(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), origins...)
 	})
 }
 
@@ -56,7 +56,7 @@ func (c *originRemoveCommand) Run(e *env) error {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.Admin.Website.RemoveOrigin(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), o)
+		return engine.Admin.Website.RemoveOrigin(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), o)
 	})
 }
 

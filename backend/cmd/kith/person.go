@@ -52,7 +52,7 @@ func (c *personInviteCommand) Run(e *env) error {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
-		_, token, err := engine.Members.Invite(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Email, c.Role)
+		_, token, err := engine.Members.Invite(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Email, c.Role)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ type personListCommand struct {
 // Run prints one line for each member and each invitation.
 func (c *personListCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		operator := members.OperatorOf(core.TenantAlias(c.Alias))
+		operator := people.OperatorOf(core.TenantAlias(c.Alias))
 		if _, err := engine.Tenants.ByAlias(e.ctx, operator.Tenant); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ type personRoleCommand struct {
 // Run changes the role.
 func (c *personRoleCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		operator := members.OperatorOf(core.TenantAlias(c.Alias))
+		operator := people.OperatorOf(core.TenantAlias(c.Alias))
 		m, err := engine.Members.ByEmail(e.ctx, operator, c.Email)
 		if err == nil {
 			err = engine.Members.ChangeRole(e.ctx, operator, m.Person, c.Role)
@@ -133,7 +133,7 @@ type personRemoveCommand struct {
 // Run removes the member, or revokes the invitation if there is no such member.
 func (c *personRemoveCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		operator := members.OperatorOf(core.TenantAlias(c.Alias))
+		operator := people.OperatorOf(core.TenantAlias(c.Alias))
 		_, open, err := engine.Members.List(e.ctx, operator)
 		if err != nil {
 			return err

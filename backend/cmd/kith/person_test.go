@@ -73,7 +73,7 @@ func TestPerson(t *testing.T) {
 	fails("ann@acme.example is the last owner", "person", "remove", "acme", "ann@acme.example")
 	fails("the tenant has no member carl@acme.example", "person", "role", "acme", "carl@acme.example", "viewer")
 	require.Equal(t, "the invitation of ben@acme.example is revoked\n", requireKith(t, "person", "remove", "acme", "ben@acme.example", "--data", data))
-	_, err = engine.Members.Create(t.Context(), members.OperatorOf("acme"), "carl@acme.example", "", "correct horse battery", "owner")
+	_, err = engine.Members.Create(t.Context(), people.OperatorOf("acme"), "carl@acme.example", "", "correct horse battery", "owner")
 	require.NoError(t, err)
 	require.Equal(t, "carl@acme.example is manager of tenant acme\n", requireKith(t, "person", "role", "test_acme", "carl@acme.example", "manager", "--data", data))
 	require.Equal(t, "carl@acme.example is no member of tenant acme any more\n", requireKith(t, "person", "remove", "acme", "carl@acme.example", "--data", data))

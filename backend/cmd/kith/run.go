@@ -38,16 +38,15 @@ type cli struct {
 	Spin      spinCommand      `cmd:"" help:"Write what Spin needs to run the edge, and print the command that starts Spin."`
 	SFTP      sftpCommand      `cmd:"" name:"sftp" help:"Run an SFTP server that receives files to import. The backends on the same database import them."`
 	Tenant    tenantCommand    `cmd:"" help:"Manage tenants."`
-	User      userCommand      `cmd:"" help:"Export users."`
 	Program   programCommand   `cmd:"" help:"Manage the programs of a tenant."`
 	Analytics analyticsCommand `cmd:"" help:"Print visits, referrals and top referrers of a tenant."`
-	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
 	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
 	Person    personCommand    `cmd:"" help:"Manage the people who work in the portal."`
 	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
 	DBKey     dbKeyCommand     `cmd:"" name:"database-key" help:"Make a key for libSQL servers and a token for Kith, and print both."`
 	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), signed as a shop's server signs it."`
 
+	API    apiCommand    `cmd:"" name:"api" help:"Make any call of the API, on the database as the operator, or at a service."`
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job and fetch the rows that failed. Exit status: 0 all rows imported, 1 some rows failed, 2 the import did not run to its end."`
 	Sample sampleCommand `cmd:"" help:"Write a file of sample rows to import."`
 
@@ -56,8 +55,7 @@ type cli struct {
 	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
 	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant into a database that has others."`
 
-	Webhook  webhookCommand  `cmd:"" help:"Manage the webhook endpoints of a tenant."`
-	Pipeline pipelineCommand `cmd:"" help:"Manage how a tenant receives messages of Segment or RudderStack."`
+	Webhook webhookCommand `cmd:"" help:"Manage which addresses webhooks may reach, and the key that signs them."`
 
 	Gateway    gatewayCommand    `cmd:"" help:"Connect a tenant to its payment gateway."`
 	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Braintree does."`
@@ -264,6 +262,10 @@ type completionCommand struct {
 }
 
 func (c completionCommand) Run(e *env, app *kong.Kong) error {
-	_, err := io.WriteString(e.out, manual.Completion(app.Model, c.Shell))
+	words, err := apiWords()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(e.out, manual.Completion(app.Model, c.Shell, words))
 	return err
 }

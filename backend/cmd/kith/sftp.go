@@ -15,12 +15,12 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"kith/backend/app"
-	"kith/backend/app/members"
 	"kith/backend/app/sshkey"
 	"kith/backend/app/tenants"
 	"kith/backend/demo"
 	"kith/backend/sftp"
 	"kith/core"
+	"kith/core/people"
 )
 
 // sftpFlags configure the SFTP server.
@@ -205,7 +205,7 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	already := ""
-	_, err = engine.Admin.SFTPKeys.Add(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), string(text))
+	_, err = engine.Admin.SFTPKeys.Add(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), string(text))
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeConflict {
 		already, err = "  (already allowed)", nil
@@ -226,7 +226,7 @@ type sftpKeyRemoveCommand struct {
 // Run removes the key. It fails if the tenant has no such key.
 func (c *sftpKeyRemoveCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.Admin.SFTPKeys.Remove(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), c.Fingerprint)
+		return engine.Admin.SFTPKeys.Remove(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Fingerprint)
 	})
 }
 

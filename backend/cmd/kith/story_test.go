@@ -28,7 +28,6 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
-	"kith/backend/app/members"
 	"kith/backend/app/payments"
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
@@ -152,7 +151,7 @@ func addMembers(t *testing.T, engine *app.Engine) {
 		email, name string
 		role        people.Role
 	}{{"olga@team.example", "Olga", people.Owner}, {"vera@team.example", "", people.Viewer}} {
-		_, err := engine.Members.Create(t.Context(), members.OperatorOf("team"), m.email, m.name, "correct horse battery", m.role)
+		_, err := engine.Members.Create(t.Context(), people.OperatorOf("team"), m.email, m.name, "correct horse battery", m.role)
 		require.NoError(t, err)
 	}
 }

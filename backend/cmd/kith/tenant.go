@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"kith/backend/app/base"
-	"kith/backend/app/members"
 	"kith/backend/app/tenants"
 	"kith/backend/backup"
 	"kith/backend/progress"
@@ -19,6 +19,7 @@ import (
 	"kith/core/auth"
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/people"
 	"kith/core/referral"
 )
 
@@ -163,8 +164,7 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	if c.RememberDeleted != nil {
-		change.RememberDeleted = new(core.Time)
-		setDuration(change.RememberDeleted, c.RememberDeleted)
+		change.RememberDeleted = new(core.Time(c.RememberDeleted.Milliseconds()))
 	}
 	if c.SquatchParameter != nil {
 		squatch, err := link.ParseSquatchParameter("squatch-parameter", *c.SquatchParameter)
@@ -185,7 +185,7 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.Admin.Website.ChangeTenant(e.ctx, members.OperatorOf(core.TenantAlias(c.Alias)), change)
+	tenant, err := engine.Admin.Website.ChangeTenant(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), change)
 	if err != nil {
 		return err
 	}
@@ -328,3 +328,16 @@ func confirm(out io.Writer, in io.Reader, terminal bool, alias string) error {
 	}
 	return nil
 }
+
+// durationText returns a duration as text: in days if it is a whole number of days.
+func durationText(d core.Time) string {
+	switch {
+	case d == core.Day:
+		return "1 day"
+	case d > core.Day && d%core.Day == 0:
+		return strconv.FormatInt(int64(d/core.Day), 10) + " days"
+	}
+	return (time.Duration(d) * time.Millisecond).String()
+}
+
+func clock(t core.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }

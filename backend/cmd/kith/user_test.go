@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,13 +52,15 @@ func TestUserExport_IsComplete(t *testing.T) {
 	require.NoError(t, engine.DB.Close())
 
 	url := "file:" + g.database
-	out := requireKith(t, "user", "export", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-ben", "--database-url", url)
+	out := requireKith(t, "api", "GET", "/account/zz-ben/user/zz-ben/export", "--tenant", "acme", "--database-url", url)
 	var document struct {
 		Tenant, Account, User string
 		Time                  int64
 		Tables                map[string][]json.RawMessage
 	}
-	require.NoError(t, json.Unmarshal([]byte(out), &document), out)
+	var compact bytes.Buffer
+	require.NoError(t, json.Compact(&compact, []byte(out)), out)
+	require.NoError(t, json.Unmarshal(compact.Bytes(), &document), out)
 	require.Equal(t, "acme zz-ben zz-ben", document.Tenant+" "+document.Account+" "+document.User)
 	exported := map[string]bool{}
 	for table, rows := range document.Tables {
@@ -80,10 +82,7 @@ func TestUserExport_IsComplete(t *testing.T) {
 			require.NotEmpty(t, document.Tables[table], table)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "ben.json")
-	requireKith(t, "user", "export", path, "--tenant", "acme", "--account", "zz-ben", "--user", "zz-ben", "--database-url", url)
-	_, errOut, status := runKith(t, "user", "export", path+"2", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-anna", "--database-url", url)
+	_, errOut, status := runKith(t, "api", "GET", "/account/zz-ben/user/zz-anna/export", "--tenant", "acme", "--database-url", url)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "no such user")
-	require.NoFileExists(t, path+"2")
 }

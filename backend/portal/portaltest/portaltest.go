@@ -20,7 +20,6 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
-	"kith/backend/app/members"
 	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/portal"
@@ -92,7 +91,7 @@ func (w *World) Pass(d core.Time) { w.Clock.Add(int64(d)) }
 // Add adds a member of acme.
 func (w *World) Add(t testing.TB, email string, role people.Role) {
 	t.Helper()
-	created, err := w.Engine.Members.Create(t.Context(), members.OperatorOf("acme"), email, "", Password, role)
+	created, err := w.Engine.Members.Create(t.Context(), people.OperatorOf("acme"), email, "", Password, role)
 	require.NoError(t, err)
 	require.True(t, created)
 }

@@ -1,0 +1,395 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tidwall/gjson"
+
+	"kith/backend/api"
+	"kith/backend/graphql"
+	"kith/core"
+	"kith/core/wire"
+)
+
+type apiCommand struct {
+	archiveFlags
+	Tenant    core.TenantAlias `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
+	URL       string           `env:"KITH_URL" help:"URL of a service, to call it with an API key. Default: the call is made on the database, as the operator." placeholder:"URL"`
+	Key       string           `env:"KITH_KEY" help:"With --url: API key of the tenant." placeholder:"KEY"`
+	PublicURL string           `env:"KITH_PUBLIC_URL" help:"Without --url: origin of share links in answers, as of kith serve. Default: that of the tenant." placeholder:"ORIGIN"`
+	Input     string           `help:"File with the body; - is the standard input. Fields change it." placeholder:"FILE"`
+	Header    []string         `sep:"none" help:"Header of the call, such as 'Idempotency-Key: 42'. May be repeated." placeholder:"'NAME: VALUE'"`
+	All       bool             `help:"Fetch all pages of a list."`
+	Columns   []string         `help:"Print a list as a table with these values of each element, such as id,user.email." placeholder:"PATHS"`
+	Value     string           `help:"Print one value of the answer as text, such as secret or users.0.email." placeholder:"PATH"`
+	Method    string           `arg:"" help:"GET, POST, PUT or DELETE."`
+	Path      string           `arg:"" help:"Path after /api/v1/TENANT, such as /programs."`
+	Field     []string         `arg:"" optional:"" help:"NAME=VALUE: a parameter of GET and DELETE, else a value of the body."`
+}
+
+// Help explains fields.
+func (apiCommand) Help() string {
+	return `Makes a call of the API, which docs/clients.md and the page /docs of a service describe, and prints the answer. On the database no service need run. What the call leaves to workers, such as webhooks and jobs, is done by a running backend, or when one starts.
+
+A field is NAME=VALUE. Where PATH has {NAME}, the value is put in, and encoded: kith api DELETE '/subscription/{endpointUrl}' endpointUrl=https://shop.example/hook. Otherwise it is a parameter of the query in GET and DELETE, and a value of the JSON body in POST and PUT. There a NAME with points is a value in an object, and NAME[] adds to a list. A VALUE is a number, true, false, null, an object or an array if it is JSON, else text; '"42"' is the text 42. @FILE is the text of a file, and in a list each of its lines; @- is the standard input.`
+}
+
+// answer is a response: JSON is kept, and other content goes to out as it comes.
+type answer struct {
+	out    io.Writer
+	header http.Header
+	status int
+	json   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.status < 300 && !strings.HasPrefix(a.header.Get("Content-Type"), wire.JSONType) {
+		return a.out.Write(b)
+	}
+	return a.json.Write(b)
+}
+
+// Run makes the call and prints its answer.
+func (c *apiCommand) Run(e *env) error {
+	c.Method = strings.ToUpper(c.Method)
+	if !slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, c.Method) {
+		return core.Invalid("method", "must be GET, POST, PUT or DELETE")
+	}
+	if !strings.HasPrefix(c.Path, "/") {
+		return core.Invalid("path", "must begin with /, such as /programs")
+	}
+	path, query, body, err := c.fields()
+	if err != nil {
+		return err
+	}
+	send, end, err := c.sender(e)
+	if err != nil {
+		return err
+	}
+	defer end()
+	target := "/api/v1/" + string(c.Tenant) + path
+	first, err := c.call(e, send, target, query, body)
+	if err != nil {
+		return err
+	}
+	if c.All {
+		if first, err = c.further(e, send, target, query, first); err != nil {
+			return err
+		}
+	}
+	return c.print(e.out, first)
+}
+
+// fields returns the path, the query and the body, or nil, that the flags give.
+func (c *apiCommand) fields() (path string, query url.Values, body []byte, err error) {
+	path, text, _ := strings.Cut(c.Path, "?")
+	if query, err = url.ParseQuery(text); err != nil {
+		return "", nil, nil, core.Invalid("path", "has a query that cannot be read; give it as fields")
+	}
+	if c.Input != "" {
+		if body, err = readInput(c.Input); err != nil {
+			return "", nil, nil, err
+		}
+	}
+	rest := c.Field[:0:0]
+	for _, field := range c.Field {
+		name, value, ok := strings.Cut(field, "=")
+		if !ok || name == "" {
+			return "", nil, nil, core.Invalid(field, "must be NAME=VALUE")
+		}
+		switch place := "{" + name + "}"; {
+		case strings.Contains(path, place):
+			path = strings.ReplaceAll(path, place, url.PathEscape(value))
+		case c.Method == http.MethodGet || c.Method == http.MethodDelete:
+			query.Add(name, value)
+		default:
+			rest = append(rest, field)
+		}
+	}
+	if strings.ContainsAny(path, "{}") {
+		return "", nil, nil, core.Invalid("path", path+" has a {NAME} that no field gives")
+	}
+	if len(rest) > 0 {
+		body, err = withFields(body, rest)
+	}
+	return path, query, body, err
+}
+
+// readInput reads a file, or the standard input.
+func readInput(name string) ([]byte, error) {
+	in := os.Stdin
+	if name != "-" {
+		file, err := os.Open(name) // #nosec G304 -- the operator names the file
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, wire.MaxBody+1))
+	if err == nil && len(text) > wire.MaxBody {
+		err = core.Invalid(name, "is larger than 1 MiB")
+	}
+	return text, err
+}
+
+// withFields returns a JSON object, or a new one, with fields of the form NAME=VALUE; see
+// apiCommand.Help.
+func withFields(body []byte, fields []string) ([]byte, error) {
+	object := map[string]any{}
+	if len(body) > 0 {
+		in := json.NewDecoder(bytes.NewReader(body))
+		in.UseNumber()
+		if err := in.Decode(&object); err != nil || object == nil {
+			return nil, core.Invalid("input", "must be a JSON object, so that fields can change it")
+		}
+	}
+	for _, field := range fields {
+		name, text, ok := strings.Cut(field, "=")
+		if !ok || name == "" {
+			return nil, core.Invalid(field, "must be NAME=VALUE")
+		}
+		if err := setField(object, name, text); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(object)
+}
+
+// setField sets the value at a path of an object.
+func setField(object map[string]any, name, text string) error {
+	path, isList := strings.CutSuffix(name, "[]")
+	keys := strings.Split(path, ".")
+	for _, key := range keys[:len(keys)-1] {
+		child, ok := object[key].(map[string]any)
+		if !ok {
+			child = map[string]any{}
+			object[key] = child
+		}
+		object = child
+	}
+	last := keys[len(keys)-1]
+	values := []any{fieldValue(text)}
+	if file, ok := strings.CutPrefix(text, "@"); ok {
+		content, err := readInput(file)
+		if err != nil {
+			return err
+		}
+		values[0] = string(content)
+		if isList {
+			values = nil
+			for line := range strings.Lines(string(content)) {
+				if line = strings.TrimSpace(line); line != "" {
+					values = append(values, line)
+				}
+			}
+		}
+	}
+	if !isList {
+		object[last] = values[0]
+		return nil
+	}
+	list, _ := object[last].([]any)
+	object[last] = append(list, values...)
+	return nil
+}
+
+// fieldValue returns the value of a field: JSON that is no string as it is, and any other text
+// as text.
+func fieldValue(text string) any {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return text
+}
+
+// sender returns the function that sends requests, and one that ends it.
+func (c *apiCommand) sender(e *env) (send func(http.ResponseWriter, *http.Request) error, end func(), err error) {
+	if c.URL != "" {
+		if c.Key == "" {
+			return nil, nil, core.Invalid("key", "is required with --url: the API key of the tenant (KITH_KEY)")
+		}
+		return c.remote, func() {}, nil
+	}
+	engine, err := c.open(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() { _ = engine.DB.Close() }
+	if engine.Files.Store, err = c.openFiles(e, c.Data); err != nil {
+		end()
+		return nil, nil, err
+	}
+	graph, err := graphql.New(engine, e.log, false)
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	asleep := func() {}
+	engine.PublicURL, engine.Events.Wake, engine.Gateways.Wake, engine.Jobs.Wake = c.PublicURL, asleep, asleep, asleep
+	handler := (&api.API{Engine: engine, GraphQL: graph, Operator: true, Log: e.log}).Handler()
+	return func(w http.ResponseWriter, r *http.Request) error {
+		handler.ServeHTTP(w, r)
+		return nil
+	}, end, nil
+}
+
+// remote sends a request to a service.
+func (c *apiCommand) remote(w http.ResponseWriter, r *http.Request) error {
+	target, err := url.Parse(strings.TrimSuffix(c.URL, "/") + r.URL.RequestURI())
+	if err != nil {
+		return core.Invalid("url", "must be a URL, such as http://127.0.0.1:8080")
+	}
+	r.URL = target
+	r.SetBasicAuth("", c.Key)
+	response, err := http.DefaultClient.Do(r) // #nosec G704 -- the operator names the service
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	maps.Copy(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	_, err = io.Copy(w, response.Body)
+	return err
+}
+
+// call makes one call and returns the JSON of its answer. Other content is printed.
+func (c *apiCommand) call(e *env, send func(http.ResponseWriter, *http.Request) error, path string, query url.Values, body []byte) ([]byte, error) {
+	r, err := http.NewRequestWithContext(e.ctx, c.Method, path, bytes.NewReader(body))
+	if err != nil {
+		return nil, core.Invalid("path", "must be a path, such as /programs")
+	}
+	r.URL.RawQuery = query.Encode()
+	if body != nil {
+		r.Header.Set("Content-Type", wire.JSONType)
+	}
+	for _, header := range c.Header {
+		name, value, ok := strings.Cut(header, ":")
+		if !ok {
+			return nil, core.Invalid("header", "must be 'NAME: VALUE'")
+		}
+		r.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	got := &answer{out: e.out, header: http.Header{}}
+	if err := send(got, r); err != nil {
+		return nil, err
+	}
+	if got.status >= 300 {
+		return nil, errors.New(cmp.Or(gjson.GetBytes(got.json.Bytes(), "message").String(), http.StatusText(got.status)))
+	}
+	return got.json.Bytes(), nil
+}
+
+// listOf returns the elements of an answer that is a page of a list, and their name.
+func listOf(body []byte) (name string, elements []gjson.Result) {
+	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
+		if value.IsArray() {
+			name, elements = key.String(), value.Array()
+		}
+		return name == ""
+	})
+	return name, elements
+}
+
+// further fetches the pages after the first, and returns the list as one answer.
+func (c *apiCommand) further(e *env, send func(http.ResponseWriter, *http.Request) error, path string, query url.Values, first []byte) ([]byte, error) {
+	name, all := listOf(first)
+	total := gjson.GetBytes(first, "totalCount")
+	if name == "" || !total.Exists() {
+		return nil, core.Invalid("all", "is for lists with a totalCount, which this answer is not")
+	}
+	for begin := len(all); int64(len(all)) < total.Int(); {
+		query.Set("offset", fmt.Sprint(begin))
+		page, err := c.call(e, send, path, query, nil)
+		if err != nil {
+			return nil, err
+		}
+		_, more := listOf(page)
+		if len(more) == 0 {
+			break
+		}
+		all, begin = append(all, more...), begin+len(more)
+	}
+	items := make([]json.RawMessage, len(all))
+	for i, item := range all {
+		items[i] = json.RawMessage(item.Raw)
+	}
+	return json.Marshal(map[string]any{"count": len(items), "totalCount": total.Int(), name: items})
+}
+
+// print prints JSON indented, or the columns of a list, or one value.
+func (c *apiCommand) print(out io.Writer, body []byte) error {
+	switch {
+	case c.Value != "":
+		value := gjson.GetBytes(body, c.Value)
+		if !value.Exists() {
+			return core.Invalid("value", "the answer has no "+c.Value)
+		}
+		_, err := fmt.Fprintln(out, value.String())
+		return err
+	case len(c.Columns) == 0:
+		return printJSON(out, body)
+	}
+	_, elements := listOf(body)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(c.Columns, "\t"))
+	for _, element := range elements {
+		cells := make([]string, len(c.Columns))
+		for i, path := range c.Columns {
+			cells[i] = element.Get(path).String()
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+func printJSON(out io.Writer, body []byte) error {
+	if len(body) == 0 {
+		return nil
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, body, "", "  "); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, text.String())
+	return err
+}
+
+// apiWords returns what may follow kith api, for completions: the methods, and the paths of
+// each.
+func apiWords() (map[string][]string, error) {
+	text, err := api.OpenAPI()
+	words := map[string][]string{}
+	gjson.GetBytes(text, "paths").ForEach(func(path, methods gjson.Result) bool {
+		short, ok := strings.CutPrefix(path.String(), "/api/v1/{tenant}")
+		methods.ForEach(func(method, _ gjson.Result) bool {
+			if name := strings.ToUpper(method.String()); ok && slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, name) {
+				words["api "+name] = append(words["api "+name], short)
+			}
+			return true
+		})
+		return true
+	})
+	words["api"] = slices.Sorted(maps.Keys(words))
+	for i, name := range words["api"] {
+		words["api"][i] = strings.TrimPrefix(name, "api ")
+	}
+	return words, err
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"kith/backend/api"
+	"kith/backend/portal/portaltest"
+	"kith/core/auth"
+)
+
+// A call on the database has the answer of a service, and is the operator's. A field is a part
+// of the path, a parameter or a value of the body.
+func TestAPI_Calls(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	requireKith(t, "tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data)
+	kith := func(args ...string) string {
+		return requireKith(t, append([]string{"api", "--tenant", "acme", "--data", data}, args...)...)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	for _, id := range []string{"anna", "ben", "carl", "dora", "7"} {
+		made := kith("put", "/open/account/{account}/user/{user}", "account="+id, "user="+id, "firstName=User "+id, "customFields.vip=true", "customFields.plan=pro", "customFields.seats=3", `customFields.zip="00501"`, "segments[]=a", "segments[]=b")
+		require.JSONEq(t, `{"vip":true,"plan":"pro","seats":3,"zip":"00501"}`, gjson.Get(made, "customFields").Raw)
+		require.JSONEq(t, `["a","b"]`, gjson.Get(made, "segments").Raw)
+	}
+	require.Equal(t, "2", gjson.Get(kith("GET", "/users", "limit=2"), "count").String())
+	require.Equal(t, "2", gjson.Get(kith("GET", "/users?limit=2"), "count").String())
+	all := kith("GET", "/users", "limit=2", "--all")
+	require.Equal(t, "5", gjson.Get(all, "users.#").String())
+	require.ElementsMatch(t, []string{"anna", "ben", "carl", "dora", "7"}, texts(gjson.Get(all, "users.#.id")))
+	require.Equal(t, "id    customFields.zip\nanna  00501\n", kith("GET", "/users", "query=anna", "--columns", "id,customFields.zip"))
+	require.Equal(t, "pro\n", kith("GET", "/open/account/ben/user/ben", "--value", "customFields.plan"))
+
+	// Fields change the body of a file, and values come from files.
+	require.Equal(t, "Benno\n", kith("PUT", "/open/account/ben/user/ben", "--input", write("ben.json", `{"firstName":"Ben","lastName":"B"}`), "firstName=@"+write("name.txt", "Benno"), "--value", "firstName"))
+	require.Equal(t, "B\n", kith("GET", "/open/account/ben/user/ben", "--value", "lastName"))
+	require.Equal(t, "5\n", kith("POST", "/graphql", "query=query($n: Int) { users(limit: $n) { totalCount } }", "variables.n=1", "--value", "data.users.totalCount"))
+
+	// A call with the same key is made once, and the audit log names the operator.
+	reward := []string{"POST", "/rewards/account/anna/user/anna", "type=CREDIT", "unit=CENTS", "currency=USD", "assignedCredit=500", "--header", "Idempotency-Key: reward-1042", "--value", "id"}
+	require.Equal(t, kith(reward...), kith(reward...))
+	require.Contains(t, kith("GET", "/audit", "--columns", "actor,action"), "command line  reward.added\n")
+
+	// What is no JSON is printed as it is.
+	require.True(t, strings.HasPrefix(kith("GET", "/audit/export"), "\ufeff") || strings.Contains(kith("GET", "/audit/export"), "reward.added,"))
+}
+
+func texts(list gjson.Result) (all []string) {
+	for _, item := range list.Array() {
+		all = append(all, item.String())
+	}
+	return all
+}
+
+// With a URL the call goes to a service, with the API key and the rights of its role.
+func TestAPI_AtAService(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	w.Identify(t, "anna", "anna")
+	_, secret, err := w.Engine.APIKeys.Create(t.Context(), "acme", "reader", auth.RoleRead, 0)
+	require.NoError(t, err)
+	server := httptest.NewServer((&api.API{Engine: w.Engine, Log: slog.New(slog.DiscardHandler)}).Handler())
+	t.Cleanup(server.Close)
+	at := []string{"api", "--tenant", "acme", "--url", server.URL + "/", "--key", secret}
+	require.Equal(t, "id\nanna\n", requireKith(t, append(at, "GET", "/users", "--all", "--columns", "id")...))
+	_, errOut, status := runKith(t, append(at, "DELETE", "/open/account/anna/user/anna")...)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "API key: has the role read, which does not permit DELETE")
+}
