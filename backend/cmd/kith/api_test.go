@@ -78,4 +78,7 @@ func TestAPI_AtAService(t *testing.T) {
 	_, errOut, status := runKith(t, append(at, "DELETE", "/open/account/anna/user/anna")...)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "API key: has the role read, which does not permit DELETE")
+	_, errOut, status = runKith(t, "api", "--tenant", "acme", "--url", server.URL, "--key", "wrong", "GET", "/users")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "API key")
 }

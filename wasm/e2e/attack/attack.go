@@ -267,7 +267,7 @@ type Shown struct {
 // Elsewhere has the attacks that have their own tests, and the holes that the test of a
 // package checks more precisely than a request can.
 var Elsewhere = []Shown{
-	{"hole 1: a search finds users of a tenant whose name differs in case", []string{"backend/store.TestSQL_NamesTheTenant", "backend/store/userdb.TestTenant_AliasesDifferingInCase"}},
+	{"hole 1: a search finds users of a tenant whose name differs in case", []string{"backend/statements.TestSQL_NamesTheTenant", "backend/store/userdb.TestTenant_AliasesDifferingInCase"}},
 	{"hole 2: an init call's checksum, replayed for another user", []string{"core/wire.TestVerifyChecksum", "backend/cmd/kith.TestStories"}},
 	{"hole 3: slow bodies stop the service", []string{"wasm/e2e.TestAttack_SlowBodies", "wasm/host.TestServe_SlowBodiesTakeNoInstance"}},
 	{"hole 3: slow readers stop the service", []string{"wasm/host.TestServe_SlowReadersTakeNoPlace"}},

@@ -1,4 +1,4 @@
-package store_test
+package statements
 
 import (
 	"go/ast"

@@ -1,4 +1,4 @@
-package store_test
+package statements
 
 import (
 	"fmt"
@@ -212,7 +212,7 @@ func parseTree(t *testing.T) *goTree {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name == "testdata" || name == "bin" || path != root && strings.HasPrefix(name, ".")):
+		case entry.IsDir() && (name == "testdata" || name == "bin" || name == "node_modules" || path != root && strings.HasPrefix(name, ".")):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil

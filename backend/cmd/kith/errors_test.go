@@ -1,0 +1,98 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The exit status is 2 for an invalid command line, and 1 for a command that failed.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	for _, alias := range []string{"demo", "other"} {
+		var out, errOut strings.Builder
+		require.Zero(t, run([]string{"tenant", "create", alias, "--landing-url", "https://" + alias + ".example/", "--data", data}, &out, &errOut), &errOut)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	taken := listener.Addr().String()
+	for _, test := range []struct {
+		name, args string
+		status     int
+		says       string
+	}{
+		{"no such command", "fly", 2, "fly"},
+		{"no such flag", "serve --fast", 2, "--fast"},
+		{"a flag is missing", "tenant create acme", 2, "--landing-url"},
+		{"an argument is missing", "tenant create --landing-url https://x.example", 2, "alias"},
+		{"an unknown value", "tenant create acme --landing-url https://x.example --consent maybe", 2, "opt-in"},
+		{"not a number", "edge --max-body big", 2, "big"},
+		{"an existing tenant", "tenant create demo --landing-url https://x.example", 1, "there is a tenant demo already"},
+		{"an invalid alias", "tenant create a.b --landing-url https://x.example", 1, "alias"},
+		{"an invalid landing URL", "tenant create acme --landing-url x.example", 1, "absolute http or https URL"},
+		{"consent without its cookie", "tenant create acme --landing-url https://x.example --consent opt-in", 1, "consent-cookie"},
+		{"programs of no tenant", "program list --tenant nobody", 1, "there is no tenant"},
+		{"programs without a tenant", "program list", 2, "--tenant"},
+		{"a program that is not there", "program show spring --tenant demo", 1, "there is no such program"},
+		{"a program that is there", "api POST /programs --tenant demo id=classic sharing.url=https://x.example", 1, "there is a program classic already"},
+		{"the last program", "api DELETE /programs/classic --tenant demo", 1, "the last program of a tenant cannot be deleted"},
+		{"an invalid landing page", "program set classic --tenant demo sharing.url=x", 1, "sharing.url: must be an absolute"},
+		{"a discount above 100%", "program set classic --tenant demo rewards.referred.discountPercent=101", 1, "rewards.referred.discountPercent: must be a percentage from 0 to 100"},
+		{"a setting that is none", "program set classic --tenant demo fraud.smell=DENY", 1, "fraud.smell: is not a key"},
+		{"a setting without a value", "program set classic --tenant demo name", 1, "name: must be NAME=VALUE"},
+		{"no setting", "program set classic --tenant demo", 2, "setting"},
+		{"a program of another key", "program set classic --tenant demo id=spring", 1, "id: must be the one in the path"},
+		{"a file that is not there", "program apply --tenant demo /nowhere", 1, "/nowhere"},
+		{"a file that is no program", "program apply --tenant demo /dev/null", 1, "JSON"},
+		{"a method that is none", "api PATCH /programs --tenant demo", 1, "method: must be GET, POST, PUT or DELETE"},
+		{"a path without a slash", "api GET programs --tenant demo", 1, "path: must begin with /"},
+		{"a path that is none", "api GET /program --tenant demo", 1, "did you mean /api/v1/demo/programs?"},
+		{"a path with a name left", "api GET /programs/{program} --tenant demo", 1, "path: /programs/{program} has a {NAME} that no field gives"},
+		{"a call of no tenant", "api GET /programs --tenant nobody", 1, "there is no tenant"},
+		{"a call of a service without a key", "api GET /programs --tenant demo --url http://127.0.0.1:1", 1, "key: is required with --url"},
+		{"a call of no service", "api GET /programs --tenant demo --key x --url http://127.0.0.1:1", 1, "connection refused"},
+		{"a value that is not there", "api GET /programs --tenant demo --value secret", 1, "value: the answer has no secret"},
+		{"all of what is no list", "api GET /programs/classic --tenant demo --all", 1, "all: is for lists"},
+		{"settings of no tenant", "tenant show nobody", 1, "no tenant"},
+		{"a switch that is none", "tenant set demo --secure-mode fly=open", 1, "upsert-user"},
+		{"a mode that is none", "tenant set demo --secure-mode get-widget=shut", 1, "signed, open, disabled"},
+		{"a payment that is none", "tenant set demo --browser-payment all", 1, "browser-payment"},
+		{"a consent that is none", "tenant set demo --consent maybe", 1, "opt-out"},
+		{"an origin with a path", "tenant set demo --share-origin https://x.example/y", 1, "share-origin"},
+		{"a token of an unknown tenant", "token --tenant missing --account a --user b", 1, "no tenant"},
+		{"a token without an account", "token --tenant demo --account null --user b", 1, "account"},
+		{"an address in use", "serve --backend-addr " + taken, 1, "KITH_BACKEND_ADDR"},
+		{"an address that is none", "serve --backend-addr nowhere", 1, "nowhere"},
+		{"a port that is none", "serve --backend-addr 127.0.0.1:http", 1, `backend-addr: must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "127.0.0.1:http"`},
+		{"a port that is too high", "edge --edge-addr 127.0.0.1:70000", 1, `edge-addr: must be HOST:PORT`},
+		{"a port of probes that is none", "serve --backend-addr 127.0.0.1:0 --ops-addr 9090", 1, `ops-addr: must be HOST:PORT`},
+		{"an address of another machine", "serve --backend-addr 192.0.2.1:80", 1, "backend-addr: must be an address of this machine; correct KITH_BACKEND_ADDR"},
+		{"an address of probes in use", "serve --backend-addr 127.0.0.1:0 --ops-addr " + taken, 1, "ops-addr: another kith or another program listens there; stop it, or choose another address by KITH_OPS_ADDR"},
+		{"a folder that cannot be made", "serve --data /proc/kith", 1, "data folder: mkdir /proc/kith: no such file or directory; create it"},
+		{"a file for a folder", "serve --data /dev/null", 1, "data folder: mkdir /dev/null: not a directory; create it"},
+		{"a server that is away", "serve --database-url ws://127.0.0.1:1", 1, "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN"},
+		{"a key for SFTP that is none", "serve --backend-addr 127.0.0.1:0 --sftp-addr 127.0.0.1:0 --sftp-host-key /dev/null", 1, "sftp-host-key: /dev/null is not a private key"},
+		{"a public URL that is none", "serve --public-url shop", 1, "public-url: must be an absolute http or https URL"},
+		{"a clock tolerance that is none", "edge --clock-tolerance 1us", 1, "clock-tolerance: must be 1ms or more"},
+		{"a master key that is none", "serve --master-key short", 1, "32 bytes in hex or base64"},
+		{"a master key that is none, at the edge", "edge --master-key short", 1, "32 bytes in hex or base64"},
+		{"a manifest that is not there", "edge --manifest /nowhere/spin.toml", 1, "/nowhere/spin.toml"},
+		{"a database of no kind", "serve --database-url mysql://x", 1, "mysql"},
+		{"a backend URL that is none", "edge --backend-url nowhere", 1, "nowhere"},
+	} {
+		args := strings.Fields(test.args)
+		if !slices.Contains(args, "--data") {
+			args = append(args, "--data", data)
+		}
+		var out, errOut strings.Builder
+		require.Equal(t, test.status, run(args, &out, &errOut), "%s: %s%s", test.name, &out, &errOut)
+		require.Contains(t, errOut.String(), test.says, test.name)
+		require.Contains(t, errOut.String(), "kith: ", test.name)
+	}
+}
