@@ -150,11 +150,11 @@ type why struct {
 	Reason string `json:"reason"`
 }
 
-// act makes a change about a user for a reason. A member must give one; a call of the API
-// may.
+// act makes a change about a user for a reason. A member must give one; a call of the API,
+// which names no person, may.
 func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity, action people.Action, reason string, do func(context.Context, string, *base.Change) error) error {
 	return us.base.Act(ctx, c, people.WriteUsers, about(who, action, nil), func(ctx context.Context, entry *base.Change) error {
-		if reason != "" || !c.Key {
+		if reason != "" || c.Person != "" {
 			var err error
 			if reason, err = people.ParseReason("reason", reason); err != nil {
 				return err
@@ -213,7 +213,7 @@ func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Iden
 // which a member would take for a missing role.
 func conflict(c people.Caller, err error) error {
 	var known *core.Error
-	if !c.Key && errors.As(err, &known) && known.Code == core.CodeForbidden {
+	if c.Person != "" && errors.As(err, &known) && known.Code == core.CodeForbidden {
 		return &core.Error{Code: core.CodeConflict, Message: known.Message}
 	}
 	return err

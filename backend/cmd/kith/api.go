@@ -12,8 +12,10 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/tidwall/gjson"
 
@@ -24,26 +26,27 @@ import (
 )
 
 type apiCommand struct {
-	archiveFlags
-	Tenant    core.TenantAlias `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
-	URL       string           `env:"KITH_URL" help:"URL of a service, to call it with an API key. Default: the call is made on the database, as the operator." placeholder:"URL"`
-	Key       string           `env:"KITH_KEY" help:"With --url: API key of the tenant." placeholder:"KEY"`
-	PublicURL string           `env:"KITH_PUBLIC_URL" help:"Without --url: origin of share links in answers, as of kith serve. Default: that of the tenant." placeholder:"ORIGIN"`
-	Input     string           `help:"File with the body; - is the standard input. Fields change it." placeholder:"FILE"`
-	Header    []string         `sep:"none" help:"Header of the call, such as 'Idempotency-Key: 42'. May be repeated." placeholder:"'NAME: VALUE'"`
-	All       bool             `help:"Fetch all pages of a list."`
-	Columns   []string         `help:"Print a list as a table with these values of each element, such as id,user.email." placeholder:"PATHS"`
-	Value     string           `help:"Print one value of the answer as text, such as secret or users.0.email." placeholder:"PATH"`
-	Method    string           `arg:"" help:"GET, POST, PUT or DELETE."`
-	Path      string           `arg:"" help:"Path after /api/v1/TENANT, such as /programs."`
-	Field     []string         `arg:"" optional:"" help:"NAME=VALUE: a parameter of GET and DELETE, else a value of the body."`
+	tenantFlags
+	bucketFlags
+	URL       string   `env:"KITH_URL" help:"URL of a service, to call it with an API key. Default: the call is made on the database, as the operator." placeholder:"URL"`
+	Key       string   `env:"KITH_KEY" help:"With --url: API key of the tenant." placeholder:"KEY"`
+	PublicURL string   `env:"KITH_PUBLIC_URL" help:"Without --url: origin of share links in answers, as of kith serve. Default: that of the tenant." placeholder:"ORIGIN"`
+	Input     string   `help:"File with the body; - is the standard input. Fields change it." placeholder:"FILE"`
+	Header    []string `sep:"none" help:"Header of the call, such as 'Idempotency-Key: reward-1042'. May be repeated." placeholder:"'NAME: VALUE'"`
+	All       bool     `help:"Fetch all pages of a list."`
+	Describe  bool     `help:"Print what the call does, its parameters and the values of its body, and make no call. Without PATH: the paths of the method."`
+	Columns   []string `help:"Print a list as a table with these values of each element, such as id,user.email." placeholder:"PATHS"`
+	Value     string   `help:"Print one value of the answer as text, such as secret or users.0.email." placeholder:"PATH"`
+	Method    string   `arg:"" help:"GET, POST, PUT or DELETE."`
+	Path      string   `arg:"" optional:"" help:"Path after /api/v1/TENANT, such as /programs."`
+	Field     []string `arg:"" optional:"" help:"NAME=VALUE: a parameter of GET and DELETE, else a value of the body."`
 }
 
 // Help explains fields.
 func (apiCommand) Help() string {
-	return `Makes a call of the API, which docs/clients.md and the page /docs of a service describe, and prints the answer. On the database no service need run. What the call leaves to workers, such as webhooks and jobs, is done by a running backend, or when one starts.
+	return `Makes a call of the API and prints its answer. --describe says what a call does: kith api GET --describe lists the paths, and kith api PUT /programs/classic --describe explains one. On the database no service need run. What the call leaves to workers, such as webhooks and jobs, is done by a running backend, or when one starts.
 
-A field is NAME=VALUE. Where PATH has {NAME}, the value is put in, and encoded: kith api DELETE '/subscription/{endpointUrl}' endpointUrl=https://shop.example/hook. Otherwise it is a parameter of the query in GET and DELETE, and a value of the JSON body in POST and PUT. There a NAME with points is a value in an object, and NAME[] adds to a list. A VALUE is a number, true, false, null, an object or an array if it is JSON, else text; '"42"' is the text 42. @FILE is the text of a file, and in a list each of its lines; @- is the standard input.`
+A field is NAME=VALUE. Where PATH has {NAME}, the value is put in, and encoded: kith api DELETE '/subscription/{endpointUrl}' endpointUrl=https://shop.example/hook. Otherwise it is a parameter of the query in GET and DELETE, and a value of the JSON body in POST and PUT. There a NAME with points is a value in an object, and NAME[] adds to a list. A VALUE is a number, true, false, null, an object or an array if it is JSON, else text; '"42"' is the text 42. @FILE is the text of a file, and in a list each of its lines; @- is the standard input. A PUT replaces what it names, and the objects in it; kith program set changes single settings.`
 }
 
 // answer is a response: JSON is kept, and other content goes to out as it comes.
@@ -69,13 +72,30 @@ func (a *answer) Write(b []byte) (int, error) {
 // Run makes the call and prints its answer.
 func (c *apiCommand) Run(e *env) error {
 	c.Method = strings.ToUpper(c.Method)
-	if !slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, c.Method) {
+	if !slices.Contains(apiMethods, c.Method) {
 		return core.Invalid("method", "must be GET, POST, PUT or DELETE")
 	}
+	document, err := api.OpenAPI()
+	if err != nil {
+		return err
+	}
+	if c.Describe && c.Path == "" {
+		return listCalls(e.out, document, c.Method)
+	}
 	if !strings.HasPrefix(c.Path, "/") {
-		return core.Invalid("path", "must begin with /, such as /programs")
+		return core.Invalid("path", "must begin with /, such as /programs; kith api "+c.Method+" --describe lists the paths")
+	}
+	described, found := findCall(document, c.Method, c.Path)
+	switch {
+	case !found && c.Describe:
+		return core.NotFound("there is no " + c.Method + " " + c.Path + "; kith api " + c.Method + " --describe lists the paths")
+	case c.Describe:
+		return described.print(e.out)
 	}
 	path, query, body, err := c.fields()
+	if err == nil && found {
+		err = described.check(query, body, c.Input)
+	}
 	if err != nil {
 		return err
 	}
@@ -84,7 +104,7 @@ func (c *apiCommand) Run(e *env) error {
 		return err
 	}
 	defer end()
-	target := "/api/v1/" + string(c.Tenant) + path
+	target := strings.Replace(tenantPath, "{tenant}", string(c.Tenant), 1) + path
 	first, err := c.call(e, send, target, query, body)
 	if err != nil {
 		return err
@@ -222,7 +242,10 @@ func fieldValue(text string) any {
 
 // sender returns the function that sends requests, and one that ends it.
 func (c *apiCommand) sender(e *env) (send func(http.ResponseWriter, *http.Request) error, end func(), err error) {
-	if c.URL != "" {
+	switch {
+	case c.URL == "" && c.Key != "":
+		return nil, nil, core.Invalid("key", "needs --url (KITH_URL); without both the call is made on the database, as the operator")
+	case c.URL != "":
 		if c.Key == "" {
 			return nil, nil, core.Invalid("key", "is required with --url: the API key of the tenant (KITH_KEY)")
 		}
@@ -291,15 +314,32 @@ func (c *apiCommand) call(e *env, send func(http.ResponseWriter, *http.Request) 
 	if err := send(got, r); err != nil {
 		return nil, err
 	}
-	if got.status >= 300 {
-		return nil, errors.New(cmp.Or(gjson.GetBytes(got.json.Bytes(), "message").String(), http.StatusText(got.status)))
+	said := got.json.Bytes()
+	message := cmp.Or(gjson.GetBytes(said, "message").String(), gjson.GetBytes(said, "errors.0.message").String())
+	switch isGraphQL := strings.HasSuffix(path, "/graphql"); {
+	case got.status >= 300:
+		message = cmp.Or(message, http.StatusText(got.status))
+	case isGraphQL && gjson.GetBytes(said, "errors.0").Exists():
+		if err := printJSON(e.out, said); err != nil {
+			return nil, err
+		}
+	default:
+		return said, nil
 	}
-	return got.json.Bytes(), nil
+	if strings.HasSuffix(message, "must be a string") {
+		message += `; '"42"' is the text 42`
+	}
+	return nil, errors.New(message)
 }
 
-// listOf returns the elements of an answer that is a page of a list, and their name.
+// listOf returns the elements of an answer that is a list or a page of one, and their name, which
+// is @this for a list.
 func listOf(body []byte) (name string, elements []gjson.Result) {
-	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
+	whole := gjson.ParseBytes(body)
+	if whole.IsArray() {
+		return "@this", whole.Array()
+	}
+	whole.ForEach(func(key, value gjson.Result) bool {
 		if value.IsArray() {
 			name, elements = key.String(), value.Array()
 		}
@@ -315,8 +355,12 @@ func (c *apiCommand) further(e *env, send func(http.ResponseWriter, *http.Reques
 	if name == "" || !total.Exists() {
 		return nil, core.Invalid("all", "is for lists with a totalCount, which this answer is not")
 	}
-	for begin := len(all); int64(len(all)) < total.Int(); {
-		query.Set("offset", fmt.Sprint(begin))
+	begin, err := strconv.Atoi(cmp.Or(query.Get("offset"), "0"))
+	if err != nil {
+		return nil, err // the API has refused it
+	}
+	for begin += len(all); int64(begin) < total.Int(); {
+		query.Set("offset", strconv.Itoa(begin))
 		page, err := c.call(e, send, path, query, nil)
 		if err != nil {
 			return nil, err
@@ -334,31 +378,58 @@ func (c *apiCommand) further(e *env, send func(http.ResponseWriter, *http.Reques
 	return json.Marshal(map[string]any{"count": len(items), "totalCount": total.Int(), name: items})
 }
 
-// print prints JSON indented, or the columns of a list, or one value.
+// print prints JSON indented, or the columns of a list, or one value. If the answer has none of
+// these it prints all of it, since the call was made and may have made a secret.
 func (c *apiCommand) print(out io.Writer, body []byte) error {
+	value, lacks := gjson.GetBytes(body, c.Value), ""
+	name, elements := listOf(body)
 	switch {
-	case c.Value != "":
-		value := gjson.GetBytes(body, c.Value)
-		if !value.Exists() {
-			return core.Invalid("value", "the answer has no "+c.Value)
-		}
-		_, err := fmt.Fprintln(out, value.String())
+	case c.Value != "" && value.Exists():
+		_, err := fmt.Fprintln(out, strings.TrimSuffix(printable(value.String()), "\n"))
 		return err
-	case len(c.Columns) == 0:
-		return printJSON(out, body)
+	case c.Value != "":
+		lacks = c.Value
+	case len(c.Columns) > 0 && name == "":
+		lacks = "list"
+	case len(c.Columns) > 0 && len(elements) > 0:
+		for _, path := range c.Columns {
+			if !slices.ContainsFunc(elements, func(e gjson.Result) bool { return e.Get(path).Exists() }) {
+				lacks = "column " + path
+			}
+		}
 	}
-	_, elements := listOf(body)
+	if lacks != "" || len(c.Columns) == 0 {
+		err := printJSON(out, body)
+		if err == nil && lacks != "" {
+			err = errors.New("the call was made; its answer, above, has no " + lacks)
+		}
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(c.Columns, "\t"))
 	for _, element := range elements {
 		cells := make([]string, len(c.Columns))
 		for i, path := range c.Columns {
-			cells[i] = element.Get(path).String()
+			cells[i] = strings.Join(strings.Fields(printable(element.Get(path).String())), " ")
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
 }
+
+// printable returns a text without control characters but line breaks and tabs: a user may have
+// typed it, and a terminal obeys them.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			return '\uFFFD'
+		}
+		return c
+	}, text)
+}
+
+// readable replaces the escapes that JSON needs in a web page only.
+var readable = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 func printJSON(out io.Writer, body []byte) error {
 	if len(body) == 0 {
@@ -368,28 +439,6 @@ func printJSON(out io.Writer, body []byte) error {
 	if err := json.Indent(&text, body, "", "  "); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, text.String())
+	_, err := fmt.Fprintln(out, readable.Replace(text.String()))
 	return err
-}
-
-// apiWords returns what may follow kith api, for completions: the methods, and the paths of
-// each.
-func apiWords() (map[string][]string, error) {
-	text, err := api.OpenAPI()
-	words := map[string][]string{}
-	gjson.GetBytes(text, "paths").ForEach(func(path, methods gjson.Result) bool {
-		short, ok := strings.CutPrefix(path.String(), "/api/v1/{tenant}")
-		methods.ForEach(func(method, _ gjson.Result) bool {
-			if name := strings.ToUpper(method.String()); ok && slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, name) {
-				words["api "+name] = append(words["api "+name], short)
-			}
-			return true
-		})
-		return true
-	})
-	words["api"] = slices.Sorted(maps.Keys(words))
-	for i, name := range words["api"] {
-		words["api"][i] = strings.TrimPrefix(name, "api ")
-	}
-	return words, err
 }

@@ -40,6 +40,7 @@ func TestAPI_Calls(t *testing.T) {
 	all := kith("GET", "/users", "limit=2", "--all")
 	require.Equal(t, "5", gjson.Get(all, "users.#").String())
 	require.ElementsMatch(t, []string{"anna", "ben", "carl", "dora", "7"}, texts(gjson.Get(all, "users.#.id")))
+	require.Equal(t, "3", gjson.Get(kith("GET", "/users", "limit=1", "offset=2", "--all"), "users.#").String())
 	require.Equal(t, "id    customFields.zip\nanna  00501\n", kith("GET", "/users", "query=anna", "--columns", "id,customFields.zip"))
 	require.Equal(t, "pro\n", kith("GET", "/open/account/ben/user/ben", "--value", "customFields.plan"))
 
@@ -52,6 +53,20 @@ func TestAPI_Calls(t *testing.T) {
 	reward := []string{"POST", "/rewards/account/anna/user/anna", "type=CREDIT", "unit=CENTS", "currency=USD", "assignedCredit=500", "--header", "Idempotency-Key: reward-1042", "--value", "id"}
 	require.Equal(t, kith(reward...), kith(reward...))
 	require.Contains(t, kith("GET", "/audit", "--columns", "actor,action"), "command line  reward.added\n")
+
+	// The operator gives no reason, as a caller with an API key.
+	require.Equal(t, "{}\n", kith("POST", "/account/ben/user/ben/block"))
+
+	// A text that a user typed has no power over the terminal.
+	kith("PUT", "/open/account/ben/user/ben", "customFields.note=@"+write("escape.txt", "\x1b[2J\nBen <&>"))
+	require.Equal(t, "\uFFFD[2J\nBen <&>\n", kith("GET", "/open/account/ben/user/ben", "--value", "customFields.note"))
+	require.Equal(t, "customFields.note\n\uFFFD[2J Ben <&>\n", kith("GET", "/users", "query=ben", "--columns", "customFields.note"))
+	require.Contains(t, kith("GET", "/open/account/ben/user/ben"), `"note": "\u001b[2J\nBen <&>"`)
+
+	// A call is described, and not made.
+	require.Contains(t, kith("PUT", "/programs/classic", "--describe"), "  limits.rewardsInPeriod ")
+	require.Contains(t, kith("GET", "/users", "--describe"), "  offset ")
+	require.Regexp(t, `(?m)^/subscription/\{endpointUrl\} +Delete `, kith("DELETE", "--describe"))
 
 	// What is no JSON is printed as it is.
 	require.True(t, strings.HasPrefix(kith("GET", "/audit/export"), "\ufeff") || strings.Contains(kith("GET", "/audit/export"), "reward.added,"))

@@ -165,7 +165,7 @@ func valueFor(t *testing.T, leaf *kong.Node, name, backup string) string {
 	return map[string]string{
 		"alias": "acme", "tenant": "acme", "account": "anna", "user": "anna", "email": "ann@acme.example", "role": map[bool]string{true: "all", false: "viewer"}[leaf.Path() == "key create"],
 		"origin": "https://x.example", "url": "https://x.example/hook", "landing-url": "https://x.example/", "address": "192.0.2.0/24", "fingerprint": "SHA256:x",
-		"key": "classic", "side": "referrer", "event": "purchase", "name": "default", "merchant-id": "m", "public-key": "p", "file": backup, "method": "GET", "path": "/programs", "field": "limit=1", "setting": "name=Ours",
+		"key": "classic", "side": "referrer", "event": "purchase", "name": "default", "merchant-id": "m", "public-key": "p", "file": backup, "method": "GET", "path": "/users", "field": "limit=1", "setting": "name=Ours",
 	}[name]
 }
 

@@ -32,7 +32,7 @@ type programCommand struct {
 // tenantFlags name the database and a tenant.
 type tenantFlags struct {
 	databaseFlags
-	Tenant core.TenantAlias `required:"" help:"Alias of the tenant." placeholder:"ALIAS"`
+	Tenant core.TenantAlias `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
 }
 
 // openTenant opens the database and returns the use cases. It fails if the tenant does
@@ -118,7 +118,7 @@ func showProgram(out io.Writer, p referral.Program) error {
 type programSetCommand struct {
 	tenantFlags
 	Key     core.ProgramKey `arg:"" help:"Key of the program."`
-	Setting []string        `arg:"" help:"NAME=VALUE, such as limits.rewards=3: the name and the value of a setting in kith program show --json. kith api --help says how values are read."`
+	Setting []string        `arg:"" help:"NAME=VALUE, such as limits.rewards=3: the name of a setting and its value. kith api PUT /programs/{program} --describe lists the names, and kith api --help says how values are read."`
 }
 
 // Run changes a program and prints it.
@@ -185,8 +185,8 @@ type programTryCommand struct {
 	Orders         int64           `xor:"orders" help:"Without --account: orders of the referral before." placeholder:"N"`
 	Conversions    int64           `xor:"conversions" help:"Without --account: conversions of the referrer before, for tiers." placeholder:"N"`
 	Rewards        int64           `xor:"rewards" help:"Without --account: rewards of the referrer before, for limits." placeholder:"N"`
-	AttributedDays int64           `xor:"ago" help:"Without --account: days since the attribution, for --within." placeholder:"DAYS"`
-	EarlierEvent   bool            `xor:"earlier" help:"Without --account: the account had such an event before, for --first-event."`
+	AttributedDays int64           `xor:"ago" help:"Without --account: days since the attribution, for the time limit of the program." placeholder:"DAYS"`
+	EarlierEvent   bool            `xor:"earlier" help:"Without --account: the account had such an event before, for a program that takes the first event only."`
 }
 
 // Help says what the command does not do.
