@@ -116,5 +116,9 @@ func (a *API) anonymous(w http.ResponseWriter, r *http.Request) (base.Caller, er
 	if err != nil {
 		return base.Caller{}, err
 	}
+	if a.Operator {
+		tenant, err := a.Engine.Tenants.ByAlias(r.Context(), alias)
+		return base.Caller{Tenant: tenant}, err
+	}
 	return a.authenticate(w, r, alias, "", "")
 }

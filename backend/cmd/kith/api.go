@@ -16,6 +16,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -27,24 +28,24 @@ import (
 
 type apiCommand struct {
 	tenantFlags
-	bucketFlags
-	URL       string   `env:"KITH_URL" help:"URL of a service, to call it with an API key. Default: the call is made on the database, as the operator." placeholder:"URL"`
-	Key       string   `env:"KITH_KEY" help:"With --url: API key of the tenant." placeholder:"KEY"`
-	PublicURL string   `env:"KITH_PUBLIC_URL" help:"Without --url: origin of share links in answers, as of kith serve. Default: that of the tenant." placeholder:"ORIGIN"`
-	Input     string   `help:"File with the body; - is the standard input. Fields change it." placeholder:"FILE"`
-	Header    []string `sep:"none" help:"Header of the call, such as 'Idempotency-Key: reward-1042'. May be repeated." placeholder:"'NAME: VALUE'"`
-	All       bool     `help:"Fetch all pages of a list."`
-	Describe  bool     `help:"Print what the call does, its parameters and the values of its body, and make no call. Without PATH: the paths of the method."`
-	Columns   []string `help:"Print a list as a table with these values of each element, such as id,user.email." placeholder:"PATHS"`
-	Value     string   `help:"Print one value of the answer as text, such as secret or users.0.email." placeholder:"PATH"`
-	Method    string   `arg:"" help:"GET, POST, PUT or DELETE."`
-	Path      string   `arg:"" optional:"" help:"Path after /api/v1/TENANT, such as /programs."`
-	Field     []string `arg:"" optional:"" help:"NAME=VALUE: a parameter of GET and DELETE, else a value of the body."`
+	fileFlags
+	answerFlags
+	URL      string   `env:"KITH_URL" help:"URL of a service, to call it with an API key. Default: the call is made on the database, as the operator." placeholder:"URL"`
+	Key      string   `env:"KITH_KEY" help:"With --url: API key of the tenant." placeholder:"KEY"`
+	Input    string   `help:"File with the body; - is the standard input. Fields change it." placeholder:"FILE"`
+	Header   []string `sep:"none" help:"Header of the call, such as 'Idempotency-Key: reward-1042'. May be repeated." placeholder:"'NAME: VALUE'"`
+	All      bool     `help:"Fetch all pages of a list."`
+	Describe bool     `help:"Print what the call does, its parameters and the values of its body, and make no call. Without PATH: the paths of the method."`
+	Columns  []string `help:"Print a list as a table with these values of each element, such as id,user.email." placeholder:"PATHS"`
+	Value    string   `help:"Print one value of the answer as text, such as secret or users.0.email." placeholder:"PATH"`
+	Method   string   `arg:"" help:"GET, POST, PUT or DELETE."`
+	Path     string   `arg:"" optional:"" help:"Path after /api/v1/TENANT, such as /programs."`
+	Field    []string `arg:"" optional:"" help:"NAME=VALUE: a parameter of GET and DELETE, else a value of the body."`
 }
 
 // Help explains fields.
 func (apiCommand) Help() string {
-	return `Makes a call of the API and prints its answer. --describe says what a call does: kith api GET --describe lists the paths, and kith api PUT /programs/classic --describe explains one. On the database no service need run. What the call leaves to workers, such as webhooks and jobs, is done by a running backend, or when one starts.
+	return `Makes a call of the API and prints its answer, also if it is an error: then the message is on the error output, and the exit status is 1. --describe says what a call does: kith api GET --describe lists the paths, and kith api PUT /programs/classic --describe explains one. On the database no service need run; give it the variables of the backend, such as KITH_PUBLIC_URL and KITH_TEMP_DOMAINS. What the call leaves to workers, such as webhooks and jobs, is done by a running backend, or when one starts.
 
 A field is NAME=VALUE. Where PATH has {NAME}, the value is put in, and encoded: kith api DELETE '/subscription/{endpointUrl}' endpointUrl=https://shop.example/hook. Otherwise it is a parameter of the query in GET and DELETE, and a value of the JSON body in POST and PUT. There a NAME with points is a value in an object, and NAME[] adds to a list. A VALUE is a number, true, false, null, an object or an array if it is JSON, else text; '"42"' is the text 42. @FILE is the text of a file, and in a list each of its lines; @- is the standard input. A PUT replaces what it names, and the objects in it; kith program set changes single settings.`
 }
@@ -75,6 +76,9 @@ func (c *apiCommand) Run(e *env) error {
 	if !slices.Contains(apiMethods, c.Method) {
 		return core.Invalid("method", "must be GET, POST, PUT or DELETE")
 	}
+	if c.All && c.Method != http.MethodGet {
+		return core.Invalid("all", "is for GET")
+	}
 	document, err := api.OpenAPI()
 	if err != nil {
 		return err
@@ -94,7 +98,7 @@ func (c *apiCommand) Run(e *env) error {
 	}
 	path, query, body, err := c.fields()
 	if err == nil && found {
-		err = described.check(query, body, c.Input)
+		err = described.check(query, body)
 	}
 	if err != nil {
 		return err
@@ -123,6 +127,15 @@ func (c *apiCommand) fields() (path string, query url.Values, body []byte, err e
 	if query, err = url.ParseQuery(text); err != nil {
 		return "", nil, nil, core.Invalid("path", "has a query that cannot be read; give it as fields")
 	}
+	inputs := 0
+	for _, field := range append(slices.Clone(c.Field), "="+c.Input) {
+		if strings.HasSuffix(field, "=@-") || field == "=-" {
+			inputs++
+		}
+	}
+	if inputs > 1 {
+		return "", nil, nil, core.Invalid("field", "the standard input can be read once only; put the other text into a file")
+	}
 	if c.Input != "" {
 		if body, err = readInput(c.Input); err != nil {
 			return "", nil, nil, err
@@ -130,9 +143,9 @@ func (c *apiCommand) fields() (path string, query url.Values, body []byte, err e
 	}
 	rest := c.Field[:0:0]
 	for _, field := range c.Field {
-		name, value, ok := strings.Cut(field, "=")
-		if !ok || name == "" {
-			return "", nil, nil, core.Invalid(field, "must be NAME=VALUE")
+		name, value, err := splitField(field)
+		if err != nil {
+			return "", nil, nil, err
 		}
 		switch place := "{" + name + "}"; {
 		case strings.Contains(path, place):
@@ -150,6 +163,18 @@ func (c *apiCommand) fields() (path string, query url.Values, body []byte, err e
 		body, err = withFields(body, rest)
 	}
 	return path, query, body, err
+}
+
+// splitField returns the name and the value of a field.
+func splitField(field string) (name, value string, err error) {
+	name, value, ok := strings.Cut(field, "=")
+	switch {
+	case !ok || name == "":
+		err = core.Invalid(field, "must be NAME=VALUE")
+	case strings.ContainsRune(field, utf8.RuneError): // which the parser of flags writes for other bytes
+		err = core.Invalid(name, "must be UTF-8")
+	}
+	return name, value, err
 }
 
 // readInput reads a file, or the standard input.
@@ -172,21 +197,25 @@ func readInput(name string) ([]byte, error) {
 
 // withFields returns a JSON object, or a new one, with fields of the form NAME=VALUE; see
 // apiCommand.Help.
-func withFields(body []byte, fields []string) ([]byte, error) {
+func withFields(body []byte, given []string) ([]byte, error) {
 	object := map[string]any{}
 	if len(body) > 0 {
-		in := json.NewDecoder(bytes.NewReader(body))
-		in.UseNumber()
-		if err := in.Decode(&object); err != nil || object == nil {
+		value, valid := decodeValue(body)
+		fields, ok := value.(map[string]any)
+		if !valid || !ok {
 			return nil, core.Invalid("input", "must be a JSON object, so that fields can change it")
 		}
-	}
-	for _, field := range fields {
-		name, text, ok := strings.Cut(field, "=")
-		if !ok || name == "" {
-			return nil, core.Invalid(field, "must be NAME=VALUE")
+		if twice := repeatedKey(gjson.ParseBytes(body)); twice != "" {
+			return nil, core.Invalid("input", twice+" occurs twice")
 		}
-		if err := setField(object, name, text); err != nil {
+		object = fields
+	}
+	for _, field := range given {
+		name, text, err := splitField(field)
+		if err == nil {
+			err = setField(object, name, text)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -197,8 +226,11 @@ func withFields(body []byte, fields []string) ([]byte, error) {
 func setField(object map[string]any, name, text string) error {
 	path, isList := strings.CutSuffix(name, "[]")
 	keys := strings.Split(path, ".")
-	for _, key := range keys[:len(keys)-1] {
+	for i, key := range keys[:len(keys)-1] {
 		child, ok := object[key].(map[string]any)
+		if !ok && object[key] != nil {
+			return core.Invalid(name, strings.Join(keys[:i+1], ".")+" has a value that is no object; leave it out, or set it to null before")
+		}
 		if !ok {
 			child = map[string]any{}
 			object[key] = child
@@ -212,10 +244,14 @@ func setField(object map[string]any, name, text string) error {
 		if err != nil {
 			return err
 		}
-		values[0] = string(content)
+		whole := strings.TrimPrefix(string(content), "\ufeff")
+		if !utf8.ValidString(whole) {
+			return core.Invalid(name, "the text of "+file+" must be UTF-8")
+		}
+		values[0] = whole
 		if isList {
 			values = nil
-			for line := range strings.Lines(string(content)) {
+			for line := range strings.Lines(whole) {
 				if line = strings.TrimSpace(line); line != "" {
 					values = append(values, line)
 				}
@@ -226,18 +262,45 @@ func setField(object map[string]any, name, text string) error {
 		object[last] = values[0]
 		return nil
 	}
-	list, _ := object[last].([]any)
+	list, ok := object[last].([]any)
+	if !ok && object[last] != nil {
+		return core.Invalid(name, "has a value that is no list")
+	}
 	object[last] = append(list, values...)
 	return nil
 }
 
-// fieldValue returns the value of a field: JSON that is no string as it is, and any other text
-// as text.
+// fieldValue returns the value of a field: JSON as it is, and any other text as text.
 func fieldValue(text string) any {
-	if json.Valid([]byte(text)) {
-		return json.RawMessage(text)
+	if value, ok := decodeValue([]byte(text)); ok && repeatedKey(gjson.Parse(text)) == "" {
+		return value
 	}
 	return text
+}
+
+// decodeValue decodes one JSON value, with numbers as they are written.
+func decodeValue(text []byte) (value any, ok bool) {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	err := in.Decode(&value)
+	return value, err == nil && json.Valid(text)
+}
+
+// repeatedKey returns a key that occurs twice in an object within a value, or "". The decoder
+// would take the last.
+func repeatedKey(value gjson.Result) (twice string) {
+	seen := map[string]bool{}
+	value.ForEach(func(key, inner gjson.Result) bool {
+		if value.IsObject() && seen[key.String()] {
+			twice = key.String()
+		}
+		seen[key.String()] = true
+		if inner.IsObject() || inner.IsArray() {
+			twice = cmp.Or(twice, repeatedKey(inner))
+		}
+		return twice == ""
+	})
+	return twice
 }
 
 // sender returns the function that sends requests, and one that ends it.
@@ -256,18 +319,15 @@ func (c *apiCommand) sender(e *env) (send func(http.ResponseWriter, *http.Reques
 		return nil, nil, err
 	}
 	end = func() { _ = engine.DB.Close() }
-	if engine.Files.Store, err = c.openFiles(e, c.Data); err != nil {
-		end()
-		return nil, nil, err
-	}
-	graph, err := graphql.New(engine, e.log, false)
-	if err != nil {
+	err = errors.Join(c.check(), c.answerFlags.apply(engine), c.fileFlags.apply(e, engine, c.Data))
+	graph, graphErr := graphql.New(engine, e.log, false)
+	if err = cmp.Or(err, graphErr); err != nil {
 		end()
 		return nil, nil, err
 	}
 	asleep := func() {}
-	engine.PublicURL, engine.Events.Wake, engine.Gateways.Wake, engine.Jobs.Wake = c.PublicURL, asleep, asleep, asleep
-	handler := (&api.API{Engine: engine, GraphQL: graph, Operator: true, Log: e.log}).Handler()
+	engine.Events.Wake, engine.Gateways.Wake, engine.Jobs.Wake = asleep, asleep, asleep
+	handler := (&api.API{Engine: engine, GraphQL: graph, PortalURL: c.PortalURL, Operator: true, Log: e.log}).Handler()
 	return func(w http.ResponseWriter, r *http.Request) error {
 		handler.ServeHTTP(w, r)
 		return nil
@@ -319,12 +379,12 @@ func (c *apiCommand) call(e *env, send func(http.ResponseWriter, *http.Request) 
 	switch isGraphQL := strings.HasSuffix(path, "/graphql"); {
 	case got.status >= 300:
 		message = cmp.Or(message, http.StatusText(got.status))
-	case isGraphQL && gjson.GetBytes(said, "errors.0").Exists():
-		if err := printJSON(e.out, said); err != nil {
-			return nil, err
-		}
-	default:
+	case !isGraphQL || !gjson.GetBytes(said, "errors.0").Exists():
 		return said, nil
+	}
+	// Programs read the code of an error.
+	if err := printJSON(e.out, said); err != nil {
+		return nil, err
 	}
 	if strings.HasSuffix(message, "must be a string") {
 		message += `; '"42"' is the text 42`
@@ -366,8 +426,8 @@ func (c *apiCommand) further(e *env, send func(http.ResponseWriter, *http.Reques
 			return nil, err
 		}
 		_, more := listOf(page)
-		if len(more) == 0 {
-			break
+		if len(more) == 0 || gjson.GetBytes(page, "totalCount").Int() != total.Int() {
+			return nil, errors.New("the list changed while it was read, or the limit is 0: call again")
 		}
 		all, begin = append(all, more...), begin+len(more)
 	}

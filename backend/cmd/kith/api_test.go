@@ -63,6 +63,27 @@ func TestAPI_Calls(t *testing.T) {
 	require.Equal(t, "customFields.note\n\uFFFD[2J Ben <&>\n", kith("GET", "/users", "query=ben", "--columns", "customFields.note"))
 	require.Contains(t, kith("GET", "/open/account/ben/user/ben"), `"note": "\u001b[2J\nBen <&>"`)
 
+	// An object that a field gives is changed by the next, and numbers stay as they are written.
+	limits := requireKith(t, "program", "set", "classic", `limits={"rewards":5,"rewardsInPeriod":2,"period":"P1D"}`, "limits.discountPercent=20", "--tenant", "acme", "--data", data)
+	require.Contains(t, limits, "at most 5 rewards")
+	require.Contains(t, limits, "at most 20% together")
+	require.Equal(t, "9007199254740993\n", kith("PUT", "/open/account/ben/user/ben", `customFields={"big":9007199254740993}`, "customFields.text=x", "--value", "customFields.big"))
+	_, says, status := runKith(t, "api", "--tenant", "acme", "--data", data, "PUT", "/open/account/ben/user/ben", "--input", write("twice.json", `{"firstName":"A","firstName":"B"}`), "lastName=C")
+	require.Equal(t, 1, status)
+	require.Contains(t, says, "input: firstName occurs twice")
+
+	// Calls that need no credentials get them from none: they answer no ids.
+	kith("PUT", "/open/account/dora/user/dora", "referralCode=DORA10")
+	require.Equal(t, "\n", kith("GET", "/open/user", "referralCode=DORA10", "--value", "id"))
+
+	// The operator's list of disposable domains counts, and the file of codes has no mark.
+	require.NoError(t, os.WriteFile(filepath.Join(data, "domains.txt"), []byte("disposable.example\n"), 0o600))
+	kith("PUT", "/open/account/eve/user/eve", "email=eve@disposable.example", "referredByCodes[]=DORA10", "--temp-domains", filepath.Join(data, "domains.txt"))
+	require.Contains(t, kith("GET", "/referrals", "referredAccountId=eve"), `"tempEmail": {`)
+	requireKith(t, "program", "set", "classic", `rewards.referred={"type":"FUELTANK","fuelTankType":"CREDIT","amount":500}`, "--tenant", "acme", "--data", data)
+	kith("POST", "/programs/classic/rewards/referred/codes", "codes[]=@"+write("codes.txt", "\ufeffSAVE-1\r\n"))
+	require.Equal(t, "SAVE-1", textSQL(t, "file:"+filepath.Join(data, "kith.db"), `SELECT code FROM fuel_tank`))
+
 	// A call is described, and not made.
 	require.Contains(t, kith("PUT", "/programs/classic", "--describe"), "  limits.rewardsInPeriod ")
 	require.Contains(t, kith("GET", "/users", "--describe"), "  offset ")

@@ -87,9 +87,9 @@ func (c apiCall) schema() gjson.Result {
 	return c.deref(c.deref(c.operation.Get("requestBody")).Get("content.application/json.schema"))
 }
 
-// check returns an error about a parameter that the call has not, which a server ignores, and
-// about a body that is missing, or is no JSON. file is the file of the body, or empty.
-func (c apiCall) check(query url.Values, body []byte, file string) error {
+// check returns an error about a parameter or a body that the call has not, which a server
+// ignores, and about a body that is missing, or is a file.
+func (c apiCall) check(query url.Values, body []byte) error {
 	known := c.parameters()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if _, ok := known[name]; !ok {
@@ -100,8 +100,10 @@ func (c apiCall) check(query url.Values, body []byte, file string) error {
 	switch {
 	case takes.Get("required").Bool() && body == nil:
 		return core.Invalid("field", "give the body as fields NAME=VALUE or by --input FILE; add --describe to see its values")
-	case takes.Exists() && !c.schema().Exists() && body != nil && file == "":
-		return core.Invalid("field", "this call takes a file: give it by --input FILE")
+	case !takes.Exists() && body != nil:
+		return core.Invalid("field", c.method+" "+c.path+" takes no body")
+	case takes.Exists() && !c.schema().Exists():
+		return core.Invalid("field", "this call takes a file: kith import uploads and imports one")
 	}
 	return nil
 }

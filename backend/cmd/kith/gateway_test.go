@@ -133,7 +133,7 @@ func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	})
 	require.NoError(t, err)
 	base := serveStory(t, func(e *env, l net.Listener) error {
-		return backend{engine: s.engine, listener: l, flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+		return backend{engine: s.engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	s.webhook = base + "/api/v1/test_demo/gateway/braintree/webhook"
 	require.NoError(t, lab.Register(t.Context(), s.webhook))

@@ -144,7 +144,7 @@ func (c *programSetCommand) Run(e *env) error {
 
 type programApplyCommand struct {
 	tenantFlags
-	File string `arg:"" help:"File with the program as JSON, as kith program show --json prints it; - is the standard input. A setting that is left out gets its default."`
+	File string `arg:"" help:"File with the program as JSON, as kith program show --json prints it; - is the standard input. A setting that is left out gets its default, but rewards.moneyBackDuration stays as it is."`
 }
 
 // Run stores a program and prints it.

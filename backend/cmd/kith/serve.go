@@ -42,27 +42,43 @@ type backendFlags struct {
 	scheduleFlags
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
-	PortalURL   string `env:"KITH_PORTAL_URL" help:"Origin at which people open the portal, such as https://portal.example. Links of invitations begin with it. Default: the origin that the browser of the inviting person uses." placeholder:"ORIGIN"`
+	answerFlags
 	sessionFlags
 	oidcFlags
+}
+
+// answerFlags change what calls answer: of a backend, and of kith api on its database.
+type answerFlags struct {
+	PortalURL   string `env:"KITH_PORTAL_URL" help:"Origin at which people open the portal, such as https://portal.example. Links of invitations begin with it. Default: the origin that the browser of the inviting person uses." placeholder:"ORIGIN"`
 	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example. Share links begin with it, unless the tenant has a share origin. Default: the origin of the tenant's landing page." placeholder:"ORIGIN"`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable email addresses, one per line, in addition to the built-in list." placeholder:"FILE"`
 }
 
-// open opens the database and the files of jobs, and returns the use cases.
-func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
+func (f answerFlags) check() error {
 	for setting, url := range map[string]string{"portal-url": f.PortalURL, "public-url": f.PublicURL} {
 		if url == "" {
 			continue
 		}
 		if err := checkURL(setting, url); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	return nil
+}
+
+// apply configures the use cases.
+func (f answerFlags) apply(engine *app.Engine) (err error) {
+	engine.PublicURL = f.PublicURL
+	engine.TempDomains, err = readDomains(f.TempDomains)
+	return err
+}
+
+// open opens the database and the files of jobs, and returns the use cases.
+func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
 	if _, err := f.provider(f.PortalURL); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.timeoutFlags.check(), f.scheduleFlags.check(), f.sessionFlags.check()); err != nil {
+	if err := errors.Join(f.answerFlags.check(), f.timeoutFlags.check(), f.scheduleFlags.check(), f.sessionFlags.check()); err != nil {
 		return nil, err
 	}
 	engine, err := f.databaseFlags.openOrCreate(e)
@@ -76,7 +92,7 @@ func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
 		return nil, errors.Join(f.explain(err), engine.DB.Close())
 	}
 	if err = f.quickCheck(e, engine.DB); err == nil {
-		engine.TempDomains, err = readDomains(f.TempDomains)
+		err = f.answerFlags.apply(engine)
 	}
 	if err == nil {
 		engine.SignIns.Sessions = f.sessionFlags.limits()
@@ -204,7 +220,6 @@ func (b backend) serve(e *env) error {
 		}
 		return err
 	}
-	engine.PublicURL = b.flags.PublicURL
 	orders := worker.NewOrders(&engine.Orders, e.log)
 	intake := worker.NewIntake(engine.DB, engine.Now, orders.Wake, e.log)
 	engine.Events.Wake, engine.Events.Timeout = intake.Wake, b.flags.WriteTimeout

@@ -240,7 +240,7 @@ func openStory(t *testing.T, database string, clock *storyClock) *app.Engine {
 	flags := databaseFlags{DatabaseURL: database, MasterKey: storyKey}
 	engine, err := flags.openOrCreate(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	engine.Now, engine.Jobs.CallTime = clock.now, time.Hour
+	engine.Now, engine.Jobs.CallTime, engine.PublicURL = clock.now, time.Hour, "http://kith.example"
 	return engine
 }
 
@@ -293,7 +293,7 @@ func (g *fixture) stageOn(t *testing.T, database, edgeDatabase string, pages fun
 	engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	s.backend = serveStory(t, func(e *env, l net.Listener) error {
-		return backend{engine: engine, listener: l, pages: pages(engine), flags: backendFlags{PublicURL: "http://kith.example", PortalURL: "https://portal.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+		return backend{engine: engine, listener: l, pages: pages(engine), flags: backendFlags{answerFlags: answerFlags{PortalURL: "https://portal.example"}, jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	return s
 }

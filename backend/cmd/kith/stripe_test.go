@@ -85,7 +85,7 @@ func (s *stripeStage) connect(t testing.TB, key string) {
 }
 
 func backendOf(engine *app.Engine, l net.Listener) backend {
-	return backend{engine: engine, listener: l, flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}
+	return backend{engine: engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}
 }
 
 // send sends the events of the lab, and waits until the service has processed them.
