@@ -71,16 +71,10 @@ func (p *programParser) take(r *reader, key string, v *fastjson.Value) bool {
 		return p.id(r, key, v)
 	case "name":
 		return r.text(&p.name, key, v)
-	case "sharing":
-		return r.nested(key, v, p.sharing)
+	case "sharing", "conversion", "limits", "fraud":
+		return r.nested(key, v, p.setting)
 	case "rewards":
 		return r.nested(key, v, p.rewards)
-	case "conversion":
-		return r.nested(key, v, p.conversion)
-	case "limits":
-		return r.nested(key, v, p.limits)
-	case "fraud":
-		return r.nested(key, v, p.fraud)
 	case "invitations":
 		return r.nested(key, v, p.invitation)
 	// These are in a program that a caller read and sends back.
@@ -103,26 +97,6 @@ func (p *programParser) id(r *reader, key string, v *fastjson.Value) bool {
 	return true
 }
 
-func (p *programParser) sharing(r *reader, key string, v *fastjson.Value) bool {
-	switch key {
-	case "url":
-		return take(r.text, &p.p.LandingURL, key, v)
-	case "allowedHosts":
-		return r.items(key, v, referral.MaxAllowedHosts, func(i int, v *fastjson.Value) error {
-			host, err := textItem(element(r.path(key), i), v)
-			p.p.AllowedHosts = append(p.p.AllowedHosts, host)
-			return err
-		})
-	case "cookieExpiryDuration":
-		return r.duration(&p.p.CookieLife, key, v)
-	case "utmSource":
-		return take(r.text, &p.p.UTMSource, key, v)
-	case "utmCampaign":
-		return take(r.text, &p.p.UTMCampaign, key, v)
-	}
-	return false
-}
-
 func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "referrer":
@@ -131,62 +105,6 @@ func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
 		return r.earning(&p.p.Referred, &p.p.ReferredTerms, key, v, p.body)
 	case "moneyBackDuration":
 		return r.duration(&p.p.MoneyBack, key, v)
-	}
-	return false
-}
-
-func (p *programParser) conversion(r *reader, key string, v *fastjson.Value) bool {
-	c := &p.p.Conversion
-	switch key {
-	case "event":
-		return take(r.text, &c.Event, key, v)
-	case "reversalEvent":
-		return take(r.text, &c.Reversal, key, v)
-	case "conditions":
-		return r.items(key, v, conversion.MaxConditions, func(i int, v *fastjson.Value) error {
-			at := element(r.path(key), i)
-			text, err := textItem(at, v)
-			if err != nil {
-				return err
-			}
-			condition, err := conversion.ParseCondition(at, text)
-			c.Conditions = append(c.Conditions, condition)
-			return err
-		})
-	case "withinDuration":
-		return r.duration(&c.Within, key, v)
-	case "beforeDuration":
-		p.before = v.Type() != fastjson.TypeNull
-		return r.duration(&c.Before, key, v)
-	case "firstEvent":
-		return take(r.boolean, &c.FirstEvent, key, v)
-	}
-	return false
-}
-
-func (p *programParser) limits(r *reader, key string, v *fastjson.Value) bool {
-	l := &p.p.Limits
-	switch key {
-	case "rewards":
-		return r.count(&l.Total, key, v)
-	case "rewardsInPeriod":
-		return r.count(&l.InPeriod, key, v)
-	case "period":
-		return r.duration(&l.Period, key, v)
-	case "discountPercent":
-		return r.percent(&l.Discount, key, v)
-	}
-	return false
-}
-
-func (p *programParser) fraud(r *reader, key string, v *fastjson.Value) bool {
-	switch key {
-	case "handling":
-		return r.handling(&p.p.Fraud.Handling, key, v)
-	case "signals":
-		return r.nested(key, v, p.signal)
-	case "dailyRewardLimit":
-		return r.count(&p.p.Fraud.DailyRewards, key, v)
 	}
 	return false
 }
@@ -221,24 +139,6 @@ func (p *programParser) invitation(r *reader, key string, v *fastjson.Value) boo
 	}
 	p.p.Invitations[tag] = i
 	return true
-}
-
-func (p *programParser) signal(r *reader, key string, v *fastjson.Value) bool {
-	for _, s := range referral.Signals() {
-		if key != string(s) {
-			continue
-		}
-		var h referral.Handling
-		if r.handling(&h, key, v); h == "" {
-			return true
-		}
-		if p.p.Fraud.BySignal == nil {
-			p.p.Fraud.BySignal = map[referral.Signal]referral.Handling{}
-		}
-		p.p.Fraud.BySignal[s] = h
-		return true
-	}
-	return false
 }
 
 func (r *reader) handling(into *referral.Handling, key string, v *fastjson.Value) bool {
@@ -361,18 +261,7 @@ func appendProgram(b []byte, p referral.Program) []byte {
 	w.open()
 	w.text("id", string(p.Key))
 	w.text("name", p.Name)
-	w.object("sharing", func() {
-		w.text("url", p.LandingURL)
-		w.key("allowedHosts")
-		w.b = appendTexts(w.b, p.AllowedHosts)
-		w.text("cookieExpiryDuration", core.FormatDuration(p.CookieLife))
-		if p.UTMSource != "" {
-			w.text("utmSource", p.UTMSource)
-		}
-		if p.UTMCampaign != "" {
-			w.text("utmCampaign", p.UTMCampaign)
-		}
-	})
+	w.programObject("sharing", p)
 	w.object("rewards", func() {
 		w.earning("referrer", p.Earning(referral.ReferrerSide), p.Conversion.ByEvent())
 		w.earning("referred", p.Earning(referral.ReferredSide), p.Conversion.ByEvent())
@@ -381,10 +270,10 @@ func appendProgram(b []byte, p referral.Program) []byte {
 		}
 	})
 	if p.Conversion.ByEvent() {
-		w.object("conversion", func() { w.conversion(p.Conversion) })
+		w.programObject("conversion", p)
 	}
-	w.object("limits", func() { w.limits(p.Limits) })
-	w.object("fraud", func() { w.fraudPolicy(p.Fraud) })
+	w.programObject("limits", p)
+	w.programObject("fraud", p)
 	w.object("invitations", func() {
 		for _, tag := range referral.InvitationTags(p.Invitations) {
 			w.object(string(tag), func() {
@@ -397,43 +286,6 @@ func appendProgram(b []byte, p referral.Program) []byte {
 	w.date("dateModified", p.Modified)
 	w.close()
 	return w.b
-}
-
-func (w *writer) conversion(c conversion.Rule) {
-	w.text("event", c.Event)
-	w.textOrNull("reversalEvent", c.Reversal)
-	w.key("conditions")
-	w.b = list(w.b, len(c.Conditions), func(b []byte, i int) []byte { return appendString(b, c.Conditions[i].String()) })
-	w.durationOrNull("withinDuration", c.Within)
-	w.text("beforeDuration", core.FormatDuration(c.Before))
-	w.boolean("firstEvent", c.FirstEvent)
-}
-
-func (w *writer) limits(l referral.Limits) {
-	w.numberOrNull("rewards", l.Total)
-	w.numberOrNull("rewardsInPeriod", l.InPeriod)
-	if l.Period == 0 {
-		w.raw("period", "null")
-	} else {
-		w.text("period", core.FormatDuration(l.Period))
-	}
-	if l.Discount == 0 {
-		w.raw("discountPercent", "null")
-	} else {
-		w.raw("discountPercent", l.Discount.String())
-	}
-}
-
-func (w *writer) fraudPolicy(p referral.FraudPolicy) {
-	w.text("handling", string(p.Handling))
-	w.object("signals", func() {
-		for _, s := range referral.Signals() {
-			if h, ok := p.BySignal[s]; ok {
-				w.text(string(s), string(h))
-			}
-		}
-	})
-	w.numberOrNull("dailyRewardLimit", p.DailyRewards)
 }
 
 // numberOrNull writes null for 0, which means no limit.

@@ -184,18 +184,24 @@ func (r *reading) duration(o object, key, name string) {
 
 // program returns the program as the API reads it.
 func (r *reading) program(key core.ProgramKey) object {
-	body, sharing := object{}, object{"allowedHosts": r.lines("sharing.allowedHosts")}
+	body := object{}
 	if body["id"] = cmp.Or(string(key), r.text("id")); body["id"] == "" {
 		body["id"] = keyOf(r.text("name"))
 	}
 	if body["name"] = r.text("name"); body["name"] == "" {
 		r.wrong("name", "must not be empty; people see it in invitations")
 	}
-	r.put(sharing, "url", "sharing.url")
-	r.duration(sharing, "cookieExpiryDuration", "sharing.cookieExpiryDuration")
-	sharing["utmSource"], sharing["utmCampaign"] = r.text("sharing.utmSource"), r.text("sharing.utmCampaign")
-	body["sharing"] = sharing
-	byEvent := r.conversion(body)
+	byEvent := r.byEvent()
+	for _, s := range referral.Settings() {
+		in, key, _ := strings.Cut(s.Path, ".")
+		if in == "conversion" && !byEvent {
+			continue
+		}
+		if body[in] == nil {
+			body[in] = object{}
+		}
+		r.setting(body[in].(object), key, s)
+	}
 	rewards := object{}
 	for _, side := range sideKeys {
 		if o := r.earning("rewards."+string(side)+".", byEvent); o != nil {
@@ -204,23 +210,36 @@ func (r *reading) program(key core.ProgramKey) object {
 	}
 	r.duration(rewards, "moneyBackDuration", "rewards.moneyBackDuration")
 	body["rewards"] = rewards
-	limits := object{}
-	r.count(limits, "rewards", "limits.rewards")
-	r.count(limits, "rewardsInPeriod", "limits.rewardsInPeriod")
-	r.duration(limits, "period", "limits.period")
-	r.percent(limits, "discountPercent", "limits.discountPercent")
-	body["limits"] = limits
-	r.limits("limits.rewards", "limits.rewardsInPeriod", "limits.period", "limits.discountPercent", "fraud.dailyRewardLimit")
-	fraud, signals := object{}, object{}
-	r.put(fraud, "handling", "fraud.handling")
-	for _, s := range referral.Signals() {
-		r.put(signals, string(s), "fraud.signals."+string(s))
-	}
-	fraud["signals"] = signals
-	r.count(fraud, "dailyRewardLimit", "fraud.dailyRewardLimit")
-	body["fraud"] = fraud
 	body["invitations"] = r.invitations()
 	return body
+}
+
+// setting adds a setting to its object.
+func (r *reading) setting(o object, key string, s referral.Setting) {
+	switch s.At(&referral.Program{}).(type) {
+	case *string, *referral.Handling:
+		r.put(o, key, s.Path)
+		return
+	case *bool:
+		o[key] = r.text(s.Path) == "true"
+	case *int64:
+		r.count(o, key, s.Path)
+	case *core.Time:
+		r.duration(o, key, s.Path)
+	case *reward.BasisPoints:
+		r.percent(o, key, s.Path)
+	case *[]string, *[]conversion.Condition:
+		o[key] = r.lines(s.Path)
+	case *map[referral.Signal]referral.Handling:
+		signals := object{}
+		for _, signal := range referral.Signals() {
+			r.put(signals, string(signal), s.Path+"."+string(signal))
+		}
+		o[key] = signals
+	}
+	if s.Unset == referral.AsNull {
+		r.limits(s.Path)
+	}
 }
 
 // inLatin spells letters that Unicode does not take apart into a Latin letter and a mark, and
@@ -246,8 +265,8 @@ func keyOf(name string) string {
 	return strings.Trim(key[:min(len(key), 40)], "-")
 }
 
-// conversion adds what converts to a program, and reports whether an event does.
-func (r *reading) conversion(body object) bool {
+// byEvent reports whether an event converts.
+func (r *reading) byEvent() bool {
 	switch r.text(fieldWhen) {
 	case whenPaid:
 		return false
@@ -256,15 +275,9 @@ func (r *reading) conversion(body object) bool {
 		r.wrong(fieldWhen, "must be chosen: it is what a referral has to lead to")
 		return false
 	}
-	c := object{"conditions": r.lines("conversion.conditions"), "firstEvent": r.text("conversion.firstEvent") == "true"}
-	if c["event"] = r.text("conversion.event"); c["event"] == "" {
+	if r.text("conversion.event") == "" {
 		r.wrong("conversion.event", "must not be empty; give the key that your shop sends, such as purchase")
 	}
-	r.put(c, "reversalEvent", "conversion.reversalEvent")
-	r.duration(c, "withinDuration", "conversion.withinDuration")
-	r.limits("conversion.withinDuration")
-	r.duration(c, "beforeDuration", "conversion.beforeDuration")
-	body["conversion"] = c
 	return true
 }
 

@@ -54,63 +54,70 @@ var sideKeys = []referral.SideKey{referral.ReferrerSide, referral.ReferredSide}
 func valuesOf(p referral.Program) url.Values {
 	v := url.Values{}
 	set := func(name, value string) { v.Set(name, value) }
-	count := func(name string, n int64) {
-		if n != 0 {
-			set(name, strconv.FormatInt(n, 10))
-		}
-	}
 	set("id", string(p.Key))
 	set("name", p.Name)
-	set("sharing.url", p.LandingURL)
-	set("sharing.allowedHosts", strings.Join(p.AllowedHosts, "\n"))
-	setDuration(v, "sharing.cookieExpiryDuration", p.CookieLife)
-	set("sharing.utmSource", p.UTMSource)
-	set("sharing.utmCampaign", p.UTMCampaign)
 	if p.MoneyBack != referral.KeepMoneyBack {
 		set("rewards.moneyBackDuration", "0")
 		setDuration(v, "rewards.moneyBackDuration", p.MoneyBack)
 	}
-	conversionValues(v, p.Conversion)
+	set(fieldWhen, whenPaid)
+	if p.Conversion.ByEvent() {
+		set(fieldWhen, whenEvent)
+	}
+	for _, s := range referral.Settings() {
+		if p.Conversion.ByEvent() || !strings.HasPrefix(s.Path, "conversion.") {
+			setSetting(v, s, &p)
+		}
+	}
 	for _, side := range sideKeys {
 		earningValues(v, "rewards."+string(side)+".", p.Earning(side))
 	}
-	count("limits.rewards", p.Limits.Total)
-	count("limits.rewardsInPeriod", p.Limits.InPeriod)
-	setDuration(v, "limits.period", p.Limits.Period)
-	if p.Limits.Discount != 0 {
-		set("limits.discountPercent", p.Limits.Discount.String())
-	}
-	set("fraud.handling", string(cmp.Or(p.Fraud.Handling, referral.HandleNone)))
-	for signal, handling := range p.Fraud.BySignal {
-		set("fraud.signals."+string(signal), string(handling))
-	}
-	count("fraud.dailyRewardLimit", p.Fraud.DailyRewards)
 	for tag, i := range p.Invitations {
 		set("invitations."+string(tag)+".subject", i.Subject)
 		set("invitations."+string(tag)+".message", i.Message)
 	}
-	count(fieldModified, int64(p.Modified))
+	if p.Modified != 0 {
+		set(fieldModified, strconv.FormatInt(int64(p.Modified), 10))
+	}
 	return v
 }
 
-func conversionValues(v url.Values, r conversion.Rule) {
-	if !r.ByEvent() {
-		v.Set(fieldWhen, whenPaid)
-		return
-	}
-	v.Set(fieldWhen, whenEvent)
-	v.Set("conversion.event", r.Event)
-	v.Set("conversion.reversalEvent", r.Reversal)
-	lines := make([]string, len(r.Conditions))
-	for i, c := range r.Conditions {
-		lines[i] = c.String()
-	}
-	v.Set("conversion.conditions", strings.Join(lines, "\n"))
-	setDuration(v, "conversion.withinDuration", r.Within)
-	v.Set("conversion.beforeDuration", "0")
-	setDuration(v, "conversion.beforeDuration", r.Before)
-	if r.FirstEvent {
-		v.Set("conversion.firstEvent", "true")
+// setSetting sets the value of a setting, unless it is not set.
+func setSetting(v url.Values, s referral.Setting, p *referral.Program) {
+	switch from := s.At(p).(type) {
+	case *string:
+		v.Set(s.Path, *from)
+	case *bool:
+		if *from {
+			v.Set(s.Path, "true")
+		}
+	case *int64:
+		if *from != 0 {
+			v.Set(s.Path, strconv.FormatInt(*from, 10))
+		}
+	case *core.Time:
+		if s.Unset == referral.AsItIs {
+			v.Set(s.Path, "0")
+		}
+		setDuration(v, s.Path, *from)
+	case *reward.BasisPoints:
+		if *from != 0 {
+			v.Set(s.Path, from.String())
+		}
+	case *referral.Handling:
+		v.Set(s.Path, string(cmp.Or(*from, referral.HandleNone)))
+	case *[]string:
+		v.Set(s.Path, strings.Join(*from, "\n"))
+	case *[]conversion.Condition:
+		lines := make([]string, len(*from))
+		for i, c := range *from {
+			lines[i] = c.String()
+		}
+		v.Set(s.Path, strings.Join(lines, "\n"))
+	case *map[referral.Signal]referral.Handling:
+		for signal, handling := range *from {
+			v.Set(s.Path+"."+string(signal), string(handling))
+		}
 	}
 }
 
