@@ -196,94 +196,113 @@ func readInput(name string) ([]byte, error) {
 }
 
 // withFields returns a JSON object, or a new one, with fields of the form NAME=VALUE; see
-// apiCommand.Help.
+// apiCommand.Help. Other values stay as they are written.
 func withFields(body []byte, given []string) ([]byte, error) {
-	object := map[string]any{}
-	if len(body) > 0 {
-		value, valid := decodeValue(body)
-		fields, ok := value.(map[string]any)
-		if !valid || !ok {
+	object := json.RawMessage(body)
+	if len(object) > 0 {
+		if whole := gjson.ParseBytes(body); !json.Valid(body) || !whole.IsObject() {
 			return nil, core.Invalid("input", "must be a JSON object, so that fields can change it")
-		}
-		if twice := repeatedKey(gjson.ParseBytes(body)); twice != "" {
+		} else if twice := repeatedKey(whole); twice != "" {
 			return nil, core.Invalid("input", twice+" occurs twice")
 		}
-		object = fields
 	}
 	for _, field := range given {
 		name, text, err := splitField(field)
-		if err == nil {
-			err = setField(object, name, text)
+		if err != nil {
+			return nil, err
 		}
+		path, isList := strings.CutSuffix(name, "[]")
+		values, err := fieldValues(name, text, isList)
+		if err != nil {
+			return nil, err
+		}
+		object, err = setAt(object, strings.Split(path, "."), func(old json.RawMessage) (json.RawMessage, error) {
+			if !isList {
+				return values[0], nil
+			}
+			var list []json.RawMessage
+			if len(old) > 0 && json.Unmarshal(old, &list) != nil {
+				return nil, core.Invalid(name, "has a value that is no list")
+			}
+			return marshal(append(list, values...))
+		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return json.Marshal(object)
+	return object, nil
 }
 
-// setField sets the value at a path of an object.
-func setField(object map[string]any, name, text string) error {
-	path, isList := strings.CutSuffix(name, "[]")
-	keys := strings.Split(path, ".")
-	for i, key := range keys[:len(keys)-1] {
-		child, ok := object[key].(map[string]any)
-		if !ok && object[key] != nil {
-			return core.Invalid(name, strings.Join(keys[:i+1], ".")+" has a value that is no object; leave it out, or set it to null before")
+// setAt changes the value at a path of an object. An object that is not there is made.
+func setAt(object json.RawMessage, keys []string, change func(old json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if len(object) > 0 && json.Unmarshal(object, &members) != nil || members == nil {
+		if !bytes.Equal(object, []byte("null")) {
+			return nil, core.Invalid(strings.Join(keys, "."), "would be in a value that is no object; leave that out, or set it to null before")
 		}
-		if !ok {
-			child = map[string]any{}
-			object[key] = child
-		}
-		object = child
+		members = map[string]json.RawMessage{}
 	}
-	last := keys[len(keys)-1]
-	values := []any{fieldValue(text)}
-	if file, ok := strings.CutPrefix(text, "@"); ok {
-		content, err := readInput(file)
-		if err != nil {
-			return err
-		}
-		whole := strings.TrimPrefix(string(content), "\ufeff")
-		if !utf8.ValidString(whole) {
-			return core.Invalid(name, "the text of "+file+" must be UTF-8")
-		}
-		values[0] = whole
+	if further := keys[1:]; len(further) > 0 {
+		inner := change
+		change = func(old json.RawMessage) (json.RawMessage, error) { return setAt(old, further, inner) }
+	}
+	var err error
+	if members[keys[0]], err = change(members[keys[0]]); err != nil {
+		return nil, err
+	}
+	return marshal(members)
+}
+
+// marshal is json.Marshal that keeps <, > and &, since some objects are stored as they are sent.
+func marshal(value any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false)
+	err := to.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// fieldValues returns the value of a field as JSON: several, if it is the lines of a file.
+func fieldValues(name, text string, isList bool) (all []json.RawMessage, err error) {
+	file, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		value, err := marshal(fieldValue(text))
+		return []json.RawMessage{value}, err
+	}
+	content, err := readInput(file)
+	if err != nil {
+		return nil, err
+	}
+	whole := strings.TrimPrefix(string(content), "\ufeff")
+	if !utf8.ValidString(whole) {
+		return nil, core.Invalid(name, "the text of "+file+" must be UTF-8")
+	}
+	lines := []string{whole}
+	if isList {
+		lines = strings.FieldsFunc(whole, func(c rune) bool { return c == '\n' || c == '\r' })
+	}
+	for _, line := range lines {
 		if isList {
-			values = nil
-			for line := range strings.Lines(whole) {
-				if line = strings.TrimSpace(line); line != "" {
-					values = append(values, line)
-				}
-			}
+			line = strings.TrimSpace(line)
 		}
+		if line == "" && isList {
+			continue
+		}
+		value, err := marshal(line)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, value)
 	}
-	if !isList {
-		object[last] = values[0]
-		return nil
-	}
-	list, ok := object[last].([]any)
-	if !ok && object[last] != nil {
-		return core.Invalid(name, "has a value that is no list")
-	}
-	object[last] = append(list, values...)
-	return nil
+	return all, nil
 }
 
 // fieldValue returns the value of a field: JSON as it is, and any other text as text.
 func fieldValue(text string) any {
-	if value, ok := decodeValue([]byte(text)); ok && repeatedKey(gjson.Parse(text)) == "" {
-		return value
+	if json.Valid([]byte(text)) && repeatedKey(gjson.Parse(text)) == "" {
+		return json.RawMessage(text)
 	}
 	return text
-}
-
-// decodeValue decodes one JSON value, with numbers as they are written.
-func decodeValue(text []byte) (value any, ok bool) {
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	err := in.Decode(&value)
-	return value, err == nil && json.Valid(text)
 }
 
 // repeatedKey returns a key that occurs twice in an object within a value, or "". The decoder

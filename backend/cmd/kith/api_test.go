@@ -68,6 +68,10 @@ func TestAPI_Calls(t *testing.T) {
 	require.Contains(t, limits, "at most 5 rewards")
 	require.Contains(t, limits, "at most 20% together")
 	require.Equal(t, "9007199254740993\n", kith("PUT", "/open/account/ben/user/ben", `customFields={"big":9007199254740993}`, "customFields.text=x", "--value", "customFields.big"))
+	const settings = `{"z":"<A & B>","a":1.50}`
+	requireKith(t, "program", "set", "classic", `rewards.referrer={"type":"INTEGRATION","valueInCents":2500,"integrationSettings":`+settings+`}`, "--tenant", "acme", "--data", data)
+	requireKith(t, "program", "set", "classic", "name=Ours", "--tenant", "acme", "--data", data)
+	require.Equal(t, settings+"\n", kith("GET", "/programs/classic", "--value", "rewards.referrer.integrationSettings"))
 	_, says, status := runKith(t, "api", "--tenant", "acme", "--data", data, "PUT", "/open/account/ben/user/ben", "--input", write("twice.json", `{"firstName":"A","firstName":"B"}`), "lastName=C")
 	require.Equal(t, 1, status)
 	require.Contains(t, says, "input: firstName occurs twice")

@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 		{"a key without a service", "api GET /programs --tenant demo --key x", 1, "key: needs --url (KITH_URL)"},
 		{"all of a change", "api DELETE /programs/classic --tenant demo --all", 1, "all: is for GET"},
 		{"a body of a call that has none", "api POST /subscription/x/test --tenant demo a=b", 1, "takes no body"},
-		{"an object where a text is", "program set classic --tenant demo name.x=1", 1, "name.x: name has a value that is no object"},
+		{"an object where a text is", "program set classic --tenant demo name.x=1", 1, "x: would be in a value that is no object"},
 		{"a list where a text is", "program set classic --tenant demo name[]=1", 1, "name[]: has a value that is no list"},
 		{"a field that is no UTF-8", "api PUT /programs/classic --tenant demo name=M\xfcller", 1, "name: must be UTF-8"},
 		{"the standard input twice", "api PUT /programs/classic --tenant demo name=@- id=@-", 1, "the standard input can be read once only"},
