@@ -10,13 +10,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -127,15 +125,6 @@ func (c *apiCommand) fields() (path string, query url.Values, body []byte, err e
 	if query, err = url.ParseQuery(text); err != nil {
 		return "", nil, nil, core.Invalid("path", "has a query that cannot be read; give it as fields")
 	}
-	inputs := 0
-	for _, field := range append(slices.Clone(c.Field), "="+c.Input) {
-		if strings.HasSuffix(field, "=@-") || field == "=-" {
-			inputs++
-		}
-	}
-	if inputs > 1 {
-		return "", nil, nil, core.Invalid("field", "the standard input can be read once only; put the other text into a file")
-	}
 	if c.Input != "" {
 		if body, err = readInput(c.Input); err != nil {
 			return "", nil, nil, err
@@ -160,166 +149,12 @@ func (c *apiCommand) fields() (path string, query url.Values, body []byte, err e
 		return "", nil, nil, core.Invalid("path", path+" has a {NAME} that no field gives")
 	}
 	if len(rest) > 0 {
-		body, err = withFields(body, rest)
+		var fields []field
+		if fields, err = parseFields(rest, c.Input); err == nil {
+			body, err = withFields(body, fields)
+		}
 	}
 	return path, query, body, err
-}
-
-// splitField returns the name and the value of a field.
-func splitField(field string) (name, value string, err error) {
-	name, value, ok := strings.Cut(field, "=")
-	switch {
-	case !ok || name == "":
-		err = core.Invalid(field, "must be NAME=VALUE")
-	case strings.ContainsRune(field, utf8.RuneError): // which the parser of flags writes for other bytes
-		err = core.Invalid(name, "must be UTF-8")
-	}
-	return name, value, err
-}
-
-// readInput reads a file, or the standard input.
-func readInput(name string) ([]byte, error) {
-	in := os.Stdin
-	if name != "-" {
-		file, err := os.Open(name) // #nosec G304 -- the operator names the file
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, wire.MaxBody+1))
-	if err == nil && len(text) > wire.MaxBody {
-		err = core.Invalid(name, "is larger than 1 MiB")
-	}
-	return text, err
-}
-
-// withFields returns a JSON object, or a new one, with fields of the form NAME=VALUE; see
-// apiCommand.Help. Other values stay as they are written.
-func withFields(body []byte, given []string) ([]byte, error) {
-	object := json.RawMessage(body)
-	if len(object) > 0 {
-		if whole := gjson.ParseBytes(body); !json.Valid(body) || !whole.IsObject() {
-			return nil, core.Invalid("input", "must be a JSON object, so that fields can change it")
-		} else if twice := repeatedKey(whole); twice != "" {
-			return nil, core.Invalid("input", twice+" occurs twice")
-		}
-	}
-	for _, field := range given {
-		name, text, err := splitField(field)
-		if err != nil {
-			return nil, err
-		}
-		path, isList := strings.CutSuffix(name, "[]")
-		values, err := fieldValues(name, text, isList)
-		if err != nil {
-			return nil, err
-		}
-		object, err = setAt(object, strings.Split(path, "."), func(old json.RawMessage) (json.RawMessage, error) {
-			if !isList {
-				return values[0], nil
-			}
-			var list []json.RawMessage
-			if len(old) > 0 && json.Unmarshal(old, &list) != nil {
-				return nil, core.Invalid(name, "has a value that is no list")
-			}
-			return marshal(append(list, values...))
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return object, nil
-}
-
-// setAt changes the value at a path of an object. An object that is not there is made.
-func setAt(object json.RawMessage, keys []string, change func(old json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
-	members := map[string]json.RawMessage{}
-	if len(object) > 0 && json.Unmarshal(object, &members) != nil || members == nil {
-		if !bytes.Equal(object, []byte("null")) {
-			return nil, core.Invalid(strings.Join(keys, "."), "would be in a value that is no object; leave that out, or set it to null before")
-		}
-		members = map[string]json.RawMessage{}
-	}
-	if further := keys[1:]; len(further) > 0 {
-		inner := change
-		change = func(old json.RawMessage) (json.RawMessage, error) { return setAt(old, further, inner) }
-	}
-	var err error
-	if members[keys[0]], err = change(members[keys[0]]); err != nil {
-		return nil, err
-	}
-	return marshal(members)
-}
-
-// marshal is json.Marshal that keeps <, > and &, since some objects are stored as they are sent.
-func marshal(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	to := json.NewEncoder(&out)
-	to.SetEscapeHTML(false)
-	err := to.Encode(value)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-// fieldValues returns the value of a field as JSON: several, if it is the lines of a file.
-func fieldValues(name, text string, isList bool) (all []json.RawMessage, err error) {
-	file, ok := strings.CutPrefix(text, "@")
-	if !ok {
-		value, err := marshal(fieldValue(text))
-		return []json.RawMessage{value}, err
-	}
-	content, err := readInput(file)
-	if err != nil {
-		return nil, err
-	}
-	whole := strings.TrimPrefix(string(content), "\ufeff")
-	if !utf8.ValidString(whole) {
-		return nil, core.Invalid(name, "the text of "+file+" must be UTF-8")
-	}
-	lines := []string{whole}
-	if isList {
-		lines = strings.FieldsFunc(whole, func(c rune) bool { return c == '\n' || c == '\r' })
-	}
-	for _, line := range lines {
-		if isList {
-			line = strings.TrimSpace(line)
-		}
-		if line == "" && isList {
-			continue
-		}
-		value, err := marshal(line)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, value)
-	}
-	return all, nil
-}
-
-// fieldValue returns the value of a field: JSON as it is, and any other text as text.
-func fieldValue(text string) any {
-	if json.Valid([]byte(text)) && repeatedKey(gjson.Parse(text)) == "" {
-		return json.RawMessage(text)
-	}
-	return text
-}
-
-// repeatedKey returns a key that occurs twice in an object within a value, or "". The decoder
-// would take the last.
-func repeatedKey(value gjson.Result) (twice string) {
-	seen := map[string]bool{}
-	value.ForEach(func(key, inner gjson.Result) bool {
-		if value.IsObject() && seen[key.String()] {
-			twice = key.String()
-		}
-		seen[key.String()] = true
-		if inner.IsObject() || inner.IsArray() {
-			twice = cmp.Or(twice, repeatedKey(inner))
-		}
-		return twice == ""
-	})
-	return twice
 }
 
 // sender returns the function that sends requests, and one that ends it.

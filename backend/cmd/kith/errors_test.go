@@ -71,6 +71,7 @@ func TestErrors(t *testing.T) {
 		{"an object where a text is", "program set classic --tenant demo name.x=1", 1, "x: would be in a value that is no object"},
 		{"a list where a text is", "program set classic --tenant demo name[]=1", 1, "name[]: has a value that is no list"},
 		{"a field that is no UTF-8", "api PUT /programs/classic --tenant demo name=M\xfcller", 1, "name: must be UTF-8"},
+		{"the standard input twice, for a program", "program set classic --tenant demo name=@- sharing.url=@-", 1, "sharing.url: the standard input can be read once only"},
 		{"the standard input twice", "api PUT /programs/classic --tenant demo name=@- id=@-", 1, "the standard input can be read once only"},
 		{"all of what is no list", "api GET /programs/classic --tenant demo --all", 1, "all: is for lists"},
 		{"settings of no tenant", "tenant show nobody", 1, "no tenant"},

@@ -123,13 +123,18 @@ type programSetCommand struct {
 
 // Run changes a program and prints it.
 func (c *programSetCommand) Run(e *env) error {
+	// Before the transaction, whose function may run again: the standard input is read once.
+	fields, err := parseFields(c.Setting, "")
+	if err != nil {
+		return err
+	}
 	engine, err := c.openTenant(e)
 	if err != nil {
 		return err
 	}
 	defer engine.DB.Close()
 	p, err := engine.Admin.Programs.Update(e.ctx, people.OperatorOf(c.Tenant), c.Key, func(p *referral.Program) error {
-		body, err := withFields(wire.Program(*p), c.Setting)
+		body, err := withFields(wire.Program(*p), fields)
 		if err != nil {
 			return err
 		}
