@@ -94,11 +94,11 @@ func onOwnServer(t *testing.T, test func(*testing.T, bundle)) {
 	})
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()
-		db, err := store.Open(sqldtest.Start(t).PrimaryURL(), "")
+		file := strings.TrimPrefix(storetest.File(t), "file:")
+		db, err := store.Open(sqldtest.StartWith(t, sqldtest.Options{File: file}).PrimaryURL(), "")
 		require.NoError(t, err)
 		db.SetTimeout(sqldtest.Deadline)
 		t.Cleanup(func() { _ = db.Close() })
-		require.NoError(t, db.Migrate(t.Context(), start))
 		test(t, bundleOn(t, db))
 	})
 }

@@ -118,7 +118,7 @@ func sqliteImport(b *testing.B, text string) func() {
 
 // aloneServer starts a new server without replicas.
 func aloneServer(b *testing.B) *store.Primary {
-	db, err := store.Open(sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL(), "")
+	db, err := store.Open(sqldtest.Start(b).PrimaryURL(), "")
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = db.Close() }) // the server has ended before
 	require.NoError(b, db.Migrate(b.Context(), start))
@@ -131,7 +131,7 @@ const bareBatchRows = 4000
 // bareInserts inserts the rows of an import of manyUsers into Kith's tables, by the same
 // number of statements as the import. The arguments are made before the measurement.
 func bareInserts(b *testing.B, rows int) func() {
-	url := sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL()
+	url := sqldtest.Start(b).PrimaryURL()
 	db, err := store.Open(url, "")
 	require.NoError(b, err)
 	require.NoError(b, db.Migrate(b.Context(), start))

@@ -33,7 +33,7 @@ func TestBreaker_PrimaryIsAway(t *testing.T) {
 		for _, scheme := range []string{"ws", "http"} {
 			t.Run(how+", "+scheme, func(t *testing.T) {
 				t.Parallel()
-				c := sqldtest.Start(t)
+				c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 				server(t, c.PrimaryURL()).mustQuery(t, "CREATE TABLE t (v TEXT UNIQUE)")
 				c.WaitForSync(t)
 				clk := manualclock.New()
@@ -112,7 +112,7 @@ func TestBreaker_LockIsHeld(t *testing.T) {
 // An error of a statement leaves the breaker closed.
 func TestBreaker_StatementFails(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{sqldtest.Start(t).ReplicaURL(), "file:" + filepath.Join(t.TempDir(), "a.db")} {
+	for _, url := range []string{sqldtest.StartWith(t, sqldtest.Options{Replicas: 1}).ReplicaURL(), "file:" + filepath.Join(t.TempDir(), "a.db")} {
 		d := server(t, url)
 		d.mustQuery(t, "CREATE TABLE t (v TEXT UNIQUE)")
 		for range 3 {

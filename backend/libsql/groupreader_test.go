@@ -19,7 +19,7 @@ import (
 // alone: an invalid statement or a result that is too large affects no other.
 func TestGroupReader_EachSucceedsOrFailsAlone(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.Start(t)
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	server(t, cluster.PrimaryURL()).mustQuery(t, "CREATE TABLE t AS SELECT 1 AS one")
 	cluster.WaitForSync(t)
 	texts := []struct{ text, wantErr string }{
@@ -63,7 +63,7 @@ func TestGroupReader_EachSucceedsOrFailsAlone(t *testing.T) {
 // caller gets its result.
 func TestGroupReader_EqualStatementsRunOnce(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
+	cluster := sqldtest.Start(t)
 	d := server(t, cluster.PrimaryURL())
 	r := d.servers().all[0].uptime().groupReader
 	args := [][]any{{"a"}, {"a"}, {"b"}, {[]byte("a")}, {[]byte("a")}, {int64(1)}, {1.0}, {nil}, {nil}, {"a"}}
@@ -94,7 +94,7 @@ func TestGroupReader_EqualStatementsRunOnce(t *testing.T) {
 // A read returns values of every type unchanged.
 func TestGroupReader_EveryType(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.Start(t)
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	values := []any{int64(9223372036854775807), int64(-9223372036854775808), 0.1, 0.0, "grüße \"\u2028\\", "", []byte("bl\x00b"), []byte{}, nil}
 	for _, scheme := range []string{"ws", "http"} {
 		d := server(t, strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1))
@@ -125,7 +125,7 @@ func TestGroupReader_IdleConnectionBroke(t *testing.T) {
 // others with an error.
 func TestGroupReader_Token(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{Auth: true})
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1, Auth: true})
 	for _, scheme := range []string{"ws", "http"} {
 		url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
 		for _, token := range []string{cluster.Token(), "", "wrong"} {
@@ -159,7 +159,7 @@ func TestReplicas_URL(t *testing.T) {
 // when it is there.
 func TestGroupReader_ReplicaCopiesTheDatabaseAgain(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.Start(t)
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	primary := server(t, cluster.PrimaryURL())
 	primary.mustQuery(t, "CREATE TABLE t (v)")
 	primary.mustQuery(t, "CREATE TABLE large AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200) SELECT randomblob(100000) FROM n")

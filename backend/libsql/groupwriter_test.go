@@ -43,7 +43,7 @@ func (d *Database) mustQuery(t *testing.T, text string, args ...any) *result {
 // alone: on the primary, through a replica and on a file.
 func TestGroup_EachSucceedsOrFailsAlone(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.Start(t)
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
 	for _, url := range []string{cluster.PrimaryURL(), file} {
 		server(t, url).mustQuery(t, "CREATE TABLE t (k TEXT UNIQUE, v)")

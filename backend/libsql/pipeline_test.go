@@ -51,7 +51,7 @@ func pipelineTo(t *testing.T, url string) *sql.Conn {
 // Statements without rows are sent with the next one that has rows, or with COMMIT.
 func TestPipeline_Messages(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	cluster := sqldtest.Start(t)
 	target, messages := counted(t, cluster.PrimaryURL())
 	conn := pipelineTo(t, target)
 	exec := func(want int64, text string, args ...any) sql.Result {
@@ -97,7 +97,7 @@ func TestPipeline_Messages(t *testing.T) {
 
 func TestPipeline_Queries(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	cluster := sqldtest.Start(t)
 	for _, scheme := range []string{"ws", "http"} {
 		conn := pipelineTo(t, strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1))
 		rows, err := conn.QueryContext(t.Context(), "", Queries{
@@ -130,7 +130,7 @@ func TestPipeline_Queries(t *testing.T) {
 // runs, and nothing is stored.
 func TestPipeline_Error(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	cluster := sqldtest.Start(t)
 	for _, scheme := range []string{"ws", "http"} {
 		conn := pipelineTo(t, strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1))
 		exec := func(text string) error { _, err := conn.ExecContext(t.Context(), text); return err }
@@ -151,7 +151,7 @@ func TestPipeline_Error(t *testing.T) {
 func TestPipeline_ServerStops(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"ws", "http"} {
-		cluster := sqldtest.StartWith(t, sqldtest.Options{})
+		cluster := sqldtest.Start(t)
 		conn := pipelineTo(t, strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1))
 		exec := func(text string) error { _, err := conn.ExecContext(context.Background(), text); return err }
 		require.NoError(t, exec(`CREATE TABLE t (a PRIMARY KEY)`))
@@ -173,7 +173,7 @@ func TestPipeline_ServerStops(t *testing.T) {
 // When a caller gives up and the answer arrives soon after, the connection stays usable.
 func TestPipeline_CallerGivesUp(t *testing.T) {
 	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	cluster := sqldtest.Start(t)
 	conn := pipelineTo(t, cluster.PrimaryURL())
 	canceled, cancel := context.WithCancel(t.Context())
 	require.NoError(t, conn.Raw(func(raw any) error {
@@ -232,7 +232,7 @@ func TestPipeline_ServerHangs(t *testing.T) {
 	for _, scheme := range []string{"ws", "http"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
-			cluster := sqldtest.StartWith(t, sqldtest.Options{})
+			cluster := sqldtest.Start(t)
 			p, err := NewPipeline(strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1), "")
 			require.NoError(t, err)
 			p.Timeout, p.BeginTimeout = deadline, deadline

@@ -117,7 +117,7 @@ func exec(ctx context.Context, r store.Reads, statement string) error {
 func TestUnavailable_Server(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	cluster := sqldtest.Start(t)
 	db, err := store.Open(cluster.PrimaryURL(), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })

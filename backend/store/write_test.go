@@ -178,7 +178,7 @@ func TestWrite_AfterTheServerRestarted(t *testing.T) {
 // not block a call for longer than its context allows.
 func TestOpen_ServerThatAnswersNothing(t *testing.T) {
 	t.Parallel()
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	c.Replicas[0].Pause(t)
 	defer c.Replicas[0].Resume(t)
 	db := open(t, c.ReplicaURL())

@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	sqldtest.Main(m)
+	sqldtest.MainWith(m, sqldtest.Options{Replicas: 1})
 }
 
 // The binaries that these tests run were built from this tree.

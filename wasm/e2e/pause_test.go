@@ -34,7 +34,7 @@ import (
 // demo tenants. The first connects to the server through a tap.
 func newPair(t *testing.T) (first, second *site, line *tap) {
 	t.Helper()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	cluster := sqldtest.Start(t)
 	first, second = newSite(t), newSite(t)
 	second.data, second.keys = first.data, first.keys
 	second.backendDatabase, second.edgeDatabase = cluster.PrimaryURL(), cluster.PrimaryURL()

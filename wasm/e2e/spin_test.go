@@ -178,7 +178,7 @@ func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 	s.dev(t)
 	edges := map[string]string{
 		"file":   "file:" + filepath.Join(t.TempDir(), "elsewhere.db"),
-		"server": "http" + strings.TrimPrefix(sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), "ws"),
+		"server": "http" + strings.TrimPrefix(sqldtest.Start(t).PrimaryURL(), "ws"),
 	}
 	for name, url := range edges {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestCLI_Spin(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(manifest), "make", "spin up --build would have nothing to build")
 
-	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
+	server := sqldtest.Start(t)
 	_, errOut, status = s.run(t, []string{"KITH_DATABASE_URL=" + server.PrimaryURL()}, "spin")
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "schema")

@@ -32,7 +32,7 @@ func BenchmarkSpin(b *testing.B) {
 	file := s.file()
 	s.benchmarkSpin(b, "file", "file:"+file, empty)
 	p.stop(b) // after this the database file is complete
-	server := sqldtest.StartWith(b, sqldtest.Options{Alone: true, File: file})
+	server := sqldtest.StartWith(b, sqldtest.Options{File: file})
 	s.benchmarkSpin(b, "libsql", "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), empty)
 }
 

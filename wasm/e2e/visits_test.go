@@ -226,7 +226,7 @@ func (p *losing) join(client net.Conn, target string) {
 // An edge that gets no answer stores the batch again, and it counts once.
 func TestVisits_AnswerIsLost(t *testing.T) {
 	t.Parallel()
-	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
+	server := sqldtest.Start(t)
 	const lost = 3
 	proxy, addr := newLosing(t, strings.TrimPrefix(server.PrimaryURL(), "ws://"), "INSERT INTO visit_batch", lost)
 	s := newSite(t)

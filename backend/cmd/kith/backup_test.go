@@ -251,7 +251,7 @@ func TestBackup(t *testing.T) {
 // A backup of all that the service stores is restored unchanged: from a file, a server
 // and a replica, to a file and a server.
 func backupRoundTrip(t *testing.T, databases []string) {
-	cluster := sqldtest.Start(t)
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	server, dir := cluster.PrimaryURL(), t.TempDir()
 	for i, database := range databases {
 		t.Log(filepath.Base(database))

@@ -17,7 +17,7 @@ import (
 // The workers give the same results on a libSQL server as on a file, and count them.
 func TestGateway_OnAServer(t *testing.T) {
 	t.Parallel()
-	flags := databaseFlags{DatabaseURL: sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), MasterKey: storyKey}
+	flags := databaseFlags{DatabaseURL: sqldtest.Start(t).PrimaryURL(), MasterKey: storyKey}
 	s, err := &gatewayStage{}, error(nil)
 	s.engine, err = flags.openOrCreate(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

@@ -281,7 +281,7 @@ func (g *fixture) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux
 // server the polling of the backend would take a minute.
 func (g *fixture) serverStage(t *testing.T) *stage {
 	t.Helper()
-	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true, File: g.database})
+	server := sqldtest.StartWith(t, sqldtest.Options{File: g.database})
 	return g.stageOn(t, "file:"+server.PrimaryFile(), "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), noPages)
 }
 

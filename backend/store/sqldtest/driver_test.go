@@ -12,7 +12,7 @@ import (
 // about a violated constraint. The texts of a primary and of a replica differ only in
 // their prefix.
 func TestDriver_ConstraintsAreNamedAtTheEndOfTheText(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	exec(t, open(t, c.PrimaryURL()), `CREATE TABLE named (
 		k TEXT NOT NULL PRIMARY KEY,
 		n INTEGER NOT NULL CONSTRAINT positive CHECK (n > 0),
@@ -36,7 +36,7 @@ func TestDriver_ConstraintsAreNamedAtTheEndOfTheText(t *testing.T) {
 }
 
 func TestDriver_ReturnsRowsOfWrites(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	exec(t, open(t, c.PrimaryURL()), `CREATE TABLE rows (k TEXT PRIMARY KEY, n INTEGER) STRICT`)
 	c.WaitForSync(t)
 	for _, url := range []string{c.PrimaryURL(), c.ReplicaURL()} {

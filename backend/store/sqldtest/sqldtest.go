@@ -30,14 +30,11 @@ import (
 // package. It is long because only a failing test waits for it.
 const Deadline = 2 * time.Minute
 
-// Options describe a cluster. The zero value is a primary and one replica that require
-// no token.
+// Options describe a cluster. The zero value is a primary that requires no token.
 type Options struct {
-	// Replicas is how many replicas there are. Default: 1.
+	// Replicas is how many replicas there are. Each applies what the primary writes, which
+	// takes half as much of a processor again.
 	Replicas int
-	// Alone starts a primary without replicas and without replication, to measure its
-	// throughput. It overrides Replicas.
-	Alone bool
 	// Auth makes each node require a token; see Token.
 	Auth bool
 	// File is the path of a database file; the primary starts with a copy of it.
@@ -74,14 +71,12 @@ const manyConnections = 1024
 // Cluster is a primary and its replicas. Its methods are safe for concurrent use, but do
 // not start and stop the same node concurrently.
 type Cluster struct {
-	// Replicas are the replicas. They are empty if Options.Alone is set.
 	Replicas []*Replica
 	primary  *node
 	tokens   *tokens
 }
 
-// Start starts a cluster of a primary and one replica, and stops it at the end of the
-// test.
+// Start starts a primary without replicas, and stops it at the end of the test.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	return StartWith(t, Options{})
@@ -105,7 +100,7 @@ func StartWith(t testing.TB, o Options) *Cluster {
 // http://. It does not change when the primary is restarted.
 func (c *Cluster) PrimaryURL() string { return "ws://" + c.primary.addr }
 
-// PrimaryFile returns the path of the primary's database file. If Options.Alone is set,
+// PrimaryFile returns the path of the primary's database file. If there are no replicas,
 // another process may open it, as with SQLite.
 func (c *Cluster) PrimaryFile() string { return databaseFile(c.primary.dir) }
 
@@ -195,11 +190,7 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 		}
 		args = append(args, "--auth-jwt-key-file", c.tokens.keyFile)
 	}
-	replicas := max(o.Replicas, 1)
-	if o.Alone {
-		replicas = 0
-	}
-	ports, err := o.addresses(2 + replicas)
+	ports, err := o.addresses(2 + o.Replicas)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +219,7 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	for i := range replicas {
+	for i := range o.Replicas {
 		r, err := newReplica(binary, filepath.Join(dir, "replica"+strconv.Itoa(i)), ports[2+i], ports[1], c.Token(), args, o.Hosts == nil)
 		if err != nil {
 			c.stop()
@@ -298,6 +289,7 @@ func (c *Cluster) stop() {
 var shared struct {
 	sync.Mutex
 	dir     string // set while Main runs
+	options Options
 	cluster *Cluster
 	err     error
 }
@@ -305,12 +297,16 @@ var shared struct {
 // Main is the body of a TestMain of a package whose tests share one cluster:
 //
 //	func TestMain(m *testing.M) { sqldtest.Main(m) }
-func Main(m *testing.M) {
+func Main(m *testing.M) { MainWith(m, Options{}) }
+
+// MainWith is like Main for a cluster with options, but a folder of its own.
+func MainWith(m *testing.M, o Options) {
 	dir, err := os.MkdirTemp("", "sqldtest")
 	if err != nil {
 		panic(err)
 	}
-	shared.dir = dir
+	shared.dir, shared.options = dir, o
+	shared.options.connections = manyConnections
 	code := m.Run()
 	if shared.cluster != nil {
 		shared.cluster.stop()
@@ -330,7 +326,7 @@ func Shared(t testing.TB) *Cluster {
 		t.Fatal("sqldtest: Shared needs func TestMain(m *testing.M) { sqldtest.Main(m) }")
 	}
 	if shared.cluster == nil && shared.err == nil {
-		shared.cluster, shared.err = start(shared.dir, Options{connections: manyConnections})
+		shared.cluster, shared.err = start(shared.dir, shared.options)
 	}
 	must(t, shared.err)
 	return shared.cluster

@@ -35,7 +35,7 @@ func count(t *testing.T, db *sql.DB, table string) (n int) {
 }
 
 func TestCluster_ReplicaSeesWriteOfPrimary(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
 	exec(t, primary, "CREATE TABLE seen (a)")
 	exec(t, primary, "INSERT INTO seen VALUES (1)")
@@ -44,7 +44,7 @@ func TestCluster_ReplicaSeesWriteOfPrimary(t *testing.T) {
 }
 
 func TestCluster_PrimarySeesWriteThroughReplica(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
 	exec(t, replica, "CREATE TABLE through (a)")
 	exec(t, replica, "INSERT INTO through VALUES (1)")
@@ -62,7 +62,7 @@ func TestCluster_KilledPrimaryKeepsData(t *testing.T) {
 
 // A replica that copies the database forwards reads to the primary.
 func TestCluster_WaitForSyncAfterCrash(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	primary := open(t, c.PrimaryURL())
 	exec(t, primary, "CREATE TABLE copied (a)")
 	for range 20 {
@@ -78,7 +78,7 @@ func TestCluster_WaitForSyncAfterCrash(t *testing.T) {
 }
 
 func TestCluster_StoppedReplicaCatchesUp(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	primary := open(t, c.PrimaryURL())
 	exec(t, primary, "CREATE TABLE missed (a)")
 	c.WaitForSync(t)
@@ -90,7 +90,7 @@ func TestCluster_StoppedReplicaCatchesUp(t *testing.T) {
 }
 
 func TestCluster_DisconnectedReplicaServesStaleReads(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
 	exec(t, primary, "CREATE TABLE held (a)")
 	c.WaitForSync(t)
@@ -118,7 +118,7 @@ func TestCluster_EveryReplicaSeesWriteThroughAnother(t *testing.T) {
 }
 
 func TestCluster_AsksForItsToken(t *testing.T) {
-	c := sqldtest.StartWith(t, sqldtest.Options{Auth: true})
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1, Auth: true})
 	exec(t, open(t, c.PrimaryURL()+"?authToken="+c.Token()), "CREATE TABLE secret AS SELECT 1")
 	c.WaitForSync(t)
 	for _, url := range []string{c.PrimaryURL(), c.ReplicaURL()} {
@@ -137,7 +137,7 @@ func TestShared_IsOneCluster(t *testing.T) {
 }
 
 func TestCluster_PausedReplicaAnswersNothing(t *testing.T) {
-	c := sqldtest.Start(t)
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
 	replica := open(t, c.ReplicaURL())
 	exec(t, open(t, c.PrimaryURL()), "CREATE TABLE paused (a)")
 	c.WaitForSync(t)
