@@ -72,6 +72,7 @@ func on(t *testing.T, db *store.Primary) *bundle {
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	}
 	b.signIns = members.SignIns{Base: b.Base, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now), Sessions: people.DefaultSessionLimits()}
+	b.signIns.Passwords.MakeCheap()
 	b.profiles = members.Profiles{Base: b.Base, SignIns: &b.signIns}
 	b.members = members.Members{Base: b.Base, SignIns: &b.signIns}
 	b.resets = members.Resets{Base: b.Base, SignIns: &b.signIns}

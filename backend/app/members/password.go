@@ -42,13 +42,15 @@ type Passwords struct {
 	slots   *guess.Slots
 	wait    time.Duration
 	entropy func([]byte)
+	// memory is hashMemory.
+	memory uint32
 	// computed counts the hashes.
 	computed atomic.Int64
 }
 
 // NewPasswords returns a Passwords that draws salts from entropy.
 func NewPasswords(entropy func([]byte)) *Passwords {
-	return &Passwords{slots: guess.NewSlots(max(1, runtime.GOMAXPROCS(0)/2), hashQueue, hashShare), wait: hashWait, entropy: entropy}
+	return &Passwords{slots: guess.NewSlots(max(1, runtime.GOMAXPROCS(0)/2), hashQueue, hashShare), wait: hashWait, entropy: entropy, memory: hashMemory}
 }
 
 // compute returns the argon2id hash of a password.
@@ -62,7 +64,7 @@ func (p *Passwords) compute(ctx context.Context, v Visitor, password string, sal
 	defer leave()
 	p.computed.Add(1)
 	// The same characters may arrive in different forms from different systems.
-	return argon2.IDKey(norm.NFKC.Bytes([]byte(password)), salt, hashTime, hashMemory, hashThreads, keySize), nil
+	return argon2.IDKey(norm.NFKC.Bytes([]byte(password)), salt, hashTime, p.memory, hashThreads, keySize), nil
 }
 
 // hash returns a password in the form in which it is stored. All people with one address
@@ -74,7 +76,7 @@ func (p *Passwords) hash(ctx context.Context, v Visitor, password string, same [
 	for _, other := range same {
 		if other.Password != "" {
 			var err error
-			if salt, _, err = decodeHash(other.Password); err != nil {
+			if salt, _, err = p.decode(other.Password); err != nil {
 				return "", err
 			}
 		}
@@ -83,7 +85,7 @@ func (p *Passwords) hash(ctx context.Context, v Visitor, password string, same [
 	if err != nil {
 		return "", err
 	}
-	return encodeHash(salt, key), nil
+	return p.prefix() + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key), nil
 }
 
 // find returns the first of the people with an address who has a password; ok is false if
@@ -94,7 +96,7 @@ func (p *Passwords) find(ctx context.Context, v Visitor, password string, same .
 		if one.Password == "" {
 			continue
 		}
-		salt, want, err := decodeHash(one.Password)
+		salt, want, err := p.decode(one.Password)
 		if err != nil {
 			return found, false, err
 		}
@@ -115,18 +117,16 @@ func (p *Passwords) find(ctx context.Context, v Visitor, password string, same .
 	return found, ok, err
 }
 
-// hashPrefix begins each stored hash, in the form that other programs use too.
-var hashPrefix = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, hashMemory, hashTime, hashThreads)
-
-func encodeHash(salt, key []byte) string {
-	return hashPrefix + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(key)
+// prefix begins each stored hash, in the form that other programs use too.
+func (p *Passwords) prefix() string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, p.memory, hashTime, hashThreads)
 }
 
-func decodeHash(stored string) (salt, key []byte, err error) {
-	rest, ok := strings.CutPrefix(stored, hashPrefix)
+func (p *Passwords) decode(stored string) (salt, key []byte, err error) {
+	rest, ok := strings.CutPrefix(stored, p.prefix())
 	first, second, both := strings.Cut(rest, "$")
 	if !ok || !both {
-		return nil, nil, fmt.Errorf("app: the hash of a password has other parameters than %s", hashPrefix)
+		return nil, nil, fmt.Errorf("app: the hash of a password has other parameters than %s", p.prefix())
 	}
 	if salt, err = base64.RawStdEncoding.DecodeString(first); err == nil {
 		key, err = base64.RawStdEncoding.DecodeString(second)
