@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
+	"sync"
 
 	"kith/core/link"
 )
@@ -23,10 +24,12 @@ var thirdParty embed.FS
 // assetPath begins the paths of the files that pages load. The hash and the name follow.
 const assetPath = Root + "/assets/"
 
-// asset is a file that pages load, as it is and in gzip.
+// asset is a file that pages load, as it is and in gzip. It is packed when a browser asks for
+// it: to pack all takes 15 ms of a processor, at each start.
 type asset struct {
-	kind, path    string
-	plain, packed []byte
+	kind, path string
+	plain      []byte
+	packed     func() []byte
 }
 
 // ownAssets returns the files that all portals have, by their names. Their URLs have a hash
@@ -53,12 +56,14 @@ func mustRead(from embed.FS, file string) []byte {
 }
 
 func newAsset(plain []byte, kind string) asset {
-	var packed bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	_, _ = zip.Write(plain) // a buffer takes all
-	_ = zip.Close()
 	sum := sha256.Sum256(plain)
-	return asset{kind: kind, path: assetPath + hex.EncodeToString(sum[:6]) + "/", plain: plain, packed: packed.Bytes()}
+	return asset{kind: kind, path: assetPath + hex.EncodeToString(sum[:6]) + "/", plain: plain, packed: sync.OnceValue(func() []byte {
+		var packed bytes.Buffer
+		zip, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		_, _ = zip.Write(plain) // a buffer takes all
+		_ = zip.Close()
+		return packed.Bytes()
+	})}
 }
 
 // addStyle adds the style sheet of the frame and of the sections.
@@ -103,7 +108,7 @@ func (p *Portal) serveAsset(w http.ResponseWriter, r *http.Request, rest string)
 	body := a.plain
 	if link.AcceptsGzip(strings.Join(r.Header.Values("Accept-Encoding"), ",")) {
 		h.Set("Content-Encoding", "gzip")
-		body = a.packed
+		body = a.packed()
 	}
 	_, _ = w.Write(body)
 }
