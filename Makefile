@@ -43,7 +43,7 @@ GO_RUN := env CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false
 AS_BUILT := env CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath -gcflags=all=-dwarf=false"
 # The packages whose goroutines share memory. make test runs them with the race
 # detector; make race runs all packages with it.
-RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app/jobs ./backend/app/leases ./backend/app/ready ./backend/app/visits ./backend/sftp ./backend/store/... ./backend/sender ./backend/libsql ./wasm/host
+RACE_PACKAGES := ./backend/worker ./backend/app/leases ./backend/app/ready ./backend/app/visits ./backend/sftp ./backend/store ./backend/sender ./backend/libsql ./wasm/host
 # The package of the use cases has hundreds of tests, most of which call one after another:
 # make test runs only those with the race detector whose names say that they call
 # concurrently, or run jobs.

@@ -30,7 +30,7 @@ func TestMigrate_TwiceIsOnce(t *testing.T) {
 func TestMigrate_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	many := func(t *testing.T, url string) {
-		const processes = 8
+		const processes = 4
 		failed := make(chan error, processes)
 		for range processes {
 			go func() {
@@ -56,7 +56,7 @@ func TestMigrate_ManyAtOnce(t *testing.T) {
 		t.Parallel()
 		// Processes that open a new file at once rarely collide, so it is tried
 		// several times, and more often by make race.
-		for range 3 * len(testenv.Seeds(t)) {
+		for range 2 * len(testenv.Seeds(t)) {
 			many(t, "file:"+filepath.Join(t.TempDir(), "new.db"))
 		}
 	})

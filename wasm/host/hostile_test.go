@@ -35,7 +35,10 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := manualclock.New()
-			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.now = clk.Now })
+			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) {
+				// The race detector follows each page that a guest adds.
+				o.now, o.MaxMemory = clk.Now, 8*mib
+			})
 			for i := range 3 {
 				require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
 				hostile := b.begin(t, hostilePath)

@@ -3,9 +3,9 @@
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then
     (drop (call $fd_write (i32.const 1) (i32.const 1312) (i32.const 1) (i32.const 1320)))
-    (drop (memory.grow (i32.const 500)))
+    (drop (memory.grow (i32.const 100)))
     (loop $l
-      (memory.fill (i32.const 65536) (i32.const 1) (i32.const 32000000))
+      (memory.fill (i32.const 65536) (i32.const 1) (i32.const 6000000))
       (br $l))))
   (i32.const 1024))
 (func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)
