@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -12,6 +13,8 @@ const (
 	pause = time.Second
 	// finishTime is the Finish of a new worker.
 	finishTime = 5 * time.Second
+	// turn is how long a worker that begins waits for the one before it.
+	turn = 100 * time.Millisecond
 )
 
 // Worker does one kind of work repeatedly: when it is woken, and at every tick, which
@@ -47,9 +50,32 @@ func (w *Worker) Wake() {
 	}
 }
 
+// Begin runs workers as goroutines of a group. Each begins when the one before it has found no
+// more work, or has worked for a moment: all at once, each would open a connection of its own to
+// the database, and to read the schema for one takes milliseconds of a processor.
+func Begin(ctx context.Context, group *sync.WaitGroup, all ...*Worker) {
+	before := make(chan struct{})
+	close(before)
+	for _, w := range all {
+		last, drained := before, make(chan struct{})
+		before = drained
+		group.Go(func() {
+			select {
+			case <-last:
+			case <-time.After(turn):
+			case <-ctx.Done():
+			}
+			w.run(ctx, sync.OnceFunc(func() { close(drained) }))
+		})
+	}
+}
+
 // Run works until ctx is done. A worker with short work then also does the work that
 // arrived before the stop, so that little is left for the next start.
-func (w *Worker) Run(ctx context.Context) {
+func (w *Worker) Run(ctx context.Context) { w.run(ctx, func() {}) }
+
+// run is Run; it calls drained whenever no work is left.
+func (w *Worker) run(ctx context.Context, drained func()) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
@@ -58,6 +84,7 @@ func (w *Worker) Run(ctx context.Context) {
 			w.log.Error("worker stopped; trying again", "worker", w.name, "error", err)
 			delay = pause
 		}
+		drained()
 		select {
 		case <-ctx.Done():
 			if !w.stopsAtOnce {

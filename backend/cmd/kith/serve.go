@@ -246,14 +246,15 @@ func (b backend) serve(e *env) error {
 	var leased sync.WaitGroup
 	leased.Go(func() { leases.Run(leasing) })
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now, Wrap: b.tracer.Outgoing})
-	for _, w := range append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, &engine.Users, e.log),
-		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, &engine.Erasures, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
+	all := append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, &engine.Users, e.log),
+		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, &engine.Erasures, e.log), worker.NewKeyUses(&engine.APIKeys, e.log))
+	for _, w := range all {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
-		workers.Go(func() { w.Run(working) })
 	}
 	if backups != nil {
-		workers.Go(func() { backups.Run(working) })
+		all = append(all, backups)
 	}
+	worker.Begin(working, &workers, all...)
 	engine.Analytics.Networks = guess.New(min(int(b.flags.RateLimit), statistics.ReportsPerMinute), time.Now)
 	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), PortalURL: b.flags.PortalURL, Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, ClockTolerance: tolerance, Observe: e.observeRoutes(b.tracer, trusted), Log: e.log}
 	stopSFTP := b.sftp.start(e)
