@@ -101,7 +101,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path
 
 # Of the cases of testenv.Sampled it runs an eighth, and of the tests of
-# wasm/toolchain/turns.txt a quarter, which the number of commits chooses.
+# wasm/toolchain/turns.txt a sixth, which the number of commits chooses.
 test: test-needs ## all tests but those of load and faults, with the race detector where goroutines share memory; a skipped test fails. KITH_SAMPLE=n plays the expensive tests of that run, and KITH_SAMPLE= all of them
 	@TEST_SKIP='$(LOAD_TESTS)' RACE_TESTS='$(RACE_TESTS)' KITH_SAMPLE=$${KITH_SAMPLE-$$(git rev-list --count HEAD 2>/dev/null || date +%j)} \
 		$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)

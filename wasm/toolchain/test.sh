@@ -5,7 +5,7 @@
 # client, a module of its own, is one of the others. TEST_SKIP is a regular expression: the
 # tests of wasm/e2e that it matches do not run. RACE_TESTS is one of the other packages and a
 # regular expression: the tests of it that match also run with the race detector.
-# With KITH_SAMPLE=n, of the tests of turns.txt only every fourth runs.
+# With KITH_SAMPLE=n, of the tests of turns.txt only every sixth runs.
 # A skipped test, a package without a test to run and a run without tests are failures.
 # The output of go test is in bin/test-*.json; the 20 slowest tests are printed at the end.
 # If all tests pass, bin/tested.sha256 gets the hash of the component.
@@ -45,11 +45,11 @@ mapfile -t others < <(unraced | grep -vxF "$longest")
 mapfile -t slow < <(unraced | grep -xF "$longest")
 # Those of turns.txt that do not run, as a regular expression of go test; empty if all do.
 turns() { grep -v '^#' wasm/toolchain/turns.txt; }
-others_turn=$(turns | awk -v n="${KITH_SAMPLE-}" 'n != "" && NR % 4 != n % 4' | sed 's#/#$/^#; s#.*#^&$#' | paste -sd '|')
+others_turn=$(turns | awk -v n="${KITH_SAMPLE-}" 'n != "" && NR % 6 != n % 6' | sed 's#/#$/^#; s#.*#^&$#' | paste -sd '|')
 rm -f bin/test-*.json bin/tested.sha256
 component=$(sha256sum bin/edge.wasm)
 echo "== tests: ${#raced[@]} packages with the race detector, $((${#others[@]} + ${#slow[@]})) without${KITH_SAMPLE:+, KITH_SAMPLE=$KITH_SAMPLE}"
-[ -z "$others_turn" ] || echo "== a quarter of the $(turns | wc -l) tests of wasm/toolchain/turns.txt; KITH_SAMPLE= plays all"
+[ -z "$others_turn" ] || echo "== a sixth of the $(turns | wc -l) tests of wasm/toolchain/turns.txt; KITH_SAMPLE= plays all"
 # The tests with promtool and helm run last: to build these takes minutes on a machine that
 # never did, and other tests run meanwhile. With the race detector in all packages, make has
 # built them before.
