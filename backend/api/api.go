@@ -102,7 +102,7 @@ func (a *API) Handler() http.Handler {
 	none := a.observe("none", a.adapt(a.noSuchPath))
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
-	portal := a.observe("portal", http.HandlerFunc(a.portal))
+	portal := a.observe("portal", recovering(a.Log, http.HandlerFunc(a.portal)))
 	ambiguous, twice := a.observe("none", a.adapt(badQuery)), a.observe("none", a.adapt(twoTypes))
 	return a.withBodies(a.behindEdge(a.onlyHTTPS(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = withoutSlash(r)
@@ -187,7 +187,7 @@ func (a *API) routes() routes {
 // adapt turns a handler into an http.Handler. It writes the error that the handler
 // returned. An internal error is logged here, and its text is not sent.
 func (a *API) adapt(h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return recovering(a.Log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
 		if err == nil {
 			return
@@ -212,14 +212,11 @@ func (a *API) adapt(h handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", challenge(r))
 		}
 		if p, ok := errorPage(r, status); ok {
-			for _, h := range p.Headers() {
-				w.Header().Set(h[0], h[1])
-			}
-			writeAs(w, w.Header().Get("Content-Type"), status, []byte(p.HTML))
+			writePage(w, status, p)
 			return
 		}
 		writeJSON(w, status, body)
-	})
+	}))
 }
 
 // withCause returns an error for the log, with the cause that callers do not get.
@@ -249,6 +246,13 @@ func challenge(r *http.Request) string {
 		return `Bearer realm="kith"`
 	}
 	return `Basic realm="kith", charset="UTF-8", Bearer realm="kith"`
+}
+
+func writePage(w http.ResponseWriter, status int, p texts.Page) {
+	for _, h := range p.Headers() {
+		w.Header().Set(h[0], h[1])
+	}
+	writeAs(w, w.Header().Get("Content-Type"), status, []byte(p.HTML))
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
