@@ -315,6 +315,9 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 		if isError(cells[i]) {
 			return cells, core.Invalid(c.Name(), "is the error "+cells[i]+" of a spreadsheet; correct the cell")
 		}
+		if c.isDate() && isSerial(cells[i]) {
+			return cells, core.Invalid(c.Name(), "has "+cells[i]+", a day as spreadsheets count it; give the column the format of a date, and save the file again")
+		}
 		sure := true
 		switch {
 		case l.Separator == ";" && c.isDate():
@@ -337,6 +340,14 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 		}
 	}
 	return cells, nil
+}
+
+// isSerial reports whether a cell has the number of a day, counted from 1900, as cells have that
+// lost the format of a date: 46082 or 46082.375. As epoch milliseconds it would be in the first
+// minutes of 1970.
+func isSerial(cell string) bool {
+	day, fraction, _ := strings.Cut(strings.Replace(cell, ",", ".", 1), ".")
+	return len(day) == 5 && day[0] != '0' && strings.Trim(day+fraction, "0123456789") == ""
 }
 
 // isDate reports whether the column has times.

@@ -46,6 +46,26 @@ func TestParseHeader_ExportForPeople(t *testing.T) {
 	}
 }
 
+// A cell that lost the format of a date is not taken for the first minutes of 1970.
+func TestRow_SerialDates(t *testing.T) {
+	for _, separator := range names(",", ";", "\t") {
+		l, problems := ParseHeader(job.ImportUser, names("accountId", "id", "dateCreated"), nil)
+		if l.Separator = separator; len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for _, cell := range names("46082", "46082.375", "46082,375") {
+			if _, e := l.Row(names("a", "u", cell)); e == nil || e.Field != "dateCreated" || !strings.Contains(e.Message, cell+", a day as spreadsheets count it") {
+				t.Error(separator, cell, e)
+			}
+		}
+		for _, cell := range names("", "1772355600000", "2026-03-01") {
+			if _, e := l.Row(names("46082", "46082", cell)); e != nil {
+				t.Error(separator, cell, e)
+			}
+		}
+	}
+}
+
 const unknown = "is not a column of this type of job; say in params.columns what it is, or leave it out"
 
 // All problems are reported, not only the first.
