@@ -342,8 +342,15 @@ func printable(text string) string {
 	}, text)
 }
 
-// readable replaces the escapes that JSON needs in a web page only.
-var readable = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+// readable replaces the escapes that JSON needs in a web page only, and escapes the control
+// characters that JSON has as they are.
+var readable = func() *strings.Replacer {
+	pairs := []string{`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&"}
+	for c := '\u007f'; c <= '\u009f'; c++ {
+		pairs = append(pairs, string(c), fmt.Sprintf(`\u%04x`, c))
+	}
+	return strings.NewReplacer(pairs...)
+}()
 
 func printJSON(out io.Writer, body []byte) error {
 	if len(body) == 0 {

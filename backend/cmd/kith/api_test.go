@@ -58,10 +58,10 @@ func TestAPI_Calls(t *testing.T) {
 	require.Equal(t, "{}\n", kith("POST", "/account/ben/user/ben/block"))
 
 	// A text that a user typed has no power over the terminal.
-	kith("PUT", "/open/account/ben/user/ben", "customFields.note=@"+write("escape.txt", "\x1b[2J\nBen <&>"))
-	require.Equal(t, "\uFFFD[2J\nBen <&>\n", kith("GET", "/open/account/ben/user/ben", "--value", "customFields.note"))
-	require.Equal(t, "customFields.note\n\uFFFD[2J Ben <&>\n", kith("GET", "/users", "query=ben", "--columns", "customFields.note"))
-	require.Contains(t, kith("GET", "/open/account/ben/user/ben"), `"note": "\u001b[2J\nBen <&>"`)
+	kith("PUT", "/open/account/ben/user/ben", "customFields.note=@"+write("escape.txt", "\x1b[2J\nBen <&>\u009b2J"))
+	require.Equal(t, "\uFFFD[2J\nBen <&>\uFFFD2J\n", kith("GET", "/open/account/ben/user/ben", "--value", "customFields.note"))
+	require.Equal(t, "customFields.note\n\uFFFD[2J Ben <&>\uFFFD2J\n", kith("GET", "/users", "query=ben", "--columns", "customFields.note"))
+	require.Contains(t, kith("GET", "/open/account/ben/user/ben"), `"note": "\u001b[2J\nBen <&>\u009b2J"`)
 
 	// An object that a field gives is changed by the next, and numbers stay as they are written.
 	limits := requireKith(t, "program", "set", "classic", `limits={"rewards":5,"rewardsInPeriod":2,"period":"P1D"}`, "limits.discountPercent=20", "--tenant", "acme", "--data", data)
