@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/event"
 )
 
 // GraphQLRequest is the body of a GraphQL call (clients 1.11.1).
@@ -158,42 +160,29 @@ func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, bod
 		w.object("extensions", func() { w.apiError(errs[0].Err) })
 	}
 	status = 200
-	if !done && (allDuplicate(errs) || allUnavailable(errs)) {
+	if !done && (all(errs, event.IsDuplicate) || all(errs, hasCode(core.CodeUnavailable))) {
 		var shown *core.Error
 		shown, status, _ = Shown(errs[0].Err)
 		w.text("message", shown.Error())
 		w.raw("statusCode", strconv.Itoa(status))
 	}
-	if data == "" && len(errs) > 0 && isForbidden(errs[0].Err) {
+	if data == "" && len(errs) > 0 && hasCode(core.CodeForbidden)(errs[0].Err) {
 		status = Status(core.CodeForbidden)
 	}
 	w.close()
 	return status, w.b
 }
 
-func isForbidden(err error) bool {
-	var e *core.Error
-	return errors.As(err, &e) && e.Code == core.CodeForbidden
+func hasCode(code core.Code) func(error) bool {
+	return func(err error) bool {
+		var e *core.Error
+		return errors.As(err, &e) && e.Code == code
+	}
 }
 
-func allDuplicate(errs []GraphQLError) bool {
-	for _, e := range errs {
-		var err *core.Error
-		if !errors.As(e.Err, &err) || err.Code != core.CodeConflict || err.Field != "idempotencyKey" {
-			return false
-		}
-	}
-	return len(errs) > 0
-}
-
-func allUnavailable(errs []GraphQLError) bool {
-	for _, e := range errs {
-		var err *core.Error
-		if !errors.As(e.Err, &err) || err.Code != core.CodeUnavailable {
-			return false
-		}
-	}
-	return len(errs) > 0
+// all reports whether there are errors, and each is of a kind.
+func all(errs []GraphQLError, is func(error) bool) bool {
+	return len(errs) > 0 && !slices.ContainsFunc(errs, func(e GraphQLError) bool { return !is(e.Err) })
 }
 
 func appendGraphQLError(b []byte, e GraphQLError) []byte {
