@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"filippo.io/age"
@@ -130,6 +132,9 @@ func (c *backupCommand) Run(e *env) error {
 
 // write writes an archive to a file.
 func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
+	if err := writable(path); err != nil {
+		return err
+	}
 	db, files, err := f.openStore(e, unchanged)
 	if err != nil {
 		return err
@@ -160,6 +165,20 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	}
 	_, err = fmt.Fprintf(e.out, "%s: %s, %d bytes%s, SHA-256 of its content %s\n", path, done, size, encrypted, done.SHA256)
 	return err
+}
+
+// writable returns an error if a path cannot be that of an archive, before the work is done.
+func writable(path string) error {
+	if path == "-" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return core.Invalid("file", path+" is a folder; name a file in it, such as "+filepath.Join(path, "kith.tar.gz"))
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return core.Invalid("file", "there is no folder "+filepath.Dir(path)+"; make it first")
+	}
+	return nil
 }
 
 type restoreCommand struct {
@@ -316,6 +335,9 @@ func shown(path string, show *progress.Display, what string) (io.ReadCloser, err
 // path returns the path of the archive, which is read twice. The standard input is
 // copied to a temporary file; done deletes it.
 func (c *restoreCommand) path() (path string, done func(), err error) {
+	if info, err := os.Stat(c.File); err == nil && info.IsDir() {
+		return "", nil, core.Invalid("file", c.File+" is a folder; give one of its files")
+	}
 	if c.File != "-" {
 		return c.File, func() {}, nil
 	}
