@@ -98,7 +98,10 @@ export async function unsaved(world) {
   await page.waitForURL(/\/integrations\/website$/);
   // A sign-out removes the drafts of all tabs.
   await page.goto(world.portal + at);
+  const preview = (status) => page.waitForResponse((answer) => answer.url().endsWith('/preview') && answer.status() === status);
+  const shown = preview(200);
   await name.fill('Typed before the sign-out');
+  await shown;
   const drafts = () => page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('kith-draft:')).length);
   await eventually(async () => assert.equal(await drafts(), 1));
   const other = await page.context().newPage();
@@ -107,6 +110,14 @@ export async function unsaved(world) {
   await other.getByRole('button', { name: 'Sign out' }).click();
   await other.getByText('You are signed out.').waitFor();
   await eventually(async () => assert.equal(await drafts(), 0));
+  // The answer of the live preview, which comes first here, does not take the place of the form's.
+  const refused = preview(401);
+  await page.route(world.portal + at, async (route) => {
+    await refused;
+    await route.continue();
+  });
+  await name.press('End');
+  await name.press('!');
   await page.getByRole('button', { name: 'Save the program' }).click();
   await page.getByText('it was not done').waitFor();
   assert.equal(await page.getByText('This tab has kept').count(), 0);

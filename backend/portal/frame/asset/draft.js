@@ -73,7 +73,7 @@
   store.setItem(signedOut, out);
   addEventListener("storage", function (event) {
     if (event.key !== signedOut) return;
-    open.clear();
+    over = true;
     forget();
   });
   var flash = document.querySelector("[data-flash] p");
@@ -84,12 +84,13 @@
   if (last && person && !document.querySelector("[data-focus], [data-problem]")) store.removeItem(last);
 
   var open = new Set(); // the forms that are kept
+  var over = false; // the person has signed out in another tab
   var leaving = false;
   function unsaved() {
-    return Array.from(open).some(function (form) { return form.isConnected && changed(form).length > 0; });
+    return !over && Array.from(open).some(function (form) { return form.isConnected && changed(form).length > 0; });
   }
   function keep(form) {
-    if (!open.has(form)) return;
+    if (over || !open.has(form)) return;
     var typed = changed(form).map(function (one) { return [one.name, one.nth, one.first, one.now]; });
     try {
       if (typed.length) store.setItem(keyOf(form), JSON.stringify(typed));
@@ -149,8 +150,9 @@
   // A part of the page that needs a sign-in does not take the form away.
   document.addEventListener("htmx:beforeOnLoad", function (event) {
     var to = event.detail.xhr.getResponseHeader("HX-Redirect");
-    if (!to || event.detail.xhr.status !== 401 || !unsaved()) return;
+    if (!to || event.detail.xhr.status !== 401 || !leaving && !unsaved()) return;
     event.preventDefault();
+    if (leaving) return; // the answer to the form comes, and says what became of it
     var line = document.querySelector(".trouble"), link = document.createElement("a");
     link.href = to;
     link.textContent = "Sign in again";
