@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/fault"
 	"kith/backend/graphql"
 	"kith/backend/guess"
 	"kith/backend/sparse"
@@ -80,8 +81,9 @@ func (a *API) isPortal(r *http.Request) bool {
 }
 
 // portal serves a page of the portal.
-func (a *API) portal(w http.ResponseWriter, r *http.Request) {
+func (a *API) portal(w http.ResponseWriter, r *http.Request) error {
 	a.Portal.Serve(w, r, auth.Hop{For: seenIP(r), Proto: seenScheme(r), Host: seenHost(r)})
+	return nil
 }
 
 // handler serves a request: it either writes an answer or returns an error, never
@@ -102,7 +104,7 @@ func (a *API) Handler() http.Handler {
 	none := a.observe("none", a.adapt(a.noSuchPath))
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
-	portal := a.observe("portal", recovering(a.Log, http.HandlerFunc(a.portal)))
+	portal := a.observe("portal", a.adapt(a.portal))
 	ambiguous, twice := a.observe("none", a.adapt(badQuery)), a.observe("none", a.adapt(twoTypes))
 	return a.withBodies(a.behindEdge(a.onlyHTTPS(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = withoutSlash(r)
@@ -185,10 +187,10 @@ func (a *API) routes() routes {
 }
 
 // adapt turns a handler into an http.Handler. It writes the error that the handler
-// returned. An internal error is logged here, and its text is not sent.
+// returned, or that its panic is. An internal error is logged here, and its text is not sent.
 func (a *API) adapt(h handler) http.Handler {
-	return recovering(a.Log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := h(w, r)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := fault.Catch(w, func(w http.ResponseWriter) error { return h(w, r) })
 		if err == nil {
 			return
 		}
@@ -201,6 +203,7 @@ func (a *API) adapt(h handler) http.Handler {
 			}
 			log(a.Log, err.Error(), "request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", withCause(err))
 		}
+		fault.Abort(err)
 		if status == http.StatusForbidden {
 			a.Engine.ReportWork(base.WorkPermission, base.PermissionCaller, base.OutcomeRefused, 1)
 			a.failures.Warn(a.Log, r.Pattern+r.PathValue("tenant"), "request refused: the caller has no permission", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "reason", err)
@@ -216,7 +219,7 @@ func (a *API) adapt(h handler) http.Handler {
 			return
 		}
 		writeJSON(w, status, body)
-	}))
+	})
 }
 
 // withCause returns an error for the log, with the cause that callers do not get.

@@ -1,53 +1,46 @@
-package api
+package api_test
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/api"
+	"kith/backend/app/admin"
+	"kith/backend/app/callers"
+	"kith/backend/portal/portaltest"
 )
 
-func TestRecovering(t *testing.T) {
+// A fault of a handler is answered as other errors are, in the API and in the portal.
+func TestHandler_PanicIsAnswered(t *testing.T) {
 	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, portaltest.Owner)
+	require.Equal(t, http.StatusOK, b.Get("/portal/t/acme/referrals").Status)
+	w.Engine.Callers, w.Engine.Admin.Referrals = callers.Callers{}, admin.Referrals{}
 	var log bytes.Buffer
-	server := httptest.NewServer(recovering(slog.New(slog.NewTextHandler(&log, nil)), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/begun" {
-			w.Header().Set("Content-Length", "1000")
-			_, _ = w.Write([]byte("[1,"))
-		}
-		_ = r.URL.Path[len(r.URL.Path)+1:]
-	})))
-	t.Cleanup(server.Close)
-	get := func(path, accept string) (*http.Response, string, error) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
-		require.NoError(t, err)
-		req.Header.Set("Accept", accept)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return nil, "", err
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		return res, string(body), err
+	h := (&api.API{Engine: w.Engine, Portal: w.Portal, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler()
+	get := func(path string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.SetBasicAuth("", "key")
+		r.Header.Set("Accept", "text/html")
+		out := httptest.NewRecorder()
+		h.ServeHTTP(out, r)
+		return out
 	}
 
-	res, body, err := get("/", "*/*")
-	require.NoError(t, err)
-	require.Equal(t, http.StatusInternalServerError, res.StatusCode)
-	require.JSONEq(t, `{"message":"something went wrong on our side; it has been logged","statusCode":500,"apiErrorCode":"INTERNAL"}`, body)
+	res := get("/api/v1/acme/programs")
+	require.Equal(t, http.StatusInternalServerError, res.Code)
+	require.JSONEq(t, `{"message":"something went wrong on our side; it has been logged","statusCode":500,"apiErrorCode":"INTERNAL"}`, res.Body.String())
+	require.Contains(t, log.String(), `"msg":"request failed"`)
+	require.Contains(t, log.String(), `api.go:`)
 
-	res, body, err = get("/", "text/html")
-	require.NoError(t, err)
-	require.Equal(t, http.StatusInternalServerError, res.StatusCode)
-	require.Contains(t, body, "<html")
-
-	_, _, err = get("/begun", "*/*")
-	require.Error(t, err, "an answer that has begun is cut")
-	server.Close()
-	require.Contains(t, log.String(), "slice bounds out of range")
-	require.Contains(t, log.String(), "fault_test.go", "where")
+	page := b.Get("/portal/t/acme/referrals")
+	require.Equal(t, http.StatusInternalServerError, page.Status)
+	require.Contains(t, page.Body, "This did not work")
+	require.Contains(t, page.Body, "<nav", "a whole page")
 }

@@ -41,9 +41,9 @@ func inOrder(all []wire.GraphQLError) []wire.GraphQLError {
 	return all
 }
 
-// logFault logs an internal error, whose text is not sent. A panic was logged already.
+// logFault logs an internal error, whose text is not sent.
 func (s *Server) logFault(err error) {
-	if _, status, _ := wire.Shown(err); status >= 500 && err != error(errPanicked) {
+	if _, status, _ := wire.Shown(err); status >= 500 {
 		s.log.Error("graphql field failed", "error", err)
 	}
 }

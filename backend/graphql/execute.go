@@ -12,6 +12,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/backend/fault"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -225,16 +226,14 @@ func (e *execution) field(ctx context.Context, w *bytes.Buffer, o *object, paren
 	return e.complete(ctx, w, bound.Type, value, g, at)
 }
 
-// resolve returns the value of a field. A panic is an internal error: it is logged, and
-// its text is not sent.
+// resolve returns the value of a field. A panic is an internal error.
 func (e *execution) resolve(ctx context.Context, bound boundField, parent reflect.Value, f *ast.Field) (value reflect.Value, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, err
 	}
 	defer func() {
-		if fault := recover(); fault != nil {
-			e.log.Error("graphql resolver panicked", "value", fault)
-			err = errPanicked
+		if value := recover(); value != nil {
+			err = fault.Of(value)
 		}
 	}()
 	arguments, err := e.inputs.arguments(bound.Arguments, f.Arguments)
@@ -243,9 +242,6 @@ func (e *execution) resolve(ctx context.Context, bound boundField, parent reflec
 	}
 	return bound.resolve(ctx, parent, arguments)
 }
-
-// errPanicked is the error of a resolver that panicked. The panic was logged.
-var errPanicked = &core.Error{}
 
 // null writes null if a type is nullable, and reports whether it is.
 func (e *execution) null(w *bytes.Buffer, t *ast.Type) bool {

@@ -51,7 +51,7 @@ func (w *Worker) Wake() {
 }
 
 // Begin runs workers as goroutines of a group. Each begins when the one before it has found no
-// more work, or has worked for a moment: all at once, each would open a connection of its own to
+// more work, and at the latest after a turn: all at once, each would open a connection of its own to
 // the database, and to read the schema for one takes milliseconds of a processor.
 func Begin(ctx context.Context, group *sync.WaitGroup, all ...*Worker) {
 	before := make(chan struct{})

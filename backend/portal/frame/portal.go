@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"kith/backend/app"
+	"kith/backend/fault"
 	"kith/backend/sparse"
 	"kith/core"
 	"kith/core/auth"
@@ -167,9 +168,7 @@ func (p *Portal) handle(pattern string, pages *Pages, upload bool, h Handler) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v := r.Context().Value(visitKey{}).(*Visit)
 		v.W, v.R, v.pages = w, r, pages
-		if err := v.run(h, upload); err != nil {
-			v.fail(err)
-		}
+		v.failed = v.run(h, upload)
 	})
 }
 
@@ -181,20 +180,27 @@ func (p *Portal) Serve(w http.ResponseWriter, r *http.Request, seen auth.Hop) {
 		return
 	}
 	v := newVisit(p, w, r, seen)
-	if to := p.formOf(r); to != "" {
-		_ = v.Redirect(to)
-		return
+	if err := fault.Catch(w, v.answer); err != nil {
+		v.W = w
+		v.fail(err)
 	}
-	if _, pattern := p.mux.Handler(r); pattern == "" || link.Unclean(r.URL.EscapedPath()) {
+}
+
+// answer answers the visit with the page at its path.
+func (v *Visit) answer(w http.ResponseWriter) error {
+	v.W = w
+	if to := v.formOf(v.R); to != "" {
+		return v.Redirect(to)
+	}
+	if _, pattern := v.mux.Handler(v.R); pattern == "" || link.Unclean(v.R.URL.EscapedPath()) {
 		// http.ServeMux would answer in plain text.
 		if err := v.identify(); err != nil {
-			v.fail(err)
-			return
+			return err
 		}
-		v.fail(core.NotFound("There is no page at this address. It may have moved, or the link is incomplete."))
-		return
+		return core.NotFound("There is no page at this address. It may have moved, or the link is incomplete.")
 	}
-	p.mux.ServeHTTP(w, v.R)
+	v.mux.ServeHTTP(w, v.R)
+	return v.failed
 }
 
 // formOf returns the path of the page with the form that is sent to the path of a request, if

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/fault"
 	"kith/backend/store/peopledb"
 	"kith/core"
 	"kith/core/link"
@@ -237,6 +238,7 @@ func (v *Visit) fail(err error) {
 	if shown.Status >= 500 && v.Ctx().Err() == nil {
 		v.failures.Error(v.Log, err.Error(), "portal: request failed", "id", v.R.Header.Get(core.RequestIDHeader), "method", v.R.Method, "route", v.R.Pattern, "tenant", v.R.PathValue("tenant"), "error", err)
 	}
+	fault.Abort(err)
 	if after := wire.RetryAfter(shown.Status); after != "" {
 		v.W.Header().Set("Retry-After", after)
 	}

@@ -44,6 +44,8 @@ type Visit struct {
 	parts *multipart.Reader
 	// frames is true if the page may show frames of the portal.
 	frames bool
+	// failed is the error of the page's handler.
+	failed error
 }
 
 type visitKey struct{}

@@ -71,6 +71,7 @@ const manyConnections = 1024
 // Cluster is a primary and its replicas. Its methods are safe for concurrent use, but do
 // not start and stop the same node concurrently.
 type Cluster struct {
+	// Replicas are as many as Options.Replicas says.
 	Replicas []*Replica
 	primary  *node
 	tokens   *tokens
@@ -104,7 +105,7 @@ func (c *Cluster) PrimaryURL() string { return "ws://" + c.primary.addr }
 // another process may open it, as with SQLite.
 func (c *Cluster) PrimaryFile() string { return databaseFile(c.primary.dir) }
 
-// ReplicaURL returns the URL of the first replica; see Replica.URL.
+// ReplicaURL returns the URL of the first replica; see Replica.URL. There must be one.
 func (c *Cluster) ReplicaURL() string { return c.Replicas[0].URL() }
 
 // StopReplica kills the first replica; see Replica.Kill.
@@ -149,7 +150,7 @@ func (c *Cluster) StartPrimary(t testing.TB) {
 }
 
 // WaitForSync waits until the files of all replicas have what the primary had committed at
-// the time of the call.
+// the time of the call. Without replicas it waits for nothing.
 func (c *Cluster) WaitForSync(t testing.TB) {
 	t.Helper()
 	var want uint64
