@@ -260,7 +260,7 @@ func TestPalette(t *testing.T) {
 			titles += found[2] + "\n"
 		}
 		if role == people.Owner {
-			for _, title := range []string{"Refer a friend: Settings, rewards", "Refer a friend: Try an event", "New program", "Integrations: API keys", "Import a file", "Unknown codes", "Refused events"} {
+			for _, title := range []string{"Refer a friend (classic): Settings, rewards", "Refer a friend (classic): Try an event", "New program", "Integrations: API keys", "Import a file", "Unknown codes", "Refused events"} {
 				require.Contains(t, titles, title)
 			}
 		}

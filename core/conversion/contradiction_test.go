@@ -13,6 +13,8 @@ func TestRule_Contradictions(t *testing.T) {
 		"revenue >= 50 AND plan = pro":                  `is two conditions in one; give "plan = pro"`,
 		"plan in (pro) && revenue >= 50":                "is two conditions in one",
 		"revenue >= 50 or plan = pro":                   `has "or"`,
+		"revenue >= 12,50":                              "has a comma; write a number with a point",
+		"plan = pro, revenue >= 50":                     "has a comma",
 		"plan = a and plan = b and revenue > 1":         "is two conditions in one",
 		"revenue > 5|revenue < 3":                       "conversion.conditions[1]: can never hold together with revenue > 5; remove one of the two",
 		"revenue >= 5|revenue < 5":                      "conversion.conditions[1]",

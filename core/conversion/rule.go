@@ -143,7 +143,11 @@ func parseCondition(field, s string) (c Condition, err error) {
 		if after, ok := strings.CutPrefix(rest, string(op)); ok {
 			c.Operator = op
 			value, after, ok := cutValue(after)
-			if c.Values = []string{value}; !ok || strings.TrimSpace(after) != "" {
+			c.Values = []string{value}
+			switch {
+			case ok && strings.HasPrefix(after, ","):
+				return c, core.Invalid(field, "has a comma; write a number with a point, as in revenue >= 12.50, give a second condition as one of its own, and write another value with a comma in double quotes")
+			case !ok || strings.TrimSpace(after) != "":
 				return c, bad
 			}
 			return c, c.checkNumbers(field)

@@ -33,10 +33,12 @@ func ParseAmount(field, s, currency string) (int64, error) {
 
 // ParseValue returns the value that a person has entered for a reward, which must be more
 // than 0, in the smallest unit: in minor units of the currency, in hundredths of a percent
-// if the unit is UnitPercent, and else as a whole number. The error is about field.
+// if the unit is UnitPercent, which may follow it, and else as a whole number. The error is
+// about field.
 func ParseValue(field, s, unit, currency string) (n int64, err error) {
 	s = strings.TrimSpace(s)
 	if unit == UnitPercent {
+		s = strings.TrimSpace(strings.TrimSuffix(s, UnitPercent))
 		n, err = parseDecimal(field, s, 2, "a percentage has 2 decimals")
 	} else {
 		n, err = ParseAmount(field, s, MoneyIn(unit, currency))

@@ -56,7 +56,7 @@ func TestParseValue(t *testing.T) {
 		want                 int64
 		err                  string
 	}{
-		{" 12.5 ", UnitCents, "EUR", 1250, ""}, {"1200", UnitCents, "JPY", 1200, ""}, {"12.34", UnitPercent, "", 1234, ""}, {"7", "POINTS", "", 7, ""},
+		{" 12.5 ", UnitCents, "EUR", 1250, ""}, {"1200", UnitCents, "JPY", 1200, ""}, {"12.34", UnitPercent, "", 1234, ""}, {"7", "POINTS", "", 7, ""}, {"12,5 %", UnitPercent, "", 1250, ""},
 		{"", UnitCents, "EUR", 0, "amount: must be an amount such as 10.00, without a currency or separators of thousands"},
 		{"0.00", UnitCents, "EUR", 0, "amount: must be more than 0"},
 		{"12.345", UnitPercent, "", 0, "amount: must be an amount such as 10.00: a percentage has 2 decimals"},

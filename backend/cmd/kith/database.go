@@ -176,7 +176,7 @@ func (f *databaseFlags) explain(err error) error {
 	case strings.Contains(text, "is the log of a database"):
 		return fmt.Errorf("database: %w", err)
 	case strings.Contains(text, "disk I/O error"):
-		remedy = "look at its disk, and at the log of each kith that uses it: if one has lost the file, stop all of them"
+		remedy = "look at its disk, which may be full, and at the log of each kith that uses it: if one has lost the file, stop all of them"
 	case strings.Contains(text, "not a database"), strings.Contains(text, "malformed"):
 		remedy = damagedRemedy
 	case strings.Contains(text, "locked"):

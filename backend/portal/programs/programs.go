@@ -60,14 +60,17 @@ func Section() *frame.Section {
 func shortcuts(v *frame.Visit) (all []frame.Shortcut, err error) {
 	programs, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
 	for _, p := range programs {
-		at := "/" + string(p.Key)
+		at, name := "/"+string(p.Key), p.Name
+		if name != string(p.Key) {
+			name += " (" + string(p.Key) + ")" // either may be searched for
+		}
 		all = append(all,
-			frame.Shortcut{Title: p.Name + ": Settings, rewards, limits, share links, fraud, invitations", Path: at},
-			frame.Shortcut{Title: p.Name + ": Try an event", Path: at + "/try"}, frame.Shortcut{Title: p.Name + ": Widget", Path: at + "/widget"},
-			frame.Shortcut{Title: p.Name + ": History", Path: at + "/history"},
+			frame.Shortcut{Title: name + ": Settings, rewards, limits, share links, fraud, invitations", Path: at},
+			frame.Shortcut{Title: name + ": Try an event", Path: at + "/try"}, frame.Shortcut{Title: name + ": Widget", Path: at + "/widget"},
+			frame.Shortcut{Title: name + ": History", Path: at + "/history"},
 		)
 		if givesCodes(p) {
-			all = append(all, frame.Shortcut{Title: p.Name + ": Coupon codes", Path: at + "/codes"})
+			all = append(all, frame.Shortcut{Title: name + ": Coupon codes", Path: at + "/codes"})
 		}
 	}
 	if v.Caller.Role.Permits(people.WritePrograms) {
