@@ -20,9 +20,10 @@ type change struct {
 	Name, Path string
 	// Once makes that a form which is sent twice is applied once.
 	Once string
-	// Kinds are the kinds of rewards, Events the events that convert a referral.
-	Kinds  []frame.Option
-	Events []string
+	// Kinds are the kinds of rewards, Events the events that convert a referral, and Reversals
+	// those that take its rewards back.
+	Kinds             []frame.Option
+	Events, Reversals []string
 	// Replaceable is true if a member may replace the referrer.
 	Replaceable bool
 	// Typed is what the visitor must type before an erasure.
@@ -72,11 +73,19 @@ func read(v *frame.Visit, f *frame.Form, needs people.Operation) (data change, e
 		data.Kinds = append(data.Kinds, k)
 	}
 	for _, program := range programs {
-		if program.Conversion.ByEvent() && !slices.Contains(data.Events, program.Conversion.Event) {
-			data.Events = append(data.Events, program.Conversion.Event)
+		if c := program.Conversion; c.ByEvent() {
+			data.Events, data.Reversals = withName(data.Events, c.Event), withName(data.Reversals, c.Reversal)
 		}
 	}
 	return data, nil
+}
+
+// withName returns names with another one, once.
+func withName(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
 }
 
 // after shows the profile after a change, or the form with what is wrong with it.
