@@ -34,7 +34,7 @@ var mayWait = map[string]string{
 
 // Tests wait for conditions. The check finds what fails a test on a busy machine: a sleep
 // that nothing repeats, an upper bound on a time that was measured, a port that is freed
-// and bound again, the output of a running process that is read once, and in scenarios of
+// and then bound again or asked, the output of a running process that is read once, and in scenarios of
 // a browser a read that does not wait, right after an action.
 func TestWaits_AreForConditions(t *testing.T) {
 	git := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*_test.go", "wasm/e2e/browser/*.mjs")
@@ -72,6 +72,8 @@ func TestWaits_Find(t *testing.T) {
 		`require.Eventually(t, ready, sqldtest.Deadline, 1)`:                            0,
 		`l, _ := net.Listen("tcp", "127.0.0.1:0"); l.Close()`:                           1,
 		`l, _ := net.Listen("tcp", "127.0.0.1:0"); defer l.Close()`:                     0,
+		`s := httptest.NewServer(h); ask(s.URL); s.Close(); ask(s.URL)`:                 1,
+		`s := httptest.NewServer(h); t.Cleanup(func() { s.Close() }); ask(s.URL)`:       0,
 		`require.Contains(t, p.output.String(), "ready")`:                               1,
 		`require.Contains(t, p.log(t), "ready"); t.Log(p.output)`:                       0,
 	} {
@@ -146,7 +148,7 @@ func (w *waitFinder) find(body ast.Node) map[token.Pos]string {
 				case strings.HasSuffix(name, ".output.String"):
 					found[n.Pos()] = "reads the output of a process once: use waitLog, or log after its end"
 				case own && strings.HasSuffix(name, ".Close") && w.listeners[strings.TrimSuffix(name, ".Close")]:
-					found[n.Pos()] = "frees a port to bind it again: use sqldtest.FreeAddr"
+					found[n.Pos()] = "frees a port to bind it again: use sqldtest.FreeAddr; for one that refuses, use 127.0.0.1:1"
 				case strings.HasSuffix(name, ".Eventually") && !mentions(n.Args[2], isDeadline) && !mentions(n.Args[2], isMinute):
 					found[n.Pos()] = "gives up early: use sqldtest.Deadline"
 				case (strings.HasSuffix(name, ".Less") || strings.HasSuffix(name, ".LessOrEqual")) && len(n.Args) > 2 && mentions(n.Args[1], w.isMeasured) && !mentions(n.Args[2], isDeadline):
@@ -173,6 +175,8 @@ func (w *waitFinder) assigned(a *ast.AssignStmt) {
 		if l, ok := call.Args[1].(*ast.BasicLit); ok && strings.HasSuffix(l.Value, `:0"`) {
 			w.listeners[nameOf(a.Lhs[0])] = true
 		}
+	case name == "httptest.NewServer", name == "httptest.NewTLSServer":
+		w.listeners[nameOf(a.Lhs[0])] = true
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,10 +44,10 @@ func TestWebhook_IsVerified(t *testing.T) {
 	b := newLab(t)
 	stranger := newInbox(t, braintree.Key{Public: braintreelab.PublicKey, Private: "another"})
 	require.Contains(t, b.control(t, "webhook", "url", stranger.url), "does not prove")
-	closed := httptest.NewServer(http.NotFoundHandler())
-	require.Contains(t, b.control(t, "webhook", "url", closed.URL), "404")
-	closed.Close()
-	require.Contains(t, b.control(t, "webhook", "url", closed.URL), "refused")
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	require.Contains(t, b.control(t, "webhook", "url", other.URL), "404")
+	require.Contains(t, b.control(t, "webhook", "url", "http://127.0.0.1:1/"), "refused")
 	for _, text := range []string{"ftp://h/", "http://", "::"} {
 		require.NotEmpty(t, b.control(t, "webhook", "url", text))
 	}
@@ -98,14 +99,21 @@ func TestDelivery_Retries(t *testing.T) {
 func TestDelivery_NoAnswer(t *testing.T) {
 	t.Parallel()
 	b, in := newLab(t), newInbox(t, labKey)
-	gone := httptest.NewServer(in)
-	b.must(t, "webhook", "url", gone.URL)
-	gone.Close()
+	var away atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler) // the connection is closed
+		}
+		in.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	b.must(t, "webhook", "url", server.URL)
+	away.Store(true)
 	b.must(t, "check")
 	b.Flush(t.Context())
 	tries := b.State().Notifications[0].Tries
 	require.Len(t, tries, 2)
-	require.Contains(t, tries[0].Problem, "refused")
+	require.Contains(t, tries[0].Problem, "EOF")
 	require.True(t, tries[1].Done.IsZero())
 	require.Equal(t, start.Add(time.Hour), tries[1].Due)
 }
