@@ -54,12 +54,12 @@ func (b bundle) begin(t testing.TB) []webhooks.Sending {
 	t.Helper()
 	begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)
-	return b.mine(begun)
+	return b.mine(begun...)
 }
 
 // mine removes the attempts of other tenants, which other tests left on the server.
-func (b bundle) mine(begun []webhooks.Sending) []webhooks.Sending {
-	return slices.DeleteFunc(begun, func(s webhooks.Sending) bool { return s.Tenant != b.tenant })
+func (b bundle) mine(begun ...[]webhooks.Sending) []webhooks.Sending {
+	return slices.DeleteFunc(slices.Concat(begun...), func(s webhooks.Sending) bool { return s.Tenant != b.tenant })
 }
 
 // end records that each attempt got a response with the status, or none if it is 0.
@@ -105,7 +105,7 @@ func TestDeliveries_Content(t *testing.T) {
 		require.Len(t, begun, 1)
 		id := begun[0].Event
 		require.Equal(t, webhooks.Sending{
-			DeliveryKey: webhook.DeliveryKey{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
+			DeliveryKey: webhook.DeliveryKey{Tenant: b.tenant, Endpoint: hook, Event: id}, Created: b.Now() - core.Minute, Number: 1, Tries: 1,
 			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"subject":"test","sequence":1,"data":{"endpointUrl":%q,"name":"Shop"}}`,
 				id, b.tenant, start, hook),
 			Secrets: []string{s.Secret}, APIKey: b.key,
@@ -222,7 +222,7 @@ func TestDeliveries_EachBegunByOneProcess(t *testing.T) {
 		}
 		seen := map[string]int{}
 		for len(seen) < events {
-			taken := make(chan []webhooks.Sending, callersAtOnce)
+			taken := make(chan [][]webhooks.Sending, callersAtOnce)
 			for _, err := range concurrently(func(int) error {
 				begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 4, PerQueue: 1}, webhook.Busy{})
 				taken <- begun
@@ -231,7 +231,7 @@ func TestDeliveries_EachBegunByOneProcess(t *testing.T) {
 				require.NoError(t, err)
 			}
 			for range callersAtOnce {
-				for _, s := range b.mine(<-taken) {
+				for _, s := range b.mine(<-taken...) {
 					seen[s.Event]++
 				}
 			}
@@ -271,6 +271,52 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 	})
 }
 
+// A slot takes several events of a healthy endpoint. What it does not send is due again, as if it
+// had not been begun, and before later events.
+func TestDeliveries_SlotTakesSeveral(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		queue := b.subscribe(t, hook)
+		var events []string
+		for range 12 {
+			id, err := b.Webhooks.Test(t.Context(), b.tenant, hook)
+			require.NoError(t, err)
+			events = append(events, id)
+			b.pass(1)
+		}
+		begin := func() [][]webhooks.Sending {
+			begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 64, PerQueue: 2, PerSlot: 3}, webhook.Busy{})
+			require.NoError(t, err)
+			return slices.DeleteFunc(begun, func(slot []webhooks.Sending) bool { return len(b.mine(slot)) == 0 })
+		}
+		of := func(slots [][]webhooks.Sending) (ids [][]string) {
+			for _, slot := range slots {
+				ids = append(ids, nil)
+				for _, s := range slot {
+					require.Equal(t, []int{1, 1}, []int{s.Number, s.Tries})
+					ids[len(ids)-1] = append(ids[len(ids)-1], s.Event)
+				}
+			}
+			return ids
+		}
+		sent := func(s webhooks.Sending, status int) []webhooks.Sent {
+			return []webhooks.Sent{{Sending: s, Attempt: webhook.Attempt{Number: s.Number, Started: b.Now(), Status: status}}}
+		}
+		begun := begin()
+		require.Equal(t, [][]string{{events[0], events[2], events[4]}, {events[1], events[3], events[5]}}, of(begun))
+		require.NoError(t, second(b.Deliveries.End(t.Context(), sent(begun[0][0], 200), begun[0][1:]...)))
+
+		again := begin()
+		require.Equal(t, [][]string{{events[2], events[6], events[8]}, {events[4], events[7], events[9]}}, of(again))
+
+		require.NoError(t, second(b.Deliveries.End(t.Context(), sent(again[0][0], 410), again[0][1:]...)))
+		require.NoError(t, second(b.Deliveries.End(t.Context(), sent(begun[1][0], 200), begun[1][1:]...)))
+		require.Empty(t, begin(), "the endpoint is disabled")
+		_, failed, err := b.Deliveries.List(t.Context(), queue, webhook.Failed, base.Page{Limit: 1})
+		require.NoError(t, err)
+		require.Equal(t, 7, failed, "2, 6 and 8 of the slot, 3 and 5 of the other, and 10 and 11")
+	})
+}
+
 func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
 		queue := b.subscribe(t, hook)
@@ -288,7 +334,7 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 		require.Equal(t, b.Now(), health())
 		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Healthy: 7, Queues: map[webhook.Queue]int{queue: 7}})
 		require.NoError(t, err)
-		require.Empty(t, b.mine(begun2), "while others are running")
+		require.Empty(t, b.mine(begun2...), "while others are running")
 		one := b.begin(t)
 		require.Len(t, one, 1)
 		b.end(t, 200, one...)
@@ -489,7 +535,7 @@ func TestAllowAddresses(t *testing.T) {
 	begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)
 	require.Len(t, begun, 2)
-	for _, s := range begun {
+	for _, s := range slices.Concat(begun...) {
 		require.Equal(t, s.Tenant == test, strings.Contains(string(s.Body), `"live":false`))
 		if s.Tenant == test {
 			require.Equal(t, []string{"127.0.0.0/8", "::1/128"}, s.Allowed)

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestLeases_DoNotDependOnClocks(t *testing.T) {
 				begin := func(e *app.Engine) []webhooks.Sending {
 					begun, err := e.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 					require.NoError(t, err)
-					return begun
+					return slices.Concat(begun...)
 				}
 				beat := func(e *app.Engine) int {
 					released, err := e.Leases.Beat(t.Context())

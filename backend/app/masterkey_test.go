@@ -114,9 +114,9 @@ func TestRotateMasterKey(t *testing.T) {
 		begun, err := after.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 		require.NoError(t, err)
 		require.NotEmpty(t, begun)
-		require.Empty(t, begun[0].Fault)
-		require.Len(t, begun[0].Secrets, 2)
-		require.Equal(t, b.key, begun[0].APIKey)
+		require.Empty(t, begun[0][0].Fault)
+		require.Len(t, begun[0][0].Secrets, 2)
+		require.Equal(t, b.key, begun[0][0].APIKey)
 		for _, secret := range pipeline {
 			_, err = after.Pipelines.Authenticate(t.Context(), b.tenant, sign(secret, "{}"), []byte("{}"))
 			require.NoError(t, err)

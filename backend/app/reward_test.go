@@ -75,8 +75,8 @@ func (b bundle) rewardEvents(t testing.TB, queue webhook.Queue) (events []string
 			AvailableValue              json.Number
 			ResourceVersion             int64
 		}
-		require.NoError(t, json.Unmarshal([]byte(l.Data), &data))
-		switch l.Type {
+		require.NoError(t, json.Unmarshal([]byte(l.Content.Data), &data))
+		switch l.Content.Type {
 		case webhook.RewardCreated:
 			events = append(events, "created "+data.ID)
 		case webhook.RewardBalanceChanged:

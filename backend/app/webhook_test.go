@@ -110,7 +110,7 @@ func TestSubscribe_DisabledEndpointsMakeRoom(t *testing.T) {
 		begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 		require.NoError(t, err)
 		require.Len(t, begun, 1)
-		_, err = b.Deliveries.End(t.Context(), []webhooks.Sent{{Sending: begun[0], Attempt: webhook.Attempt{Number: 1, Started: b.Engine.Now(), Status: 410}}})
+		_, err = b.Deliveries.End(t.Context(), []webhooks.Sent{{Sending: begun[0][0], Attempt: webhook.Attempt{Number: 1, Started: b.Engine.Now(), Status: 410}}})
 		require.NoError(t, err)
 		b.pass(core.Second)
 	}

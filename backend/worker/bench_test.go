@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkWebhooks delivers events to endpoints on this machine: to one endpoint,
-// which gets 8 events at a time, and to eight. For comparison, posts-alone sends plain
+// which gets 8 requests at a time, and to eight. For comparison, posts-alone sends plain
 // posts of the same size, 8 at a time: the difference is the cost of leases, records
 // and signatures.
 func BenchmarkWebhooks(b *testing.B) {

@@ -15,8 +15,13 @@ import (
 // events, since an event is only visible once its transaction has committed.
 const webhookPoll = 200 * time.Millisecond
 
-// webhookSlots bounds the attempts that one process makes at once.
-var webhookSlots = webhook.Slots{All: 64, PerQueue: 8}
+// webhookSlots bounds the attempts that one process makes at once. A slot takes several events,
+// so that a commit is for many of them.
+var webhookSlots = webhook.Slots{All: 64, PerQueue: 8, PerSlot: 8}
+
+// slotTime is how long a slot begins further attempts: an endpoint that takes longer gets its
+// other events by other slots.
+const slotTime = 100 * time.Millisecond
 
 // NewWebhooks returns the worker that sends events to the endpoints of tenants.
 // Several may run on one database: each attempt is leased to one of them.
@@ -40,13 +45,21 @@ type webhookWorker struct {
 	worker     *Worker
 	// key is the signing key that was used last.
 	key webhooks.SigningKey
-	// attempts has a slot for each attempt until the attempt is recorded.
+	// attempts has a slot for the attempts that are made one after the other, until they are
+	// recorded.
 	attempts *pool[webhookSlot]
 
 	mu sync.Mutex
-	// made has the attempts that were made but not recorded yet. Their slots bound how
-	// many there are while the database is unavailable.
-	made []webhooks.Sent
+	ended
+}
+
+// ended is what must be recorded. Its slots bound how much it is while the database is
+// unavailable.
+type ended struct {
+	made   []webhooks.Sent
+	unmade []webhooks.Sending
+	// slots become free when it is recorded.
+	slots []webhookSlot
 }
 
 // webhookSlot is the key of an attempt's slot: its endpoint, and whether the endpoint
@@ -91,8 +104,8 @@ func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 	}
 	h.key = key
 	begun, err := h.deliveries.Begin(ctx, webhookSlots, busy)
-	for _, s := range begun {
-		h.attempts.begin(slotOf(s), func(ctx context.Context) { h.attempt(ctx, s, key) })
+	for _, taken := range begun {
+		h.attempts.begin(slotOf(taken[0]), func(ctx context.Context) { h.attempt(ctx, taken, key) })
 	}
 	return len(begun), err
 }
@@ -112,37 +125,49 @@ func (h *webhookWorker) busy() webhook.Busy {
 	return busy
 }
 
-func (h *webhookWorker) attempt(ctx context.Context, s webhooks.Sending, key webhooks.SigningKey) {
-	made := webhooks.Sent{Sending: s, Attempt: h.sender.Send(ctx, s, key)}
+// attempt makes the attempts of a slot, until one fails or slotTime is over.
+func (h *webhookWorker) attempt(ctx context.Context, taken []webhooks.Sending, key webhooks.SigningKey) {
+	begun, slot := time.Now(), slotOf(taken[0])
+	for healthy := true; len(taken) > 0 && healthy && time.Since(begun) < slotTime && ctx.Err() == nil; taken = taken[1:] {
+		made := webhooks.Sent{Sending: taken[0], Attempt: h.sender.Send(ctx, taken[0], key)}
+		healthy = made.Attempt.OK()
+		h.mu.Lock()
+		if ctx.Err() == nil {
+			h.made = append(h.made, made)
+		}
+		h.mu.Unlock()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.slots = append(h.slots, slot)
 	if ctx.Err() == nil {
-		h.made = append(h.made, made)
+		h.unmade = append(h.unmade, taken...)
 	}
 }
 
 // record records the attempts that were made.
 func (h *webhookWorker) record(ctx context.Context) error {
 	h.mu.Lock()
-	made := h.made
-	h.made = nil
+	done := h.ended
+	h.ended = ended{}
 	h.mu.Unlock()
-	if len(made) == 0 {
-		return nil
+	if len(done.made)+len(done.unmade) > 0 {
+		late, err := h.deliveries.End(ctx, done.made, done.unmade...)
+		if err != nil {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.ended = ended{append(done.made, h.made...), append(done.unmade, h.unmade...), append(done.slots, h.slots...)}
+			return err
+		}
+		for _, s := range done.made {
+			h.logSent(s)
+		}
+		if late > 0 {
+			h.log.Warn("leases of webhook attempts expired; other processes have repeated them", "attempts", late)
+		}
 	}
-	late, err := h.deliveries.End(ctx, made)
-	if err != nil {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.made = append(made, h.made...)
-		return err
-	}
-	for _, s := range made {
-		h.attempts.release(slotOf(s.Sending))
-		h.logSent(s)
-	}
-	if late > 0 {
-		h.log.Warn("leases of webhook attempts expired; other processes have repeated them", "attempts", late)
+	for _, slot := range done.slots {
+		h.attempts.release(slot)
 	}
 	return nil
 }

@@ -200,6 +200,39 @@ func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
 	}
 }
 
+// An endpoint that fails now and then gets each event, and each request is an attempt: what a slot
+// did not send counts for nothing.
+func TestWebhooks_EachRequestIsRecorded(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, storetest.File(t))
+	var in inbox
+	var asked atomic.Int64
+	url := h.endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		in.take(r)
+		if asked.Add(1)%7 == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	const events = 150
+	h.emit(t, url, events)
+	stop := h.work(t)
+	queue := webhook.Queue{Tenant: tenant, Endpoint: webhook.Endpoint(url)}
+	require.Eventually(t, func() bool {
+		h.clock.Add(int64(core.Minute))
+		_, delivered, err := h.Deliveries.List(t.Context(), queue, webhook.Delivered, base.Page{Limit: 1})
+		return err == nil && delivered == events
+	}, sqldtest.Deadline, time.Millisecond)
+	stop()
+	made := map[string]int{}
+	for _, d := range h.await(t, url, webhook.Delivered, events) {
+		made[d.Event] = len(d.Attempts)
+		for i, a := range d.Attempts {
+			require.Equal(t, i+1, a.Number)
+		}
+	}
+	require.Equal(t, in.ids, made)
+}
+
 // Endpoints that never answer do not delay the deliveries to others.
 func TestWebhooks_SlowEndpointsDelayNoOthers(t *testing.T) {
 	t.Parallel()

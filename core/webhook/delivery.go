@@ -120,6 +120,9 @@ type Next struct {
 	Disable bool
 }
 
+// OK reports whether the endpoint accepted the event.
+func (a Attempt) OK() bool { return a.Status >= 200 && a.Status <= 299 }
+
 // After decides what to do after an attempt. tries is its number, counted from 1
 // since the delivery began or was replayed. jitter is random and spreads the next
 // attempts of deliveries that failed together.
@@ -130,7 +133,7 @@ type Next struct {
 // Standard Webhooks.
 func After(tries int, a Attempt, jitter uint8) Next {
 	switch {
-	case a.Status >= 200 && a.Status <= 299:
+	case a.OK():
 		return Next{State: Delivered}
 	case a.Status == gone:
 		return Next{State: Failed, Disable: true}

@@ -20,6 +20,9 @@ type Slots struct {
 	// All is the most attempts in total. PerQueue is the most for one healthy endpoint;
 	// it gets fewer when few slots are free. A failing endpoint gets one at a time.
 	All, PerQueue int
+	// PerSlot is how many events a slot takes at most, which it sends to a healthy endpoint one
+	// after the other; 0 means 1.
+	PerSlot int
 }
 
 // Busy counts the attempts in progress.
@@ -31,7 +34,7 @@ type Busy struct {
 	Queues map[Queue]int
 }
 
-// Share returns how many attempts each queue may begin, in the order of due.
+// Share returns how many slots each queue gets, in the order of due.
 //
 // Neither kind of endpoint, healthy or failing, may use more than three quarters of
 // all slots. So endpoints that time out leave slots for those that respond, and still
@@ -55,4 +58,12 @@ func (s Slots) Share(due []Due, busy Busy) []int {
 		free -= n
 	}
 	return share
+}
+
+// MostFor returns how many events a queue may get that has n slots of Share.
+func (s Slots) MostFor(d Due, n int) int {
+	if d.Failing {
+		return n // each attempt may be the last for some time
+	}
+	return n * max(1, s.PerSlot)
 }

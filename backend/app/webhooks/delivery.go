@@ -20,6 +20,8 @@ type Deliveries struct{ *base.Base }
 // Sending is an attempt that has begun, with all that a worker needs to make it.
 type Sending struct {
 	webhook.DeliveryKey
+	// Created is when the event happened.
+	Created core.Time
 	// Number is the number of the attempt, from 1. Tries is the number of attempts,
 	// with this one, since the delivery began or was replayed.
 	Number, Tries int
@@ -50,43 +52,50 @@ func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 	return webhookdb.AnyDue(ctx, d.DB.Reads, d.Now())
 }
 
-// Begin leases attempts that are due, as many as fit into the slots that are not busy.
-// If this process stops, another one leases the same attempts; see package leases.
-func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
+// Begin leases attempts that are due, as many as fit into the slots that are not busy, and
+// returns those of each slot, which are of one endpoint and are made one after the other. If this
+// process stops, another one leases the same attempts; see package leases.
+func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([][]Sending, error) {
 	now := d.Now()
 	// Read twice as many queues as there are slots: the first ones may all be busy.
 	queues, err := webhookdb.DueQueues(ctx, d.DB.Reads, now, 2*slots.All)
 	if err != nil || len(queues) == 0 {
 		return nil, err
 	}
-	return store.WriteValue(ctx, d.DB.Write, now, func(tx *store.Tx) (begun []Sending, err error) {
+	return store.WriteValue(ctx, d.DB.Write, now, func(tx *store.Tx) (begun [][]Sending, err error) {
 		token, err := d.Lease(ctx, tx)
 		if err != nil {
 			return begun, err
 		}
+		allowed := allowed{}
 		for i, n := range slots.Share(queues, busy) {
 			if n == 0 {
 				continue
 			}
-			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, n, token)
+			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, slots.MostFor(queues[i], n), token)
 			if err != nil {
 				return begun, err
 			}
-			for _, l := range leased {
-				begun = append(begun, d.sending(l, queues[i].Failing, now))
+			prefixes, err := allowed.of(ctx, tx.Reads, queues[i].Tenant)
+			if err != nil {
+				return begun, err
 			}
+			taken := make([][]Sending, min(n, len(leased)))
+			for j, l := range leased {
+				s := d.sending(l, queues[i].Failing, now)
+				s.Allowed = prefixes
+				taken[j%n] = append(taken[j%n], s)
+			}
+			begun = append(begun, taken...)
 		}
-		return begun, allow(ctx, tx.Reads, begun)
+		return begun, nil
 	})
 }
 
 // sending returns a leased attempt with its secrets decrypted.
 func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Sending {
 	s := Sending{
-		DeliveryKey: l.DeliveryKey, Number: l.Number, Tries: l.Tries, Failing: failing,
-		Body: wire.Webhook(wire.WebhookEvent{
-			Tenant: l.Tenant, Live: base.Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Sequence: l.Sequence, Data: l.Data,
-		}),
+		DeliveryKey: l.DeliveryKey, Created: l.Content.Created, Number: l.Number, Tries: l.Tries, Failing: failing, Body: payload(l.DeliveryKey, l.Content),
 	}
 	sealed := []string{l.Secret}
 	if l.OldUntil > now {
@@ -111,35 +120,36 @@ func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Se
 	return s
 }
 
-// allow sets Allowed of the attempts of test tenants.
-func allow(ctx context.Context, r store.Reads, begun []Sending) error {
-	known := map[core.TenantAlias][]string{}
-	for i := range begun {
-		s := &begun[i]
-		if base.Live(s.Tenant) {
-			continue
-		}
-		prefixes, ok := known[s.Tenant]
-		if !ok {
-			var err error
-			if prefixes, err = webhookdb.Addresses(ctx, r, s.Tenant); err != nil {
-				return err
-			}
-			known[s.Tenant] = prefixes
-		}
-		s.Allowed = prefixes
+// allowed has the prefixes of test tenants that were read.
+type allowed map[core.TenantAlias][]string
+
+// of returns Sending.Allowed for a tenant.
+func (known allowed) of(ctx context.Context, r store.Reads, tenant core.TenantAlias) (prefixes []string, err error) {
+	prefixes, ok := known[tenant]
+	if ok || base.Live(tenant) {
+		return prefixes, nil
 	}
-	return nil
+	if prefixes, err = webhookdb.Addresses(ctx, r, tenant); err == nil {
+		known[tenant] = prefixes
+	}
+	return prefixes, err
 }
 
-// End records the results of attempts. late is the number of results that were dropped
-// because another process had leased the attempt meanwhile. The result of an attempt
-// whose subscription was deleted meanwhile is dropped too, and is not late.
-func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error) {
+// End records the results of attempts, and those that were begun and not made, which are due
+// again. late is the number of results that were dropped because another process had leased the
+// attempt meanwhile. The result of an attempt whose subscription was deleted meanwhile is dropped
+// too, and is not late.
+func (d *Deliveries) End(ctx context.Context, made []Sent, unmade ...Sending) (late int, err error) {
 	jitter := make([]byte, len(made))
 	d.Entropy(jitter)
 	type results struct{ late, gone, delivered int }
 	n, err := store.WriteValue(ctx, d.DB.Write, d.Now(), func(tx *store.Tx) (n results, err error) {
+		// First, so that they fail with the others if an endpoint is gone.
+		for _, s := range unmade {
+			if err := webhookdb.PutBack(ctx, tx, s.DeliveryKey, s.Number, s.Created); err != nil {
+				return n, err
+			}
+		}
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, jitter[i])
 			recorded, err := webhookdb.EndAttempt(ctx, tx, s.DeliveryKey, s.Attempt, next)
@@ -273,9 +283,14 @@ func (d *Deliveries) Payload(ctx context.Context, key webhook.DeliveryKey) (body
 	if err != nil || !ok || e.Blank() {
 		return nil, e.Erased, err
 	}
+	return payload(key, e), e.Erased, nil
+}
+
+// payload returns the body of the requests of a delivery.
+func payload(key webhook.DeliveryKey, e webhookdb.Event) []byte {
 	return wire.Webhook(wire.WebhookEvent{
 		Tenant: key.Tenant, Live: base.Live(key.Tenant), ID: key.Event, Type: e.Type, Created: e.Created, Sequence: e.Sequence, Data: e.Data,
-	}), e.Erased, nil
+	})
 }
 
 func notSent() error {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,7 +186,7 @@ func deliver(t *testing.T, w *portaltest.World, result webhook.Attempt) {
 	require.NoError(t, err)
 	require.NotEmpty(t, begun)
 	var made []webhooks.Sent
-	for _, s := range begun {
+	for _, s := range slices.Concat(begun...) {
 		result.Number, result.Started = s.Number, w.Engine.Now()
 		made = append(made, webhooks.Sent{Sending: s, Attempt: result})
 	}

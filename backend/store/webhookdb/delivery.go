@@ -60,12 +60,8 @@ type Leased struct {
 	// Number is the number of the attempt; Tries is the number of attempts since the
 	// event, or since the delivery was replayed.
 	Number, Tries int
-	Type          webhook.Type
-	// Data is the event's JSON, Created when it happened.
-	Data    string
-	Created core.Time
-	// Sequence is the number of the event among those of its tenant.
-	Sequence int64
+	// Content is what the delivery sends.
+	Content Event
 	// Secret signs the delivery. Old is the secret before, which signs too until
 	// OldUntil; it is empty if the secret was not rotated.
 	Secret, Old string
@@ -86,10 +82,10 @@ var leasedColumns = store.Selection[leasedRow]{
 	store.Col(`d.event_id`, func(l *leasedRow) any { return &l.Event }),
 	store.Col(`d.attempt`, func(l *leasedRow) any { return &l.Number }),
 	store.Col(`d.tries`, func(l *leasedRow) any { return &l.Tries }),
-	store.Col(`e.type`, func(l *leasedRow) any { return &l.Type }),
-	store.Col(`e.data`, func(l *leasedRow) any { return &l.Data }),
-	store.Col(`e.created_at`, func(l *leasedRow) any { return &l.Created }),
-	store.Col(`e.sequence`, func(l *leasedRow) any { return &l.Sequence }),
+	store.Col(`e.type`, func(l *leasedRow) any { return &l.Content.Type }),
+	store.Col(`e.data`, func(l *leasedRow) any { return &l.Content.Data }),
+	store.Col(`e.created_at`, func(l *leasedRow) any { return &l.Content.Created }),
+	store.Col(`e.sequence`, func(l *leasedRow) any { return &l.Content.Sequence }),
 	store.Col(`s.secret`, func(l *leasedRow) any { return &l.Secret }),
 	store.Col(`coalesce(s.old_secret, '')`, func(l *leasedRow) any { return &l.Old }),
 	store.Col(`coalesce(s.old_until, 0)`, func(l *leasedRow) any { return &l.OldUntil }),
@@ -171,6 +167,16 @@ func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, a webh
 		return Counted, err
 	}
 	return Counted, noteHealth(ctx, tx, webhook.Queue{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
+}
+
+// PutBack makes a delivery due again whose attempt was begun and not made: at the time at which its
+// event happened, before later ones. If its endpoint was disabled meanwhile, it has failed.
+func PutBack(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, number int, due core.Time) error {
+	disabled := `EXISTS (SELECT 1 FROM webhook_subscription s WHERE s.tenant = webhook_delivery.tenant AND s.url = webhook_delivery.url AND s.disabled_at IS NOT NULL)`
+	return tx.Exec(ctx, "put back webhook", `UPDATE webhook_delivery SET attempt = attempt - 1, tries = tries - 1, leased_by = NULL,
+			state = CASE WHEN `+disabled+` THEN 'failed' ELSE 'waiting' END, due_at = CASE WHEN NOT `+disabled+` THEN ?5 END, ended_at = CASE WHEN `+disabled+` THEN ?6 END
+		WHERE tenant = ?1 AND url = ?2 AND event_id = ?3 AND attempt = ?4 AND state = 'sending'`,
+		string(p.Tenant), string(p.Endpoint), p.Event, number, int64(due), int64(tx.Now))
 }
 
 // noteHealth records whether an endpoint works. If next says so, it disables the
@@ -281,9 +287,11 @@ func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Queue, since 
 
 // Event is an event as stored.
 type Event struct {
-	Type     webhook.Type
-	Data     string
-	Created  core.Time
+	Type webhook.Type
+	// Data is its JSON, Created when it happened.
+	Data    string
+	Created core.Time
+	// Sequence is its number among those of its tenant.
 	Sequence int64
 	// Erased is true if a user whom the event named was deleted.
 	Erased bool
