@@ -62,8 +62,9 @@ type Error struct {
 	// RS is the stable number of the cause (clients 6.2), such as "RS034"; empty if it
 	// has none.
 	RS string
-	// Recorded is set for a conflict with another call that has the same idempotency key: the
-	// key of the event that was recorded with it.
+	// Differs is true for a conflict with another call that had the same idempotency key.
+	// Recorded is then the key of the event that was recorded with it, if it was of events.
+	Differs  bool
 	Recorded string
 	// Err is the cause. It is logged, and never sent to the caller.
 	Err error

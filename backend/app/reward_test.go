@@ -331,7 +331,8 @@ func TestRedeemReward_Refused(t *testing.T) {
 	require.Equal(t, int64(100), b.stored(t, r.ID).Left())
 }
 
-// A key is refused for a day, whatever is redeemed.
+// A key is refused for a day, whatever is redeemed. The error says whether that is what was redeemed
+// with it.
 func TestRedeem_KeyIsRefusedForADay(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 100))
@@ -341,7 +342,20 @@ func TestRedeem_KeyIsRefusedForADay(t *testing.T) {
 		b.pass(core.Day)
 		for _, d := range []reward.Draw{one, many} {
 			_, err = b.Redemptions.Draw(t.Context(), b.tenant, d)
-			require.Equal(t, reward.KeyUsed(), err)
+			require.Equal(t, reward.KeyUsed(false), err)
+		}
+		for _, change := range []func(*reward.Draw){
+			func(d *reward.Draw) { d.Amount = 11 }, func(d *reward.Draw) { d.Unit = "MILE" }, func(d *reward.Draw) { d.Currency = "USD" },
+			func(d *reward.Draw) { d.Account = "bert" }, func(d *reward.Draw) { d.User = "other" }, func(d *reward.Draw) { d.Account, d.Reward = "", "other" },
+		} {
+			other := many
+			change(&other)
+			_, err = b.Redemptions.Draw(t.Context(), b.tenant, other)
+			if other.Currency != "" {
+				require.Equal(t, reward.KeyUsed(false), err, "the reward has no currency")
+				continue
+			}
+			require.Equal(t, reward.KeyUsed(true), err, "%+v", other)
 		}
 		b.pass(1)
 		_, err = b.Redemptions.Draw(t.Context(), b.tenant, many)
@@ -383,7 +397,7 @@ func TestRedeemWithin(t *testing.T) {
 			return rewards.DrawResult{Refused: core.Invalid("amount", "is more than the "+available+" POINT that are available")}
 		}
 		require.Equal(t, []rewards.DrawResult{
-			done(60, 140), short("100"), short("0"), done(60, 80), {Refused: reward.KeyUsed()},
+			done(60, 140), short("100"), short("0"), done(60, 80), {Refused: reward.KeyUsed(true)},
 			{Refused: core.Invalid("id", "the reward is REDEEMED, so nothing of it can be redeemed")}, done(100, 0), short("80"), done(80, 0),
 		}, drawn)
 		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.rewardEvents(t, queue))

@@ -1015,13 +1015,13 @@ type ErrorBody struct {
 	// Example: VALIDATION_FAILED
 	APIErrorCode string `json:"apiErrorCode"`
 
-	// Differs True if the idempotency key was used for other events: these were not recorded. Send them with a new key. Else missing.
+	// Differs True if the idempotency key was used for other events or another redemption: nothing was done. Send them with a new key. Else missing.
 	Differs *bool `json:"differs,omitempty"`
 
 	// Message What is wrong: field, rule, and what to do. The text may change; do not compare it.
 	Message string `json:"message"`
 
-	// RecordedEvent With `differs`: the key of the event that was recorded.
+	// RecordedEvent With `differs`, for events: the key of the event that was recorded.
 	RecordedEvent *string `json:"recordedEvent,omitempty"`
 
 	// RSCode Finer kind of the error, for some errors.

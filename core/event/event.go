@@ -110,7 +110,7 @@ func (b *Call) KeyFrom(header string, sent bool) error {
 func Duplicate(recorded string) *core.Error {
 	if recorded != "" {
 		return &core.Error{
-			Code: core.CodeConflict, Field: keyField, Recorded: recorded,
+			Code: core.CodeConflict, Field: keyField, Differs: true, Recorded: recorded,
 			Message: "the key was used for other events within the last 24 hours; nothing was recorded: send these events with a new key",
 		}
 	}

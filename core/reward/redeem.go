@@ -98,8 +98,15 @@ func (d Draw) CheckCurrency(currencies [2]string) error {
 	return core.Invalid("currency", "must be given: this "+who+" has credit in "+currencies[0]+" and "+currencies[1])
 }
 
-// KeyUsed returns the error for a draw whose key was used within KeyLife.
-func KeyUsed() *core.Error {
+// KeyUsed returns the error for a draw whose key was used within KeyLife. differs is true if it
+// was used for another draw.
+func KeyUsed(differs bool) *core.Error {
+	if differs {
+		return &core.Error{
+			Code: core.CodeConflict, Field: "idempotencyKey", Differs: true,
+			Message: "the key was used for another redemption within the last 24 hours; nothing was redeemed: send this one with a new key",
+		}
+	}
 	return &core.Error{
 		Code: core.CodeConflict, Field: "idempotencyKey",
 		Message: "credit was redeemed with this key before, within the last 24 hours; nothing was redeemed again",

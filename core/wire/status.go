@@ -79,8 +79,8 @@ func apiErrorCode(c core.Code) string {
 }
 
 // Failure returns the status and the JSON body of an error: {message, statusCode,
-// apiErrorCode, rsCode?} (clients 6.1.1), with differs and recordedEvent for an idempotency
-// key that was used for another call. An error that is not a core.Error, or has
+// apiErrorCode, rsCode?} (clients 6.1.1), with differs, and recordedEvent for events, if the
+// idempotency key was used for another call. An error that is not a core.Error, or has
 // CodeInternal, is replaced by a general message.
 func Failure(err error) (status int, body []byte) {
 	e, status, word := Shown(err)
@@ -94,8 +94,11 @@ func Failure(err error) (status int, body []byte) {
 		b = append(b, `,"rsCode":`...)
 		b = appendString(b, e.RS)
 	}
+	if e.Differs {
+		b = append(b, `,"differs":true`...)
+	}
 	if e.Recorded != "" {
-		b = append(b, `,"differs":true,"recordedEvent":`...)
+		b = append(b, `,"recordedEvent":`...)
 		b = appendString(b, e.Recorded)
 	}
 	return status, append(b, '}')

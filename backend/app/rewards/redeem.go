@@ -104,6 +104,14 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 	}
 	drawn := make([]DrawResult, len(draws))
 	for i, d := range draws {
+		if keyUsed(u, d) {
+			differs, err := rewarddb.DrawnOtherwise(ctx, tx.Reads, u.Tenant, d, tx.Now-reward.KeyLife)
+			if err != nil {
+				return nil, err
+			}
+			drawn[i].Refused = reward.KeyUsed(differs)
+			continue
+		}
 		err := u.Decide(ctx, func(s *state.State) error { return rd.redeem(s, d, from[i]) })
 		if refused(err) {
 			drawn[i].Refused = err
@@ -115,6 +123,15 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: from[i].Available - d.Amount, Unit: d.Unit}
 	}
 	return drawn, u.Save(ctx)
+}
+
+// keyUsed reports whether the key of a draw, if it has one, was used.
+func keyUsed(u *unit.Unit, d reward.Draw) bool {
+	if d.Key == "" {
+		return false
+	}
+	used, _ := u.RedeemKeys.Get(d.Key)
+	return used
 }
 
 // loadBalances loads the balances that the draws change, if a webhook reports them.
@@ -133,9 +150,6 @@ func loadBalances(ctx context.Context, u *unit.Unit, from []reward.Drawable) err
 // redeem decides one draw.
 func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from reward.Drawable) error {
 	if d.Key != "" {
-		if used, _ := s.RedeemKeys.Get(d.Key); used {
-			return reward.KeyUsed()
-		}
 		s.RedeemKeys.Put(d.Key, true)
 	}
 	steps, err := drawOne(d, from, s.Now)

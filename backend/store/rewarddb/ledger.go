@@ -101,6 +101,16 @@ var lastRedemptions = `SELECT ` + redemptionColumns.SQL() + ` FROM reward r
 		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
 
+// DrawnOtherwise reports whether what was redeemed with the key of a draw since a time is not
+// what the draw asks for: it was another amount, or of another owner, reward, unit or currency.
+func DrawnOtherwise(ctx context.Context, r store.Reads, tenant core.TenantAlias, d reward.Draw, since core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "draw of a key", `SELECT coalesce(-sum(l.amount) <> ?4 OR max(l.unit <> ?5)
+			OR max(?6 NOT IN ('', r.id) OR ?7 NOT IN ('', r.account_id) OR ?8 NOT IN ('', r.user_id) OR ?9 <> '' AND r.currency NOT IN ('', ?9)), 0)
+		FROM reward_ledger l CROSS JOIN reward r ON r.tenant = l.tenant AND r.id = l.reward_id
+		WHERE l.tenant = ?1 AND l.idempotency_key = ?2 AND l.at >= ?3`,
+		string(tenant), string(d.Key), int64(since), d.Amount, d.Unit, d.Reward, string(d.Account), string(d.User), d.Currency)
+}
+
 // drawn is a credit that a draw may use, the sum of all of them, and the first and the
 // last of their currencies.
 type drawn struct {
