@@ -139,7 +139,8 @@ func (a *API) unlikely(alias string) int {
 }
 
 // spell writes a path as a pattern has it, with the names of the sent path. edits is greater
-// the more they differ; ok is false if they differ by more than spelling and "open".
+// the more they differ; ok is false if they differ by more than spelling, a letter in a word, and
+// "open".
 func spell(pattern, sent []string) (path string, edits int, ok bool) {
 	for i := 0; i < len(pattern); i++ {
 		literal := pattern[i]
@@ -155,6 +156,9 @@ func spell(pattern, sent []string) (path string, edits int, ok bool) {
 				edits += 2
 			}
 			sent = sent[1:]
+		case len(sent) > 0 && near(bare(sent[0]), bare(literal)):
+			edits += 3
+			sent = sent[1:]
 		case literal == "open":
 			edits += 2
 		case len(sent) > 0 && bare(sent[0]) == "open":
@@ -168,6 +172,25 @@ func spell(pattern, sent []string) (path string, edits int, ok bool) {
 		path += "/" + literal
 	}
 	return path, edits, len(sent) == 0
+}
+
+// near reports whether two words of four letters or more differ by one letter that is missing,
+// added, another, or exchanged with the next.
+func near(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a) < 4 || len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	return i < len(a) && (a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:])
 }
 
 // bare returns a word of a path without what people spell in different ways.

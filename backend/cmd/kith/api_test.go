@@ -115,6 +115,7 @@ func TestAPI_AtAService(t *testing.T) {
 	t.Cleanup(server.Close)
 	at := []string{"api", "--tenant", "acme", "--url", server.URL + "/", "--key", secret}
 	require.Equal(t, "id\nanna\n", requireKith(t, append(at, "GET", "/users", "--all", "--columns", "id")...))
+	require.Equal(t, "anna\n", requireKith(t, append(at, "GET", "/users", "fields=id", "--value", "users.0.id")...), "a parameter of all methods of the path")
 	_, errOut, status := runKith(t, append(at, "DELETE", "/open/account/anna/user/anna")...)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "API key: has the role read, which does not permit DELETE")

@@ -20,7 +20,9 @@ import (
 // apiCall is an operation of the API as the OpenAPI document describes it.
 type apiCall struct {
 	document, operation gjson.Result
-	method, path        string
+	// shared are the parameters of all methods of the path.
+	shared       gjson.Result
+	method, path string
 }
 
 // tenantPath begins the paths of a tenant.
@@ -34,7 +36,7 @@ func apiCalls(document []byte, method string) (all []apiCall) {
 	whole.Get("paths").ForEach(func(path, methods gjson.Result) bool {
 		operation := methods.Get(strings.ToLower(method))
 		if short, ok := strings.CutPrefix(path.String(), tenantPath); ok && strings.HasPrefix(short, "/") && operation.Exists() {
-			all = append(all, apiCall{whole, operation, method, short})
+			all = append(all, apiCall{whole, operation, methods.Get("parameters"), method, short})
 		}
 		return true
 	})
@@ -74,7 +76,7 @@ func (c apiCall) deref(schema gjson.Result) gjson.Result {
 // parameters returns the parameters of the query, by name, with what they are.
 func (c apiCall) parameters() map[string]string {
 	all := map[string]string{}
-	for _, p := range c.operation.Get("parameters").Array() {
+	for _, p := range append(c.shared.Array(), c.operation.Get("parameters").Array()...) {
 		if p = c.deref(p); p.Get("in").String() == "query" {
 			all[p.Get("name").String()] = p.Get("description").String()
 		}

@@ -53,6 +53,8 @@ func TestErrors(t *testing.T) {
 		{"a method that is none", "api PATCH /programs --tenant demo", 1, "method: must be GET, POST, PUT or DELETE"},
 		{"a path without a slash", "api GET programs --tenant demo", 1, "path: must begin with /"},
 		{"a path that is none", "api GET /program --tenant demo", 1, "did you mean /api/v1/demo/programs?"},
+		{"a path with a wrong letter", "api GET /programz --tenant demo", 1, "did you mean /api/v1/demo/programs?"},
+		{"a path with two letters exchanged", "api GET /refrerals --tenant demo", 1, "did you mean /api/v1/demo/referrals?"},
 		{"a path with a name left", "api GET /programs/{program} --tenant demo", 1, "path: /programs/{program} has a {NAME} that no field gives"},
 		{"a call of no tenant", "api GET /programs --tenant nobody", 1, "there is no tenant"},
 		{"a call of a service without a key", "api GET /programs --tenant demo --url http://127.0.0.1:1", 1, "key: is required with --url"},
