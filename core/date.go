@@ -22,12 +22,15 @@ func NoTime(field string) *Error {
 	return Invalid(field, "must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00")
 }
 
+// maxSeconds is above all numbers that look like seconds.
+const maxSeconds = 1e11
+
 // CheckMillis refuses times that look like seconds (from 1973 on) or microseconds: taken as
 // milliseconds they would be in January 1970, or after the year 5000.
 func CheckMillis(field string, n int64) *Error {
 	unit := ""
 	switch {
-	case n >= 1e8 && n < 1e11:
+	case n >= 1e8 && n < maxSeconds:
 		unit = "seconds"
 	case n >= 1e14:
 		unit = "microseconds"

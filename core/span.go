@@ -21,13 +21,20 @@ func ParseSpan(field, s string) (Span, error) {
 	}
 	a, okA := bound(from)
 	b, okB := bound(to)
+	for _, end := range [...]Time{a, b} {
+		if end < maxSeconds {
+			if err := CheckMillis(field, int64(end)); err != nil {
+				return Span{}, err
+			}
+		}
+	}
 	if !okA || !okB || a > b {
 		return Span{}, Invalid(field, "must be a time in epoch milliseconds, or two separated by a comma, the earlier first")
 	}
 	return Span{From: a, Before: b + 1}, nil
 }
 
-// bound parses an end of a span. Any number is allowed: the end may be far away.
+// bound parses an end of a span. It may be far away, but not look like seconds.
 func bound(s string) (Time, bool) {
 	if n, err := strconv.ParseInt(s, 10, 62); err == nil {
 		return Time(n), n >= 0

@@ -26,6 +26,7 @@ func TestParseDecimal(t *testing.T) {
 		{"10000000000", "USD", 1_000_000_000_000, true}, {"10000000000.01", "USD", 0, false}, {"1e30", "USD", 0, false},
 		{"", "USD", 0, false}, {"abc", "USD", 0, false}, {"1.", "USD", 0, false}, {".5", "USD", 0, false}, {"1e999", "USD", 0, false},
 		{"$5", "USD", 0, false}, {"1,000", "USD", 0, false}, {strings.Repeat("1", 41), "USD", 0, false},
+		{"33.33333333333333333333333333333333333333", "USD", 3333, true}, {"1e-300", "USD", 0, true}, {strings.Repeat("1", 401), "USD", 0, false},
 	} {
 		d, ok := ParseDecimal(c.text)
 		got := int64(0)
@@ -39,7 +40,7 @@ func TestParseDecimal(t *testing.T) {
 }
 
 func TestDecimal_Compare(t *testing.T) {
-	sorted := []string{"-100", "-20", "-3", "-2.5", "-0.1", "0", "0.09", "0.1", "2.5", "2.51", "3", "19", "20", "100", "1e3"}
+	sorted := []string{"-100", "-20", "-3", "-2.5", "-0.1", "0", "0.09", "0.1", "2.5", "2.51", "3", "19", "20", "100", "1e3", "1e300"}
 	for i, a := range sorted {
 		for j, b := range sorted {
 			x, _ := ParseDecimal(a)

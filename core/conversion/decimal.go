@@ -8,8 +8,9 @@ import (
 	"kith/core/reward"
 )
 
-// maxDecimal is the most bytes of the text of a Decimal.
-const maxDecimal = 40
+// maxDecimal is the most bytes of the text of a Decimal: as many as the largest number of a
+// float64 has digits, and more.
+const maxDecimal = 400
 
 // Decimal is an exact decimal number. The zero value is 0.
 type Decimal struct {
@@ -21,7 +22,7 @@ type Decimal struct {
 }
 
 // ParseDecimal returns the number in s, a JSON number such as 12.50, -3 or 1e3, of at
-// most 40 bytes. ok is false for any other text.
+// most 400 bytes. ok is false for any other text.
 func ParseDecimal(s string) (d Decimal, ok bool) {
 	if len(s) > maxDecimal {
 		return d, false
@@ -29,7 +30,7 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 	s, d.negative = strings.CutPrefix(s, "-")
 	mantissa := s
 	if at := strings.IndexAny(s, "eE"); at >= 0 {
-		exponent, err := strconv.ParseInt(s[at+1:], 10, 8)
+		exponent, err := strconv.ParseInt(s[at+1:], 10, 16)
 		if err != nil {
 			return Decimal{}, false
 		}

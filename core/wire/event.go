@@ -92,7 +92,7 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 		case "id":
 			return true
 		case "key":
-			if v.Type() == fastjson.TypeString && len(v.GetStringBytes()) == 0 {
+			if v.Type() == fastjson.TypeNull || v.Type() == fastjson.TypeString && len(v.GetStringBytes()) == 0 {
 				return true // it is missing
 			}
 			s, err := textItem(r.path(key), v)

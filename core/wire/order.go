@@ -105,6 +105,9 @@ func ParseTrial(body []byte) (t Trial, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "event":
+			if v.Type() == fastjson.TypeNull {
+				return true
+			}
 			given = true
 			e, err := parseEvent(key, v)
 			t.Event = e
