@@ -95,7 +95,9 @@ func (s *shell) start(t testing.TB, script, form string) (n int) {
 func (s *shell) run(t testing.TB, script string) (out string, status int) {
 	t.Helper()
 	n := s.start(t, script, "%s")
-	require.NoError(t, s.status.SetReadDeadline(time.Now().Add(deadline)))
+	// Much longer than a wait for one condition: a script may build a shop, which took two minutes
+	// on a machine with other work.
+	require.NoError(t, s.status.SetReadDeadline(time.Now().Add(5*deadline)))
 	line, err := s.lines.ReadString('\n')
 	require.NoError(t, err, "the shell ended, or the commands did not:\n%s", s.output(t, n))
 	status, err = strconv.Atoi(strings.TrimSpace(line))
