@@ -395,9 +395,15 @@ func TestReplay_OneEvent(t *testing.T) {
 		require.Equal(t, first.Event, second[0].Event)
 		require.Equal(t, [2]int{2, 1}, [2]int{second[0].Number, second[0].Tries}, "the schedule begins again, but the numbers of attempts continue")
 		b.end(t, 500, second...)
+		n, err := b.Deliveries.ReplayFailed(t.Context(), queue, 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, n, "its last attempt failed")
+		again := b.begin(t)
+		require.Len(t, again, 1)
+		b.end(t, 500, again...)
 		require.NoError(t, b.Deliveries.Replay(t.Context(), first.DeliveryKey), "a delivery that waits is sent at once")
 		require.Len(t, b.begin(t), 1)
-		require.Len(t, b.delivery(t, queue).Attempts, 2)
+		require.Len(t, b.delivery(t, queue).Attempts, 3)
 		unknown := first.DeliveryKey
 		unknown.Event = "019ca8a03e806096185df3df"
 		require.Equal(t, core.NotFound("this event was not sent to this endpoint within the last 30 days"), b.Deliveries.Replay(t.Context(), unknown))

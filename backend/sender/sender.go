@@ -80,8 +80,17 @@ func (s *Sender) post(ctx context.Context, m webhooks.Sending, key webhooks.Sign
 	request.Header.Set("Content-Type", wire.WebhookType)
 	request.Header.Set("User-Agent", "Kith-Webhook")
 	// This header is not sent. It allows the transport to repeat the request on a new
-	// connection when the endpoint has closed the idle one.
+	// connection when the endpoint has closed the idle one: once, since an endpoint that
+	// fails while it handles the request closes the connection too.
 	request.Header["X-Idempotency-Key"] = nil
+	body, repeated := request.GetBody, false
+	request.GetBody = func() (io.ReadCloser, error) {
+		if repeated {
+			return nil, io.ErrUnexpectedEOF
+		}
+		repeated = true
+		return body()
+	}
 	if err := sign(request.Header, m, key, at); err != nil {
 		return 0, "", err
 	}

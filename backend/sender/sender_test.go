@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -230,6 +231,34 @@ func TestSend_ConnectionsAreKeptApart(t *testing.T) {
 	m.Allowed = nil
 	require.Equal(t, errAddress.Error(), s.send(t, m).Error)
 	require.Equal(t, int64(3), requests.Load())
+}
+
+// An endpoint that closes the connection while it handles a request gets the request at most twice,
+// however many connections it had.
+func TestSend_ClosedWhileItIsHandled(t *testing.T) {
+	t.Parallel()
+	var asked sync.WaitGroup
+	var failing atomic.Bool
+	var failed atomic.Int64
+	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if failing.Load() {
+			failed.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+		asked.Done()
+		asked.Wait()
+	})
+	s := newTestSender()
+	asked.Add(maxIdleOfHost)
+	var sent sync.WaitGroup
+	for range maxIdleOfHost {
+		sent.Go(func() { s.send(t, message(server.URL)) })
+	}
+	sent.Wait()
+	failing.Store(true)
+	require.Equal(t, "the connection broke before there was an answer", s.send(t, message(server.URL)).Error)
+	require.LessOrEqual(t, failed.Load(), int64(2))
 }
 
 // When an endpoint has closed an idle connection, the attempt still succeeds.

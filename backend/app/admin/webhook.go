@@ -150,7 +150,7 @@ func (ws *Webhooks) Replay(ctx context.Context, c people.Caller, endpoint webhoo
 	})
 }
 
-// ReplayFailed queues all events again whose delivery to an endpoint failed since a time,
+// ReplayFailed queues all events since a time again whose last attempt at an endpoint failed,
 // and returns their number.
 func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, since core.Time) (n int, err error) {
 	after := map[string]any{"events": "all that failed"}

@@ -327,7 +327,7 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.DeliveryKey) error {
 	})
 }
 
-// ReplayFailed queues the events again whose delivery to an endpoint failed and that
+// ReplayFailed queues the events again whose last attempt at an endpoint failed and that
 // were created at the time since or later. It returns their number. An unknown endpoint
 // is a not-found error.
 func (d *Deliveries) ReplayFailed(ctx context.Context, queue webhook.Queue, since core.Time) (n int, err error) {

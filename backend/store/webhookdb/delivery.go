@@ -277,11 +277,11 @@ func Replay(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey) (bool, err
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
-// ReplayFailed makes the failed deliveries to an endpoint due now whose events
-// happened at or after since, and returns how many.
+// ReplayFailed makes those deliveries to an endpoint due now that failed, or wait after an attempt
+// that failed, and whose events happened at or after since. It returns how many.
 func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Queue, since core.Time) (int, error) {
 	// Ids begin with the time of the event, so the primary key finds them.
-	return tx.Count(ctx, "replay webhooks", replay+` AND event_id >= ?3 AND state = 'failed'`,
+	return tx.Count(ctx, "replay webhooks", replay+` AND event_id >= ?3 AND (state = 'failed' OR state = 'waiting' AND tries > 0)`,
 		string(queue.Tenant), string(queue.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
 }
 
