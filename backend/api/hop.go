@@ -150,9 +150,9 @@ func seenScheme(r *http.Request) string {
 }
 
 // origin returns the origin of links to the service: the public URL, whatever host the
-// visitor requested, or that host if it is the developer's own machine.
+// visitor requested; without one that host, if it is the developer's own machine.
 func (a *API) origin(r *http.Request) string {
-	if host := seenHost(r); link.Loopback(host) {
+	if host := seenHost(r); a.Engine.PublicURL == "" && link.Loopback(host) {
 		return seenScheme(r) + "://" + host
 	}
 	return a.Engine.PublicURL

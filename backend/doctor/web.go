@@ -161,6 +161,9 @@ func (w *Web) read(ctx context.Context) ([]visit, error) {
 	return w.visits, w.err
 }
 
+// unchecked is the text of a problem of a visit that does not show whether there is one.
+const unchecked = "unchecked"
+
 // judge returns the finding of a check that looks at each visit. problem returns what is
 // wrong with a visit, and the remedy; both are empty if nothing is.
 func (w *Web) judge(ctx context.Context, fine string, problem func(visit) (text, remedy string)) Finding {
@@ -172,11 +175,13 @@ func (w *Web) judge(ctx context.Context, fine string, problem func(visit) (text,
 		return skipped("not checked: no tenant has share links yet (kith tenant create)")
 	}
 	var found Finding
-	more := 0
+	more, fineVisits := 0, 0
 	for _, v := range visits {
 		text, remedy := problem(v)
 		switch {
+		case text == unchecked:
 		case text == "":
+			fineVisits++
 		case found.Text == "":
 			found = failed("tenant "+string(v.tenant)+": "+text, remedy)
 		default:
@@ -186,7 +191,11 @@ func (w *Web) judge(ctx context.Context, fine string, problem func(visit) (text,
 	if more > 0 {
 		found.Text += fmt.Sprintf(" (and %d more tenants)", more)
 	}
-	if found.Text == "" {
+	switch {
+	case found.Text != "":
+	case fineVisits == 0:
+		return skipped("not checked: no share link answers from a host of its own")
+	default:
 		found.Text = fine
 	}
 	found.Text += w.skipped
@@ -200,7 +209,7 @@ func (w *Web) tls(ctx context.Context) Finding {
 		left := v.answer.expires.Sub(time.UnixMilli(int64(w.Now())))
 		switch {
 		case !secure && link.Loopback(strings.TrimPrefix(v.origin, "http://")):
-			return "", ""
+			return unchecked, ""
 		case !secure:
 			return v.origin + " is not https", "put a reverse proxy with TLS in front of the edge, and give its https origin by KITH_PUBLIC_URL or kith tenant set --share-origin"
 		case v.answer.badCertificate():
@@ -211,6 +220,8 @@ func (w *Web) tls(ctx context.Context) Finding {
 		case v.answer.kith && !v.answer.secure:
 			return v.origin + " is https, but Kith sees http, so its cookie is not Secure",
 				"let the proxy set X-Forwarded-Proto to https, and give its address to edge and backend by KITH_TRUSTED_PROXIES"
+		case v.answer.err != nil:
+			return unchecked, ""
 		}
 		return "", ""
 	})
@@ -246,6 +257,9 @@ func (w *Web) cookie(ctx context.Context) Finding {
 			return u.Hostname()
 		}
 		if v.landing == "" || host(v.origin) == host(v.landing) || v.atLanding.kith {
+			if !v.answer.kith && !v.atLanding.kith {
+				return unchecked, ""
+			}
 			return "", ""
 		}
 		return fmt.Sprintf("share links are on %s, the shop is on %s, where Kith does not answer: browsers block the cookie as third-party", host(v.origin), host(v.landing)),

@@ -60,10 +60,17 @@ func (f *databaseFlags) checkFile() error {
 		return err
 	case saved != "":
 		return fmt.Errorf("database %s: a kith that had lost this file has saved what was stored in %s; %s", path, saved, libsql.UseSaved(path))
+	case isFolder(path):
+		return fmt.Errorf("database %s is a folder, not a file: move it away, or give another by KITH_DATABASE_URL", path)
 	case !f.restores && f.emptied(path):
 		return fmt.Errorf("database %s has 0 bytes, but there is a master key, so it was emptied; keep a copy of the folder, and restore a backup into a new folder (kith restore), or remove the file if it never had data", path)
 	}
 	return nil
+}
+
+func isFolder(path string) bool {
+	file, err := os.Stat(path)
+	return err == nil && file.IsDir()
 }
 
 // creation is how long the file of a database that a process creates may be empty.
@@ -155,7 +162,7 @@ func hasTables(ctx context.Context, db *store.Primary) error {
 // returned as they are.
 func (f *databaseFlags) explain(err error) error {
 	var known *core.Error
-	if errors.As(err, &known) && known.Code != core.CodeUnavailable {
+	if errors.As(err, &known) && known.Code != core.CodeUnavailable || strings.HasPrefix(err.Error(), "master") { // the key has a remedy of its own
 		return err
 	}
 	path, isFile := f.file()
@@ -182,10 +189,13 @@ func (f *databaseFlags) explain(err error) error {
 	case strings.Contains(text, "locked"):
 		remedy = "another process holds its lock; end that process, or try again"
 	case strings.Contains(text, "full"):
-		remedy = "free space on its disk"
+		remedy = freeSpace
 	}
 	return fmt.Errorf("database %s: %w; %s", path, err, remedy)
 }
+
+// freeSpace is the remedy for a full disk.
+const freeSpace = "free space on its disk"
 
 const damagedRemedy = "run kith doctor, keep a copy of the folder, and restore a backup into a new folder (kith restore)"
 
@@ -241,7 +251,9 @@ func (f *databaseFlags) exists() error {
 	if err := f.checkFile(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the database cannot be read: run the command as the user that runs kith: %w", err)
+	} else if err != nil {
 		return fmt.Errorf("there is no database: --data (KITH_DATA) or --database-url (KITH_DATABASE_URL) says where it is; kith serve and kith tenant create make a new one: %w", err)
 	}
 	return nil

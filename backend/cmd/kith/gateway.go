@@ -17,7 +17,6 @@ import (
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/billing"
-	"kith/core/link"
 )
 
 type gatewayCommand struct {
@@ -203,12 +202,11 @@ func (c *gatewayStripeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine.PublicURL = c.PublicURL
-	settings.Move = c.PublicURL != ""
-	origin := cmp.Or(c.PublicURL, engine.Share(tenant).Origin)
-	if settings.Move && !link.ValidOrigin(c.PublicURL) {
-		return core.Invalid("public-url", "must be an origin, such as https://go.example")
+	if engine.PublicURL, err = publicOrigin(c.PublicURL); err != nil {
+		return err
 	}
+	settings.Move = engine.PublicURL != ""
+	origin := cmp.Or(engine.PublicURL, engine.Share(tenant).Origin)
 	stored, err := engine.Gateways.ConnectStripe(e.ctx, c.Tenant, settings, origin+payments.StripeWebhook(c.Tenant))
 	if err != nil {
 		return err

@@ -382,12 +382,11 @@ func (c *doctorCommand) Run(e *env) error {
 	}
 	defer in.DB.Close()
 	if c.Visit {
-		if c.PublicURL != "" {
-			if err := checkURL("public-url", c.PublicURL); err != nil {
-				return err
-			}
+		origin, err := publicOrigin(c.PublicURL)
+		if err != nil {
+			return err
 		}
-		in.Web = &doctor.Web{DB: in.DB, PublicURL: c.PublicURL, Now: now}
+		in.Web = &doctor.Web{DB: in.DB, PublicURL: origin, Now: now}
 	}
 	problems, err := doctor.Run(e.ctx, e.out, in.Checks())
 	if err != nil || problems == 0 {

@@ -237,10 +237,14 @@ func report(ctx context.Context, err error, errOut io.Writer) int {
 // which only HTTP responses withhold.
 func message(err error) string {
 	var e *core.Error
+	text := err.Error()
 	if errors.As(err, &e) && e.Err != nil {
-		return err.Error() + ": " + e.Err.Error()
+		text += ": " + e.Err.Error()
 	}
-	return err.Error()
+	if strings.Contains(text, "database or disk is full") && !strings.Contains(text, freeSpace) {
+		text += "; " + freeSpace
+	}
+	return text
 }
 
 type versionCommand struct{}

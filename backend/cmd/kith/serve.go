@@ -55,20 +55,26 @@ type answerFlags struct {
 }
 
 func (f answerFlags) check() error {
-	for setting, url := range map[string]string{"portal-url": f.PortalURL, "public-url": f.PublicURL} {
-		if url == "" {
-			continue
-		}
-		if err := checkURL(setting, url); err != nil {
+	if f.PortalURL != "" {
+		if err := checkURL("portal-url", f.PortalURL); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := publicOrigin(f.PublicURL)
+	return err
+}
+
+// publicOrigin returns the origin that KITH_PUBLIC_URL names, or "".
+func publicOrigin(value string) (string, error) {
+	if value = strings.TrimSuffix(value, "/"); value != "" && !link.ValidOrigin(value) {
+		return "", core.Invalid("public-url", "must be an origin, such as https://go.example")
+	}
+	return value, nil
 }
 
 // apply configures the use cases.
 func (f answerFlags) apply(engine *app.Engine) (err error) {
-	engine.PublicURL = f.PublicURL
+	engine.PublicURL, _ = publicOrigin(f.PublicURL) // check has refused others
 	engine.TempDomains, err = readDomains(f.TempDomains)
 	return err
 }
