@@ -351,6 +351,7 @@ func TestSecondStep_LeadsToTheSetUp(t *testing.T) {
 	w := portaltest.New(t)
 	owner, viewer := w.SignedIn(t, portaltest.Owner), w.As(t, people.Viewer)
 	require.Equal(t, http.StatusOK, viewer.Get("/portal/t/acme/programs").Status)
+	require.Equal(t, http.StatusForbidden, viewer.Get("/portal/t/acme/files/import").Status)
 	got := owner.Post(t, "/portal/t/acme/members", "/portal/t/acme/members/second-step", "required", "yes")
 	require.Contains(t, got.Text(), "Two-step sign-in cannot be required yet: you sign in without")
 	on := true

@@ -269,6 +269,8 @@ func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 			}
 		} else if n.Currency != "" {
 			errs = append(errs, core.Invalid("unit", "must be empty for an amount of money; leave it or the currency out"))
+		} else if currency, err := conversion.ParseCurrency("unit", unit); err == nil {
+			errs = append(errs, core.Invalid("unit", "is a currency: leave it empty, and give "+currency+" as the currency"))
 		}
 	default:
 		errs = append(errs, core.Invalid("type", "must be money or points, or a discount"))

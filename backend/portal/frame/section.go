@@ -81,10 +81,13 @@ func PathOf(v *Visit, key string) string {
 }
 
 // inSection returns a handler of a section: the visitor must be signed in and a member of
-// the tenant in the path.
+// the tenant in the path, with a role that permits what the section needs.
 func inSection(s *Section, h Handler) Handler {
 	return InTenant(func(v *Visit) error {
 		v.section = s
+		if err := v.Caller.Require(s.Needs); err != nil {
+			return err
+		}
 		return h(v)
 	})
 }

@@ -229,19 +229,20 @@ func TestReward(t *testing.T) {
 	require.Contains(t, body, "12.5%")
 	require.Contains(t, body, "40 POINTS")
 	for want, fields := range map[string][]string{
-		"The amount must be an amount such as 10.00, ":                  {"currency", "EUR", "reason", "x"},
-		"The amount must be more than 0":                                {"amount", "0", "currency", "EUR", "reason", "x"},
-		"The amount must not be negative; give an amount such as 10.00": {"amount", "-1", "currency", "EUR", "reason", "x"},
-		"amounts in EUR have 2 decimals":                                {"amount", "1.005", "currency", "EUR", "reason", "x"},
-		"The reason is required":                                        {"amount", "1", "currency", "EUR"},
-		"The currency must be a currency code of ISO 4217, such as EUR": {"amount", "1", "currency", "EURO", "reason", "x"},
-		"The currency must be a currency code of ISO 4217, such as USD": {"amount", "1", "currency", "ABC", "reason", "x"},
-		"The unit must be empty for an amount of money":                 {"amount", "1", "currency", "EUR", "unit", "POINTS", "reason", "x"},
-		"The kind must be money or points":                              {"type", "FUELTANK", "amount", "1", "reason", "x"},
-		"The amount must be more than 0 and at most 100":                {"type", "PCT_DISCOUNT", "amount", "101", "reason", "x"},
-		"The unit must not be %":                                        {"amount", "1", "unit", "%", "reason", "x"},
-		"Is not an id of a reward; open the page again":                 {"once", "x", "amount", "1", "currency", "EUR", "reason", "x"},
-		"The name must be at most 64 bytes on one line":                 {"amount", "1", "currency", "EUR", "reason", "x", "name", strings.Repeat("n", 65)},
+		"The amount must be an amount such as 10.00, ":                         {"currency", "EUR", "reason", "x"},
+		"The amount must be more than 0":                                       {"amount", "0", "currency", "EUR", "reason", "x"},
+		"The amount must not be negative; give an amount such as 10.00":        {"amount", "-1", "currency", "EUR", "reason", "x"},
+		"amounts in EUR have 2 decimals":                                       {"amount", "1.005", "currency", "EUR", "reason", "x"},
+		"The reason is required":                                               {"amount", "1", "currency", "EUR"},
+		"The currency must be a currency code of ISO 4217, such as EUR":        {"amount", "1", "currency", "EURO", "reason", "x"},
+		"The currency must be a currency code of ISO 4217, such as USD":        {"amount", "1", "currency", "ABC", "reason", "x"},
+		"The unit must be empty for an amount of money":                        {"amount", "1", "currency", "EUR", "unit", "POINTS", "reason", "x"},
+		"The kind must be money or points":                                     {"type", "FUELTANK", "amount", "1", "reason", "x"},
+		"The amount must be more than 0 and at most 100":                       {"type", "PCT_DISCOUNT", "amount", "101", "reason", "x"},
+		"The unit must not be %":                                               {"amount", "1", "unit", "%", "reason", "x"},
+		"The unit is a currency: leave it empty, and give EUR as the currency": {"amount", "1", "unit", "eur", "reason", "x"},
+		"Is not an id of a reward; open the page again":                        {"once", "x", "amount", "1", "currency", "EUR", "reason", "x"},
+		"The name must be at most 64 bytes on one line":                        {"amount", "1", "currency", "EUR", "reason", "x", "name", strings.Repeat("n", 65)},
 	} {
 		fields = append([]string{"type", "CREDIT", "once", core.NewID(1, [6]byte{})}, fields...)
 		got := b.Post(t, page, page, fields...)
