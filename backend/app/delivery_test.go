@@ -105,7 +105,7 @@ func TestDeliveries_Content(t *testing.T) {
 		require.Len(t, begun, 1)
 		id := begun[0].Event
 		require.Equal(t, webhooks.Sending{
-			DeliveryKey: webhook.DeliveryKey{Tenant: b.tenant, Endpoint: hook, Event: id}, Created: b.Now() - core.Minute, Number: 1, Tries: 1,
+			DeliveryKey: webhook.DeliveryKey{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
 			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"subject":"test","sequence":1,"data":{"endpointUrl":%q,"name":"Shop"}}`,
 				id, b.tenant, start, hook),
 			Secrets: []string{s.Secret}, APIKey: b.key,
@@ -271,7 +271,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 	})
 }
 
-// A slot takes several events of a healthy endpoint. What it does not send is due again, as if it
+// A slot takes several events of a quick endpoint. What it does not send is due again, as if it
 // had not been begun, and before later events.
 func TestDeliveries_SlotTakesSeveral(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
@@ -284,7 +284,7 @@ func TestDeliveries_SlotTakesSeveral(t *testing.T) {
 			b.pass(1)
 		}
 		begin := func() [][]webhooks.Sending {
-			begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 64, PerQueue: 2, PerSlot: 3}, webhook.Busy{})
+			begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 64, PerQueue: 2, PerSlot: 3}, webhook.Busy{Quick: map[webhook.Queue]bool{queue: true}})
 			require.NoError(t, err)
 			return slices.DeleteFunc(begun, func(slot []webhooks.Sending) bool { return len(b.mine(slot)) == 0 })
 		}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -19,9 +20,13 @@ const webhookPoll = 200 * time.Millisecond
 // so that a commit is for many of them.
 var webhookSlots = webhook.Slots{All: 64, PerQueue: 8, PerSlot: 8}
 
-// slotTime is how long a slot begins further attempts: an endpoint that takes longer gets its
-// other events by other slots.
-const slotTime = 100 * time.Millisecond
+const (
+	// slotTime is how long a slot begins further attempts: an endpoint that takes longer gets its
+	// other events by other slots.
+	slotTime = 100 * time.Millisecond
+	// quickTime is how long an attempt takes at most after which slots take several.
+	quickTime = 10 * time.Millisecond
+)
 
 // NewWebhooks returns the worker that sends events to the endpoints of tenants.
 // Several may run on one database: each attempt is leased to one of them.
@@ -30,7 +35,7 @@ const slotTime = 100 * time.Millisecond
 // and a failed one is repeated later. So consumers must not rely on the order of
 // arrival.
 func NewWebhooks(d *webhooks.Deliveries, keys *webhooks.SigningKeys, s *sender.Sender, log *slog.Logger) *Worker {
-	h := &webhookWorker{deliveries: d, keys: keys, sender: s, log: log}
+	h := &webhookWorker{deliveries: d, keys: keys, sender: s, log: log, quick: map[webhook.Queue]bool{}}
 	h.worker = newWorker("webhook", webhookPoll, log, h.drain)
 	h.attempts = newPool[webhookSlot](h.worker.Wake)
 	h.worker.last = h.last
@@ -51,6 +56,8 @@ type webhookWorker struct {
 
 	mu sync.Mutex
 	ended
+	// quick are the endpoints whose last attempt left time for others in its slot.
+	quick map[webhook.Queue]bool
 }
 
 // ended is what must be recorded. Its slots bound how much it is while the database is
@@ -112,7 +119,9 @@ func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 
 // busy returns the number of taken slots, by endpoint and in total.
 func (h *webhookWorker) busy() webhook.Busy {
-	busy := webhook.Busy{Queues: map[webhook.Queue]int{}}
+	h.mu.Lock()
+	busy := webhook.Busy{Queues: map[webhook.Queue]int{}, Quick: maps.Clone(h.quick)}
+	h.mu.Unlock()
 	taken, _ := h.attempts.slots()
 	for slot, n := range taken {
 		busy.Queues[slot.queue] += n
@@ -129,11 +138,17 @@ func (h *webhookWorker) busy() webhook.Busy {
 func (h *webhookWorker) attempt(ctx context.Context, taken []webhooks.Sending, key webhooks.SigningKey) {
 	begun, slot := time.Now(), slotOf(taken[0])
 	for healthy := true; len(taken) > 0 && healthy && time.Since(begun) < slotTime && ctx.Err() == nil; taken = taken[1:] {
+		at := time.Now()
 		made := webhooks.Sent{Sending: taken[0], Attempt: h.sender.Send(ctx, taken[0], key)}
 		healthy = made.Attempt.OK()
 		h.mu.Lock()
 		if ctx.Err() == nil {
 			h.made = append(h.made, made)
+		}
+		if healthy && time.Since(at) <= quickTime {
+			h.quick[slot.queue] = true
+		} else {
+			delete(h.quick, slot.queue)
 		}
 		h.mu.Unlock()
 	}

@@ -20,8 +20,8 @@ type Slots struct {
 	// All is the most attempts in total. PerQueue is the most for one healthy endpoint;
 	// it gets fewer when few slots are free. A failing endpoint gets one at a time.
 	All, PerQueue int
-	// PerSlot is how many events a slot takes at most, which it sends to a healthy endpoint one
-	// after the other; 0 means 1.
+	// PerSlot is how many events a slot takes at most, which it sends to a quick endpoint one after
+	// the other; 0 means 1.
 	PerSlot int
 }
 
@@ -32,6 +32,8 @@ type Busy struct {
 	Healthy, Failing int
 	// Queues counts those of each queue.
 	Queues map[Queue]int
+	// Quick are the queues whose endpoint answered the last attempt at once.
+	Quick map[Queue]bool
 }
 
 // Share returns how many slots each queue gets, in the order of due.
@@ -61,9 +63,9 @@ func (s Slots) Share(due []Due, busy Busy) []int {
 }
 
 // MostFor returns how many events a queue may get that has n slots of Share.
-func (s Slots) MostFor(d Due, n int) int {
-	if d.Failing {
-		return n // each attempt may be the last for some time
+func (s Slots) MostFor(d Due, n int, busy Busy) int {
+	if d.Failing || !busy.Quick[d.Queue] {
+		return n
 	}
 	return n * max(1, s.PerSlot)
 }

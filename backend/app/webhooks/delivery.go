@@ -20,8 +20,6 @@ type Deliveries struct{ *base.Base }
 // Sending is an attempt that has begun, with all that a worker needs to make it.
 type Sending struct {
 	webhook.DeliveryKey
-	// Created is when the event happened.
-	Created core.Time
 	// Number is the number of the attempt, from 1. Tries is the number of attempts,
 	// with this one, since the delivery began or was replayed.
 	Number, Tries int
@@ -72,7 +70,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 			if n == 0 {
 				continue
 			}
-			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, slots.MostFor(queues[i], n), token)
+			leased, err := webhookdb.LeaseDeliveries(ctx, tx, queues[i].Queue, slots.MostFor(queues[i], n, busy), token)
 			if err != nil {
 				return begun, err
 			}
@@ -95,7 +93,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 // sending returns a leased attempt with its secrets decrypted.
 func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Sending {
 	s := Sending{
-		DeliveryKey: l.DeliveryKey, Created: l.Content.Created, Number: l.Number, Tries: l.Tries, Failing: failing, Body: payload(l.DeliveryKey, l.Content),
+		DeliveryKey: l.DeliveryKey, Number: l.Number, Tries: l.Tries, Failing: failing, Body: payload(l.DeliveryKey, l.Content),
 	}
 	sealed := []string{l.Secret}
 	if l.OldUntil > now {
@@ -145,10 +143,8 @@ func (d *Deliveries) End(ctx context.Context, made []Sent, unmade ...Sending) (l
 	type results struct{ late, gone, delivered int }
 	n, err := store.WriteValue(ctx, d.DB.Write, d.Now(), func(tx *store.Tx) (n results, err error) {
 		// First, so that they fail with the others if an endpoint is gone.
-		for _, s := range unmade {
-			if err := webhookdb.PutBack(ctx, tx, s.DeliveryKey, s.Number, s.Created); err != nil {
-				return n, err
-			}
+		if err := webhookdb.PutBack(ctx, tx, begunOf(unmade)); err != nil {
+			return n, err
 		}
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, jitter[i])
@@ -174,6 +170,14 @@ func (d *Deliveries) End(ctx context.Context, made []Sent, unmade ...Sending) (l
 	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(n.delivered))
 	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-n.late-n.gone-n.delivered))
 	return n.late, nil
+}
+
+func begunOf(all []Sending) []webhookdb.Begun {
+	begun := make([]webhookdb.Begun, len(all))
+	for i, s := range all {
+		begun[i] = webhookdb.Begun{DeliveryKey: s.DeliveryKey, Number: s.Number}
+	}
+	return begun
 }
 
 // Forget removes the deliveries that ended longer than webhook.Kept ago, and returns the

@@ -3,6 +3,7 @@ package webhookdb
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"slices"
 
 	"kith/backend/store"
@@ -169,15 +170,35 @@ func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, a webh
 	return Counted, noteHealth(ctx, tx, webhook.Queue{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
 }
 
-// PutBack makes a delivery due again whose attempt was begun and not made: at the time at which its
-// event happened, before later ones. If its endpoint was disabled meanwhile, it has failed.
-func PutBack(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, number int, due core.Time) error {
-	disabled := `EXISTS (SELECT 1 FROM webhook_subscription s WHERE s.tenant = webhook_delivery.tenant AND s.url = webhook_delivery.url AND s.disabled_at IS NOT NULL)`
-	return tx.Exec(ctx, "put back webhook", `UPDATE webhook_delivery SET attempt = attempt - 1, tries = tries - 1, leased_by = NULL,
-			state = CASE WHEN `+disabled+` THEN 'failed' ELSE 'waiting' END, due_at = CASE WHEN NOT `+disabled+` THEN ?5 END, ended_at = CASE WHEN `+disabled+` THEN ?6 END
-		WHERE tenant = ?1 AND url = ?2 AND event_id = ?3 AND attempt = ?4 AND state = 'sending'`,
-		string(p.Tenant), string(p.Endpoint), p.Event, number, int64(due), int64(tx.Now))
+// Begun identifies an attempt that was begun.
+type Begun struct {
+	webhook.DeliveryKey
+	Number int
 }
+
+// PutBack makes deliveries due again whose attempts were begun and not made: at the time at which
+// their event happened, before later ones. If an endpoint was disabled meanwhile, they have failed.
+func PutBack(ctx context.Context, tx *store.Tx, all []Begun) error {
+	if len(all) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "put back webhooks", putBack, string(list), int64(tx.Now))
+}
+
+var putBack = `WITH given AS MATERIALIZED (
+		SELECT d.rowid AS id, e.created_at AS due, s.disabled_at IS NOT NULL AS disabled
+		FROM ` + store.Elements(`?1`) + ` begun
+		CROSS JOIN webhook_delivery d ON d.tenant = begun.value ->> 'Tenant' AND d.url = begun.value ->> 'Endpoint'
+			AND d.event_id = begun.value ->> 'Event' AND d.attempt = begun.value ->> 'Number' AND d.state = 'sending'
+		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
+		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url)
+	UPDATE webhook_delivery SET attempt = attempt - 1, tries = tries - 1, leased_by = NULL,
+		state = iif(disabled, 'failed', 'waiting'), due_at = iif(disabled, NULL, due), ended_at = iif(disabled, ?2, NULL)
+	FROM given WHERE webhook_delivery.rowid = given.id`
 
 // noteHealth records whether an endpoint works. If next says so, it disables the
 // endpoint, and its waiting deliveries fail.
