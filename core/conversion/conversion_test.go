@@ -618,3 +618,15 @@ func TestCurrency_OtherLetters(t *testing.T) {
 		}
 	}
 }
+
+// A text about a value stays short, also if the value is long and no whole character ends at the
+// limit.
+func TestShown(t *testing.T) {
+	for value, want := range map[string]string{
+		"$20": `"$20"`, strings.Repeat("x", 500): `"` + strings.Repeat("x", 40) + `…"`, "x" + strings.Repeat("é", 30): `"x` + strings.Repeat("é", 19) + `…"`,
+	} {
+		if got := shown(value); got != want {
+			t.Errorf("%q is shown as %s", value, got)
+		}
+	}
+}

@@ -109,10 +109,13 @@ func Unreadable(e Event) (field, reason string) {
 	return "currency", "is no code of ISO 4217; write " + cmp.Or(codeOf(given), "a code such as USD")
 }
 
+// maxShown is the most bytes of a value in a text about it.
+const maxShown = 40
+
 // shown returns the value of a field in quotes, and at most 40 bytes of it.
 func shown(value string) string {
-	if len(value) > maxDecimal {
-		value = strings.ToValidUTF8(value[:maxDecimal], "") + "…"
+	if len(value) > maxShown {
+		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
 	}
 	return `"` + value + `"`
 }
