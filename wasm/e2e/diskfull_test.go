@@ -57,8 +57,11 @@ func TestDiskFull_ImportResumes(t *testing.T) {
 		return err
 	})
 	backend.kill()
-	again, ops := s.opsServe(t, "KITH_JOB_LEASE=1s")
-	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/account/anna/user/anna", "", s.auth("demo"))
+	// The space that is left in the files of the database may not suffice for being ready.
+	addr := freeAddr(t)
+	ops := "http://" + addr
+	again := s.start(t, ops+"/healthz", []string{"KITH_JOB_LEASE=1s", "KITH_OPS_ADDR=" + addr, "KITH_DATABASE_URL=" + s.backendDatabase}, "serve")
+	eventually(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/account/anna/user/anna", "", s.auth("demo"))
 	j, err := s.client("demo").Job(t.Context(), id)
 	require.NoError(t, err)
 	require.EqualValues(t, "PENDING", j.Status)
