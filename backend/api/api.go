@@ -80,7 +80,7 @@ func (a *API) isPortal(r *http.Request) bool {
 	return !carried && a.Portal != nil && a.Portal.Owns(r.URL.Path)
 }
 
-// portal serves a page of the portal.
+// portal serves a page of the portal, which answers its own errors.
 func (a *API) portal(w http.ResponseWriter, r *http.Request) error {
 	a.Portal.Serve(w, r, auth.Hop{For: seenIP(r), Proto: seenScheme(r), Host: seenHost(r)})
 	return nil

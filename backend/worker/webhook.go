@@ -26,6 +26,8 @@ const (
 	slotTime = 100 * time.Millisecond
 	// quickTime is how long an attempt takes at most after which slots take several.
 	quickTime = 10 * time.Millisecond
+	// maxQuick bounds the endpoints that are remembered as quick. Above it, all begin again.
+	maxQuick = 1000
 )
 
 // NewWebhooks returns the worker that sends events to the endpoints of tenants.
@@ -56,7 +58,7 @@ type webhookWorker struct {
 
 	mu sync.Mutex
 	ended
-	// quick are the endpoints whose last attempt left time for others in its slot.
+	// quick are the endpoints whose last attempt left time for others in its slot, up to maxQuick.
 	quick map[webhook.Queue]bool
 }
 
@@ -145,10 +147,11 @@ func (h *webhookWorker) attempt(ctx context.Context, taken []webhooks.Sending, k
 		if ctx.Err() == nil {
 			h.made = append(h.made, made)
 		}
-		if healthy && time.Since(at) <= quickTime {
+		if len(h.quick) >= maxQuick {
+			clear(h.quick)
+		}
+		if delete(h.quick, slot.queue); healthy && time.Since(at) <= quickTime {
 			h.quick[slot.queue] = true
-		} else {
-			delete(h.quick, slot.queue)
 		}
 		h.mu.Unlock()
 	}
