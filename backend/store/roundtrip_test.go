@@ -364,7 +364,7 @@ func TestReferral_RoundTripWithRewards(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, other)
 
-		// Of several rewards a side has the first, and the number of the others.
+		// Of several rewards a side has the first. Groups have the sums of all.
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			for _, id := range []string{"w3", "w4"} {
 				more := give(id, reward.FriendSignup, converted.Referrer, converted.ReferrerReward.Offer)
@@ -375,8 +375,15 @@ func TestReferral_RoundTripWithRewards(t *testing.T) {
 		})
 		got, err = referraldb.OfAccount(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
-		converted.ReferrerMore = 2
 		require.Equal(t, &converted, got)
+		page := []referral.Referral{converted, {ID: "unknown"}}
+		require.NoError(t, rewarddb.AttachGroups(t.Context(), b.db.Reads, b.tenant, now, page))
+		counts := map[reward.Source]int64{}
+		for _, g := range page[0].Groups {
+			counts[g.Source] += g.Count
+		}
+		require.Equal(t, map[reward.Source]int64{reward.FriendSignup: 3, reward.Referred: 1}, counts)
+		require.Empty(t, page[1].Groups)
 	})
 }
 

@@ -35,9 +35,8 @@ type Referral struct {
 	// The rewards are nil until conversion (spec 2.6.1), and for a side that
 	// gets none. If a side has one for each of several orders, it is the first.
 	ReferrerReward, ReferredReward *reward.Reward
-	// ReferrerMore and ReferredMore are how many rewards each side has besides the first. Only
-	// lists of referrals know them.
-	ReferrerMore, ReferredMore int
+	// Groups are the sums of the rewards of both sides. Only the portal's lists have them.
+	Groups []reward.Group
 }
 
 // Profile is the data of a user that others see. Fields are empty if not given.

@@ -12,12 +12,26 @@ type Group struct {
 	Status  Status
 	// Currency may be empty.
 	Currency string
-	Count    int64
+	// OnHold and ByHand are whether its rewards are on hold, and whether they were cancelled
+	// rather than taken back by refunds. Only the groups of a referral differ by them.
+	OnHold, ByHand bool
+	Count          int64
 	// Value and Sums are the totals of its rewards.
 	Value int64
 	Sums  Sums
 	// Debt is the total of their debts.
 	Debt int64
+}
+
+// Net returns what refunds have left of the value, and what it is without that which expired
+// or was cancelled: what the owner got or will get.
+func (g Group) Net() (net, got int64) {
+	net = g.Value - g.Sums.Reversed
+	got = net - g.Sums.Expired - g.Sums.Cancelled
+	if g.Status == StatusExpired {
+		got -= g.left()
+	}
+	return max(0, net), max(0, got)
 }
 
 // left returns the total that is left of the rewards without a debt.

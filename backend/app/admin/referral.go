@@ -47,12 +47,12 @@ func (rs *Referrals) Timeline(ctx context.Context, c people.Caller, id string) (
 }
 
 // ListByID returns the referrals with the given ids, in no order; see
-// referrals.Referrals.ListByID.
+// referrals.Referrals.ListWithGroups.
 func (rs *Referrals) ListByID(ctx context.Context, c people.Caller, ids []string) ([]referral.Referral, error) {
 	if err := c.Require(people.ReadReferrals); err != nil {
 		return nil, err
 	}
-	return rs.api.ListByID(ctx, c.Tenant, ids)
+	return rs.api.ListWithGroups(ctx, c.Tenant, ids)
 }
 
 // Export calls write with the referrals that a search selects, and adds the export to the

@@ -8,6 +8,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
 	"kith/core"
 	"kith/core/referral"
 )
@@ -41,6 +42,15 @@ func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id strin
 // out.
 func (rs *Referrals) ListByID(ctx context.Context, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
 	return referraldb.ByIDs(ctx, rs.DB.Reads, tenant, ids)
+}
+
+// ListWithGroups is ListByID with the groups of the referrals' rewards.
+func (rs *Referrals) ListWithGroups(ctx context.Context, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
+	found, err := rs.ListByID(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	return found, rewarddb.AttachGroups(ctx, rs.DB.Reads, tenant, rs.Now(), found)
 }
 
 // MadeBy returns a page of the referrals that each of the users made, with their total

@@ -15,7 +15,6 @@ import (
 	"kith/core"
 	"kith/core/people"
 	"kith/core/referral"
-	"kith/core/reward"
 	"kith/core/timeline"
 )
 
@@ -62,15 +61,7 @@ func (rs *Referrals) search(ctx context.Context, tenant core.TenantAlias, s refe
 	if page, next, err = rs.found(ctx, tenant, s, words, limit); err != nil {
 		return nil, next, err
 	}
-	now := rs.Now()
-	for _, r := range page {
-		for _, w := range []*reward.Reward{r.ReferrerReward, r.ReferredReward} {
-			if w != nil {
-				*w = w.AsOf(now)
-			}
-		}
-	}
-	return page, next, nil
+	return page, next, rewarddb.AttachGroups(ctx, rs.DB.Lists, tenant, rs.Now(), page)
 }
 
 // found returns up to limit referrals that a search with these words selects. A page of words

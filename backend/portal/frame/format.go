@@ -89,9 +89,15 @@ func PersonName(first, last, email string, id core.UserID) string {
 
 // RewardStatus returns the status of a reward as people read it.
 func RewardStatus(w reward.Reward, now core.Time) string {
-	switch w.Status(now) {
+	return StatusWord(w.Status(now), w.OnHold(), w.Cancelled != 0)
+}
+
+// StatusWord is RewardStatus for a status of rewards that may be on hold, and of which those
+// that are cancelled were cancelled by hand or taken back.
+func StatusWord(s reward.Status, onHold, byHand bool) string {
+	switch s {
 	case reward.StatusPending:
-		if w.OnHold() {
+		if onHold {
 			return "Held"
 		}
 		return "Pending"
@@ -100,7 +106,7 @@ func RewardStatus(w reward.Reward, now core.Time) string {
 	case reward.StatusExpired:
 		return "Expired"
 	case reward.StatusCancelled:
-		if w.Cancelled == 0 {
+		if !byHand {
 			return "Taken back"
 		}
 		return "Cancelled"

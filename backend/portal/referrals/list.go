@@ -24,7 +24,6 @@ type list struct {
 	*frame.Form
 	Referrals                     []referral.Referral
 	States, Moderations, Programs []frame.Option
-	Now                           core.Time
 	// Filtered is true if the filter selects.
 	Filtered bool
 	// Pending is true if the page has referrals that the caller may decide about, and
@@ -65,7 +64,7 @@ func listPage(v *frame.Visit) error {
 	f := v.NewForm()
 	s, err := searchOf(f)
 	data := list{
-		Form: f, Now: v.Engine.Now(), Filtered: s != referral.Search{Before: s.Before}, MayExport: v.Caller.Role.Permits(people.RunExports), People: hasPeople(v),
+		Form: f, Filtered: s != referral.Search{Before: s.Before}, MayExport: v.Caller.Role.Permits(people.RunExports), People: hasPeople(v),
 		States: []frame.Option{
 			{Label: "any"}, {Value: string(referral.SituationOpen), Label: "in progress"},
 			{Value: string(referral.SituationConverted), Label: "converted"}, {Value: string(referral.SituationEnded), Label: "ended"},
@@ -173,10 +172,9 @@ func export(v *frame.Visit) error {
 	return v.Download(name, "text/csv; charset=utf-8", func(w *bufio.Writer) error {
 		_, _ = w.WriteString(exportfile.Mark)
 		out := csv.NewWriter(w)
-		now := v.Engine.Now()
 		_ = out.Write(columnsIn(zone))
 		_, err := v.Engine.Admin.Referrals.Export(v.Ctx(), v.Caller, s, func(r referral.Referral) error {
-			row := rowOf(r, now, zone)
+			row := rowOf(r, zone)
 			for i := range row {
 				row[i] = exportfile.Harmless(row[i])
 			}
@@ -203,17 +201,59 @@ func columnsIn(zone *time.Location) []string {
 	}
 }
 
-// gets is what a side of a referral gets: its first reward, and how many more.
+// gets is what a side of a referral gets in one unit and currency.
 type gets struct {
-	Reward *reward.Reward
-	More   int
-	Now    core.Time
+	Unit, Currency string
+	// Amount is what the side got or will get; if that is nothing, what its cancelled and
+	// expired rewards were worth.
+	Amount int64
+	// Status says what became of the rewards, such as "Available", or "2 available, 1 used".
+	Status string
 }
 
-func getsOf(w *reward.Reward, more int, now core.Time) gets { return gets{w, more, now} }
+// getsOf returns what a side of a referral gets.
+func getsOf(r referral.Referral, side reward.Source) (all []gets) {
+	type sum struct {
+		gets
+		net, count int64
+		words      []string
+		counts     map[string]int64
+	}
+	var sums []*sum
+	for _, g := range r.Groups {
+		if (g.Source == reward.FriendSignup) != (side == reward.FriendSignup) {
+			continue
+		}
+		i := slices.IndexFunc(sums, func(s *sum) bool { return s.Unit == g.Unit && s.Currency == g.Currency })
+		if i < 0 {
+			i = len(sums)
+			sums = append(sums, &sum{gets: gets{Unit: g.Unit, Currency: g.Currency}, counts: map[string]int64{}})
+		}
+		s, word := sums[i], frame.StatusWord(g.Status, g.OnHold, g.ByHand)
+		if s.counts[word] == 0 {
+			s.words = append(s.words, word)
+		}
+		net, got := g.Net()
+		s.net, s.Amount, s.count, s.counts[word] = s.net+net, s.Amount+got, s.count+g.Count, s.counts[word]+g.Count
+	}
+	for _, s := range sums {
+		if s.Amount == 0 {
+			s.Amount = s.net
+		}
+		s.Status = s.words[0]
+		if s.count > 1 {
+			for i, word := range s.words {
+				s.words[i] = strconv.FormatInt(s.counts[word], 10) + " " + strings.ToLower(word)
+			}
+			s.Status = strings.Join(s.words, ", ")
+		}
+		all = append(all, s.gets)
+	}
+	return all
+}
 
 // rowOf returns a referral as a row of columnsIn.
-func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
+func rowOf(r referral.Referral, zone *time.Location) []string {
 	var signals []string
 	for _, s := range r.Moderation.Signals {
 		signals = append(signals, string(s.Signal))
@@ -225,21 +265,17 @@ func rowOf(r referral.Referral, now core.Time, zone *time.Location) []string {
 		string(r.Referred.Account), string(r.Referred.User), r.Referred.Email, full(r.ReferredProfile),
 		string(r.Moderation.Referrer.Status), string(r.Moderation.Referred.Status), strings.Join(signals, " "),
 	}
-	for _, side := range []gets{{r.ReferrerReward, r.ReferrerMore, now}, {r.ReferredReward, r.ReferredMore, now}} {
-		w := side.Reward
-		if w == nil {
-			row = append(row, "", "", "")
-			continue
+	for _, side := range []reward.Source{reward.FriendSignup, reward.Referred} {
+		var amounts, units, statuses []string
+		for _, g := range getsOf(r, side) {
+			unit := g.Unit
+			if unit == reward.UnitCents && g.Currency != "" {
+				unit = g.Currency
+			}
+			amounts = append(amounts, reward.Pretty(g.Amount, g.Unit, g.Currency, reward.NumberUnformatted))
+			units, statuses = append(units, unit), append(statuses, strings.ToLower(g.Status))
 		}
-		status := strings.ToLower(frame.RewardStatus(*w, now))
-		if side.More > 0 {
-			status += ", and " + strconv.Itoa(side.More) + " more"
-		}
-		unit := w.Offer.Unit
-		if unit == reward.UnitCents && w.Offer.Currency != "" {
-			unit = w.Offer.Currency
-		}
-		row = append(row, reward.Pretty(w.Net(), w.Offer.Unit, w.Offer.Currency, reward.NumberUnformatted), unit, status)
+		row = append(row, strings.Join(amounts, "; "), strings.Join(units, "; "), strings.Join(statuses, "; "))
 	}
 	for _, at := range []core.Time{r.Started, r.Converted, r.Ended} {
 		row = append(row, date(at, time.UTC, exportfile.ISOTime))

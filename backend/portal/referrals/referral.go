@@ -114,6 +114,19 @@ func (d decision) Rewards(r referral.Referral) (all []reward.Reward) {
 	return all
 }
 
+// Further returns how many rewards that are worth something a side has besides its first.
+func (decision) Further(r referral.Referral, first reward.Reward) (n int64) {
+	for _, g := range r.Groups {
+		if g.Source == first.Source {
+			n += g.Count
+		}
+	}
+	if first.Offer.Value() > 0 {
+		n--
+	}
+	return max(0, n)
+}
+
 // Effect returns what the decision does to a reward.
 func (d decision) Effect(w reward.Reward) string {
 	status := w.Status(d.Now)

@@ -398,6 +398,11 @@ func TestRefund_ViewsAgree(t *testing.T) {
 	}
 	require.Contains(t, b.Get(person).Text(), "A refund of the order took it back.")
 	require.Contains(t, row(), ",0.00,USD,taken back,")
+	// Of several rewards, what the side got, and what became of each.
+	send("purchase", `{"order_id":"9","revenue":20,"currency":"USD"}`)
+	send("purchase", `{"order_id":"10","revenue":30,"currency":"USD"}`)
+	require.Contains(t, b.Get(section).Text(), "$5.00 2 available, 1 taken back")
+	require.Contains(t, row(), `,5.00,USD,"2 available, 1 taken back",`)
 	// A refund that takes nothing back is said where the rewards are.
 	require.NotContains(t, b.Get(page).Body, `class="problem`)
 	send("purchase", `{"order_id":"8","revenue":"$20"}`)

@@ -6,22 +6,17 @@ import (
 	"strconv"
 
 	"kith/backend/store"
-	"kith/backend/store/rewarddb"
 	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 )
 
-// Search returns up to limit referrals that a search selects, the latest first, with their
+// Search returns up to limit referrals that a search selects, the latest first, without their
 // rewards. people are the users whom its Person matches; it is ignored if Person is empty.
 func Search(ctx context.Context, r store.Reads, tenant core.TenantAlias, s referral.Search, people []referral.Identity, limit int) ([]referral.Referral, error) {
 	query, args := searchOf(tenant, s, people, limit)
 	rows, err := r.QueryContext(ctx, query, args...)
-	page, err := Columns.All(rows, err, "referrals")
-	if err != nil {
-		return nil, err
-	}
-	return page, rewarddb.AttachTo(ctx, r, tenant, page)
+	return Columns.All(rows, err, "referrals")
 }
 
 // maxScan is the most referrals of which one page of Scan reads the users.
@@ -52,7 +47,7 @@ func Scan(ctx context.Context, r store.Reads, tenant core.TenantAlias, s referra
 			return nil, next, err
 		}
 	}
-	return page, next, rewarddb.AttachTo(ctx, r, tenant, page)
+	return page, next, nil
 }
 
 var positionColumns = store.Selection[referral.Position]{

@@ -238,34 +238,14 @@ func FirstRow(tenant, id, source string) string {
 		ORDER BY f.created_at, f.id LIMIT 1`
 }
 
-// furtherRewards is a side of a referral that has several rewards.
-type furtherRewards struct {
-	referral string
-	source   reward.Source
-	more     int
-}
-
-var furtherColumns = store.Selection[furtherRewards]{
-	store.Col(`r.referral_id`, func(f *furtherRewards) any { return &f.referral }),
-	store.Col(`r.source`, func(f *furtherRewards) any { return &f.source }),
-	store.Col(`count(*) - 1`, func(f *furtherRewards) any { return &f.more }),
-}
-
-// AttachTo sets the first rewards of referrals, with their redemptions, and how many others
-// there are.
+// AttachTo sets the first rewards of referrals, with their redemptions.
 func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
 	if len(page) == 0 {
 		return nil
 	}
-	var asked store.Tuples
-	byID := make(map[string]*referral.Referral, len(page))
-	for i := range page {
-		asked.Row()
-		asked.Text(page[i].ID)
-		byID[page[i].ID] = &page[i]
-	}
+	asked, byID := idsOf(page)
 	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward WHERE +tenant = ?1 AND rowid IN (`+
-		FirstOf(`json_each(?2) given`, `given.value ->> 0`)+`)`, string(tenant), asked.String())
+		FirstOf(`json_each(?2) given`, `given.value ->> 0`)+`)`, string(tenant), asked)
 	rewards, err := store.Collect(rows, err, "rewards of referrals", Scan)
 	if err == nil {
 		err = attachRedemptions(ctx, r, tenant, rewards)
@@ -276,15 +256,43 @@ func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page 
 	for _, w := range rewards {
 		byID[w.Referral].Attach(w)
 	}
-	rows, err = r.QueryContext(ctx, `SELECT `+furtherColumns.SQL()+` FROM json_each(?2) given CROSS JOIN reward r ON r.tenant = ?1 AND r.referral_id = given.value ->> 0
-		GROUP BY r.referral_id, r.source HAVING count(*) > 1`, string(tenant), asked.String())
-	further, err := furtherColumns.All(rows, err, "further rewards of referrals")
-	for _, f := range further {
-		if of := byID[f.referral]; f.source == reward.FriendSignup {
-			of.ReferrerMore = f.more
-		} else {
-			of.ReferredMore = f.more
-		}
+	return nil
+}
+
+// idsOf returns the ids of referrals as an argument of json_each, and the referrals by id.
+func idsOf(page []referral.Referral) (asked string, byID map[string]*referral.Referral) {
+	var ids store.Tuples
+	byID = make(map[string]*referral.Referral, len(page))
+	for i := range page {
+		ids.Row()
+		ids.Text(page[i].ID)
+		byID[page[i].ID] = &page[i]
+	}
+	return ids.String(), byID
+}
+
+// sideGroup is a group of the rewards of a referral.
+type sideGroup struct {
+	referral string
+	group    reward.Group
+}
+
+var sideGroupColumns = store.Selection[sideGroup]{
+	store.Col(`r.referral_id`, func(s *sideGroup) any { return &s.referral }),
+	store.Col(`r.held = 1 OR r.blocked_since IS NOT NULL`, func(s *sideGroup) any { return &s.group.OnHold }),
+	store.Col(`r.cancelled_at IS NOT NULL`, func(s *sideGroup) any { return &s.group.ByHand }),
+}.With(store.Nested(groupColumns, func(s *sideGroup) *reward.Group { return &s.group }))
+
+// AttachGroups sets the groups of the rewards of referrals at a time.
+func AttachGroups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, page []referral.Referral) error {
+	asked, byID := idsOf(page)
+	rows, err := r.QueryContext(ctx, `SELECT `+sideGroupColumns.SQL()+`
+		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.referral_id = given.value ->> 0 AND `+earned+`
+		GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9`, string(tenant), int64(now), asked)
+	groups, err := sideGroupColumns.All(rows, err, "reward groups of referrals")
+	for _, g := range groups {
+		of := byID[g.referral]
+		of.Groups = append(of.Groups, g.group)
 	}
 	return err
 }

@@ -65,6 +65,9 @@ func TestReads_FindByIndex(t *testing.T) {
 		},
 		func() error { _, err := referraldb.OfAccount(ctx, r, "t", "a"); return err },
 		func() error { return rewarddb.AttachTo(ctx, r, "t", []referral.Referral{{ID: "1"}, {ID: "2"}}) },
+		func() error {
+			return rewarddb.AttachGroups(ctx, r, "t", 1, []referral.Referral{{ID: "1"}, {ID: "2"}})
+		},
 		func() error { _, _, err := referraldb.List(ctx, r, "t", referral.Filter{ID: "r"}); return err },
 		func() error {
 			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferredAccount: "a"})
