@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,13 +10,13 @@ import (
 )
 
 // checkConditions returns an error about the first condition that can never hold: because it
-// is two conditions in one text, or because of those before it on the same field, which has one
-// value.
+// is two conditions in one text, because of its value, or because of those before it on the same
+// field, which has one value.
 func checkConditions(all []Condition) error {
 	for i, c := range all {
 		at := "conversion.conditions[" + strconv.Itoa(i) + "]"
 		for _, v := range c.Values {
-			if err := joined(at, v); err != nil {
+			if err := cmp.Or(joined(at, v), c.misread(at, v)); err != nil {
 				return err
 			}
 		}
@@ -48,6 +49,24 @@ func joined(field, text string) error {
 			return core.Invalid(field, `is two conditions in one; give "`+rest+`" as a condition of its own: all conditions must hold`)
 		}
 		return core.Invalid(field, `has "or", which conditions do not know; give several values, as in plan in (pro, team), or make a program for each`)
+	}
+	return nil
+}
+
+// misread returns an error about field if a value of a condition is probably not what its
+// author means, and no event has it.
+func (c Condition) misread(field, value string) error {
+	if c.Field == "currency" {
+		if _, err := ParseCurrency(field, value); err != nil {
+			return err
+		}
+	}
+	if before, after, ok := strings.Cut(strings.ToLower(value), " or "); ok && c.Operator == Equal && before != "" && after != "" {
+		return core.Invalid(field, `has "or", which conditions do not know; give several values, as in plan in (pro, team), or one value that has the word, as in plan in ("`+value+`")`)
+	}
+	whole, rest, ok := strings.Cut(strings.TrimPrefix(value, "-"), ".")
+	if _, number := ParseDecimal(value); number && ok && len(rest) == 3 && len(whole) <= 3 && whole != "0" && c.Operator != Equal && c.Operator != NotEqual && c.Operator != In && c.Operator != NotIn {
+		return core.Invalid(field, "may be a thousand or a decimal number; write "+strings.Replace(value, ".", "", 1)+" or "+value[:len(value)-1])
 	}
 	return nil
 }
