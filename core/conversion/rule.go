@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/reward"
 )
 
 // Limits of rules.
@@ -65,6 +66,26 @@ func (r Rule) Fields() []string {
 		}
 	}
 	return names
+}
+
+// LeastRevenue returns the least revenue of an order that the conditions admit, in minor units
+// of the only currency that they admit, or else of the given one. It is 0 if they have no such
+// condition, or the currency is unknown.
+func (r Rule) LeastRevenue(currency string) (least int64, of string) {
+	for _, c := range r.Conditions {
+		if c.Field == "currency" && c.Operator == Equal {
+			currency = capital(c.Values[0])
+		}
+	}
+	for _, c := range r.Conditions {
+		if c.Field != "revenue" || c.Operator != MoreOrEqual || currency == "" {
+			continue
+		}
+		if amount, err := reward.ParseAmount("", c.Values[0], currency); err == nil {
+			least = max(least, amount)
+		}
+	}
+	return least, currency
 }
 
 // Check returns an error about the first invalid setting, with its name in the API.

@@ -110,3 +110,30 @@ func TestSignal_Words(t *testing.T) {
 		}
 	}
 }
+
+// The widget says what an order must be worth at least, if it knows the currency.
+func TestProgram_DescribedLeastOrder(t *testing.T) {
+	for conditions, want := range map[string]string{
+		"revenue >= 50": "For orders of $50 or more.",
+		"revenue >= 50|revenue >= 49.90|revenue <= 90": "For orders of $50 or more.",
+		"revenue >= 12.50|currency = eur":              "For orders of €12.50 or more.",
+		"revenue >= 12.505":                            "",
+		"plan = pro":                                   "",
+	} {
+		p := NewProgram("classic")
+		p.Referrer = reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}
+		p.Conversion.Event = "purchase"
+		for s := range strings.SplitSeq(conditions, "|") {
+			c, err := conversion.ParseCondition("", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Conversion.Conditions = append(p.Conversion.Conditions, c)
+		}
+		catalog, _, _ := text.For([]text.Tag{"en"})
+		terms := strings.Join(catalog.Describe(p.Described(ReferrerSide)).Terms, " ")
+		if !strings.Contains(terms, want) || want == "" && terms != "" {
+			t.Errorf("%s: %q", conditions, terms)
+		}
+	}
+}

@@ -174,7 +174,9 @@ func (p Program) Invite(wanted []text.Tag) (text.Invitation, text.Tag) {
 
 // Described returns what a side earns, as far as people are informed about it.
 func (p Program) Described(side SideKey) text.Offer {
-	return text.OfEarning(p.Earning(side), p.Conversion.ByEvent())
+	o := text.OfEarning(p.Earning(side), p.Conversion.ByEvent())
+	o.LeastOrder, o.OrderCurrency = p.Conversion.LeastRevenue(o.Currency)
+	return o
 }
 
 // InvitationTags returns the languages of invitations in alphabetical order.

@@ -37,6 +37,7 @@ type Catalog struct {
 	TierFrom  string // {from}, {reward}
 	Least     string // {amount}
 	Most      string // {amount}
+	MinOrder  string // {amount}
 	Orders    Plural // only the first {n} orders count
 	ForMonths Plural // {n}
 	Waiting   Plural // the waiting period, in {n} days

@@ -29,6 +29,7 @@ var german = Catalog{
 	TierFrom:  "Ab der {from}. Empfehlung: jeweils {reward}.",
 	Least:     "Mindestens {amount} pro Bestellung.",
 	Most:      "Höchstens {amount} pro Bestellung.",
+	MinOrder:  "Für Bestellungen ab {amount}.",
 	Orders:    Plural{One: "Nur die erste Bestellung zählt.", Other: "Die ersten {n} Bestellungen zählen."},
 	ForMonths: Plural{One: "Es zählen Bestellungen innerhalb von {n} Monat.", Other: "Es zählen Bestellungen innerhalb von {n} Monaten."},
 	Waiting:   Plural{One: "Verfügbar nach {n} Tag.", Other: "Verfügbar nach {n} Tagen."},

@@ -28,6 +28,7 @@ var english = Catalog{
 	TierFrom:  "From friend {from} on: {reward} each.",
 	Least:     "At least {amount} for an order.",
 	Most:      "At most {amount} for an order.",
+	MinOrder:  "For orders of {amount} or more.",
 	Orders:    Plural{One: "Only the first order counts.", Other: "The first {n} orders count."},
 	ForMonths: Plural{One: "Orders within {n} month count.", Other: "Orders within {n} months count."},
 	Waiting:   Plural{One: "Available after {n} day.", Other: "Available after {n} days."},

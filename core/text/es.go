@@ -29,6 +29,7 @@ var spanish = Catalog{
 	TierFrom:  "A partir de la recomendación {from}: {reward} por cada una.",
 	Least:     "Como mínimo, {amount} por pedido.",
 	Most:      "Como máximo, {amount} por pedido.",
+	MinOrder:  "Para pedidos de {amount} o más.",
 	Orders:    Plural{One: "Solo cuenta el primer pedido.", Other: "Cuentan los primeros {n} pedidos."},
 	ForMonths: Plural{One: "Cuentan los pedidos realizados en el plazo de {n} mes.", Other: "Cuentan los pedidos realizados en el plazo de {n} meses."},
 	Waiting:   Plural{One: "Disponible después de {n} día.", Other: "Disponible después de {n} días."},

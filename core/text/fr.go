@@ -29,6 +29,7 @@ var french = Catalog{
 	TierFrom:  "À partir du parrainage n°" + noBreak + "{from}" + noBreak + ": {reward} par parrainage.",
 	Least:     "Au moins {amount} par commande.",
 	Most:      "Au plus {amount} par commande.",
+	MinOrder:  "Pour les commandes de {amount} ou plus.",
 	Orders:    Plural{One: "Seule la première commande compte.", Other: "Les {n} premières commandes comptent."},
 	ForMonths: Plural{One: "Les commandes passées dans un délai de {n} mois comptent.", Other: "Les commandes passées dans un délai de {n} mois comptent."},
 	Waiting:   Plural{One: "Disponible après {n} jour.", Other: "Disponible après {n} jours."},

@@ -44,6 +44,10 @@ type Offer struct {
 	// conversion; zero means no limit.
 	EachOrder      bool
 	Orders, Months int
+	// LeastOrder is what an order must be worth to count, in minor units of OrderCurrency; zero
+	// means no limit.
+	LeastOrder    int64
+	OrderCurrency string
 	// Waiting is how long a reward is pending after it was earned, and ValidFor how
 	// long it is valid after that; zero means none and without limit.
 	Waiting, ValidFor core.Time
@@ -105,6 +109,9 @@ func (c *Catalog) Describe(o Offer) (d Described) {
 		if o.Most > 0 {
 			d.Terms = append(d.Terms, Fill(c.Most, "amount", c.Money(o.Most, o.Currency)))
 		}
+	}
+	if o.LeastOrder > 0 {
+		d.Terms = append(d.Terms, Fill(c.MinOrder, "amount", c.Money(o.LeastOrder, o.OrderCurrency)))
 	}
 	for _, limit := range []struct {
 		text Plural

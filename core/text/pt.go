@@ -30,6 +30,7 @@ var portuguese = Catalog{
 	TierFrom:  "A partir da indicação {from}: {reward} por indicação.",
 	Least:     "No mínimo {amount} por pedido.",
 	Most:      "No máximo {amount} por pedido.",
+	MinOrder:  "Para pedidos de {amount} ou mais.",
 	Orders:    Plural{One: "Só o primeiro pedido conta.", Other: "Contam os primeiros {n} pedidos."},
 	ForMonths: Plural{One: "Contam os pedidos feitos em até {n} mês.", Other: "Contam os pedidos feitos em até {n} meses."},
 	Waiting:   Plural{One: "Disponível após {n} dia.", Other: "Disponível após {n} dias."},

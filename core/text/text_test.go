@@ -183,12 +183,12 @@ func TestDescribe_FillsEachPlaceholder(t *testing.T) {
 		for _, kind := range []reward.Kind{reward.PercentDiscount, reward.Credit, reward.FuelTank, reward.Integration} {
 			for _, v := range []Value{value, {Discount: 5}, {OfOrder: 5, Least: 1, Most: 2, Currency: "EUR"}, {Amount: 1, Unit: "%"}, {Amount: 1, Unit: "day"}, {Amount: 1, Unit: "week"}, {Amount: 1, Unit: "year"}} {
 				for _, each := range []bool{false, true} {
-					o := Offer{Kind: kind, Value: v, EachOrder: each, Orders: 2, Months: 3, Waiting: 1, ValidFor: 1}
+					o := Offer{Kind: kind, Value: v, EachOrder: each, Orders: 2, Months: 3, LeastOrder: 5, OrderCurrency: "EUR", Waiting: 1, ValidFor: 1}
 					tiered := o
 					tiered.Tiers = []Tier{{1, v}, {2, v}, {7, v}}
 					for _, o := range []Offer{o, tiered} {
 						d := catalogs[i].Describe(o)
-						if all := d.Reward + strings.Join(d.Terms, ""); d.Reward == "" || len(d.Terms) < 4 || strings.ContainsAny(all, "{}") {
+						if all := d.Reward + strings.Join(d.Terms, ""); d.Reward == "" || len(d.Terms) < 5 || strings.ContainsAny(all, "{}") {
 							t.Errorf("%s: %+v: %q", language, o, all)
 						}
 					}
