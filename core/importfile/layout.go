@@ -68,6 +68,21 @@ type Layout struct {
 	from []int
 }
 
+// Heading returns the name in the header of the column that fills one of Kith's, or the name
+// of that if the file has no header.
+func (l Layout) Heading(name string) string {
+	for i, c := range l.Columns {
+		if c.Name() != name || c.Ignored {
+			continue
+		}
+		if own := len(l.Columns) - len(l.from); i >= own {
+			i = l.from[i-own]
+		}
+		return l.Names[i]
+	}
+	return name
+}
+
 // rules describes the columns of a type of job.
 type rules struct {
 	required []string

@@ -180,7 +180,7 @@ func (w *rejectedWriter) cells(from []string, p importfile.Problem) []string {
 			row = append(row, "")
 		}
 	}
-	p.Row = 0 // its number in the new file is another one
+	p.Row, p.Column = 0, w.from.layout.Heading(p.Column) // its number in the new file is another one
 	row = append(row, p.Error())
 	for i := len(names); i < len(from); i++ {
 		if from[i] != "" {

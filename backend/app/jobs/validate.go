@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"kith/backend/store/jobdb"
@@ -51,6 +53,10 @@ type Checked struct {
 	// Checked is the number of rows that were checked, and Rejected how many of them would
 	// be rejected.
 	Checked, Rejected int64
+	// Cut is the number of rows that redeem a fraction, which is cut off, and CutExample what
+	// one of them has.
+	Cut        int64
+	CutExample string
 	// Complete is true if all rows were checked.
 	Complete bool
 	// Dialect is the form in which the file came.
@@ -120,6 +126,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 			problem = wire.CheckImportRow(tenant, t, row, now)
 		}
 		if problem == nil {
+			c.addCut(t, row)
 			continue
 		}
 		if c.Rejected++; len(c.Rows) < most {
@@ -130,6 +137,18 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 		c.File = append(c.File, importfile.Problem{Reason: "the file has no rows"})
 	}
 	return c, ctx.Err()
+}
+
+// addCut counts a row if a fraction of what it redeems is cut off (clients 3.3.5).
+func (c *Checked) addCut(t job.Type, row wire.Row) {
+	if t != job.ImportRedeem {
+		return
+	}
+	amount := row.Value("valueToRedeem")
+	if _, fraction, _ := strings.Cut(amount, "."); strings.Trim(fraction, "0 ") != "" && !strings.HasPrefix(amount, "-") {
+		c.Cut++
+		c.CutExample = cmp.Or(c.CutExample, importfile.ShortValue(amount+" "+row.Value("unit")))
+	}
 }
 
 // rowProblem returns the problem of a row, with its column and value if err has one.

@@ -152,7 +152,7 @@ func TestImport_GermanExcel(t *testing.T) {
 	require.JSONEq(t, `{"umsatz":1234.50}`, user.User.CustomFields)
 	rejected := b.Post(t, at, at+"/get", "file", "rejected").Body
 	require.Equal(t, "\ufeffKundennummer;Vorname;Nachname;E-Mail;Sprache;Land;Erstellt am;customFields.umsatz;kithProblem\n"+
-		"00105;Björn;Öztürk;keine Adresse;de_DE;DE;2023-03-05;7;column email: must be an e-mail address, give one such as name@example.com, or leave it out\n",
+		"00105;Björn;Öztürk;keine Adresse;de_DE;DE;2023-03-05;7;column E-Mail: must be an e-mail address, give one such as name@example.com, or leave it out\n",
 		strings.ReplaceAll(strings.ReplaceAll(rejected, `"`, ""), "address; give", "address, give"))
 	page = upload(t, b, "USER", "again.csv", strings.Replace(rejected, "keine Adresse", "b@example.com", 1))
 	require.Contains(t, page.Text(), "1 row, and no problems", "the columns are chosen already")
