@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"slices"
+	"strings"
 
 	"kith/backend/app/admin"
 	"kith/backend/portal/frame"
@@ -24,6 +25,8 @@ type change struct {
 	// those that take its rewards back.
 	Kinds             []frame.Option
 	Events, Reversals []string
+	// byPayment is true if a program converts by the first payment: its refund names no order.
+	byPayment bool
 	// Replaceable is true if a member may replace the referrer.
 	Replaceable bool
 	// Typed is what the visitor must type before an erasure.
@@ -75,6 +78,8 @@ func read(v *frame.Visit, f *frame.Form, needs people.Operation) (data change, e
 	for _, program := range programs {
 		if c := program.Conversion; c.ByEvent() {
 			data.Events, data.Reversals = withName(data.Events, c.Event), withName(data.Reversals, c.Reversal)
+		} else {
+			data.byPayment = true
 		}
 	}
 	return data, nil
@@ -135,12 +140,34 @@ func showEvent(v *frame.Visit, f *frame.Form) error {
 
 func addEvent(v *frame.Visit) error {
 	f := v.NewForm()
-	err := v.Engine.Admin.Users.AddEvent(v.Ctx(), v.Caller, who(v), admin.NewEvent{
+	data, err := read(v, f, people.WriteUsers)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{
+		"key": "The name of the event", "revenue": "The revenue", "currency": "The currency", "order_id": "The number of the order",
+	}
+	if err := data.checkEvent(strings.TrimSpace(f.Value("key")), strings.TrimSpace(f.Value("order_id"))); err != nil {
+		return after(v, err, "", labels, showEvent)
+	}
+	err = v.Engine.Admin.Users.AddEvent(v.Ctx(), v.Caller, who(v), admin.NewEvent{
 		Once: f.Value("once"), Key: f.Value("key"), Revenue: f.Value("revenue"), Currency: f.Value("currency"), Order: f.Value("order_id"),
 	})
-	return after(v, twice(err), "event-added", map[string]string{
-		"key": "The name of the event", "revenue": "The revenue", "currency": "The currency", "order_id": "The number of the order",
-	}, showEvent)
+	return after(v, twice(err), "event-added", labels, showEvent)
+}
+
+// checkEvent returns an error about an event that would do nothing, though a person who adds it
+// by hand expects that: one whose name differs by case only, and a refund of no order.
+func (c change) checkEvent(key, order string) error {
+	for _, name := range slices.Concat(c.Events, c.Reversals) {
+		if name != key && strings.EqualFold(name, key) && !slices.Contains(c.Events, key) && !slices.Contains(c.Reversals, key) {
+			return core.Invalid("key", "must be written as in the program: "+name)
+		}
+	}
+	if slices.Contains(c.Reversals, key) && !c.byPayment && order == "" {
+		return core.Invalid("order_id", "is required with "+key+": it says which order is taken back")
+	}
+	return nil
 }
 
 func referrerPage(v *frame.Visit) error { return showReferrer(v, v.NewForm()) }

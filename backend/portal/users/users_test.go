@@ -270,6 +270,11 @@ func TestEvent(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{calls, trusted})
 	require.Contains(t, text, `"revenue":49.90`)
 	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.EventAdded}), 1)
+	_, err := w.Engine.Programs.Update(t.Context(), "acme", "classic", func(p *referral.Program) error {
+		p.Conversion.Event, p.Conversion.Reversal = "order", "return"
+		return nil
+	})
+	require.NoError(t, err)
 	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, w.Audit(t, people.AuditFilter{Action: people.EventAdded})[0].After)
 	for want, fields := range map[string][]string{
 		"The name of the event is required":                               {},
@@ -281,6 +286,8 @@ func TestEvent(t *testing.T) {
 		"The currency must be a currency code of":                         {"key", "x", "revenue", "1"},
 		"The name of the event must not be lon":                           {"key", strings.Repeat("k", event.MaxKey+1)},
 		"The number of the order must not be l":                           {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
+		"The name of the event must be written as in the program: order":  {"key", "Order"},
+		"The number of the order is required with return":                 {"key", "return", "revenue", "5", "currency", "EUR"},
 	} {
 		got := b.Post(t, page, page, append([]string{"once", core.NewID(2, [6]byte{})}, fields...)...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
