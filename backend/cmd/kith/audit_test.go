@@ -167,7 +167,7 @@ func pathOf(path string) func() string { return func() string { return path } }
 // none.
 var unauditedCommands = map[string]string{
 	"they change nothing of a tenant": `dev|serve|edge|spin|sftp|master-key new|master-key rotate|database-key|doctor|health|backup|man|completion|version|gatewaylab|stripelab|sample|token|webhook rotate-key`,
-	"they only read": `tenant show|tenant origin list|tenant sftp-key list|program list|program show|program try|program orders|analytics series|
+	"they only read": `tenant list|tenant show|tenant origin list|tenant sftp-key list|program list|program show|program try|program orders|analytics series|
 		analytics referrers|key list|person list|gateway show|gateway test`,
 	"no page of the portal":                   "webhook allow|tenant export",
 	"traffic of a shop":                       "import",

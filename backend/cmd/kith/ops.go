@@ -180,6 +180,10 @@ func (c healthCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	var is struct{ Status string }
+	if err := json.Unmarshal(answer, &is); err != nil || is.Status == "" {
+		return fmt.Errorf("ops-addr: another program answers at %s; give the --ops-addr of the process", c.OpsAddr)
+	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("not ready: %s", strings.TrimSpace(string(answer)))
 	}

@@ -25,6 +25,7 @@ import (
 
 type tenantCommand struct {
 	Create tenantCreateCommand `cmd:"" help:"Create a tenant and its test tenant. Prints their API keys, and the keys that sign their user tokens, once."`
+	List   tenantListCommand   `cmd:"" help:"List the tenants."`
 	Show   tenantShowCommand   `cmd:"" help:"Print the settings of a tenant."`
 	Set    tenantSetCommand    `cmd:"" help:"Change settings of a tenant, and print all of them. Running backends use them at once, edges when their replica has them."`
 	Export tenantExportCommand `cmd:"" help:"Write all data of a tenant to a file, for the tenant."`
@@ -90,6 +91,31 @@ func (c *tenantCreateCommand) program() referral.Program {
 	p := referral.DefaultProgram(c.LandingURL)
 	p.AllowedHosts, p.CookieLife = c.AllowedHosts, core.Time(c.CookieLife.Milliseconds())
 	return p
+}
+
+type tenantListCommand struct {
+	databaseFlags
+}
+
+// Run lists the tenants.
+func (c *tenantListCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	all, err := tenantdb.ListTenants(e.ctx, engine.DB.Reads)
+	if err == nil && len(all) == 0 {
+		_, err = fmt.Fprintln(e.out, "No tenants yet. Create one with kith tenant create.")
+	}
+	width := 0
+	for _, t := range all {
+		width = max(width, len(t.Alias))
+	}
+	for _, t := range all {
+		fmt.Fprintf(e.out, "%-*s  created %s\n", width, t.Alias, time.UnixMilli(int64(t.Created)).UTC().Format(time.DateOnly))
+	}
+	return err
 }
 
 type tenantShowCommand struct {

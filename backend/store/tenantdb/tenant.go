@@ -139,6 +139,16 @@ func RecordUndated(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t
 		int64(tx.Now), times, int64(tx.Now-UndatedSpan), string(tenant))
 }
 
+// ListTenants returns alias and Created of all tenants, by alias.
+func ListTenants(ctx context.Context, r store.Reads) ([]Tenant, error) {
+	columns := store.Selection[Tenant]{
+		store.Col(`alias`, func(t *Tenant) any { return &t.Alias }),
+		store.Col(`created_at`, func(t *Tenant) any { return &t.Created }),
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+columns.SQL()+` FROM tenant ORDER BY alias`)
+	return columns.All(rows, err, "tenants")
+}
+
 // RefusedUndated returns alias, UndatedRefused and UndatedLast of the tenants of whose calls
 // some were refused for a token without exp since a time, by alias.
 func RefusedUndated(ctx context.Context, r store.Reads, since core.Time) ([]Tenant, error) {
