@@ -117,11 +117,15 @@ func orderWords(o kith.Order, r *kith.Referral, now time.Time) (all []Decision) 
 	if referrer == "" {
 		referrer = "the referrer"
 	}
-	return append(all, rewardWords(upper(referrer), o.Rewards.Referrer, now), rewardWords("The friend", o.Rewards.Referred, now))
+	return append(all, rewardWords(upper(referrer), o.Rewards.Referrer, pending(r.ReferrerModerationStatus), now),
+		rewardWords("The friend", o.Rewards.Referred, pending(r.ReferredModerationStatus), now))
 }
 
-// rewardWords says what a side earned by an order.
-func rewardWords(who string, side kith.OrderReward, now time.Time) Decision {
+func pending(side *kith.SideStatus) bool { return side != nil && *side == kith.SideStatusPENDING }
+
+// rewardWords says what a side earned by an order; held is true while a moderator has to approve
+// it.
+func rewardWords(who string, side kith.OrderReward, held bool, now time.Time) Decision {
 	w := side.Reward
 	switch {
 	case w == nil && side.Reason != nil:
@@ -131,20 +135,44 @@ func rewardWords(who string, side kith.OrderReward, now time.Time) Decision {
 	}
 	value := valueOf(w)
 	switch {
-	case w.Unit == "CENTS" && w.DateCancelled == nil && w.ReversedValue != nil && w.AssignedCredit != nil && *w.ReversedValue > 0 && cents(*w.ReversedValue) < cents(*w.AssignedCredit):
-		return Decision{who + " earned " + value + "; the return took back " + cents(*w.ReversedValue).String() + " of it.", false}
-	case w.ReversedValue != nil && *w.ReversedValue > 0 || w.DateCancelled != nil:
+	case w.DateCancelled != nil:
+		return Decision{who + " earned " + value + "; it was cancelled.", false}
+	case w.ReversedValue != nil && *w.ReversedValue > 0:
+		if kept(w) > 0 {
+			return Decision{who + " earned " + value + "; the return took back " + credit(w, cents(*w.ReversedValue)) + " of it.", false}
+		}
 		return Decision{who + " earned " + value + "; the return took it back.", false}
+	case held:
+		return Decision{who + " earns " + value + ". The reward waits until a moderator approves it.", true}
 	case w.DateScheduledFor != nil && time.UnixMilli(*w.DateScheduledFor).After(now):
 		return Decision{who + " earns " + value + ". The reward waits until " + day(time.UnixMilli(*w.DateScheduledFor)) + ", when the order can no longer be returned.", true}
 	}
 	return Decision{who + " earns " + value + ". The reward is available.", true}
 }
 
+// kept returns what returns have left of a credit, or 0 for another reward.
+func kept(w *kith.Reward) cents {
+	if w.AssignedCredit == nil || w.ReversedValue == nil {
+		return 0
+	}
+	return cents(*w.AssignedCredit) - cents(*w.ReversedValue)
+}
+
+// credit returns an amount of a credit in its currency.
+func credit(w *kith.Reward, amount cents) string {
+	switch {
+	case w.Unit != "CENTS":
+		return fmt.Sprintf("%d %s", amount, w.Unit)
+	case w.Currency != nil && *w.Currency != currency:
+		return amount.decimal() + " " + *w.Currency
+	}
+	return amount.String()
+}
+
 func valueOf(w *kith.Reward) string {
 	switch {
 	case w.AssignedCredit != nil && w.Unit == "CENTS":
-		return cents(*w.AssignedCredit).String() + " of credit"
+		return credit(w, cents(*w.AssignedCredit)) + " of credit"
 	case w.DiscountPercent != nil:
 		return fmt.Sprintf("%g %% off", *w.DiscountPercent)
 	case w.AssignedCredit != nil:
@@ -162,7 +190,11 @@ func friendWords(r kith.Referral, now time.Time) string {
 		return "joined, and has not bought yet"
 	case w == nil:
 		return "bought"
-	case w.DateCancelled != nil || w.ReversedValue != nil && *w.ReversedValue > 0:
+	case w.DateCancelled != nil:
+		return "bought; the reward was cancelled"
+	case kept(w) > 0 && *w.ReversedValue > 0:
+		return "bought, and returned a part: " + credit(w, kept(w)) + " of credit"
+	case w.ReversedValue != nil && *w.ReversedValue > 0:
 		return "bought and returned it"
 	case w.DateScheduledFor != nil && time.UnixMilli(*w.DateScheduledFor).After(now):
 		return "bought: " + valueOf(w) + " from " + day(time.UnixMilli(*w.DateScheduledFor))
