@@ -12,7 +12,7 @@ import (
 )
 
 // errAddress reports that a connection was refused before it was made.
-var errAddress = errors.New("the host has no public address; correct the URL, or allow the address for a test tenant with kith webhook allow")
+var errAddress = errors.New("the host is unknown or has no public address; correct the URL, or allow the address for a test tenant with kith webhook allow")
 
 // guard decides which addresses the sender may connect to: public ones, and those
 // with one of the listed prefixes.

@@ -274,7 +274,7 @@ func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 		s.testEvent(t, "demo", endpoint)
 		await(t, func() error {
 			shown := s.ok(t, "api", "GET", "/subscription/{endpointUrl}/deliveries", "--tenant", "demo", "endpointUrl="+endpoint)
-			if !strings.Contains(shown, `"the host has no public address; correct the URL, or allow the address for a test tenant with kith webhook allow"`) {
+			if !strings.Contains(shown, `"the host is unknown or has no public address; correct the URL, or allow the address for a test tenant with kith webhook allow"`) {
 				return errors.New(shown)
 			}
 			return nil
