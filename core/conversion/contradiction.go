@@ -61,8 +61,9 @@ func (c Condition) misread(field, value string) error {
 			return err
 		}
 	}
-	if before, after, ok := strings.Cut(strings.ToLower(value), " or "); ok && c.Operator == Equal && before != "" && after != "" {
-		return core.Invalid(field, `has "or", which conditions do not know; give several values, as in plan in (pro, team), or one value that has the word, as in plan in ("`+value+`")`)
+	if before, after, ok := strings.Cut(value, " or "); ok && c.Operator == Equal {
+		either := Condition{Field: c.Field, Operator: In, Values: []string{strings.TrimSpace(before), strings.TrimSpace(after)}}
+		return core.Invalid(field, `has "or", which conditions do not know; give several values, as in `+either.String()+`, or one value that has the word, as in `+c.Field+` in (`+value+`)`)
 	}
 	whole, rest, ok := strings.Cut(strings.TrimPrefix(value, "-"), ".")
 	if _, number := ParseDecimal(value); number && ok && len(rest) == 3 && len(whole) <= 3 && whole != "0" && c.Operator != Equal && c.Operator != NotEqual && c.Operator != In && c.Operator != NotIn {

@@ -15,7 +15,7 @@ func TestRule_Contradictions(t *testing.T) {
 		"revenue >= 50 or plan = pro":                   `has "or"`,
 		"revenue >= 12,50":                              "has a comma; write a number with a point",
 		"plan = pro, revenue >= 50":                     "has a comma",
-		"country = DE or AT":                            `has "or", which conditions do not know`,
+		"country = DE or AT":                            `as in country in (DE, AT), or one value that has the word, as in country in (DE or AT)`,
 		"revenue >= 4.000":                              "write 4000 or 4.00",
 		"currency = €":                                  "must be a currency code of ISO 4217, such as EUR",
 		`plan in ("black or white")|currency = usd`:     "",
