@@ -555,6 +555,66 @@ func TestOrders_OtherCurrencyAfterRedemption(t *testing.T) {
 	require.EqualValues(t, 399, b.balance(t, "anna"), "half of the reward")
 }
 
+// An earlier event of an order, of the time of another version of the program, makes the reward
+// one of that version, whatever its kind and unit.
+func TestOrders_EarlierEventOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	credit := reward.Offer{Kind: reward.Credit, Amount: 5000, Currency: "USD", Name: "Fifty"}
+	for name, later := range map[string]reward.Offer{
+		"another unit": {Kind: reward.Credit, Amount: 1, Unit: "MONTHS"},
+		"a discount":   {Kind: reward.PercentDiscount, Percent: 1000},
+		"a gift":       {Kind: reward.Integration, Amount: 200, Unit: "CENTS", Currency: "EUR", Settings: `{"a":1}`},
+	} {
+		for way, offers := range map[string][2]reward.Offer{"": {credit, later}, ", the other way": {later, credit}} {
+			t.Run(name+way, func(t *testing.T) {
+				t.Parallel()
+				b := newBundle(t)
+				b.shop(t, func(p *referral.Program) { p.Referrer = offers[0] })
+				b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+				b.pass(core.Minute)
+				early := b.Now()
+				b.pass(core.Minute)
+				b.shop(t, func(p *referral.Program) { p.Referrer = offers[1] })
+				b.pass(core.Minute)
+				b.purchase(t, "friend", "o-1", "50")
+				b.process(t)
+				want := func(o reward.Offer) {
+					t.Helper()
+					got := b.referral(t, "friend").ReferrerReward
+					require.True(t, got.Offer.Alike(o), got.Offer)
+					require.Equal(t, []any{o.Value(), o.Name, o.Settings, got.Offer.Value()}, []any{got.Offer.Value(), got.Offer.Name, got.Offer.Settings, got.Left()})
+				}
+				want(offers[1])
+				require.NoError(t, b.log(t, "friend", "", orderJSON("purchase", "o-1", "50", early)))
+				b.process(t)
+				want(offers[0])
+			})
+		}
+	}
+}
+
+// A refund after a denial makes a debt of what was used, as one before it does.
+func TestOrders_RefundAfterDenial(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	b.pass(1000)
+	b.purchase(t, "friend", "o-1", "80")
+	b.process(t)
+	_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", reward.UnitCents, 300)
+	require.NoError(t, err)
+	b.moderate(t, "friend", referral.DenyReferrer)
+	require.Zero(t, b.balance(t, "anna"))
+	b.pass(1)
+	b.refund(t, "friend", "o-1", "")
+	b.process(t)
+	require.EqualValues(t, -300, b.balance(t, "anna"))
+	b.moderate(t, "friend", referral.ApproveReferrer)
+	b.process(t)
+	require.EqualValues(t, -300, b.balance(t, "anna"))
+}
+
 // Orders that find the tank empty get their codes when it is filled.
 func TestOrders_FuelTank(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -14,6 +15,18 @@ import (
 
 // ageStart begins every file that age has encrypted, and no gzip file.
 const ageStart = "age-encryption.org/"
+
+// CheckEncrypted returns an error if a file does not begin as one that age has encrypted.
+func CheckEncrypted(from io.Reader) error {
+	start := make([]byte, len(ageStart))
+	if _, err := io.ReadFull(from, start); err != nil {
+		return damaged(err)
+	}
+	if string(start) != ageStart {
+		return core.Invalid("file", "is not encrypted by age, though its name ends in "+encryptedEnd)
+	}
+	return nil
+}
 
 // ParseRecipients reads public keys of age, such as those of --backup-recipient.
 func ParseRecipients(keys []string) (recipients []age.Recipient, err error) {

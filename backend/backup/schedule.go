@@ -50,16 +50,21 @@ type Made struct {
 	Path    string
 	Size    int64
 	Trailer Trailer
-	// Removed is the number of older backups that were removed.
-	Removed int
+	// Removed is the number of older backups that were removed, and Future that of backups
+	// whose time is in the future, because a clock was wrong: they stay, and do not count.
+	Removed, Future int
 }
 
-// Run makes a backup if one is due. A process that is killed leaves no incomplete file;
+// Run makes a backup if one is due, or the folder has none. A process that is killed leaves no incomplete file;
 // another one makes the backup when the lease is released. There may be an error although
 // a backup was made: an older one could not be removed.
 func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 	every := core.Time(s.Every.Milliseconds())
-	due, err := tabledb.BackupDue(ctx, s.DB.Reads, s.Now(), every)
+	age, empty := every, s.empty()
+	if empty {
+		age = 0
+	}
+	due, err := tabledb.BackupDue(ctx, s.DB.Reads, s.Now(), every, age)
 	if err != nil || !due {
 		return made, err
 	}
@@ -68,7 +73,7 @@ func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 		if err != nil {
 			return "", err
 		}
-		due, err := tabledb.LeaseBackup(ctx, tx, every, token)
+		due, err := tabledb.LeaseBackup(ctx, tx, every, age, token)
 		if !due {
 			token = ""
 		}
@@ -78,6 +83,10 @@ func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 		return made, err
 	}
 	l := lease{Schedule: s, token: token}
+	if empty && !s.empty() {
+		// Another process made one between the look at the folder and the lease.
+		return made, s.DB.Write(ctx, s.Now(), func(tx *store.Tx) error { return tabledb.FailBackup(ctx, tx, l.token, 0) })
+	}
 	made, err = l.hold(ctx, s.make)
 	retry := s.Now() + min(retryAfter, every)
 	if ctx.Err() != nil {
@@ -91,6 +100,13 @@ func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 		return tabledb.EndBackup(ctx, tx, l.token)
 	})
 	return made, errors.Join(err, end)
+}
+
+// empty reports whether the folder has no scheduled backup, such as one that was changed or
+// emptied. A folder that cannot be read has none to miss.
+func (s *Schedule) empty() bool {
+	paths, err := Scheduled(s.Folder)
+	return err == nil && len(paths) == 0
 }
 
 // lease is the lease of a backup that is being made.
@@ -162,7 +178,7 @@ func (s *Schedule) make(ctx context.Context) (made Made, err error) {
 		return made, err
 	}
 	made.Path, made.Size = path, size
-	made.Removed, err = prune(s.Folder, s.Keep)
+	made.Removed, made.Future, err = prune(path, s.Keep)
 	return made, err
 }
 
@@ -212,22 +228,26 @@ func inFolder(folder string, named *regexp.Regexp) (paths []string, err error) {
 	return paths, nil
 }
 
-// prune removes all but the newest scheduled backups. Other files stay.
-func prune(folder string, keep int) (removed int, err error) {
+// prune removes all but the newest scheduled backups, of which made is the last. Those whose
+// time is later stay, and other files. It returns the numbers of both.
+func prune(made string, keep int) (removed, later int, err error) {
+	folder := filepath.Dir(made)
 	paths, err := Scheduled(folder)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	later = max(slices.Index(paths, made), 0)
+	paths = paths[later:]
 	old := paths[min(keep, len(paths)):]
 	parts, err := inFolder(folder, incomplete)
 	if err != nil {
-		return 0, err
+		return 0, later, err
 	}
 	for _, path := range slices.Concat(old, parts) {
 		if err := os.Remove(path); err != nil {
-			return removed, fmt.Errorf("backup: an older one could not be removed: %w", err)
+			return removed, later, fmt.Errorf("backup: an older one could not be removed: %w", err)
 		}
 		removed++
 	}
-	return removed, nil
+	return removed, later, nil
 }

@@ -134,5 +134,35 @@ func TestSchedule_Failures(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "kith-20260301T000001Z.tar.gz"), nil, 0o600))
 	made, err = b.Run(t.Context())
 	require.NoError(t, err, "a folder with the name of a backup is none")
-	require.Equal(t, 2, made.Removed)
+	require.Equal(t, []int{1, 1}, []int{made.Removed, made.Future}, "that of the wrong clock stays")
+	require.FileExists(t, made.Path)
+}
+
+// A folder that was changed or emptied gets a backup at once, one of several processes; backups
+// of a wrong clock never take the place of a new one.
+func TestSchedule_FolderDecides(t *testing.T) {
+	t.Parallel()
+	at, folder := core.Time(1_772_355_600_000), t.TempDir()
+	a, b := scheduled(t, folder, &at)
+	made, err := a.Run(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, made.Size)
+	at += core.Minute
+	require.NoError(t, os.Remove(made.Path))
+	var size [2]int64
+	for i, s := range []*backup.Schedule{b, a} {
+		made, err = s.Run(t.Context())
+		require.NoError(t, err)
+		size[i] = made.Size
+	}
+	require.Positive(t, size[0])
+	require.Zero(t, size[1])
+	for _, year := range []string{"2101", "2102", "2103"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "kith-"+year+"0101T000000Z.tar.gz"), nil, 0o600))
+	}
+	at += core.Hour
+	made, err = a.Run(t.Context())
+	require.NoError(t, err)
+	require.FileExists(t, made.Path)
+	require.Equal(t, []int{0, 3}, []int{made.Removed, made.Future})
 }

@@ -59,14 +59,25 @@ type Installation struct {
 	Files     string
 	OpenFiles func() error
 	// BackupDir has the scheduled backups, one each BackupEvery; "" if none are made.
-	// NewestBackup returns when its newest one was made, 0 if there is none, and whether it
-	// is encrypted.
+	// NewestBackup returns its newest one.
 	BackupDir    string
 	BackupEvery  core.Time
-	NewestBackup func() (at core.Time, encrypted bool, err error)
+	NewestBackup func() (NewestBackup, error)
 	// Web is how visitors reach the service; nil if that is not examined.
 	Web *Web
 	Now func() core.Time
+}
+
+// NewestBackup is the newest scheduled backup that is not dated in the future.
+type NewestBackup struct {
+	// Made is when it was made; 0 if there is none.
+	Made      core.Time
+	Encrypted bool
+	// Damage is what is wrong with the file, or empty. Unread is why its content was not
+	// read, or empty.
+	Damage, Unread string
+	// Future is the number of backups that are dated in the future.
+	Future int
 }
 
 // Checks returns the checks of an installation, in the order in which they help most: the
@@ -300,20 +311,27 @@ func (in Installation) backups(context.Context) Finding {
 	if in.BackupDir == "" {
 		return skipped("not checked: KITH_BACKUP_DIR is not set")
 	}
-	made, encrypted, err := in.NewestBackup()
+	newest, err := in.NewestBackup()
 	switch {
 	case err != nil:
 		return failed(err.Error(), "mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR")
-	case made == 0:
+	case newest.Made == 0 && newest.Future == 0:
 		return failed(in.BackupDir+" has no scheduled backup", remedy)
+	case newest.Future > 0:
+		return failed(fmt.Sprintf("%s has %d that are dated in the future", in.BackupDir, newest.Future), "correct the clock of the machine that was wrong, and rename or remove these files: they are never removed")
 	}
-	age := max(in.Now()-made, 0)
+	age := max(in.Now()-newest.Made, 0)
 	text := "the newest in " + in.BackupDir + " was made " + interval(age) + " ago"
-	if !encrypted {
+	if !newest.Encrypted {
 		text += " and is not encrypted (KITH_BACKUP_RECIPIENT)"
 	}
-	if age > 2*in.BackupEvery {
+	switch {
+	case newest.Damage != "":
+		return failed(text+", but cannot be restored: "+newest.Damage, "run kith backup at once, and look for the cause: a full disk, a copy that broke off, or another installation with the same folder")
+	case age > 2*in.BackupEvery:
 		return failed(text+", and one is due every "+interval(in.BackupEvery), remedy)
+	case newest.Unread != "":
+		text += "; its content was not read, " + newest.Unread + ": kith restore --drill does"
 	}
 	return Finding{Text: text}
 }

@@ -97,11 +97,30 @@ func Ptr[T any](value T) *T { return &value }
 
 // NewIdempotencyKey returns a random idempotency key. A call that takes a key and has none
 // gets one, so that the client may repeat it. To make the call happen once even if your
-// program repeats it, give a key of your own, such as the number of the order.
+// program repeats it, give a key of your own, such as the number of the order: in the body, or by
+// WithIdempotencyKey.
 func NewIdempotencyKey() string {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	return hex.EncodeToString(raw[:])
+}
+
+type idempotencyKey struct{}
+
+// WithIdempotencyKey returns a context for one call whose body takes no key, such as
+// CreateReward: a call that is repeated with the key within 24 hours has no further effect and
+// the same answer. The key is 8 to 64 of A-Z, a-z, 0-9, "-", "_" and ".", such as the number of
+// the order for which a reward is given.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, idempotencyKey{}, key)
+}
+
+// keyOf returns the key of WithIdempotencyKey, or a random one.
+func keyOf(ctx context.Context) string {
+	if key, ok := ctx.Value(idempotencyKey{}).(string); ok {
+		return key
+	}
+	return NewIdempotencyKey()
 }
 
 // Visitor has the headers of a visitor's request. With them a server identifies a visitor

@@ -275,6 +275,14 @@ func TestClient_RepeatsWithTheSameIdempotencyKey(t *testing.T) {
 		}
 	}
 	equal(t, "rewards", strings.Join(ids, " "), given.ID)
+
+	// With a key of one's own, calls that the program repeats are one.
+	own := kith.WithIdempotencyKey(ctx, "order-4711-reward")
+	first, err := c.CreateReward(own, "anna", "anna", kith.RewardInput{Type: "CREDIT", Unit: kith.Ptr("OWN"), AssignedCredit: kith.Ptr(int64(5))})
+	equal(t, "err", err, nil)
+	second, err := c.CreateReward(own, "anna", "anna", kith.RewardInput{Type: "CREDIT", Unit: kith.Ptr("OWN"), AssignedCredit: kith.Ptr(int64(5))})
+	equal(t, "err", err, nil)
+	equal(t, "id", second.ID, first.ID)
 }
 
 // What is repeated, and when.

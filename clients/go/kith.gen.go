@@ -1129,7 +1129,7 @@ type Export struct {
 	// Status PENDING while it runs.
 	Status ExportStatus `json:"status"`
 
-	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type and unit. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
 	Type ExportType `json:"type"`
 }
 
@@ -1169,7 +1169,7 @@ type ExportInput struct {
 	// Requester Text of up to 4096 bytes, without the character U+0000.
 	Requester *InputText `json:"requester,omitempty"`
 
-	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type and unit. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
 	Type ExportType `json:"type"`
 }
 
@@ -1221,7 +1221,7 @@ type ExportParamsInput struct {
 	UpdatedSince *Moment `json:"updatedSince,omitempty"`
 }
 
-// ExportType What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type and unit. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+// ExportType What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
 type ExportType string
 
 // FileFormat CSV in UTF-8 with commas, or an Excel workbook.
@@ -3898,7 +3898,7 @@ type ListStripeNotificationsParams struct {
 
 // DeleteAccountParams defines parameters for DeleteAccount.
 type DeleteAccountParams struct {
-	// DoNotTrack Whether the deleted ids are refused from now on (403, RS050). Default: false.
+	// DoNotTrack Whether the users that this call deletes are refused from now on, by their account and id (403, RS050). Default: false.
 	DoNotTrack *bool `form:"doNotTrack,omitempty" json:"doNotTrack,omitempty"`
 }
 
@@ -3907,7 +3907,7 @@ type DeleteUserParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// DoNotTrack Whether the deleted ids are refused from now on (403, RS050). Default: false.
+	// DoNotTrack Whether the users that this call deletes are refused from now on, by their account and id (403, RS050). Default: false.
 	DoNotTrack *bool `form:"doNotTrack,omitempty" json:"doNotTrack,omitempty"`
 
 	// PreserveEmptyAccount Whether the account remains if the user was its last one, with its discount and credit, also at a payment gateway. Default: true.
@@ -5370,7 +5370,8 @@ func (c *Client) GetReward(ctx context.Context, id string) (Reward, error) {
 
 // CancelReward Cancel a reward
 //
-// The call has a random Idempotency-Key, so that its repeated attempts have one effect.
+// The call has the key of WithIdempotencyKey, or a random one, so that its repeated attempts have
+// one effect.
 func (c *Client) CancelReward(ctx context.Context, id string, body CancellationInput) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
@@ -5378,14 +5379,15 @@ func (c *Client) CancelReward(ctx context.Context, id string, body CancellationI
 		params:     []string{"id", fmt.Sprint(id)},
 		body:       body,
 		repeatable: true,
-		key:        NewIdempotencyKey(),
+		key:        keyOf(ctx),
 	}, &answer)
 	return answer, err
 }
 
 // CreateReward Give a reward
 //
-// The call has a random Idempotency-Key, so that its repeated attempts have one effect.
+// The call has the key of WithIdempotencyKey, or a random one, so that its repeated attempts have
+// one effect.
 func (c *Client) CreateReward(ctx context.Context, account AccountID, user UserID, body RewardInput) (Reward, error) {
 	var answer Reward
 	err := c.call(ctx, request{
@@ -5393,7 +5395,7 @@ func (c *Client) CreateReward(ctx context.Context, account AccountID, user UserI
 		params:     []string{"account", fmt.Sprint(account), "user", fmt.Sprint(user)},
 		body:       body,
 		repeatable: true,
-		key:        NewIdempotencyKey(),
+		key:        keyOf(ctx),
 	}, &answer)
 	return answer, err
 }

@@ -36,7 +36,7 @@ func checkConditions(all []Condition) error {
 // joined returns an error about field if a text has a condition behind "and" or "or".
 func joined(field, text string) error {
 	lower := strings.ToLower(text)
-	for _, word := range []string{" and ", " && ", " or ", " || "} {
+	for _, word := range []string{" and ", " && ", ";", " or ", " || "} {
 		at := strings.Index(lower, word)
 		if at < 0 || len(lower) != len(text) {
 			continue
@@ -45,7 +45,7 @@ func joined(field, text string) error {
 		if _, err := parseCondition("", rest); err != nil && joined("", rest) == nil {
 			continue
 		}
-		if word == " and " || word == " && " {
+		if word != " or " && word != " || " {
 			return core.Invalid(field, `is two conditions in one; give "`+rest+`" as a condition of its own: all conditions must hold`)
 		}
 		return core.Invalid(field, `has "or", which conditions do not know; give several values, as in plan in (pro, team), or make a program for each`)
@@ -56,6 +56,12 @@ func joined(field, text string) error {
 // misread returns an error about field if a value of a condition is probably not what its
 // author means, and no event has it.
 func (c Condition) misread(field, value string) error {
+	if value != strings.TrimSpace(value) {
+		return core.Invalid(field, "has blanks around a value, which no field keeps; remove them")
+	}
+	if limit, ok := ParseDecimal(value); ok && c.Field == "revenue" && (c.Operator == Less && limit.sign() <= 0 || c.Operator == LessOrEqual && limit.Negative()) {
+		return core.Invalid(field, "can never hold: an order has a revenue of 0 or more")
+	}
 	if c.Field == "currency" {
 		if _, err := ParseCurrency(field, value); err != nil {
 			return err

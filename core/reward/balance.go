@@ -23,15 +23,14 @@ type Group struct {
 	Debt int64
 }
 
-// Net returns what refunds have left of the value, and what it is without that which expired
-// or was cancelled: what the owner got or will get.
-func (g Group) Net() (net, got int64) {
-	net = g.Value - g.Sums.Reversed
-	got = net - g.Sums.Expired - g.Sums.Cancelled
+// Got returns what the owner got or will get: the value without what refunds took back, expired
+// or was cancelled.
+func (g Group) Got() int64 {
+	got := g.Value - g.Sums.Reversed - g.Sums.Expired - g.Sums.Cancelled
 	if g.Status == StatusExpired {
 		got -= g.left()
 	}
-	return max(0, net), max(0, got)
+	return max(0, got)
 }
 
 // left returns the total that is left of the rewards without a debt.

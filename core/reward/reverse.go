@@ -79,6 +79,25 @@ func (r Reward) Adjust(value int64, scheduled, now core.Time) (Reward, []Entry) 
 	return r, entries
 }
 
+// Alike reports whether values of both offers are of one kind, unit and currency.
+func (o Offer) Alike(other Offer) bool {
+	return o.Kind == other.Kind && o.InUnit() == other.InUnit() && o.Currency == other.Currency
+}
+
+// Exchangeable reports whether the reward can become one of another offer: nothing of it was
+// used, and neither is a code of a fuel tank.
+func (r Reward) Exchangeable(o Offer) bool {
+	return r.Sums.Redeemed == 0 && r.Sums.Settled == 0 && r.Offer.Kind != FuelTank && o.Kind != FuelTank
+}
+
+// Exchange returns an empty reward as one of another offer, which Adjust fills.
+func (r Reward) Exchange(o Offer) Reward {
+	o.Unit = o.InUnit()
+	o.Amount, o.Percent, o.OfRevenue, o.ValidFor, o.GivenAfter = 0, 0, 0, 0, 0
+	r.Offer, r.Exchanged = o, true
+	return r
+}
+
 // end corrects the amount that expired or was cancelled, so that nothing is left.
 func (r Reward) end(now core.Time) (Reward, Entry) {
 	sum, action := &r.Sums.Expired, ActionExpire

@@ -258,6 +258,8 @@ type Reward struct {
 	// Unsettled is true if a settlement of its owner's debts is to be continued,
 	// because it stopped at MaxSettled.
 	Unsettled bool
+	// Exchanged is true if a change replaced the offer; see Exchange. It is not stored.
+	Exchanged bool
 	// Sums are the sums of its ledger entries.
 	Sums Sums
 	// Redemptions are its redemptions, latest first, at most MaxRedemptions.

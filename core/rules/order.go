@@ -397,25 +397,24 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 		return r.giveForOrder(s, to, earned)
 	}
 	before, ok := s.Rewards.Get(to.paid.Reward)
-	if !ok || earned.Reason == conversion.ReasonDenied {
-		return nil // the moderation cancelled the reward, and may restore it
+	if !ok {
+		return nil
 	}
-	currency := earned.Offer.Currency
-	if earned.Gives() && currency != before.Offer.Currency && before.Sums.Redeemed == 0 && before.Sums.Settled == 0 {
-		// An earlier event of the order has another currency. The reward is emptied in the
-		// old currency, and then filled in the new one.
-		before = r.empty(s, before)
-		before.Offer.Currency = currency
+	if earned.Gives() && !before.Offer.Alike(earned.Offer) && before.Exchangeable(earned.Offer) {
+		// An earlier event of the order has another currency, or is of the time of another
+		// version of the program. The reward is emptied as it was, and then filled.
+		before = r.empty(s, before).Exchange(earned.Offer)
 	}
 	value, share, scheduled := int64(0), int64(0), before.Scheduled
-	if earned.Gives() {
+	switch {
+	case earned.Reason == conversion.ReasonDenied, earned.Gives() && !before.Offer.Alike(earned.Offer):
+		// The moderation cancelled the reward, and may restore it; or a part of it was used, so
+		// that the number of another currency or unit is no value of it. The reward stays, and
+		// refunds take back their share of it.
+		value = before.Offer.Value()
+		share = to.order.Share(value)
+	case earned.Gives():
 		value, share = earned.Offer.Value(), earned.Share
-		if currency != before.Offer.Currency {
-			// A part was redeemed in the old currency: the number of the new one is no value
-			// in it. The reward stays, and refunds take back their share of it.
-			value = before.Offer.Value()
-			share = to.order.Share(value)
-		}
 		scheduled = reward.GrantOf(earned.Offer, to.order.At).Scheduled
 	}
 	after, entries := before.Adjust(value, scheduled, s.Now)

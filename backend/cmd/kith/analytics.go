@@ -153,16 +153,12 @@ func unitName(c analytics.Cost) string {
 	return strings.TrimSpace(c.Unit + " " + c.Currency)
 }
 
-// amountText returns an amount of money with its decimals, and another as it is.
+// amountText returns an amount of money with the decimals of its currency, and another as it is.
 func amountText(c analytics.Cost, amount int64) string {
 	if c.Unit != reward.UnitCents {
 		return number(amount)
 	}
-	sign := ""
-	if amount < 0 {
-		sign, amount = "-", -amount
-	}
-	return fmt.Sprintf("%s%d.%02d", sign, amount/100, amount%100)
+	return reward.Pretty(amount, c.Unit, c.Currency, reward.NumberUnformatted)
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }

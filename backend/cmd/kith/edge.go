@@ -131,16 +131,24 @@ func tryWrite(ctx context.Context, database *libsql.Database) error {
 	return err
 }
 
-// databaseWait is how long an edge waits for its backend to create the database, when
-// both are started together for the first time.
+// databaseWait is how long an edge waits for its backend to create the database and the master
+// key, when both are started together for the first time.
 const databaseWait = 10 * time.Second
 
-// awaitDatabase returns an error if the file of the database does not exist within
-// databaseWait: a mistyped folder must not look like an empty database.
+// awaitDatabase returns an error if the file of the database, or the master key, does not exist
+// within databaseWait: a mistyped folder must not look like an empty database, and a new key
+// would belong to no database.
 func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
 	end := time.Now().Add(databaseWait)
 	for {
 		err := c.exists()
+		if err == nil && !c.hasKey() {
+			err = c.noKey("and an edge makes none")
+			if ctx.Err() == nil && time.Now().Before(end) {
+				time.Sleep(50 * time.Millisecond)
+				continue
+			}
+		}
 		if !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil || time.Now().After(end) {
 			return err
 		}

@@ -133,6 +133,9 @@ func (f scheduleFlags) worker(e *env, engine *app.Engine) *worker.Worker {
 		made, err := s.Run(ctx)
 		if made.Size > 0 {
 			e.log.Info("backup made", "file", made.Path, "bytes", made.Size, "content", made.Trailer.String(), "older_removed", made.Removed)
+			if made.Future > 0 {
+				e.log.Warn("backups are dated in the future: a clock was wrong, or is; they are not removed, so rename or remove them", "folder", f.BackupDir, "backups", made.Future)
+			}
 			if len(recipients) == 0 {
 				e.log.Warn(notEncrypted, "file", made.Path)
 			}

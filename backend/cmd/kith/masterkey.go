@@ -89,7 +89,7 @@ func (c *masterKeyRotateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "%d secrets were encrypted again; all are encrypted under the key %s.\n", resealed, ring.Fingerprint()[:8])
+	fmt.Fprintf(e.out, "%d secrets were encrypted again; all are encrypted under the key %s. Processes that were not restarted since it was made cannot read them: restart those, and keep the files of keys.\n", resealed, ring.Fingerprint()[:8])
 	return c.promote(e, next, keys)
 }
 
@@ -198,21 +198,31 @@ func (f *databaseFlags) checkKey(has secretdb.MasterKey) error {
 // checkKeyOf is checkKey for the keys of a running process: its files may have others by
 // now.
 func (f *databaseFlags) checkKeyOf(keys auth.Keyring, has secretdb.MasterKey) error {
-	ok := true
-	switch {
-	case has.Fingerprint != "":
-		_, ok = keys.Find(has.Fingerprint)
-	case has.Sealed != "":
-		_, err := keys.Open(auth.KeyPlace(has.Tenant), has.Sealed)
-		ok = err == nil
+	belongs := func(keys auth.Keyring) bool {
+		switch {
+		case has.Fingerprint != "":
+			_, ok := keys.Find(has.Fingerprint)
+			return ok
+		case has.Sealed != "":
+			_, err := keys.Open(auth.KeyPlace(has.Tenant), has.Sealed)
+			return err == nil
+		}
+		return true
 	}
-	if !ok {
+	replaced := func(keys auth.Keyring) bool {
+		_, ok := keys.Find(has.Next)
+		return has.Next == "" || ok
+	}
+	if belongs(keys) && replaced(keys) {
+		return nil
+	}
+	if later, _, ok, err := f.keys(); err == nil && ok && belongs(later) && replaced(later) {
+		return core.Invalid("master-key", "was rotated since this process started: restart it; the file "+f.masterKeyFile()+" is right, so leave it")
+	}
+	if !belongs(keys) {
 		return f.wrongKey()
 	}
-	if _, ok := keys.Find(has.Next); has.Next != "" && !ok {
-		return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: "+f.giveKey("KITH_MASTER_KEY_NEW", f.newMasterKeyFile(), "the new key"))
-	}
-	return nil
+	return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: "+f.giveKey("KITH_MASTER_KEY_NEW", f.newMasterKeyFile(), "the new key"))
 }
 
 func (f *databaseFlags) wrongKey() error {
@@ -297,12 +307,23 @@ func (f *databaseFlags) masterKey() (string, error) {
 		return "", err
 	}
 	if next != "" {
+		if _, err := auth.ParseKeyring(next); err != nil {
+			return "", fmt.Errorf("master-key-new (%s): %w; %s, or leave it out", f.newMasterKeySource(), err, f.giveKey("KITH_MASTER_KEY_NEW", f.newMasterKeyFile(), "a key that kith master-key new made"))
+		}
 		text += "," + next
 	}
 	if _, err = auth.ParseKeyring(text); err != nil {
 		return text, fmt.Errorf("master-key (%s): %w; %s", f.masterKeySource(), err, f.giveKey("KITH_MASTER_KEY", f.masterKeyFile(), "the right key"))
 	}
 	return text, nil
+}
+
+// newMasterKeySource returns where the new master key is from.
+func (f *databaseFlags) newMasterKeySource() string {
+	if f.MasterKeyNew != "" || f.MasterKey != "" {
+		return "set"
+	}
+	return "in " + f.newMasterKeyFile()
 }
 
 // newMasterKey returns the key that will replace the master key, or "": from the flag,

@@ -24,6 +24,7 @@ import (
 	"kith/backend/upstream"
 	"kith/core"
 	"kith/core/analytics"
+	"kith/core/auth"
 	"kith/core/job"
 	"kith/core/wire"
 	"kith/wasm/host"
@@ -352,15 +353,55 @@ func (doctorCommand) Help() string {
 	return `Prints a line for each check, and what to do for each that found a problem. The check of the database's structure reads the whole file; the service may run meanwhile. Exit status: 0 no problem was found, 1 there are problems.`
 }
 
-// newestBackup returns when the newest backup in the folder was made, 0 if there is none,
-// and whether it is encrypted.
-func (c *doctorCommand) newestBackup() (at core.Time, encrypted bool, err error) {
+// maxVerified is the size of the largest backup that doctor reads to its end, in a second or two.
+const maxVerified = 64 << 20
+
+// newestBackup returns the newest backup in the folder.
+func (c *doctorCommand) newestBackup(keys auth.Keyring) (newest doctor.NewestBackup, err error) {
 	all, err := backup.Scheduled(c.BackupDir)
-	if err != nil || len(all) == 0 {
-		return 0, false, err
+	for _, path := range all {
+		made, err := backup.TimeOf(path)
+		switch {
+		case err != nil:
+			return newest, err
+		case core.Time(made.UnixMilli()) > now()+core.Time(c.ClockTolerance.Milliseconds()):
+			newest.Future++
+			continue
+		}
+		newest.Made, newest.Encrypted = core.Time(made.UnixMilli()), backup.Encrypted(path)
+		newest.Unread, err = verified(path, keys)
+		if err != nil {
+			newest.Damage = message(err)
+		}
+		return newest, nil
 	}
-	made, err := backup.TimeOf(all[0])
-	return core.Time(made.UnixMilli()), backup.Encrypted(all[0]), err
+	return newest, err
+}
+
+// verified returns an error if a backup is damaged, or was made under another master key. unread
+// is why its content was not read, or empty.
+func verified(path string, keys auth.Keyring) (unread string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if backup.Encrypted(path) {
+		return "as it is encrypted", backup.CheckEncrypted(file)
+	}
+	if info.Size() > maxVerified {
+		_, err = backup.NewReader(file)
+		return "as it is large", err
+	}
+	_, trailer, err := backup.Verify(file)
+	if err == nil && !trailer.SignedBy(keys.Backup()) {
+		err = errors.New("it was made under another master key")
+	}
+	return "", err
 }
 
 // Run runs all checks.
@@ -372,7 +413,8 @@ func (c *doctorCommand) Run(e *env) error {
 	if path, isFile := c.file(); isFile {
 		in.File = path
 	}
-	in.BackupDir, in.BackupEvery, in.NewestBackup = c.BackupDir, core.Time(c.BackupEvery.Milliseconds()), c.newestBackup
+	in.BackupDir, in.BackupEvery = c.BackupDir, core.Time(c.BackupEvery.Milliseconds())
+	in.NewestBackup = func() (doctor.NewestBackup, error) { return c.newestBackup(in.Keys) }
 	var err error
 	if in.Keys, _, in.HasKeys, err = c.keys(); err != nil {
 		return err

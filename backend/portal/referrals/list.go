@@ -204,8 +204,7 @@ func columnsIn(zone *time.Location) []string {
 // gets is what a side of a referral gets in one unit and currency.
 type gets struct {
 	Unit, Currency string
-	// Amount is what the side got or will get; if that is nothing, what its cancelled and
-	// expired rewards were worth.
+	// Amount is what the side got or will get; see reward.Group.Got.
 	Amount int64
 	// Status says what became of the rewards, such as "Available", or "2 available, 1 used".
 	Status string
@@ -215,9 +214,9 @@ type gets struct {
 func getsOf(r referral.Referral, side reward.Source) (all []gets) {
 	type sum struct {
 		gets
-		net, count int64
-		words      []string
-		counts     map[string]int64
+		count  int64
+		words  []string
+		counts map[string]int64
 	}
 	var sums []*sum
 	for _, g := range r.Groups {
@@ -233,13 +232,9 @@ func getsOf(r referral.Referral, side reward.Source) (all []gets) {
 		if s.counts[word] == 0 {
 			s.words = append(s.words, word)
 		}
-		net, got := g.Net()
-		s.net, s.Amount, s.count, s.counts[word] = s.net+net, s.Amount+got, s.count+g.Count, s.counts[word]+g.Count
+		s.Amount, s.count, s.counts[word] = s.Amount+g.Got(), s.count+g.Count, s.counts[word]+g.Count
 	}
 	for _, s := range sums {
-		if s.Amount == 0 {
-			s.Amount = s.net
-		}
 		s.Status = s.words[0]
 		if s.count > 1 {
 			for i, word := range s.words {

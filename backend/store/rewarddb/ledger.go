@@ -23,7 +23,11 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 		return nil
 	}
 	states := make([]any, len(after))
+	var exchanged []any
 	for i, r := range after {
+		if r.Exchanged {
+			exchanged = append(exchanged, [...]any{r.ID, string(r.Offer.Kind), r.Offer.Unit, r.Offer.Name, r.Offer.Description, r.Offer.Settings})
+		}
 		states[i] = [...]any{
 			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
 			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
@@ -31,8 +35,20 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 			store.NullTime(r.Blocked),
 		}
 	}
+	if len(exchanged) > 0 {
+		if err := execList(ctx, tx, "exchange rewards", exchangeRewards, tenant, exchanged); err != nil {
+			return err
+		}
+	}
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
 }
+
+// exchangeRewards stores what else becomes of rewards whose offer was replaced.
+var exchangeRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS kind, value ->> 2 AS unit, value ->> 3 AS name,
+			value ->> 4 AS description, value ->> 5 AS settings
+		FROM ` + store.Elements(`?2`) + `)
+	UPDATE reward SET kind = given.kind, unit = given.unit, name = given.name, description = given.description, settings = nullif(given.settings, '')
+	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
 var appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, idempotency_key, at)
 	SELECT ?1, value ->> 'ID', value ->> 'Reward', value ->> 'Action', value ->> 'Amount', value ->> 'Unit',

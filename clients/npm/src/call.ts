@@ -29,6 +29,12 @@ export interface Transport extends Limits {
 export interface CallOptions {
   /** Aborts the call. */
   signal?: AbortSignal | undefined;
+  /**
+   * For calls such as createReward, whose body takes no key: the key of this call, 8 to 64 of A-Z, a-z, 0-9, -, _ and .; a call
+   * that is repeated with it within 24 hours has no further effect and the same answer. Default: a random one, for the attempts
+   * of this call only.
+   */
+  idempotencyKey?: string | undefined;
 }
 
 interface Prepared {
@@ -65,12 +71,12 @@ export function methods<Names extends OperationName, Options extends CallOptions
   const all: Record<string, unknown> = {};
   for (const [name, operation] of Object.entries(table)) {
     all[name] = async (input: Record<string, unknown> = {}, options = {} as Options) =>
-      send(transport, prepare(transport, operation, input, extraHeaders(options)), options.signal);
+      send(transport, prepare(transport, operation, input, extraHeaders(options), options.idempotencyKey), options.signal);
   }
   return all as Methods<Names, Options>;
 }
 
-function prepare(transport: Transport, [method, path, query, flags, flatLinks]: Operation, input: Record<string, unknown>, headers?: Record<string, string>): Prepared {
+function prepare(transport: Transport, [method, path, query, flags, flatLinks]: Operation, input: Record<string, unknown>, headers?: Record<string, string>, key?: string): Prepared {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = name === 'tenant' ? transport.tenant : String(input[name] ?? '');
     // URL parsers would resolve these two segments.
@@ -83,6 +89,7 @@ function prepare(transport: Transport, [method, path, query, flags, flatLinks]: 
   }
   const queryText = String(search);
   const keyed = flags.includes('i');
+  if (key !== undefined && !flags.includes('o')) throw new TypeError(`idempotencyKey: ${keyed ? 'is part of the body of this call' : 'this call takes none'}`);
   let body = input.body as Record<string, unknown> | undefined;
   if (keyed && body && body.idempotencyKey == null) body = { ...body, idempotencyKey: transport.newKey() };
   return {
@@ -90,7 +97,7 @@ function prepare(transport: Transport, [method, path, query, flags, flatLinks]: 
     path,
     url: transport.baseUrl + filled + (queryText && '?' + queryText),
     body: flags.includes('b') && body !== undefined ? JSON.stringify(body) : undefined,
-    headers: flags.includes('o') ? { ...headers, 'Idempotency-Key': transport.newKey() } : headers,
+    headers: flags.includes('o') ? { ...headers, 'Idempotency-Key': key ?? transport.newKey() } : headers,
     repeatable: keyed || flags.includes('r'),
     keyed,
     flatLinks,

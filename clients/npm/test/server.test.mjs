@@ -154,6 +154,12 @@ test('a lost answer about a reward: the second attempt gets it', async () => {
   assert.equal(given.id, first.id);
 });
 
+test('with a key of its own, a call that the program repeats is one', async () => {
+  const give = () => client().createReward({ account: 'anna', user: 'anna', body: { type: 'CREDIT', unit: 'OWN', assignedCredit: 5 } }, { idempotencyKey: 'order-4711-npm' });
+  assert.equal((await give()).id, (await give()).id);
+  await assert.rejects(client().getAccount({ account: 'anna' }, { idempotencyKey: 'order-4711-npm' }), /this call takes none/);
+});
+
 const query = (c) => c.runGraphql({ body: { query: '{__typename}' } });
 const read = (c) => c.getAccount({ account: 'anna' });
 for (const [name, status, retryAfter, call, calls, ok] of [
