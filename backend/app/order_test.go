@@ -593,6 +593,32 @@ func TestOrders_EarlierEventOfAnotherVersion(t *testing.T) {
 	}
 }
 
+// An order that was placed shortly before the attribution counts in any order of arrival.
+func TestOrders_AttributionMovesBack(t *testing.T) {
+	t.Parallel()
+	for _, arrival := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
+		t.Run(arrival, func(t *testing.T) {
+			t.Parallel()
+			b := newBundle(t)
+			b.shop(t, func(p *referral.Program) { p.Conversion.Before = conversion.DefaultBefore })
+			b.identify(t, "friend")
+			b.pass(core.Day)
+			at := b.Now() - 2*core.Hour
+			events := map[rune]string{
+				'a': orderJSON("purchase", "a", "100", at-6*core.Minute),
+				'b': strings.Replace(orderJSON("purchase", "b", "50", at-3*core.Minute), `"fields":{`, `"fields":{"referral_code":"ANNA10",`, 1),
+				'c': strings.Replace(orderJSON("purchase", "c", "30", at+core.Hour), `"fields":{`, `"fields":{"referral_code":"ANNA10",`, 1),
+			}
+			for _, name := range arrival {
+				require.NoError(t, b.log(t, "friend", "", events[name]))
+				b.process(t)
+			}
+			require.EqualValues(t, 1000+500+300, b.balance(t, "anna"))
+			require.Equal(t, []string{"a: 1, 1000, 1000", "b: 2, 500, all-orders-rewarded", "c: 3, 300, all-orders-rewarded"}, b.orders(t, "friend"))
+		})
+	}
+}
+
 // A refund after a denial makes a debt of what was used, as one before it does.
 func TestOrders_RefundAfterDenial(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func (os *orders) apply(sent event.Event) {
 	if claim, ok := os.rules.orderClaim(os.state, e); places && ok && claim.Fault == "" && strings.EqualFold(string(claim.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
 		os.ref.Attributed = e.At
 		// Earlier orders of the referral may count now.
-		os.replay(conversion.Position{At: e.At}, conversion.Position{})
+		os.replay(fromAttribution(os.ref), conversion.Position{})
 	}
 	key := state.OrderKey{Referral: os.ref.ID, Order: e.OrderKey()}
 	if os.referred && !os.state.Orders.Has(key) {
