@@ -228,7 +228,7 @@ func inFolder(folder string, named *regexp.Regexp) (paths []string, err error) {
 	return paths, nil
 }
 
-// prune removes all but the newest scheduled backups, of which made is the last. Those whose
+// prune removes all but the newest scheduled backups, of which made is the last. Backups whose
 // time is later stay, and other files. It returns the numbers of both.
 func prune(made string, keep int) (removed, later int, err error) {
 	folder := filepath.Dir(made)

@@ -212,9 +212,12 @@ func (in Installation) integrity(ctx context.Context) Finding {
 		return skipped("not checked: a server checks its own files")
 	}
 	problems, err := store.Integrity(ctx, in.DB, true)
-	if err != nil && in.full() {
+	switch {
+	case err != nil && in.full():
 		return failed(err.Error(), fullRemedy)
-	} else if err != nil {
+	case err != nil && strings.Contains(err.Error(), "readonly database"):
+		return skipped("not checked: this user may not write the folder; run doctor as the user that runs kith")
+	case err != nil:
 		problems = []string{err.Error()}
 	}
 	if len(problems) > 0 {

@@ -282,7 +282,11 @@ func (c *restoreCommand) drill(e *env) error {
 	scratch.Data, scratch.MasterKey = folder, text
 	begin := time.Now()
 	header, restored, err := scratch.restore(e)
-	if err != nil {
+	var known *core.Error
+	switch {
+	case errors.As(err, &known) && known.Field == "tenant":
+		return core.Invalid("file", "is a backup of one tenant, and a drill restores all: give one of all tenants; this one is restored with kith restore --tenant")
+	case err != nil:
 		return err
 	}
 	took := time.Since(begin).Round(time.Millisecond)

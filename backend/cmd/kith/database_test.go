@@ -202,7 +202,7 @@ func TestDatabase_OfABackendThatStartsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		time.AfterFunc(databaseWait/2, func() {
-			assert.NoError(t, os.WriteFile(filepath.Join(data, "kith.db"), nil, 0o600))
+			assert.NoError(t, os.WriteFile(filepath.Join(data, "kith.db"), []byte("x"), 0o600))
 			assert.NoError(t, os.WriteFile(filepath.Join(data, "master.key"), []byte(storyKey+"\n"), 0o600))
 		})
 		edge := edgeCommand{databaseFlags: databaseFlags{Data: data}}

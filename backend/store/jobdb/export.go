@@ -62,8 +62,7 @@ const (
 	rewardUpdated = `max(w.created_at, coalesce(w.cancelled_at, 0), (SELECT coalesce(max(at), 0)
 		FROM reward_ledger l WHERE l.tenant = w.tenant AND l.reward_id = w.id))`
 	// balanceCurrency is the currency of a reward if the user's rewards of its kind and
-	// unit have several, or '', so that a balance has one currency: the least of its rewards, ''
-	// if some have none; see reward.Balances.
+	// unit have several, or ''; see reward.Balances.
 	balanceCurrency = `iif((SELECT min(o.currency) < max(o.currency) FROM reward o WHERE o.tenant = w.tenant AND o.account_id = w.account_id
 		AND o.user_id = w.user_id AND o.kind = w.kind AND o.unit = w.unit AND o.currency <> ''), w.currency, '')`
 	// referredUser joins a user with the referral by which the user was referred, and
@@ -107,8 +106,8 @@ var exports = map[job.Type]export{
 		created: `w.created_at`, updated: rewardUpdated, program: `w.program`,
 	},
 	job.RewardBalance:           balance(`w.user_id, w.account_id, w.kind, ` + available + `, w.unit`),
-	job.UserRewardBalance:       balance(`w.user_id, w.account_id, u.email, u.first_name, u.last_name, w.kind, `+available+`, w.unit`, `min(w.currency)`),
-	job.RedeemableRewardBalance: balance(`w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, `+available, `min(w.currency)`),
+	job.UserRewardBalance:       balance(`w.user_id, w.account_id, u.email, u.first_name, u.last_name, w.kind, `+available+`, w.unit`, balanceCurrency),
+	job.RedeemableRewardBalance: balance(`w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, `+available, balanceCurrency),
 	job.UserEvent: {
 		from: `event e`, tenant: `e.tenant`, key: []string{`e.id`},
 		cells: `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields,
