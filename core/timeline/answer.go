@@ -129,11 +129,15 @@ func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 	if w.Cancelled != 0 && w.Sums.Cancelled > 0 {
 		value = worth(w, w.Sums.Cancelled)
 	}
+	lost := who + " gets no reward: "
+	if w.Sums.Redeemed > 0 {
+		lost = who + " has used " + worth(w, w.Sums.Redeemed) + ", and gets no more: "
+	}
 	if w.Denied {
-		return Bad, say(who+" gets no reward: "+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
+		return Bad, say(lost+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
 	}
 	if w.Blocked != 0 {
-		return Bad, say(who+" gets no reward: "+value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")
+		return Bad, say(lost+value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")
 	}
 	if w.Cancelled == 0 {
 		if w.Sums.Reversed > 0 || w.Offer.Value() > 0 {
@@ -142,7 +146,7 @@ func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 		return Bad, say(who + " gets no reward: the order " + w.Order + f.priceOf(w.Order) + " does not earn one any more." + f.orderSide(w))
 	}
 	why, by := f.cancelled(w)
-	text := say(who+" gets no reward: "+value+" was cancelled on ", w.Cancelled)
+	text := say(lost+value+" was cancelled on ", w.Cancelled)
 	if by != "" {
 		text = say(text, " by "+by)
 	}

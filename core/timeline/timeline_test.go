@@ -125,6 +125,8 @@ func TestAnswers(t *testing.T) {
 			"Anna gets no reward yet: $6.00 is due on 2026-03-02 09:00 UTC. A refund took back $4.00 of $10.00."},
 		"denied after a refund": {give(func(w *reward.Reward) { w.Denied, w.Cancelled, w.Sums.Cancelled, w.Sums.Reversed = true, now, 600, 400 }), Bad,
 			"Anna gets no reward: $6.00 was cancelled, because the referral was denied."},
+		"denied after a part was used": {give(func(w *reward.Reward) { w.Denied, w.Cancelled, w.Sums.Redeemed, w.Sums.Cancelled = true, now, 300, 700 }), Bad,
+			"Anna has used $3.00, and gets no more: $7.00 was cancelled, because the referral was denied."},
 		"debt": {give(func(w *reward.Reward) { w.Order, w.Sums.Redeemed, w.Sums.Reversed, w.Refunded = "7", 1000, 400, 400 }), Bad,
 			"Anna got $10.00 on 2026-02-28 09:00 UTC, used it, and owes $4.00, because the order was refunded later."},
 		"expired": {give(func(w *reward.Reward) { w.Expires = now - core.Hour }), Bad, "Anna got $10.00, but it expired on 2026-03-01 08:00 UTC."},

@@ -160,7 +160,7 @@ func rewardReason(r reward.Reward, now core.Time) string {
 	case reward.StatusCancelled:
 		switch {
 		case r.Denied:
-			return "A member denied the referral."
+			return "The referral was denied."
 		case r.Cancelled == 0:
 			return "A refund of the order took it back."
 		case r.Blocked != 0:
