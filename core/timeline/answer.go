@@ -131,7 +131,11 @@ func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 	}
 	lost := who + " gets no reward: "
 	if w.Sums.Redeemed > 0 {
-		lost = who + " has used " + worth(w, w.Sums.Redeemed) + ", and gets no more: "
+		lost = who + " has used " + worth(w, w.Sums.Redeemed)
+		if w.Debt() > 0 {
+			lost += ", owes " + worth(w, w.Debt()) + " since the refund of the order"
+		}
+		lost += ", and gets no more: "
 	}
 	if w.Denied {
 		return Bad, say(lost+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
