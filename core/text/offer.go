@@ -204,7 +204,8 @@ func (c *Catalog) value(kind reward.Kind, v Value) string {
 // tier returns the sentence about the i-th tier of an offer.
 func (c *Catalog) tier(o Offer, i int, worth string) string {
 	from := o.Tiers[i].From
-	if i == len(o.Tiers)-1 {
+	if i == len(o.Tiers)-1 || o.EachOrder {
+		// Of several orders of a friend, each earns by the number of friends at its time.
 		return Fill(c.TierFrom, "from", strconv.Itoa(from), "reward", worth)
 	}
 	to := o.Tiers[i+1].From - 1

@@ -382,7 +382,7 @@ func TestOfEarning(t *testing.T) {
 		},
 		{
 			conversion.Earning{Offer: share, Terms: conversion.Terms{Max: 5000, Tiers: []conversion.Tier{{From: 3, OfRevenue: 1250}}}}, true,
-			"up to 12.5% of each order|For friends 1 to 2: 10% of the order each.|From friend 3 on: 12.5% of the order each.|At most $50 for an order.|Available after 14 days.",
+			"up to 12.5% of each order|From friend 1 on: 10% of the order each.|From friend 3 on: 12.5% of the order each.|At most $50 for an order.|Available after 14 days.",
 		},
 		{conversion.Earning{}, true, ""},
 	} {
