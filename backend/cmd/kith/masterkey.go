@@ -308,7 +308,7 @@ func (f *databaseFlags) masterKey() (string, error) {
 	}
 	if next != "" {
 		if _, err := auth.ParseKeyring(next); err != nil {
-			return "", fmt.Errorf("master-key-new (%s): %w; %s, or leave it out", f.newMasterKeySource(), err, f.giveKey("KITH_MASTER_KEY_NEW", f.newMasterKeyFile(), "a key that kith master-key new made"))
+			return "", fmt.Errorf("master-key-new (%s): %w; give a key that kith master-key new made, or none", f.newMasterKeySource(), err)
 		}
 		text += "," + next
 	}
