@@ -129,19 +129,12 @@ func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 	if w.Cancelled != 0 && w.Sums.Cancelled > 0 {
 		value = worth(w, w.Sums.Cancelled)
 	}
-	lost := who + " gets no reward: "
-	if w.Sums.Redeemed > 0 {
-		lost = who + " has used " + worth(w, w.Sums.Redeemed)
-		if w.Debt() > 0 {
-			lost += ", owes " + worth(w, w.Debt()) + " since the refund of the order"
-		}
-		lost += ", and gets no more: "
-	}
+	lost := lostBy(w, who)
 	if w.Denied {
-		return Bad, say(lost+value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
+		return Bad, say(lost, value+" was cancelled, because the referral was denied", f.denied(w.Source), ".")
 	}
 	if w.Blocked != 0 {
-		return Bad, say(lost+value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")
+		return Bad, say(lost, value+" was cancelled on ", w.Cancelled, ", because "+who+" was blocked.")
 	}
 	if w.Cancelled == 0 {
 		if w.Sums.Reversed > 0 || w.Offer.Value() > 0 {
@@ -150,7 +143,7 @@ func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 		return Bad, say(who + " gets no reward: the order " + w.Order + f.priceOf(w.Order) + " does not earn one any more." + f.orderSide(w))
 	}
 	why, by := f.cancelled(w)
-	text := say(lost+value+" was cancelled on ", w.Cancelled)
+	text := say(lost, value+" was cancelled on ", w.Cancelled)
 	if by != "" {
 		text = say(text, " by "+by)
 	}
@@ -158,6 +151,18 @@ func (f Facts) gone(w reward.Reward, who, value string) (Tone, Sentence) {
 		return Bad, say(text, ", with the reason: "+strings.TrimSuffix(why.String(), ".")+".")
 	}
 	return Bad, say(text, ".")
+}
+
+// lostBy begins a sentence about a cancelled reward of a user.
+func lostBy(w reward.Reward, who string) Sentence {
+	if w.Sums.Redeemed == 0 {
+		return say(who + " gets no reward: ")
+	}
+	used := say(who+" has used ", worth(w, w.Sums.Redeemed))
+	if w.Debt() > 0 {
+		used = say(used, ", owes ", worth(w, w.Debt()), " since the refund of the order")
+	}
+	return say(used, ", and gets no more: ")
 }
 
 // orderSide returns why the order of a reward does not earn it any more.
