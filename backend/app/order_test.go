@@ -562,7 +562,8 @@ func TestOrders_EarlierEventOfAnotherVersion(t *testing.T) {
 	credit := reward.Offer{Kind: reward.Credit, Amount: 5000, Currency: "USD", Name: "Fifty"}
 	for name, later := range map[string]reward.Offer{
 		"another unit": {Kind: reward.Credit, Amount: 1, Unit: "MONTHS"},
-		"a discount":   {Kind: reward.PercentDiscount, Percent: 1000},
+		"a discount":   {Kind: reward.PercentDiscount, Percent: 1000, ValidFor: core.Day},
+		"a validity":   {Kind: reward.Credit, Amount: 4000, Currency: "USD", Name: "Fifty", ValidFor: core.Day},
 		"a gift":       {Kind: reward.Integration, Amount: 200, Unit: "CENTS", Currency: "EUR", Settings: `{"a":1}`},
 	} {
 		for way, offers := range map[string][2]reward.Offer{"": {credit, later}, ", the other way": {later, credit}} {
@@ -583,6 +584,7 @@ func TestOrders_EarlierEventOfAnotherVersion(t *testing.T) {
 					got := b.referral(t, "friend").ReferrerReward
 					require.True(t, got.Offer.Alike(o), got.Offer)
 					require.Equal(t, []any{o.Value(), o.Name, o.Settings, got.Offer.Value()}, []any{got.Offer.Value(), got.Offer.Name, got.Offer.Settings, got.Left()})
+					require.Equal(t, o.ValidFor, max(0, got.Expires-got.Created))
 				}
 				want(offers[1])
 				require.NoError(t, b.log(t, "friend", "", orderJSON("purchase", "o-1", "50", early)))

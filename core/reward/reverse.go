@@ -38,6 +38,12 @@ func (r Reward) whole() bool { return r.Offer.Kind != Credit }
 // ended reports whether the ledger has that the reward expired or was cancelled.
 func (r Reward) ended() bool { return r.Sums.Expired > 0 || r.Cancelled != 0 }
 
+// over reports whether the reward has expired or was cancelled, also if the ledger does not have
+// it yet.
+func (r Reward) over(now core.Time) bool {
+	return r.ended() || r.Expires != 0 && r.Expires <= now
+}
+
 // Adjust corrects the value of the reward, because its order earns another amount than
 // was known, and the date on which it is to be given, which is ignored once it was
 // given. It is CANCELLED while the value is 0. Of a reward that has expired or was
@@ -79,6 +85,17 @@ func (r Reward) Adjust(value int64, scheduled, now core.Time) (Reward, []Entry) 
 	return r, entries
 }
 
+// ValidAs returns the reward with the expiry of an offer, unless it is over.
+func (r Reward) ValidAs(o Offer, now core.Time) Reward {
+	if r.over(now) {
+		return r
+	}
+	if r.Expires = 0; o.ValidFor > 0 {
+		r.Expires = max(r.Created, r.Scheduled) + o.ValidFor
+	}
+	return r
+}
+
 // Alike reports whether values of both offers are of one kind, unit and currency.
 func (o Offer) Alike(other Offer) bool {
 	return o.Kind == other.Kind && o.InUnit() == other.InUnit() && o.Currency == other.Currency
@@ -112,7 +129,7 @@ func (r Reward) end(now core.Time) (Reward, Entry) {
 // reschedule changes the date on which the reward is to be given, unless it was given
 // or has expired, and moves its expiry by the same time.
 func (r Reward) reschedule(scheduled, now core.Time) Reward {
-	if scheduled == r.Scheduled || r.wasGiven() || r.ended() || r.Expires != 0 && r.Expires <= now {
+	if scheduled == r.Scheduled || r.wasGiven() || r.over(now) {
 		return r
 	}
 	if r.Expires != 0 {

@@ -405,7 +405,7 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 		// version of the program. The reward is emptied as it was, and then filled.
 		before = r.empty(s, before).Exchange(earned.Offer)
 	}
-	value, share, scheduled := int64(0), int64(0), before.Scheduled
+	kept, value, share, scheduled := before, int64(0), int64(0), before.Scheduled
 	switch {
 	case earned.Reason == conversion.ReasonDenied, earned.Gives() && !before.Offer.Alike(earned.Offer):
 		// The moderation cancelled the reward, and may restore it; or a part of it was used, so
@@ -416,11 +416,12 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 	case earned.Gives():
 		value, share = earned.Offer.Value(), earned.Share
 		scheduled = reward.GrantOf(earned.Offer, to.order.At).Scheduled
+		kept = before.ValidAs(earned.Offer, s.Now)
 	}
-	after, entries := before.Adjust(value, scheduled, s.Now)
+	after, entries := kept.Adjust(value, scheduled, s.Now)
 	after, reversed := after.Reverse(share, s.Now)
 	entries = append(entries, reversed)
-	if entries = slices.DeleteFunc(entries, reward.Entry.None); len(entries) == 0 && after.Refunded == before.Refunded && after.Scheduled == before.Scheduled {
+	if entries = slices.DeleteFunc(entries, reward.Entry.None); len(entries) == 0 && after.Refunded == before.Refunded && after.Scheduled == before.Scheduled && after.Expires == before.Expires {
 		return nil
 	}
 	r.Record(s, []Step{{before, after, entries}})
