@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/api"
-	"kith/backend/app/admin"
 	"kith/backend/app/callers"
+	"kith/backend/app/referrals"
 	"kith/backend/portal/portaltest"
 )
 
@@ -21,7 +21,7 @@ func TestHandler_PanicIsAnswered(t *testing.T) {
 	w := portaltest.New(t)
 	b := w.SignedIn(t, portaltest.Owner)
 	require.Equal(t, http.StatusOK, b.Get("/portal/t/acme/referrals").Status)
-	w.Engine.Callers, w.Engine.Admin.Referrals = callers.Callers{}, admin.Referrals{}
+	w.Engine.Callers, w.Engine.Referrals = callers.Callers{}, referrals.Referrals{}
 	var log bytes.Buffer
 	h := (&api.API{Engine: w.Engine, Portal: w.Portal, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler()
 	get := func(path string) *httptest.ResponseRecorder {

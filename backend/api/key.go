@@ -44,7 +44,7 @@ func (a *API) revokeKey(c *call) ([]byte, error) {
 
 // sftpKeys handles GET /sftp/keys.
 func (a *API) sftpKeys(c *call) ([]byte, error) {
-	found, server, err := a.Engine.Admin.SFTPKeys.List(c.Context(), c.member())
+	found, err := a.Engine.SFTPKeys.List(c.Context(), c.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (a *API) sftpKeys(c *call) ([]byte, error) {
 	for i, k := range found {
 		keys[i] = wire.SFTPKey(k)
 	}
-	return wire.SFTPKeys(keys, (*wire.SFTPServer)(server)), nil
+	return wire.SFTPKeys(keys, (*wire.SFTPServer)(a.Engine.SFTPKeys.Server)), nil
 }
 
 // addSFTPKey handles POST /sftp/keys.

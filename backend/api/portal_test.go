@@ -18,38 +18,32 @@ import (
 // same, and fields of GraphQL after "GraphQL". A text in parentheses says why there is
 // none.
 var offered = map[string]string{
-	"Overview.Compare": "getAnalyticsSeries", "Overview.TopReferrers": "listTopReferrers", "Overview.Attention": "getAttention",
-	"Overview.Beginning": "listUsers getShareLinks",
-
-	"Programs.List": "listPrograms", "Programs.ByKey": "getProgram", "Programs.Create": "createProgram", "Programs.Update": "updateProgram",
-	"Programs.Delete": "deleteProgram", "Programs.Try": "tryProgram", "Programs.Tank": "getFuelTank", "Programs.Fill": "fillFuelTank",
+	"Programs.Create": "createProgram", "Programs.Update": "updateProgram",
+	"Programs.Delete": "deleteProgram", "Programs.Fill": "fillFuelTank",
 	"Programs.Versions": "listProgramVersions",
-	"Programs.Preview":  "(a form shows a widget that is not stored, for an invented user; renderWidget has those of real users)",
 
-	"Users.Find": "listUsers", "Users.Refused": "listRefusedEvents", "Users.ByID": "getUserWithKey", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
+	"Users.ByID": "getUserWithKey", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
 	"Users.Profile":   "getUserWithKey getShareLinks listRewards listRewardBalances listReferrals listAttributions listAuditEntries GraphQL User.userEvents",
 	"Users.Attribute": "applyCodeByHand", "Users.AddReward": "createReward", "Users.AddEvent": "logEvents", "Users.Export": "downloadUser", "Users.Erase": "deleteUser",
 	"Users.Grant": "createReward", "Users.Delete": "deleteUser", "Users.DeleteAccount": "deleteAccount",
 
-	"Files.Upload": "uploadFile", "Files.Check": "GraphQL Query.validateJobCreation", "Files.ReadAs": "uploadFile", "Files.Import": "GraphQL Mutation.createJob",
+	"Files.Check": "GraphQL Query.validateJobCreation", "Files.Import": "GraphQL Mutation.createJob",
 	"Files.Export": "createExport", "Files.List": "GraphQL Query.jobs", "Files.Job": "GraphQL Query.job", "Files.Remove": "GraphQL Mutation.deleteJob",
-	"Files.Download": "downloadFile", "Files.Rejected": "downloadFile", "Files.WriteRejected": "downloadFile",
-	"Files.AddPiece": "(browsers send large files in pieces; uploadFile and SFTP take them whole)",
-	"Files.Join":     "(as Files.AddPiece)", "Files.Stored": "(as Files.AddPiece)",
-	"SFTPKeys.List": "listSftpKeys", "SFTPKeys.Add": "createSftpKey", "SFTPKeys.Remove": "deleteSftpKey",
+	"Files.Download": "downloadFile", "Files.WriteRejected": "downloadFile",
 
-	"Referrals.Search": "listUsers listReferrals", "Referrals.UnknownCodes": "listUnknownCodes", "Referrals.ListByID": "getReferral", "Referrals.Timeline": "getReferralTimeline",
+	"SFTPKeys.Add": "createSftpKey", "SFTPKeys.Remove": "deleteSftpKey",
+
 	"Referrals.Export": "createExport", "Referrals.Moderate": "moderateReferrals", "Referrals.CancelReward": "cancelReward",
 
-	"APIKeys.List": "listKeys", "APIKeys.Create": "createKey", "APIKeys.Rotate": "rotateKey", "APIKeys.Revoke": "revokeKey",
-	"Webhooks.List": "listSubscriptions getAttention", "Webhooks.Deliveries": "listDeliveries", "Webhooks.Delivery": "listDeliveries",
+	"APIKeys.Create": "createKey", "APIKeys.Rotate": "rotateKey", "APIKeys.Revoke": "revokeKey",
+	"Webhooks.List": "listSubscriptions getAttention", "Webhooks.Delivery": "listDeliveries",
 	"Webhooks.Subscribe": "createSubscription", "Webhooks.Unsubscribe": "deleteSubscription", "Webhooks.RotateSecret": "rotateSubscriptionSecret",
 	"Webhooks.Test": "testSubscription", "Webhooks.Replay": "replayDeliveries", "Webhooks.ReplayFailed": "replayDeliveries",
 	"Website.Read": "getWebsite", "Website.AddOrigins": "updateWebsite", "Website.RemoveOrigin": "updateWebsite", "Website.Change": "updateWebsite",
 	"Website.ChangeTenant": "(kith tenant set; the portal shows none of these settings)",
 	"Gateway.Connection":   "getGatewayConnection", "Gateway.Check": "testGatewayConnection", "Gateway.Connect": "connectGateway",
-	"Gateway.Disconnect": "disconnectGateway", "Gateway.Notifications": "listGatewayNotifications", "Gateway.Replay": "replayGatewayNotification",
-	"Gateway.Operations": "listGatewayOperations", "Gateway.Retry": "tryGatewayOperations",
+	"Gateway.Disconnect": "disconnectGateway", "Gateway.Replay": "replayGatewayNotification",
+	"Gateway.Retry":         "tryGatewayOperations",
 	"Gateway.ConnectStripe": "connectStripe", "Gateway.SendTest": "testStripeConnection",
 	"Pipelines.Read": "getPipelineSettings", "Pipelines.Change": "updatePipelineSettings", "Pipelines.RotateSecret": "rotatePipelineSecret",
 	"Pipelines.RemoveSecret": "deletePipelineSecret",

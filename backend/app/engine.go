@@ -106,7 +106,6 @@ func New(shared base.Base) *Engine {
 	e.addPayments(b)
 	e.Admin = admin.New(b, admin.UseCases{
 		APIKeys:       &e.APIKeys,
-		Analytics:     &e.Analytics,
 		Codes:         &e.Codes,
 		Deliveries:    &e.Deliveries,
 		Erasures:      &e.Erasures,
@@ -118,7 +117,6 @@ func New(shared base.Base) *Engine {
 		Moderation:    &e.Moderation,
 		Notifications: &e.Notifications,
 		Operations:    &e.Operations,
-		Orders:        &e.Orders,
 		Origins:       &e.Origins,
 		Pipelines:     &e.Pipelines,
 		Programs:      &e.Programs,
@@ -128,7 +126,6 @@ func New(shared base.Base) *Engine {
 		Tenants:       &e.Tenants,
 		Users:         &e.Users,
 		Webhooks:      &e.Webhooks,
-		Widgets:       &e.Widgets,
 	})
 	return e
 }

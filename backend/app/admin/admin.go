@@ -1,25 +1,23 @@
-// Package admin has what the members of a tenant do with it in the portal: they read and
-// change its programs, users, rewards, imports and integrations. Each use case takes a
-// people.Caller, requires an operation of the caller's role, and calls the use case of the
-// API. One that changes something adds an entry to the audit log, in the transaction that
-// makes the change.
+// Package admin has what the members of a tenant do with it in the portal: they change its
+// programs, users, rewards, imports and integrations, and read what the API does not have. Each
+// use case takes a people.Caller, requires an operation of the caller's role, and calls the use
+// case of the API. One that changes something adds an entry to the audit log, in the transaction
+// that makes the change. For other reads, the sections of the portal call the use cases of the
+// API: the operation that a section needs permits them.
 package admin
 
 import (
 	"kith/backend/app/base"
 	"kith/backend/app/events"
 	"kith/backend/app/jobs"
-	"kith/backend/app/orders"
 	"kith/backend/app/payments"
 	"kith/backend/app/pipelines"
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
-	"kith/backend/app/statistics"
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
-	"kith/backend/app/widgets"
 )
 
 // Admin has the use cases by subject. Its fields are set by New.
@@ -27,7 +25,6 @@ type Admin struct {
 	APIKeys   APIKeys
 	Files     Files
 	Gateway   Gateway
-	Overview  Overview
 	Pipelines Pipelines
 	Programs  Programs
 	Referrals Referrals
@@ -40,7 +37,6 @@ type Admin struct {
 // UseCases are the use cases of the API that Admin calls.
 type UseCases struct {
 	APIKeys       *tenants.APIKeys
-	Analytics     *statistics.Analytics
 	Codes         *referrals.Codes
 	Deliveries    *webhooks.Deliveries
 	Erasures      *users.Erasures
@@ -52,7 +48,6 @@ type UseCases struct {
 	Moderation    *rewards.Moderation
 	Notifications *payments.Notifications
 	Operations    *payments.Operations
-	Orders        *orders.Orders
 	Origins       *tenants.Origins
 	Pipelines     *pipelines.Pipelines
 	Programs      *programs.Programs
@@ -62,7 +57,6 @@ type UseCases struct {
 	Tenants       *tenants.Tenants
 	Users         *users.Users
 	Webhooks      *webhooks.Subscriptions
-	Widgets       *widgets.Widgets
 }
 
 // New returns the use cases of members.
@@ -71,10 +65,9 @@ func New(b *base.Base, u UseCases) Admin {
 		APIKeys:   APIKeys{b, u.APIKeys},
 		Files:     Files{b, u.Files, u.Jobs},
 		Gateway:   Gateway{b, u.Tenants, u.Gateways, u.Notifications, u.Operations},
-		Overview:  Overview{u.Analytics},
 		Pipelines: Pipelines{b, u.Pipelines},
-		Programs:  Programs{b, u.Programs, u.Orders, u.FuelTanks, u.Widgets},
-		Referrals: Referrals{b, u.Referrals, u.Codes, u.Moderation, u.Rewards},
+		Programs:  Programs{b, u.Programs, u.FuelTanks},
+		Referrals: Referrals{b, u.Referrals, u.Moderation, u.Rewards},
 		SFTPKeys:  SFTPKeys{b, u.SFTPKeys},
 		Users:     Users{b, u},
 		Webhooks:  Webhooks{b, u.Webhooks, u.Deliveries},

@@ -20,28 +20,25 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 // operations has the operation that each use case of a member requires: a row for each
 // exported method of each field of Admin.
 var operations = map[string]people.Operation{
-	"Overview.Compare": people.ReadPrograms, "Overview.TopReferrers": people.ReadReferrals, "Overview.Attention": people.ReadPrograms, "Overview.Beginning": people.ReadPrograms,
-	"Programs.List": people.ReadPrograms, "Programs.ByKey": people.ReadPrograms,
-	"Users.Find": people.ReadReferrals, "Users.Refused": people.ReadReferrals, "Users.Profile": people.ReadReferrals, "Users.Stake": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
+	"Users.Profile": people.ReadReferrals, "Users.Stake": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
 	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,
 	"Users.Grant": people.WriteUsers, "Users.Delete": people.EraseUsers, "Users.DeleteAccount": people.EraseUsers,
 	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,
-	"Programs.Try": people.ReadPrograms, "Programs.Tank": people.ReadPrograms, "Programs.Fill": people.WritePrograms,
-	"Programs.Preview": people.ReadPrograms, "Programs.Versions": people.ReadPrograms,
+	"Programs.Fill":     people.WritePrograms,
+	"Programs.Versions": people.ReadPrograms,
 
-	"Files.Upload": people.RunImports, "Files.AddPiece": people.RunImports, "Files.Join": people.RunImports, "Files.Stored": people.RunImports,
-	"Files.Check": people.RunImports, "Files.ReadAs": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
-	"Files.Download": people.RunImports, "Files.Rejected": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
-	"SFTPKeys.List": people.ReadIntegrations, "SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
-	"Referrals.Search": people.ReadReferrals, "Referrals.UnknownCodes": people.ReadReferrals, "Referrals.ListByID": people.ReadReferrals, "Referrals.Timeline": people.ReadReferrals, "Referrals.Export": people.RunExports,
+	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
+	"Files.Download": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
+	"SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
+	"Referrals.Export":   people.RunExports,
 	"Referrals.Moderate": people.Moderate, "Referrals.CancelReward": people.Moderate,
 
-	"APIKeys.List": people.ReadIntegrations, "APIKeys.Create": people.WriteKeys, "APIKeys.Rotate": people.WriteKeys, "APIKeys.Revoke": people.WriteKeys,
-	"Webhooks.List": people.ReadIntegrations, "Webhooks.Deliveries": people.ReadIntegrations, "Webhooks.Delivery": people.ReadIntegrations,
+	"APIKeys.Create": people.WriteKeys, "APIKeys.Rotate": people.WriteKeys, "APIKeys.Revoke": people.WriteKeys,
+	"Webhooks.List": people.ReadIntegrations, "Webhooks.Delivery": people.ReadIntegrations,
 	"Webhooks.Subscribe": people.WriteIntegrations, "Webhooks.Unsubscribe": people.WriteIntegrations, "Webhooks.RotateSecret": people.WriteIntegrations,
 	"Webhooks.Test": people.WriteIntegrations, "Webhooks.Replay": people.WriteIntegrations, "Webhooks.ReplayFailed": people.WriteIntegrations,
 	"Website.Read": people.ReadIntegrations, "Website.AddOrigins": people.WriteIntegrations, "Website.RemoveOrigin": people.WriteIntegrations, "Website.Change": people.WriteIntegrations, "Website.ChangeTenant": people.WriteIntegrations,
-	"Gateway.Connection": people.ReadIntegrations, "Gateway.Check": people.ReadIntegrations, "Gateway.Notifications": people.ReadIntegrations, "Gateway.Operations": people.ReadIntegrations,
+	"Gateway.Connection": people.ReadIntegrations, "Gateway.Check": people.ReadIntegrations,
 	"Gateway.Connect": people.WriteIntegrations, "Gateway.ConnectStripe": people.WriteIntegrations, "Gateway.SendTest": people.WriteIntegrations, "Gateway.Disconnect": people.WriteIntegrations, "Gateway.Replay": people.WriteIntegrations, "Gateway.Retry": people.WriteIntegrations,
 	"Pipelines.Read": people.ReadIntegrations, "Pipelines.Change": people.WriteIntegrations, "Pipelines.RotateSecret": people.WriteKeys, "Pipelines.RemoveSecret": people.WriteIntegrations,
 }

@@ -16,14 +16,6 @@ type APIKeys struct {
 	api  *tenants.APIKeys
 }
 
-// List returns the keys without their secrets; see tenants.APIKeys.List.
-func (ks *APIKeys) List(ctx context.Context, c people.Caller) (auth.APIKeys, error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
-		return nil, err
-	}
-	return ks.api.List(ctx, c.Tenant)
-}
-
 // auditedKey is an API key in the audit log.
 type auditedKey struct {
 	Role    auth.Role `json:"role"`

@@ -25,46 +25,6 @@ type Files struct {
 	jobs  *jobs.Jobs
 }
 
-// Upload stores a file to be imported; see jobs.Files.Upload.
-func (fs *Files) Upload(ctx context.Context, c people.Caller, name string, body io.Reader) (core.FileRef, error) {
-	if err := c.Require(people.RunImports); err != nil {
-		return "", err
-	}
-	return fs.files.Upload(ctx, c.Tenant, name, body)
-}
-
-// AddPiece stores a piece of a file; see jobs.Files.AddPiece.
-func (fs *Files) AddPiece(ctx context.Context, c people.Caller, body io.Reader) (core.FileRef, error) {
-	if err := c.Require(people.RunImports); err != nil {
-		return "", err
-	}
-	return fs.files.AddPiece(ctx, c.Tenant, body)
-}
-
-// Join stores the file that consists of pieces; see jobs.Files.Join.
-func (fs *Files) Join(ctx context.Context, c people.Caller, name string, pieces []core.FileRef) (core.FileRef, error) {
-	if err := c.Require(people.RunImports); err != nil {
-		return "", err
-	}
-	return fs.files.Join(ctx, c.Tenant, name, pieces)
-}
-
-// Stored returns the size of an upload, and whether it is complete; see jobs.Files.Stored.
-func (fs *Files) Stored(ctx context.Context, c people.Caller, ref core.FileRef) (size int64, complete bool, err error) {
-	if err := c.Require(people.RunImports); err != nil {
-		return 0, false, err
-	}
-	return fs.files.Stored(ctx, c.Tenant, ref)
-}
-
-// ReadAs returns the form in which an upload came; see jobs.Files.ReadAs.
-func (fs *Files) ReadAs(ctx context.Context, c people.Caller, ref core.FileRef) (importfile.Dialect, error) {
-	if err := c.Require(people.RunImports); err != nil {
-		return importfile.Dialect{}, err
-	}
-	return fs.files.ReadAs(ctx, c.Tenant, ref)
-}
-
 // Check reads a file as its import would, counts the rows that would be rejected, and
 // returns the first problems; see jobs.Jobs.Check, and Propose if columns is nil.
 func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref core.FileRef, columns importfile.Mapping) (jobs.Checked, error) {
@@ -159,14 +119,6 @@ func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which
 	return d, err
 }
 
-// Rejected returns the first rows that an import rejected; see jobs.Jobs.Rejected.
-func (fs *Files) Rejected(ctx context.Context, c people.Caller, id string) ([]importfile.Problem, error) {
-	if err := c.Require(people.RunImports); err != nil {
-		return nil, err
-	}
-	return fs.jobs.Rejected(ctx, c.Tenant, id)
-}
-
 // WriteRejected writes the rejected rows of an import, to be corrected; see
 // jobs.Jobs.WriteRejected. The audit log has an entry for it, as for Download.
 func (fs *Files) WriteRejected(ctx context.Context, c people.Caller, id string, out io.Writer) error {
@@ -200,16 +152,6 @@ func (fs *Files) Remove(ctx context.Context, c people.Caller, id string) error {
 type SFTPKeys struct {
 	base *base.Base
 	api  *tenants.SFTPKeys
-}
-
-// List returns the keys in the order of their creation, and the SFTP server of this process,
-// or nil.
-func (sk *SFTPKeys) List(ctx context.Context, c people.Caller) ([]tenantdb.SFTPKey, *tenants.SFTPServer, error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
-		return nil, nil, err
-	}
-	all, err := sk.api.List(ctx, c.Tenant)
-	return all, sk.api.Server, err
 }
 
 // Add allows a public key, as ssh-keygen writes it, to send files, and returns it.

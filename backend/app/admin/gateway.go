@@ -126,29 +126,12 @@ func (g *Gateway) Check(ctx context.Context, c people.Caller) (payments.GatewayC
 	return g.api.Test(ctx, tenant)
 }
 
-// Notifications returns a page of the notifications that arrived; see
-// payments.Notifications.List.
-func (g *Gateway) Notifications(ctx context.Context, c people.Caller, f payments.NotificationFilter) (page []billing.Received, next int64, err error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
-		return nil, 0, err
-	}
-	return g.notifications.List(ctx, c.Tenant, f)
-}
-
 // Replay makes a worker process a notification again; see payments.Notifications.Replay.
 func (g *Gateway) Replay(ctx context.Context, c people.Caller, seq int64) error {
 	change := base.Change{Action: people.GatewayReplayed, Subject: strconv.FormatInt(seq, 10)}
 	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
 		return g.notifications.Replay(ctx, c.Tenant, seq)
 	})
-}
-
-// Operations returns the work at the gateway that has failed; see payments.Operations.List.
-func (g *Gateway) Operations(ctx context.Context, c people.Caller) ([]billing.Operation, error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
-		return nil, err
-	}
-	return g.operations.List(ctx, c.Tenant)
 }
 
 // Retry makes a worker try an operation now, or all that have failed, and returns their

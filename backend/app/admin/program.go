@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 
 	"kith/backend/app/base"
-	"kith/backend/app/orders"
 	"kith/backend/app/programs"
 	"kith/backend/app/rewards"
-	"kith/backend/app/widgets"
 	"kith/core"
-	"kith/core/conversion"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -19,27 +16,9 @@ import (
 
 // Programs are the programs of a tenant.
 type Programs struct {
-	base    *base.Base
-	api     *programs.Programs
-	orders  *orders.Orders
-	tanks   *rewards.FuelTanks
-	widgets *widgets.Widgets
-}
-
-// List returns the programs in the order of their creation.
-func (ps *Programs) List(ctx context.Context, c people.Caller) ([]referral.Program, error) {
-	if err := c.Require(people.ReadPrograms); err != nil {
-		return nil, err
-	}
-	return ps.api.List(ctx, c.Tenant)
-}
-
-// ByKey returns a program, or a not-found error.
-func (ps *Programs) ByKey(ctx context.Context, c people.Caller, key core.ProgramKey) (referral.Program, error) {
-	if err := c.Require(people.ReadPrograms); err != nil {
-		return referral.Program{}, err
-	}
-	return ps.api.ByKey(ctx, c.Tenant, key)
+	base  *base.Base
+	api   *programs.Programs
+	tanks *rewards.FuelTanks
 }
 
 // Create adds a program and returns it as stored; see programs.Programs.Create.
@@ -76,22 +55,6 @@ func (ps *Programs) Delete(ctx context.Context, c people.Caller, key core.Progra
 	})
 }
 
-// Try returns what an event would cause in a program, and why; see orders.Orders.Try.
-func (ps *Programs) Try(ctx context.Context, c people.Caller, key core.ProgramKey, t wire.Trial) (conversion.Decision, []conversion.Step, error) {
-	if err := c.Require(people.ReadPrograms); err != nil {
-		return conversion.Decision{}, nil, err
-	}
-	return ps.orders.Try(ctx, c.Tenant, key, t)
-}
-
-// Tank returns the level of the fuel tank of one side of a program.
-func (ps *Programs) Tank(ctx context.Context, c people.Caller, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
-	if err := c.Require(people.ReadPrograms); err != nil {
-		return reward.Tank{}, err
-	}
-	return ps.tanks.Level(ctx, c.Tenant, key, side)
-}
-
 // Fill adds codes to a fuel tank and returns its new level; see rewards.FuelTanks.Fill. The
 // audit log has the numbers of codes, and no code.
 func (ps *Programs) Fill(ctx context.Context, c people.Caller, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
@@ -102,15 +65,6 @@ func (ps *Programs) Fill(ctx context.Context, c people.Caller, key core.ProgramK
 		return err
 	})
 	return tank, err
-}
-
-// Preview returns a widget of a program as HTML, for an invented user; see
-// widgets.Widgets.Preview.
-func (ps *Programs) Preview(ctx context.Context, c people.Caller, p widgets.Preview) (string, error) {
-	if err := c.Require(people.ReadPrograms); err != nil {
-		return "", err
-	}
-	return ps.widgets.Preview(ctx, c.Tenant, p)
 }
 
 // Versions returns what a program was from each change on, the latest first. Members who

@@ -9,50 +9,14 @@ import (
 	"kith/core"
 	"kith/core/people"
 	"kith/core/referral"
-	"kith/core/timeline"
 )
 
 // Referrals are the referrals of a tenant, and their rewards.
 type Referrals struct {
 	base       *base.Base
 	api        *referrals.Referrals
-	codes      *referrals.Codes
 	moderation *rewards.Moderation
 	rewards    *rewards.Rewards
-}
-
-// Search returns a page of referrals; see referrals.Referrals.Search.
-func (rs *Referrals) Search(ctx context.Context, c people.Caller, s referral.Search) (page []referral.Referral, next referral.Position, err error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
-		return nil, next, err
-	}
-	return rs.api.Search(ctx, c.Tenant, s)
-}
-
-// UnknownCodes returns codes that people gave and no user owns; see referrals.Codes.Unknown.
-func (rs *Referrals) UnknownCodes(ctx context.Context, c people.Caller) ([]referral.UnknownCode, error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
-		return nil, err
-	}
-	return rs.codes.Unknown(ctx, c.Tenant)
-}
-
-// Timeline returns what the timeline of a referral is made of; see
-// referrals.Referrals.Timeline.
-func (rs *Referrals) Timeline(ctx context.Context, c people.Caller, id string) (timeline.Facts, error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
-		return timeline.Facts{}, err
-	}
-	return rs.api.Timeline(ctx, c.Tenant, id)
-}
-
-// ListByID returns the referrals with the given ids, in no order; see
-// referrals.Referrals.ListWithGroups.
-func (rs *Referrals) ListByID(ctx context.Context, c people.Caller, ids []string) ([]referral.Referral, error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
-		return nil, err
-	}
-	return rs.api.ListWithGroups(ctx, c.Tenant, ids)
 }
 
 // Export calls write with the referrals that a search selects, and adds the export to the

@@ -28,22 +28,6 @@ type Users struct {
 	api  UseCases
 }
 
-// Find returns a page of the users that a member searches for; see users.Users.Find.
-func (us *Users) Find(ctx context.Context, c people.Caller, s users.Search) (users.Found, error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
-		return users.Found{}, err
-	}
-	return us.api.Users.Find(ctx, c.Tenant, s)
-}
-
-// Refused returns a page of the event calls that were refused; see events.Events.Refused.
-func (us *Users) Refused(ctx context.Context, c people.Caller, p base.Page) ([]event.Refused, int, error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
-		return nil, 0, err
-	}
-	return us.api.Events.Refused(ctx, c.Tenant, p)
-}
-
 // ProfileRows is the most rows of each list of a Profile.
 const ProfileRows = 100
 

@@ -114,15 +114,6 @@ func (ws *Webhooks) Test(ctx context.Context, c people.Caller, endpoint webhook.
 	return event, err
 }
 
-// Deliveries returns a page of the deliveries to an endpoint, the newest first, and the
-// id from which the next page continues; see webhooks.Deliveries.Page.
-func (ws *Webhooks) Deliveries(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, f webhook.DeliveryFilter) (page []webhook.Delivery, next string, err error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
-		return nil, "", err
-	}
-	return ws.deliveries.Page(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, f)
-}
-
 // Delivery is a delivery with what it sends; see webhooks.Deliveries.Payload.
 type Delivery struct {
 	webhook.Delivery

@@ -41,7 +41,7 @@ func showExport(v *frame.Visit, f *frame.Form) error {
 		Dates:   options(f.Value("dates"), string(job.DatesLocal), "2026-01-31 10:30:00 in your time zone, for spreadsheets", string(job.DatesISO), "2026-01-31T09:30:00Z, for programs", string(job.DatesMillis), "milliseconds since 1970, as older integrations read them"),
 	}
 	if k.ByProgram {
-		all, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+		all, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 		if err != nil {
 			return err
 		}

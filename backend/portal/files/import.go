@@ -93,7 +93,7 @@ func upload(v *frame.Visit) error {
 		if part.FileName() == "" {
 			return refuseImport(v, core.Invalid("file", "is missing; choose a file"))
 		}
-		ref, err := v.Engine.Admin.Files.Upload(v.Ctx(), v.Caller, part.FileName(), part)
+		ref, err := v.Engine.Files.Upload(v.Ctx(), v.Caller.Tenant, part.FileName(), part)
 		if err != nil {
 			return refuseImport(v, err)
 		}
@@ -104,7 +104,7 @@ func upload(v *frame.Visit) error {
 // addPiece receives a piece of a file from the script of the page, and answers with its
 // reference.
 func addPiece(v *frame.Visit) error {
-	ref, err := v.Engine.Admin.Files.AddPiece(v.Ctx(), v.Caller, v.R.Body)
+	ref, err := v.Engine.Files.AddPiece(v.Ctx(), v.Caller.Tenant, v.R.Body)
 	if base.IsConflict(err) {
 		var known *core.Error
 		_ = errors.As(err, &known) // it is a conflict
@@ -127,7 +127,7 @@ func join(v *frame.Visit) error {
 	for _, ref := range strings.Fields(f.Value("pieces")) {
 		pieces = append(pieces, core.FileRef(ref))
 	}
-	ref, err := v.Engine.Admin.Files.Join(v.Ctx(), v.Caller, f.Value("name"), pieces)
+	ref, err := v.Engine.Files.Join(v.Ctx(), v.Caller.Tenant, f.Value("name"), pieces)
 	if err != nil {
 		return refuseImport(v, err)
 	}
@@ -204,7 +204,7 @@ func showCheck(v *frame.Visit, f *frame.Form) error {
 	if err != nil {
 		return lost(err)
 	}
-	size, complete, err := v.Engine.Admin.Files.Stored(v.Ctx(), v.Caller, data.Ref)
+	size, complete, err := v.Engine.Files.Stored(v.Ctx(), v.Caller.Tenant, data.Ref)
 	if err != nil {
 		return lost(err)
 	}

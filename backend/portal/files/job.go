@@ -173,7 +173,7 @@ func sizes(v *frame.Visit, j job.Job) (map[job.Attachment]int64, error) {
 		if ref == "" {
 			continue
 		}
-		size, complete, err := v.Engine.Admin.Files.Stored(v.Ctx(), v.Caller, ref)
+		size, complete, err := v.Engine.Files.Stored(v.Ctx(), v.Caller.Tenant, ref)
 		var gone *core.Error
 		switch {
 		case err == nil && complete:
@@ -196,7 +196,7 @@ func jobPage(v *frame.Visit) error {
 		v.W.Header().Set("HX-Refresh", "true")
 	}
 	if j.Errors != "" && data.Kept() {
-		if data.Rejected, err = v.Engine.Admin.Files.Rejected(v.Ctx(), v.Caller, j.ID); err != nil {
+		if data.Rejected, err = v.Engine.Jobs.Rejected(v.Ctx(), v.Caller.Tenant, j.ID); err != nil {
 			return err
 		}
 	}
@@ -262,7 +262,7 @@ func downloadRejected(v *frame.Visit, id string) error {
 	if err != nil {
 		return err
 	}
-	form, err := v.Engine.Admin.Files.ReadAs(v.Ctx(), v.Caller, j.File)
+	form, err := v.Engine.Files.ReadAs(v.Ctx(), v.Caller.Tenant, j.File)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,15 @@ type sftpData struct {
 func sftpPage(v *frame.Visit) error { return showSFTP(v, v.NewForm()) }
 
 func showSFTP(v *frame.Visit, f *frame.Form) error {
-	keys, server, err := v.Engine.Admin.SFTPKeys.List(v.Ctx(), v.Caller)
+	if err := v.Caller.Require(people.ReadIntegrations); err != nil {
+		return err
+	}
+	keys, err := v.Engine.SFTPKeys.List(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}
 	data := sftpData{Form: f, Keys: keys, Prefixes: importfile.Prefixes(), May: v.Caller.Role.Permits(people.WriteIntegrations)}
-	if server != nil {
+	if server := v.Engine.SFTPKeys.Server; server != nil {
 		if host, port, err := net.SplitHostPort(server.Addr); err == nil {
 			data.HostKey = server.HostKey
 			data.Command = "sftp -P " + port + " " + string(v.Caller.Tenant) + "@" + strings.Trim(host, "[]")

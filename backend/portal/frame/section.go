@@ -37,8 +37,8 @@ type Section struct {
 	// Key is the path below the tenant, Title the entry in the navigation. Letter goes to
 	// it by keyboard: g, then the letter.
 	Key, Title, Letter string
-	// Needs is the operation without which the entry is left out. The use cases of the
-	// section check it again.
+	// Needs is the operation without which the section cannot be opened. Its reads need no
+	// other unless their page requires it; use cases that change something require theirs.
 	Needs people.Operation
 	// Finds are look-ups of the first page, which the palette offers for what was typed.
 	Finds []Find

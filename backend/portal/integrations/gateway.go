@@ -80,7 +80,6 @@ func gatewayPage(v *frame.Visit) error { return showGateway(v, v.NewForm(), fals
 func checkGateway(v *frame.Visit) error { return showGateway(v, v.NewForm(), true) }
 
 func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
-	g := &v.Engine.Admin.Gateway
 	data := gatewayForm{Form: f, May: v.Caller.Role.Permits(people.WriteIntegrations)}
 	if data.Provider, data.Connection, data.Connected, err = providerOf(v); err != nil {
 		return err
@@ -99,11 +98,11 @@ func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
 	if data.Connected {
 		data.Public = data.Connection.Keys[0].Public
 	}
-	if data.Last, _, err = g.Notifications(v.Ctx(), v.Caller, payments.NotificationFilter{}); err != nil {
+	if data.Last, _, err = v.Engine.Notifications.List(v.Ctx(), v.Caller.Tenant, payments.NotificationFilter{}); err != nil {
 		return err
 	}
 	data.Last = data.Last[:min(5, len(data.Last))]
-	if data.Parked, err = g.Operations(v.Ctx(), v.Caller); err != nil {
+	if data.Parked, err = v.Engine.Operations.List(v.Ctx(), v.Caller.Tenant); err != nil {
 		return err
 	}
 	if check && data.Connected {
@@ -184,7 +183,7 @@ func showNotifications(v *frame.Visit, f *frame.Form) (err error) {
 		return err
 	}
 	var next int64
-	if data.Notifications, next, err = v.Engine.Admin.Gateway.Notifications(v.Ctx(), v.Caller, filter); err != nil {
+	if data.Notifications, next, err = v.Engine.Notifications.List(v.Ctx(), v.Caller.Tenant, filter); err != nil {
 		return err
 	}
 	data.Links = frame.LinksOf(v, "before", next, filter.Before == 0)

@@ -212,7 +212,7 @@ func (o overview) Troubled() (n int) {
 
 func startPage(v *frame.Visit) (err error) {
 	a, o := &v.Engine.Admin, overview{}
-	if o.Keys, err = a.APIKeys.List(v.Ctx(), v.Caller); err != nil {
+	if o.Keys, err = v.Engine.APIKeys.List(v.Ctx(), v.Caller.Tenant); err != nil {
 		return err
 	}
 	if o.Webhooks, err = a.Webhooks.List(v.Ctx(), v.Caller); err != nil {
@@ -227,10 +227,10 @@ func startPage(v *frame.Visit) (err error) {
 		return err
 	}
 	o.Provider, o.Gateway, o.Connected = gateway.Name, connection, connected
-	if o.Parked, err = a.Gateway.Operations(v.Ctx(), v.Caller); err != nil {
+	if o.Parked, err = v.Engine.Operations.List(v.Ctx(), v.Caller.Tenant); err != nil {
 		return err
 	}
-	if o.Unread, _, err = a.Gateway.Notifications(v.Ctx(), v.Caller, payments.NotificationFilter{Problem: true}); err != nil {
+	if o.Unread, _, err = v.Engine.Notifications.List(v.Ctx(), v.Caller.Tenant, payments.NotificationFilter{Problem: true}); err != nil {
 		return err
 	}
 	if _, o.Pipeline, err = a.Pipelines.Read(v.Ctx(), v.Caller); err != nil {

@@ -40,7 +40,7 @@ func keysPage(v *frame.Visit) error { return showKeys(v, keyList{Form: v.NewForm
 
 // readKeys returns the keys with the secrets that they replaced.
 func readKeys(v *frame.Visit) (shown []shownKey, err error) {
-	all, err := v.Engine.Admin.APIKeys.List(v.Ctx(), v.Caller)
+	all, err := v.Engine.APIKeys.List(v.Ctx(), v.Caller.Tenant)
 	for _, k := range all {
 		if k.Replaced == 0 {
 			shown = append(shown, shownKey{APIKey: k, Expired: !k.Valid(core.Time(v.Now().UnixMilli()))})

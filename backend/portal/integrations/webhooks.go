@@ -147,7 +147,7 @@ func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
 	}
 	data.State = filter.State
 	var next string
-	if data.Deliveries, next, err = v.Engine.Admin.Webhooks.Deliveries(v.Ctx(), v.Caller, data.Webhook.Endpoint, filter); err != nil {
+	if data.Deliveries, next, err = v.Engine.Deliveries.Page(v.Ctx(), webhook.Queue{Tenant: v.Caller.Tenant, Endpoint: data.Webhook.Endpoint}, filter); err != nil {
 		return err
 	}
 	base := path(v, "/webhooks/"+id)

@@ -3,8 +3,10 @@ package overview
 import (
 	"strconv"
 
+	"kith/backend/app/statistics"
 	"kith/backend/portal/frame"
 	"kith/core/analytics"
+	"kith/core/people"
 )
 
 // notice is one thing that waits for a person.
@@ -17,7 +19,9 @@ type notice struct {
 
 // attention returns what waits for a person, the most urgent first.
 func attention(v *frame.Visit) (all []notice, err error) {
-	found, err := v.Engine.Admin.Overview.Attention(v.Ctx(), v.Caller)
+	found, err := v.Engine.Analytics.Attention(v.Ctx(), v.Caller.Tenant, statistics.Parts{
+		Referrals: v.Caller.Role.Permits(people.ReadReferrals), Integrations: v.Caller.Role.Permits(people.ReadIntegrations),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func page(v *frame.Visit) error {
 	if f.Failed() && f.Value("to") != "" {
 		data.To = f.Value("to")
 	}
-	programs, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	programs, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (q query) interval() analytics.Interval {
 
 // figures fills in the figures, the chart and the top referrers.
 func (o *overview) figures(v *frame.Visit, q query) error {
-	before, now, err := v.Engine.Admin.Overview.Compare(v.Ctx(), v.Caller, q.in, q.filter)
+	before, now, err := v.Engine.Analytics.Compare(v.Ctx(), v.Caller.Tenant, q.in, q.filter)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 	o.Bots, o.Agents = is.BotVisits, is.AgentVisits
 	o.addFigures(v, q, was, is)
 	if nothing(was) && nothing(is) {
-		b, begins, err := v.Engine.Admin.Overview.Beginning(v.Ctx(), v.Caller)
+		b, begins, err := v.Engine.Analytics.Beginning(v.Ctx(), v.Caller.Tenant)
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 	if o.MayRead = v.Caller.Role.Permits(people.ReadReferrals); !o.MayRead {
 		return nil
 	}
-	found, err := v.Engine.Admin.Overview.TopReferrers(v.Ctx(), v.Caller, q.in, analytics.TopFilter{
+	found, _, err := v.Engine.Analytics.TopReferrers(v.Ctx(), v.Caller.Tenant, q.in, analytics.TopFilter{
 		By: q.rank, Program: q.filter.Program, ShareMedium: q.filter.ShareMedium, Limit: mostReferrers,
 	})
 	section := frame.PathOf(v, "people")

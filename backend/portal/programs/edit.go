@@ -43,7 +43,7 @@ func program(v *frame.Visit, tab string) (head, error) {
 	if err != nil {
 		return head{}, err
 	}
-	p, err := v.Engine.Admin.Programs.ByKey(v.Ctx(), v.Caller, k)
+	p, err := v.Engine.Programs.ByKey(v.Ctx(), v.Caller.Tenant, k)
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeNotFound {
 		err = unknown()
@@ -59,7 +59,7 @@ type programList struct {
 }
 
 func list(v *frame.Visit) error {
-	all, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	all, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func newPage(v *frame.Visit) error {
 		fieldWhen: {whenEvent}, "conversion.event": {"purchase"}, "rewards.referrer.type": {string(reward.Credit) + suffixShare}, "rewards.referrer.percentOfRevenue": {"10"},
 		"rewards.referred.type": {string(reward.PercentDiscount)}, "rewards.referred.discountPercent": {"10"},
 	}
-	all, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	all, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func tryPage(v *frame.Visit) error {
 	t, err := trialOf(d.Form, v.Engine.Now())
 	var decision conversion.Decision
 	if err == nil {
-		decision, d.Steps, err = v.Engine.Admin.Programs.Try(v.Ctx(), v.Caller, h.Program.Key, t)
+		decision, d.Steps, err = v.Engine.Orders.Try(v.Ctx(), v.Caller.Tenant, h.Program.Key, t)
 	}
 	if err != nil {
 		if !d.Refuse(err, trialLabels) {
@@ -334,7 +334,7 @@ func widgetFrame(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	html, err := v.Engine.Admin.Programs.Preview(v.Ctx(), v.Caller, previewOf(v, h.Program.Key))
+	html, err := v.Engine.Widgets.Preview(v.Ctx(), v.Caller.Tenant, previewOf(v, h.Program.Key))
 	if err != nil {
 		return err
 	}
@@ -369,7 +369,7 @@ func showCodes(v *frame.Visit, f *frame.Form) error {
 		if h.Program.Offer(side).Kind != reward.FuelTank {
 			continue
 		}
-		level, err := v.Engine.Admin.Programs.Tank(v.Ctx(), v.Caller, h.Program.Key, side)
+		level, err := v.Engine.FuelTanks.Level(v.Ctx(), v.Caller.Tenant, h.Program.Key, side)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func Section() *frame.Section {
 
 // shortcuts returns the pages of each program, and that of a new one.
 func shortcuts(v *frame.Visit) (all []frame.Shortcut, err error) {
-	programs, err := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	programs, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 	for _, p := range programs {
 		at, name := "/"+string(p.Key), p.Name
 		if name != string(p.Key) {

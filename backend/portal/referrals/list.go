@@ -76,7 +76,7 @@ func listPage(v *frame.Visit) error {
 	}
 	choose(data.States, string(s.Situation))
 	choose(data.Moderations, string(s.Moderation))
-	programs, failed := v.Engine.Admin.Programs.List(v.Ctx(), v.Caller)
+	programs, failed := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 	if failed != nil {
 		return failed
 	}
@@ -86,7 +86,7 @@ func listPage(v *frame.Visit) error {
 	choose(data.Programs, string(s.Program))
 	var next referral.Position
 	if err == nil {
-		data.Referrals, next, err = v.Engine.Admin.Referrals.Search(v.Ctx(), v.Caller, s)
+		data.Referrals, next, err = v.Engine.Referrals.Search(v.Ctx(), v.Caller.Tenant, s)
 	}
 	if err != nil {
 		data.Filtered = true

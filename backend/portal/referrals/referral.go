@@ -29,7 +29,7 @@ type story struct {
 }
 
 func referralPage(v *frame.Visit) error {
-	facts, err := v.Engine.Admin.Referrals.Timeline(v.Ctx(), v.Caller, v.R.PathValue("id"))
+	facts, err := v.Engine.Referrals.Timeline(v.Ctx(), v.Caller.Tenant, v.R.PathValue("id"))
 	if err != nil {
 		return missing(err)
 	}
@@ -166,7 +166,7 @@ func showDecision(v *frame.Visit, f *frame.Form, ids []string) error {
 	if len(ids) > referral.MaxModerations {
 		ids = ids[:referral.MaxModerations]
 	}
-	found, err := v.Engine.Admin.Referrals.ListByID(v.Ctx(), v.Caller, ids)
+	found, err := v.Engine.Referrals.ListWithGroups(v.Ctx(), v.Caller.Tenant, ids)
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func cancelPage(v *frame.Visit) error {
 }
 
 func showCancellation(v *frame.Visit, f *frame.Form) error {
-	facts, err := v.Engine.Admin.Referrals.Timeline(v.Ctx(), v.Caller, v.R.PathValue("id"))
+	facts, err := v.Engine.Referrals.Timeline(v.Ctx(), v.Caller.Tenant, v.R.PathValue("id"))
 	if err != nil {
 		return missing(err)
 	}

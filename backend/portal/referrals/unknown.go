@@ -23,7 +23,7 @@ type unknownCodes struct {
 
 // unknownPage shows the codes that people gave and no user owns.
 func unknownPage(v *frame.Visit) error {
-	all, err := v.Engine.Admin.Referrals.UnknownCodes(v.Ctx(), v.Caller)
+	all, err := v.Engine.Codes.Unknown(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func findPage(v *frame.Visit) error {
 	f := v.NewForm()
 	search := users.Search{Text: f.Value("search"), After: f.Value("after"), Limit: pageSize}
 	data := findData{Form: f, Searched: strings.TrimSpace(search.Text) != ""}
-	found, err := v.Engine.Admin.Users.Find(v.Ctx(), v.Caller, search)
+	found, err := v.Engine.Users.Find(v.Ctx(), v.Caller.Tenant, search)
 	if err != nil && !f.Refuse(err, map[string]string{"search": "The search", "after": "The address"}) {
 		return err
 	}

@@ -26,7 +26,7 @@ func refusedPage(v *frame.Visit) (err error) {
 		}
 	}
 	var data refusedData
-	data.Refused, data.Total, err = v.Engine.Admin.Users.Refused(v.Ctx(), v.Caller, base.Page{Limit: pageSize, Offset: before})
+	data.Refused, data.Total, err = v.Engine.Events.Refused(v.Ctx(), v.Caller.Tenant, base.Page{Limit: pageSize, Offset: before})
 	if err != nil {
 		return err
 	}
