@@ -224,7 +224,11 @@ func TestRoles(t *testing.T) {
 	w := portaltest.New(t)
 	for _, role := range people.Roles() {
 		b := w.As(t, role)
-		for path, op := range map[string]people.Operation{"integrations": people.ReadIntegrations, "members": people.ReadMembers, "audit": people.ReadAudit} {
+		for path, op := range map[string]people.Operation{
+			"overview": people.ReadPrograms, "programs": people.ReadPrograms, "referrals": people.ReadReferrals, "people": people.ReadReferrals,
+			"files": people.RunImports, "files/sftp": people.ReadIntegrations, "integrations": people.ReadIntegrations, "integrations/keys": people.ReadIntegrations,
+			"members": people.ReadMembers, "audit": people.ReadAudit,
+		} {
 			want := http.StatusForbidden
 			if role.Permits(op) {
 				want = http.StatusOK
