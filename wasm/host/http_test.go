@@ -245,7 +245,7 @@ func TestServe_HeaderCount(t *testing.T) {
 	got := raw(t, b, with(maxHeaders+1))
 	require.Equal(t, answerText(431, `{"message":"headers: must not be more than 4096; send fewer","statusCode":431,"apiErrorCode":"HEADERS_TOO_LARGE"}`), text(got))
 	got = raw(t, b, "POST /clock HTTP/1.1\r\nContent-Type: a/b\r\ncontent-type: application/json\r\nContent-Length: 0\r\nHost: h\r\n\r\n")
-	require.Equal(t, answerText(400, `{"message":"Content-Type: occurs twice; send it once","statusCode":400,"apiErrorCode":"BAD_REQUEST"}`), text(got))
+	require.Equal(t, answerText(400, `{"message":"Content-Type: occurs twice; send it once","statusCode":400,"apiErrorCode":"INVALID_JSON_REQUEST"}`), text(got))
 	require.Equal(t, served, b.host.Stats())
 }
 

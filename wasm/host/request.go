@@ -61,7 +61,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(r.Header.Values("Content-Type")) > 1 {
-		refuse(w, r, http.StatusBadRequest, "BAD_REQUEST", "Content-Type: occurs twice; send it once")
+		refuse(w, r, http.StatusBadRequest, "INVALID_JSON_REQUEST", "Content-Type: occurs twice; send it once")
 		return
 	}
 	in := &request{method: method, uri: escapedURI(requestURI(r)), client: r.Context()}
