@@ -56,26 +56,27 @@ func joined(field, text string) error {
 // misread returns an error about field if a value of a condition is probably not what its
 // author means, and no event has it.
 func (c Condition) misread(field, value string) error {
-	if value != strings.TrimSpace(value) {
+	switch before, after, or := strings.Cut(value, " or "); {
+	case value != strings.TrimSpace(value):
 		return core.Invalid(field, "has blanks around a value, which no field keeps; remove them")
-	}
-	if limit, ok := ParseDecimal(value); ok && c.Field == "revenue" && (c.Operator == Less && limit.sign() <= 0 || c.Operator == LessOrEqual && limit.Negative()) {
+	case c.Field == "revenue" && c.belowZero(value):
 		return core.Invalid(field, "can never hold: an order has a revenue of 0 or more")
-	}
-	if c.Field == "currency" {
-		if _, err := ParseCurrency(field, value); err != nil {
-			return err
-		}
-	}
-	if before, after, ok := strings.Cut(value, " or "); ok && c.Operator == Equal {
+	case c.Field == "currency":
+		_, err := ParseCurrency(field, value)
+		return err
+	case or && c.Operator == Equal:
 		either := Condition{Field: c.Field, Operator: In, Values: []string{strings.TrimSpace(before), strings.TrimSpace(after)}}
 		return core.Invalid(field, `has "or", which conditions do not know; give several values, as in `+either.String()+`, or one value that has the word, as in `+c.Field+` in (`+value+`)`)
-	}
-	whole, rest, ok := strings.Cut(strings.TrimPrefix(value, "-"), ".")
-	if _, number := ParseDecimal(value); number && ok && len(rest) == 3 && len(whole) <= 3 && whole != "0" && c.Operator != Equal && c.Operator != NotEqual && c.Operator != In && c.Operator != NotIn {
+	case strings.ContainsAny(string(c.Operator), "<>") && core.Thousand(value, "."):
 		return core.Invalid(field, "may be a thousand or a decimal number; write "+strings.Replace(value, ".", "", 1)+" or "+value[:len(value)-1])
 	}
 	return nil
+}
+
+// belowZero reports whether only numbers below 0 are less than a value, or equal to it.
+func (c Condition) belowZero(value string) bool {
+	limit, ok := ParseDecimal(value)
+	return ok && (c.Operator == Less && limit.sign() <= 0 || c.Operator == LessOrEqual && limit.Negative())
 }
 
 // never reports whether no single value meets all of these conditions on one field.

@@ -24,6 +24,7 @@ func TestRule_Contradictions(t *testing.T) {
 		"currency = €":                                  "must be a currency code of ISO 4217, such as EUR",
 		`plan in ("black or white")|currency = usd`:     "",
 		"weight < 0.125|weight != 1.125":                "",
+		"weight < 1.1e2":                                "",
 		"plan = a and plan = b and revenue > 1":         "is two conditions in one",
 		"revenue > 5|revenue < 3":                       "conversion.conditions[1]: can never hold together with revenue > 5; remove one of the two",
 		"revenue >= 5|revenue < 5":                      "conversion.conditions[1]",

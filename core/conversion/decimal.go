@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/core"
 	"kith/core/reward"
 )
 
@@ -37,7 +38,7 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 		mantissa, d.exponent = s[:at], int(exponent)
 	}
 	whole, fraction, pointed := strings.Cut(mantissa, ".")
-	if !isDigits(whole) || pointed && !isDigits(fraction) {
+	if !core.Digits(whole) || pointed && !core.Digits(fraction) {
 		return Decimal{}, false
 	}
 	d.exponent -= len(fraction)
@@ -52,15 +53,6 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 
 // Negative reports whether the number is less than 0.
 func (d Decimal) Negative() bool { return d.sign() < 0 }
-
-func isDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
 
 // Compare returns -1, 0 or 1: whether d is less than, equal to or greater than o.
 func (d Decimal) Compare(o Decimal) int {

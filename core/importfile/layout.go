@@ -344,7 +344,7 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 		case l.Separator == ";" && (c.Kind == Any && !c.isID() || c.Kind == Integer || c.money()):
 			cells[i], sure = decimal(cells[i], c.money())
 		case l.Separator == "\t" && c.money(), c.Name() == "valueToRedeem":
-			sure = !thousand(cells[i], ".")
+			sure = !core.Thousand(cells[i], ".")
 		}
 		if !sure && c.money() {
 			example := "1234.00"
@@ -375,7 +375,7 @@ func (c Column) isDate() bool {
 func germanDate(cell string) string {
 	date, clock, timed := strings.Cut(strings.TrimSpace(cell), " ")
 	parts := strings.Split(date, ".")
-	if len(parts) != 3 || len(parts[2]) != 4 || parts[0] == "" || parts[1] == "" || len(parts[0]) > 2 || len(parts[1]) > 2 || !onlyDigits(strings.Join(parts, "")) {
+	if len(parts) != 3 || len(parts[2]) != 4 || parts[0] == "" || parts[1] == "" || len(parts[0]) > 2 || len(parts[1]) > 2 || !core.Digits(strings.Join(parts, "")) {
 		return cell
 	}
 	pad := func(s string) string { return strings.Repeat("0", 2-len(s)) + s }

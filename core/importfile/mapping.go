@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/core"
 	"kith/core/job"
 )
 
@@ -152,7 +153,7 @@ func decimal(cell string, money bool) (number string, sure bool) {
 	text := strings.TrimSpace(cell)
 	digits := strings.TrimPrefix(text, "-")
 	whole, fraction, comma := strings.Cut(digits, ",")
-	if comma && !onlyDigits(fraction) || !comma && !money {
+	if comma && !core.Digits(fraction) || !comma && !money {
 		return cell, true
 	}
 	for _, separator := range []string{".", " ", "\u00a0", "\u202f", "'", "’"} {
@@ -161,7 +162,7 @@ func decimal(cell string, money bool) (number string, sure bool) {
 			continue
 		}
 		for i, group := range groups {
-			if !onlyDigits(group) || i > 0 && len(group) != 3 || len(group) > 3 {
+			if !core.Digits(group) || i > 0 && len(group) != 3 || len(group) > 3 {
 				return cell, true
 			}
 		}
@@ -171,10 +172,10 @@ func decimal(cell string, money bool) (number string, sure bool) {
 		whole = strings.Join(groups, "")
 		break
 	}
-	if money && thousand(digits, ",") {
+	if money && core.Thousand(digits, ",") {
 		return cell, false
 	}
-	if !onlyDigits(whole) || len(whole) > 1 && whole[0] == '0' {
+	if !core.Digits(whole) || len(whole) > 1 && whole[0] == '0' {
 		return cell, true
 	}
 	number = whole
@@ -186,11 +187,3 @@ func decimal(cell string, money bool) (number string, sure bool) {
 	}
 	return number, true
 }
-
-// thousand reports whether a number may be one of thousands with a separator, such as 1.234.
-func thousand(cell, separator string) bool {
-	whole, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(cell), "-"), separator)
-	return ok && len(rest) == 3 && onlyDigits(rest) && len(whole) <= 3 && onlyDigits(whole) && whole[0] != '0'
-}
-
-func onlyDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
