@@ -532,22 +532,30 @@ func TestOrders_AfterPaid(t *testing.T) {
 	require.EqualValues(t, 500+700+700, b.balance(t, "anna"))
 }
 
-// An earlier event of an order in another currency changes a reward of which nothing was
-// redeemed. Else its number would be one of the old currency.
-func TestOrders_OtherCurrencyAfterRedemption(t *testing.T) {
-	t.Parallel()
+// redeemedOrder returns a bundle whose referrer has redeemed some of the 800 cents that
+// the order o-1 of the account friend gave.
+func redeemedOrder(t *testing.T, cents int64) bundle {
+	t.Helper()
 	b := newBundle(t)
 	b.shop(t)
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
 	b.pass(1000)
 	b.purchase(t, "friend", "o-1", "80")
 	b.process(t)
+	_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", reward.UnitCents, cents)
+	require.NoError(t, err)
+	return b
+}
+
+// An earlier event of an order in another currency changes a reward of which nothing was
+// redeemed. Else its number would be one of the old currency.
+func TestOrders_OtherCurrencyAfterRedemption(t *testing.T) {
+	t.Parallel()
+	b := redeemedOrder(t, 1)
 	log := func(key string, at core.Time, revenue int) {
 		require.NoError(t, b.log(t, "friend", "", fmt.Sprintf(`{"key":%q,"dateTriggered":%d,"fields":{"order_id":"o-1","revenue":%d,"currency":"EUR"}}`, key, at, revenue)))
 		b.process(t)
 	}
-	_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", reward.UnitCents, 1)
-	require.NoError(t, err)
 	log("purchase", b.Now()-1, 100000)
 	require.EqualValues(t, 799, b.balance(t, "anna"))
 	require.Equal(t, "USD", b.referral(t, "friend").ReferrerReward.Offer.Currency)
@@ -624,14 +632,7 @@ func TestOrders_AttributionMovesBack(t *testing.T) {
 // A refund after a denial makes a debt of what was used, as one before it does.
 func TestOrders_RefundAfterDenial(t *testing.T) {
 	t.Parallel()
-	b := newBundle(t)
-	b.shop(t)
-	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
-	b.pass(1000)
-	b.purchase(t, "friend", "o-1", "80")
-	b.process(t)
-	_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", reward.UnitCents, 300)
-	require.NoError(t, err)
+	b := redeemedOrder(t, 300)
 	b.moderate(t, "friend", referral.DenyReferrer)
 	require.Zero(t, b.balance(t, "anna"))
 	b.pass(1)
