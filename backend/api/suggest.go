@@ -44,7 +44,7 @@ func (a *API) serve(m methods) handler {
 		}
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		err := wire.MethodNotAllowed(r.Method)
-		if meant := a.suggested(r, true); meant != "" {
+		if meant := a.suggested(r); meant != "" {
 			err.Message += ", or did you mean " + r.Method + " " + meant + "?"
 		}
 		return err
@@ -69,7 +69,7 @@ func (a *API) noSuchPath(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set(h.Name, h.Value)
 		}
 	}
-	if meant := a.suggested(r, false); meant != "" {
+	if meant := a.suggested(r); meant != "" {
 		return core.NotFound("there is no " + r.URL.EscapedPath() + "; did you mean " + meant + "?")
 	}
 	return wire.NoSuchPath()
@@ -78,10 +78,9 @@ func (a *API) noSuchPath(w http.ResponseWriter, r *http.Request) error {
 // maxSuggested is the most bytes of a path for which another is suggested.
 const maxSuggested = 500
 
-// suggested returns the path of the API that is most like the one of a request, or "". It
-// knows the routes only, and nothing of a tenant. offered leaves out paths without the
-// request's method.
-func (a *API) suggested(r *http.Request, offered bool) (path string) {
+// suggested returns the path of the API that is most like the one of a request and has its
+// method, or "". It knows the routes only, and nothing of a tenant.
+func (a *API) suggested(r *http.Request) (path string) {
 	sent := r.URL.EscapedPath()
 	if len(sent) > maxSuggested {
 		return ""
@@ -98,14 +97,10 @@ func (a *API) suggested(r *http.Request, offered bool) (path string) {
 		if !ofTenant {
 			known, ofAPI = strings.CutPrefix(pattern, "/api/v1/")
 		}
-		_, takes := a.offered[pattern][methodOf(r)]
-		if !ofAPI || offered && !takes {
+		if _, takes := a.offered[pattern][methodOf(r)]; !ofAPI || !takes {
 			continue
 		}
 		consider := func(tenant string, rest []string, edits int) {
-			if !takes {
-				edits++
-			}
 			found, more, ok := spell(strings.Split(known, "/"), rest)
 			found = "/api/v1" + tenant + found
 			if edits += more; ok && found != sent && (path == "" || edits < best) {
@@ -158,6 +153,9 @@ func spell(pattern, sent []string) (path string, edits int, ok bool) {
 			sent = sent[1:]
 		case len(sent) > 0 && near(bare(sent[0]), bare(literal)):
 			edits += 3
+			if len(sent[0]) != len(literal) { // /userz is /users rather than /user
+				edits++
+			}
 			sent = sent[1:]
 		case literal == "open":
 			edits += 2

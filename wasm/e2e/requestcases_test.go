@@ -66,6 +66,8 @@ var pathRequests = []requestCase{
 	{"GET /api//v1/demo/users", "key", ``, "404; ~there is no /api//v1/demo/users; ~did you mean /api/v1/demo/users?", ""},
 	{"GET {api}/Users", "key", ``, "404; ~did you mean /api/v1/demo/users?", ""},
 	{"GET {api}/rewards", "key", ``, "404; ~did you mean /api/v1/demo/reward?", ""},
+	{"POST {api}/rewards", "key", `{}`, "404; message=this path does not exist", ""},
+	{"GET {api}/userz", "key", ``, "404; ~did you mean /api/v1/demo/users?", ""},
 	{"GET {api}/referral/x", "key", ``, "404; ~did you mean /api/v1/demo/referrals/x?", ""},
 	{"GET {api}/codes/ANNA10", "key", ``, "404; ~did you mean /api/v1/demo/code/ANNA10?", ""},
 	{"POST {api}/account-sync", "key", `{}`, "404; ~did you mean /api/v1/demo/accountsync?", ""},
