@@ -2832,7 +2832,7 @@ type RewardCost struct {
 	Unit string `json:"unit"`
 }
 
-// RewardInput Keys that belong to another type must be left out.
+// RewardInput Keys that belong to another type must be left out. A key of one type only is required for it, except `currency` and `description`.
 type RewardInput struct {
 	// Amount FUELTANK only. Value of the code in the unit. Older clients may send it as text.
 	Amount *int64 `json:"amount,omitempty"`

@@ -209,15 +209,19 @@ func (d *assembly) withErrors(response object, withStatus bool, errors []string)
 		if i == 0 && !strings.Contains(text, "\n- ") {
 			text += "\n"
 		}
-		text += "\n- "
+		line := "\n- "
 		if withStatus {
-			text += fmt.Sprint(e.get("status")) + " "
+			line += fmt.Sprint(e.get("status")) + " "
 		}
-		text += "`" + fmt.Sprint(e.get("code")) + "`"
+		line += "`" + fmt.Sprint(e.get("code")) + "`"
 		if rs := e.get("rsCode"); rs != nil {
-			text += " (`" + fmt.Sprint(rs) + "`)"
+			line += " (`" + fmt.Sprint(rs) + "`)"
 		}
-		text += ": " + fmt.Sprint(e.get("when")) + " " + fmt.Sprint(e.get("do"))
+		line += ": " + fmt.Sprint(e.get("when")) + " " + fmt.Sprint(e.get("do"))
+		if strings.Contains(text, line) {
+			return nil, fmt.Errorf("%s is listed twice", name)
+		}
+		text += line
 	}
 	return response.without("x-errors").with("description", text), nil
 }
