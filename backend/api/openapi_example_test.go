@@ -84,8 +84,8 @@ func example(t *testing.T, x transcript.Exchange) openapi.Example {
 	case x.RequestType == "application/json":
 		e.Request = compact(t, exampleText(x.Request))
 	case strings.HasPrefix(x.RequestType, "multipart/"):
-		e.Request = quoted(t, map[string]string{"file": "accountId,id,firstName\nbob,bob,Bob"})
-		require.Contains(t, x.Request, "\naccountId,id,firstName\nbob,bob,Bob\n")
+		e.Request = quoted(t, map[string]string{"file": sampleFile})
+		require.Contains(t, x.Request, "\n"+sampleFile+"\n")
 	case x.Request == "{{check}}":
 		e.Request = quoted(t, gatewayCheck)
 	default:
@@ -108,20 +108,26 @@ var gatewayCheck = func() map[string]string {
 	return map[string]string{"bt_signature": "lab_public_key|" + braintree.Key{Private: "lab_private_key"}.Sign(payload), "bt_payload": payload}
 }()
 
-// curl returns a request as a command. A secret is a variable of the shell, except the key
-// of the demo tenant.
+// sampleFile is the file that the story uploads.
+const sampleFile = "accountId,id,firstName\nbob,bob,Bob"
+
+// demoTenant replaces the tenants that only the stories have by those of kith dev.
+var demoTenant = strings.NewReplacer("/test_gateway/", "/test_demo/", "/test_stripe/", "/test_demo/", "/team/", "/demo/", "/optin/", "/demo/")
+
+// curl returns a request as a command for the shell, which works with kith dev. A secret is a
+// variable of the shell, except the keys of the demo tenants.
 func curl(t *testing.T, x transcript.Exchange) string {
 	t.Helper()
-	words := []string{"curl '" + exampleBase + exampleText(x.Target) + "'"}
+	words := []string{"curl '" + exampleBase + demoTenant.Replace(exampleText(x.Target)) + "'"}
 	if x.Method != http.MethodGet && (x.Method != http.MethodPost || x.Request == "") {
 		words = append(words, "-X "+x.Method)
 	}
 	switch credentials := x.RequestHeader.Get("Authorization"); credentials {
 	case "":
-	case "Basic {{basic}}":
+	case "Basic {{basic}}", "Basic {{team_basic}}":
 		words = append(words, "-u :LIVE_DEMO_KEY_0123456789")
-	case "Basic {{test_gateway_basic}}", "Basic {{test_stripe_basic}}", "Basic {{team_basic}}":
-		words = append(words, `-u ":$KEY"`)
+	case "Basic {{test_gateway_basic}}", "Basic {{test_stripe_basic}}":
+		words = append(words, "-u :TEST_DEMO_KEY_0123456789")
 	case "Bearer {{token_anonymous}}":
 		words = append(words, `-H "Authorization: Bearer $TOKEN"`)
 	default:
@@ -138,7 +144,7 @@ func curl(t *testing.T, x transcript.Exchange) string {
 		require.NotContains(t, x.Request, "'")
 		words = append(words, "-H 'Content-Type: application/json'", "-d '"+exampleText(x.Request)+"'")
 	case strings.HasPrefix(x.RequestType, "multipart/"):
-		words = append(words, "-F file=@users.csv")
+		words = append(words, "-F 'file=@-;filename=users.csv' <<END\n"+sampleFile+"\nEND")
 	case x.Request == "{{check}}":
 		words = append(words, `--data-urlencode "bt_signature=$SIGNATURE"`, `--data-urlencode "bt_payload=$PAYLOAD"`)
 	}
