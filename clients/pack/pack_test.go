@@ -17,6 +17,7 @@ import (
 func TestPack_GoGetsTheModule(t *testing.T) {
 	readme, err := os.ReadFile("../go/README.md")
 	require.NoError(t, err)
+	require.NotContains(t, string(readme), "](..", "the packed module has no files outside of its folder")
 	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(readme)
 	require.NotNil(t, block)
 	settings, err := os.ReadFile("../npm/package.json")
