@@ -55,9 +55,9 @@ type Made struct {
 	Removed, Future int
 }
 
-// Run makes a backup if one is due, or the folder has none. A process that is killed leaves no incomplete file;
-// another one makes the backup when the lease is released. There may be an error although
-// a backup was made: an older one could not be removed.
+// Run makes a backup if one is due, or the folder has none. A process that is killed leaves no
+// incomplete file; another one makes the backup when the lease is released. There may be an error
+// although a backup was made: an older one could not be removed.
 func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 	every := core.Time(s.Every.Milliseconds())
 	age, empty := every, s.empty()
