@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -309,9 +310,13 @@ func (c *sampleCommand) jsonl(t job.Type, to io.Writer) error {
 
 // parseImport parses the type of a job that imports a file.
 func parseImport(s string) (job.Type, error) {
-	t, err := job.ParseType("type", s)
-	if err == nil && !t.Import() {
-		_, err = job.ParseType("type", "")
+	imports := slices.DeleteFunc(job.Types(), func(t job.Type) bool { return !t.Import() })
+	if t, ok := core.OneOf(s, imports...); ok {
+		return t, nil
 	}
-	return t, err
+	var names []string
+	for _, t := range imports {
+		names = append(names, string(t))
+	}
+	return "", core.Invalid("type", "must be one of "+strings.Join(names, ", ")+", not "+strconv.Quote(s))
 }
