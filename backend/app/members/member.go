@@ -393,7 +393,19 @@ func (ms *Members) ByEmail(ctx context.Context, c people.Caller, email string) (
 	}
 	m, ok, err := peopledb.FindMemberByEmail(ctx, ms.DB.Reads, people.Home(c.Tenant), email)
 	if err == nil && !ok {
-		err = core.NotFound("the tenant has no member " + email)
+		err = or(notAccepted(ctx, ms.DB.Reads, email, ms.Now(), people.Home(c.Tenant)), core.NotFound("the tenant has no member "+email))
 	}
 	return m, err
+}
+
+// notAccepted returns an error if the address has an open invitation of a tenant, or of any
+// tenant if that is empty.
+func notAccepted(ctx context.Context, r store.Reads, email string, now core.Time, tenant core.TenantAlias) error {
+	open, err := peopledb.InvitationsOf(ctx, r, email, now)
+	for _, i := range open {
+		if tenant == "" || i.Tenant == tenant {
+			err = core.NotFound(email + " has not accepted the invitation to tenant " + string(i.Tenant) + " yet; kith person invite replaces it, with a new link and role")
+		}
+	}
+	return err
 }

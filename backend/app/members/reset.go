@@ -31,7 +31,7 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, tenant core.Tenant
 	}
 	token = makeToken(rs.Base)
 	expires, err = store.WriteValue(ctx, rs.DB.Write, rs.Now(), func(tx *store.Tx) (expires core.Time, err error) {
-		p, err := withEmailIn(ctx, tx.Reads, email, people.Home(tenant))
+		p, err := withEmailIn(ctx, tx.Reads, email, people.Home(tenant), tx.Now)
 		if err != nil {
 			return expires, err
 		}
@@ -58,7 +58,7 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, tenant core.Tenant
 
 // withEmailIn returns the person with an address who is a member of a tenant, if one is
 // given.
-func withEmailIn(ctx context.Context, r store.Reads, email string, tenant core.TenantAlias) (p peopledb.Person, err error) {
+func withEmailIn(ctx context.Context, r store.Reads, email string, tenant core.TenantAlias, now core.Time) (p peopledb.Person, err error) {
 	same, err := peopledb.WithEmail(ctx, r, email)
 	if err != nil {
 		return p, err
@@ -78,7 +78,7 @@ func withEmailIn(ctx context.Context, r store.Reads, email string, tenant core.T
 	}
 	switch {
 	case len(same) == 0:
-		return p, core.NotFound("no person has the address " + email)
+		return p, or(notAccepted(ctx, r, email, now, tenant), core.NotFound("no person has the address "+email))
 	case tenant != "":
 		return p, core.NotFound(email + " is no member of tenant " + string(tenant) + "; give one of " + strings.Join(of, ", "))
 	case len(same) > 1:

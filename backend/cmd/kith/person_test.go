@@ -72,6 +72,9 @@ func TestPerson(t *testing.T) {
 	fails("ann@acme.example is the last owner", "person", "role", "acme", "ann@acme.example", "viewer")
 	fails("ann@acme.example is the last owner", "person", "remove", "acme", "ann@acme.example")
 	fails("the tenant has no member carl@acme.example", "person", "role", "acme", "carl@acme.example", "viewer")
+	for _, command := range []string{"role acme ben@acme.example manager", "reset-password ben@acme.example"} {
+		fails("ben@acme.example has not accepted the invitation to tenant acme yet; kith person invite replaces it", append([]string{"person"}, strings.Fields(command)...)...)
+	}
 	require.Equal(t, "the invitation of ben@acme.example is revoked\n", requireKith(t, "person", "remove", "acme", "ben@acme.example", "--data", data))
 	_, err = engine.Members.Create(t.Context(), people.OperatorOf("acme"), "carl@acme.example", "", "correct horse battery", "owner")
 	require.NoError(t, err)
