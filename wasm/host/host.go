@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"sync"
 	"time"
@@ -127,7 +128,7 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage))
 	if h.options.CacheDir != "" {
 		if h.cache, err = wazero.NewCompilationCacheWithDir(h.options.CacheDir); err != nil {
-			return err
+			return h.cacheError(err)
 		}
 		config = config.WithCompilationCache(h.cache)
 	}
@@ -136,12 +137,20 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 		return err
 	}
 	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {
+		if file := (*fs.PathError)(nil); errors.As(err, &file) {
+			err = h.cacheError(err)
+		}
 		return err
 	}
 	_, h.arena = h.compiled.ExportedFunctions()[abi.ExportArena]
 	return errors.Join(
 		checkExports(h.compiled.ExportedFunctions(), h.compiled.ExportedMemories()),
 		checkImports(h.compiled.ImportedFunctions()))
+}
+
+// cacheError returns an error of the folder of compiled code, with what to do.
+func (h *Host) cacheError(err error) error {
+	return fmt.Errorf("folder of the compiled component %s: %w; give it to the user that runs kith, or remove it: it is made again", h.options.CacheDir, err)
 }
 
 func (h *Host) moduleConfig(output *lines) wazero.ModuleConfig {
