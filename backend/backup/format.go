@@ -296,7 +296,7 @@ func damaged(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &core.Error{Code: core.CodeInvalid, Field: "file", Message: "is truncated or damaged; nothing was restored, use another copy", Err: err}
+	return &core.Error{Code: core.CodeInvalid, Field: "file", Message: "is truncated or damaged; use another copy", Err: err}
 }
 
 // Next returns the next entry, or io.EOF at the end of the archive, after it has

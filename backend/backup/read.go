@@ -19,8 +19,11 @@ import (
 
 // Target is the destination of a restore.
 type Target struct {
-	DB    *store.Primary
-	Files file.Store
+	// DB and Files are nil if the database does not exist yet. Then Create makes it after the
+	// archive was verified, and returns both.
+	DB     *store.Primary
+	Files  file.Store
+	Create func() (*store.Primary, file.Store, error)
 	// Tenant is the one tenant to restore, empty for all. The archive may have more.
 	Tenant core.TenantAlias
 	// Now is the clock.
@@ -64,13 +67,16 @@ func Verify(from io.Reader, identities ...age.Identity) (Header, Trailer, error)
 // It returns the numbers of restored rows and files.
 func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) (Trailer, error) {
 	run, announced := tabledb.NewRun(t.Tenant), false
-	if t.Tenant == "" {
-		var err error
+	var err error
+	if t.DB != nil && t.Tenant == "" {
 		if announced, err = run.Announce(ctx, t.DB, t.Now()); err != nil {
 			return Trailer{}, err
 		}
 	}
 	h, trailer, err := t.examine(open)
+	if err == nil && t.DB == nil {
+		t.DB, t.Files, err = t.Create()
+	}
 	if err != nil {
 		if announced {
 			err = errors.Join(err, run.Withdraw(context.WithoutCancel(ctx), t.DB, t.Now()))

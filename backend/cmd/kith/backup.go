@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,6 +192,10 @@ type restoreCommand struct {
 	Unsigned bool   `help:"Restore a file whose signature is missing, or cannot be verified with this master key. Use it only if you trust everybody who could change the file."`
 	Drill    bool   `help:"Only practice: restore into a new database in a temporary folder, check it, print what was found, and remove it. Exit status: 0 the backup can be restored, 1 it cannot."`
 	Scratch  string `help:"Folder for the temporary folder of --drill. It needs space for the database and the files of jobs. Default: that of the system." placeholder:"DIR"`
+
+	// practiced is the command whose drill this restore is, or nil. Its master key is used, so
+	// errors name where that is from.
+	practiced *restoreCommand
 }
 
 // Help says what a restore needs, and what to do after one that did not end.
@@ -234,26 +239,46 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 		return header, restored, err
 	}
 	c.restores = c.Tenant == ""
-	// If one tenant is restored, the schema is migrated after the file is verified.
-	db, files, err := c.openStore(e, mayBeCreated)
-	if err != nil {
-		return header, restored, err
+	target := backup.Target{Tenant: core.TenantAlias(c.Tenant), Now: now, Identities: identities}
+	openTarget := func() (err error) {
+		target.DB, target.Files, err = c.openStore(e, mayBeCreated)
+		return err
 	}
-	defer db.Close()
-	defer files.Close()
+	defer func() {
+		if target.DB != nil {
+			_ = errors.Join(target.Files.Close(), target.DB.Close())
+		}
+	}()
+	// If one tenant is restored, the schema is migrated after the file is verified.
+	migrate := func() error {
+		if c.Tenant == "" || target.DB == nil {
+			return nil
+		}
+		return target.DB.Migrate(e.ctx, now())
+	}
+	if at, isFile := c.file(); !isFile || !missing(at) {
+		if err := openTarget(); err != nil {
+			return header, restored, err
+		}
+	}
+	target.Create = func() (*store.Primary, file.Store, error) {
+		err := openTarget()
+		if err == nil {
+			err = migrate()
+		}
+		return target.DB, target.Files, err
+	}
 	show := progress.New(e.out)
 	defer show.End()
 	what := "verify"
-	restored, err = backup.Restore(e.ctx, backup.Target{
-		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now, Identities: identities,
-		Check: func(h backup.Header, t backup.Trailer) error {
-			what, header = "restore", h
-			if err := c.check(e, h, t); err != nil || c.Tenant == "" {
-				return err
-			}
-			return db.Migrate(e.ctx, now())
-		},
-	}, func() (io.ReadCloser, error) { return shown(path, show, what) })
+	target.Check = func(h backup.Header, t backup.Trailer) error {
+		what, header = "restore", h
+		if err := c.check(e, h, t); err != nil {
+			return err
+		}
+		return migrate()
+	}
+	restored, err = backup.Restore(e.ctx, target, func() (io.ReadCloser, error) { return shown(path, show, what) })
 	return header, restored, err
 }
 
@@ -278,7 +303,7 @@ func (c *restoreCommand) drill(e *env) error {
 		return fmt.Errorf("scratch: %w; choose another folder by --scratch", err)
 	}
 	defer os.RemoveAll(folder)
-	scratch := restoreCommand{File: c.File, Unsigned: c.Unsigned, IdentityFile: c.IdentityFile}
+	scratch := restoreCommand{File: c.File, Unsigned: c.Unsigned, IdentityFile: c.IdentityFile, practiced: c}
 	scratch.Data, scratch.MasterKey = folder, text
 	begin := time.Now()
 	header, restored, err := scratch.restore(e)
@@ -286,6 +311,8 @@ func (c *restoreCommand) drill(e *env) error {
 	switch {
 	case errors.As(err, &known) && known.Field == "tenant":
 		return core.Invalid("file", "is a backup of one tenant, and a drill restores all: give one of all tenants; this one is restored with kith restore --tenant")
+	case known != nil:
+		return fmt.Errorf("%s: %w", c.File, err)
 	case err != nil:
 		return err
 	}
@@ -366,7 +393,7 @@ func (c *restoreCommand) check(e *env, h backup.Header, t backup.Trailer) error 
 		return err
 	}
 	if ok && !h.SameKey(keys) {
-		return core.Invalid("master-key", "("+c.masterKeySource()+") is not that of the time of the backup, so API keys and all other secrets could not be decrypted: give the earlier key by KITH_MASTER_KEY")
+		return core.Invalid("master-key", "("+cmp.Or(c.practiced, c).masterKeySource()+") is not that of the time of the backup, so API keys and all other secrets could not be decrypted: give the earlier key by KITH_MASTER_KEY")
 	}
 	if err := c.checkSignature(t, h, keys, ok); err != nil || ok {
 		return err
@@ -393,7 +420,7 @@ func (c *restoreCommand) checkSignature(t backup.Trailer, h backup.Header, keys 
 	case !ok && h.MasterKey != "":
 		return core.Invalid("master-key", "is needed to verify the file, and the key in the file proves nothing: give it by KITH_MASTER_KEY, or, "+otherwise)
 	case !ok:
-		return core.Invalid("master-key", "is needed to verify the file, and is not in "+c.masterKeyFile()+": give that of the time of the backup by KITH_MASTER_KEY, or, "+otherwise)
+		return core.Invalid("master-key", "is needed to verify the file, and is not in "+cmp.Or(c.practiced, c).masterKeyFile()+": give that of the time of the backup by KITH_MASTER_KEY, or, "+otherwise)
 	}
 	return nil
 }

@@ -68,6 +68,11 @@ func (f *databaseFlags) checkFile() error {
 	return nil
 }
 
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 func isFolder(path string) bool {
 	file, err := os.Stat(path)
 	return err == nil && file.IsDir()
