@@ -283,8 +283,12 @@ func (f *databaseFlags) openOrCreate(e *env) (*app.Engine, error) {
 }
 
 func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) {
-	if path, isFile := f.file(); isFile && is == mayBeNew && f.MasterKey == "" && f.hasKey() {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if path, isFile := f.file(); isFile && is == mayBeNew && f.hasKey() && missing(path) {
+		files := filepath.Join(f.Data, "files")
+		if used, _ := os.ReadDir(files); len(used) > 0 {
+			return nil, fmt.Errorf("database %s does not exist, but there are a master key and files of jobs in %s, so it was removed: put it back, or restore a backup into a new folder (kith restore), or remove the folder of files if you need neither", path, files)
+		}
+		if f.MasterKey == "" {
 			e.log.Warn("new database beside an existing master key: if there was one before, stop kith and put it back, or restore a backup", "file", path)
 		}
 	}

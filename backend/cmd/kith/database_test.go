@@ -70,8 +70,9 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(data, "master.key"))
 }
 
-// No command creates a database in a file that was emptied. A new file is accepted beside a
-// key, with a warning. Characters that have a meaning in a URL have none in a folder's name.
+// No command creates a database in a file that was emptied, or beside the files of jobs of one
+// that was removed. A new file is accepted beside a key alone, with a warning. Characters that have
+// a meaning in a URL have none in a folder's name.
 func TestDatabase_EmptiedFileIsRefused(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "a?mode=memory%20#b")
@@ -90,6 +91,11 @@ func TestDatabase_EmptiedFileIsRefused(t *testing.T) {
 	require.Zero(t, info.Size())
 	tryAll(t, "has 0 bytes", []string{"serve"}, "--data", data, "--master-key", strings.Repeat("11", 32))
 	require.NoError(t, os.Remove(file))
+	files := filepath.Join(data, "files")
+	require.NoError(t, os.MkdirAll(filepath.Join(files, "acme"), 0o700))
+	tryAll(t, "does not exist, but there are a master key and files of jobs in "+files, []string{"serve", "tenant create other --landing-url https://x.example/"}, "--data", data)
+	require.NoFileExists(t, file)
+	require.NoError(t, os.RemoveAll(files))
 	var out, errOut strings.Builder
 	require.Zero(t, run(create, &out, &errOut), &errOut)
 	require.Contains(t, errOut.String(), "new database beside an existing master key")
@@ -134,7 +140,7 @@ func TestDatabase_NewerSchemaIsRefused(t *testing.T) {
 		for _, p := range leaf.Positional {
 			args = append(args, valueFor(t, leaf, p.Name, file))
 		}
-		args = append(args, strings.Fields(map[string]string{"tenant erase": "--yes"}[leaf.Path()])...)
+		args = append(args, strings.Fields(map[string]string{"tenant erase": "--yes", "api": "--tenant acme"}[leaf.Path()])...)
 		var out, errOut strings.Builder
 		require.Equal(t, 1, run(args, &out, &errOut), "%s: %s%s", args, out.String(), errOut.String())
 		require.Contains(t, out.String()+errOut.String(), says, "%s", args)
@@ -185,8 +191,12 @@ func TestDatabase_IsNotCreatedByAnEdge(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		edge := edgeCommand{databaseFlags: databaseFlags{Data: filepath.Join(dir, "typo")}}
-		err := edge.Run(newEnv(t.Context(), t.Output(), slog.New(slog.DiscardHandler)))
+		var c cli
+		parser, err := newParser(&c)
+		require.NoError(t, err)
+		_, err = parser.Parse([]string{"edge", "--data", filepath.Join(dir, "typo")})
+		require.NoError(t, err)
+		err = c.Edge.Run(newEnv(t.Context(), t.Output(), slog.New(slog.DiscardHandler)))
 		require.ErrorContains(t, err, "there is no database: --data (KITH_DATA) or --database-url")
 		require.GreaterOrEqual(t, time.Since(start), databaseWait)
 	})
