@@ -60,7 +60,7 @@ func TestCLI_Help(t *testing.T) {
 		{[]string{"tenant", "set", "--help"}, []string{"Usage: kith tenant set", "--secure-mode", "--browser-payment", "--share-origin", "--consent", "--discount-id"}},
 		{[]string{"tenant", "create", "--help"}, []string{"Usage: kith tenant create", "--landing-url", "--allow-host", "--consent"}},
 		{[]string{"program", "--help"}, []string{"list", "show", "set", "apply", "try", "orders"}},
-		{[]string{"api", "--help"}, []string{"Usage: kith api --tenant=ALIAS <method> [<path> [<field> ...]]", "'/subscription/{endpointUrl}'", "--columns", "KITH_KEY"}},
+		{[]string{"api", "--help"}, []string{"Usage: kith api <method> [<path> [<field> ...]]", "'/subscription/{endpointUrl}'", "--columns", "KITH_KEY"}},
 		{[]string{"backup", "--help"}, []string{"Usage: kith backup <file>", "--tenant", "--no-files", "--with-master-key", "KITH_FILES", "separately"}},
 		{[]string{"restore", "--help"}, []string{"Usage: kith restore <file>", "--tenant", "empty database", "incomplete"}},
 		{[]string{"tenant", "erase", "--help"}, []string{"Usage: kith tenant erase <alias>", "--yes", "run it again to finish"}},

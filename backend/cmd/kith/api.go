@@ -25,9 +25,11 @@ import (
 )
 
 type apiCommand struct {
-	tenantFlags
+	databaseFlags
 	fileFlags
 	answerFlags
+	Tenant core.TenantAlias `env:"KITH_TENANT" help:"Alias of the tenant. Only --describe needs none." placeholder:"ALIAS"`
+
 	URL      string   `env:"KITH_URL" help:"URL of a service, to call it with an API key. Default: the call is made on the database, as the operator." placeholder:"URL"`
 	Key      string   `env:"KITH_KEY" help:"With --url: API key of the tenant." placeholder:"KEY"`
 	Input    string   `help:"File with the body; - is the standard input. Fields change it." placeholder:"FILE"`
@@ -93,6 +95,9 @@ func (c *apiCommand) Run(e *env) error {
 		return core.NotFound("there is no " + c.Method + " " + c.Path + "; kith api " + c.Method + " --describe lists the paths")
 	case c.Describe:
 		return described.print(e.out)
+	}
+	if c.Tenant == "" {
+		return core.Invalid("tenant", "is required: give the alias of the tenant by --tenant (KITH_TENANT)")
 	}
 	path, query, body, err := c.fields()
 	if err == nil && found {
