@@ -184,7 +184,8 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Log(e.ctx, e.configLevel, "config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "max_storage", f.MaxStorage, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "portal_idle", f.PortalIdle, "portal_life", f.PortalLife, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease, "backup_dir", f.BackupDir, "backup_every", f.BackupEvery, "backup_keep", f.BackupKeep, "backup_recipient", f.BackupRecipient)
+		"max_file", f.MaxFile, "max_storage", f.MaxStorage, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "portal_idle", f.PortalIdle, "portal_life", f.PortalLife, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "write_timeout", f.WriteTimeout, "health_timeout", f.HealthTimeout,
+		"oidc_issuer", f.Issuer, "oidc_client_id", f.ClientID, "oidc_client_secret", secret(f.ClientSecret), "oidc_name", f.ProviderName, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease, "backup_dir", f.BackupDir, "backup_every", f.BackupEvery, "backup_keep", f.BackupKeep, "backup_recipient", f.BackupRecipient)
 }
 
 // backend is a backend that is ready to serve.
