@@ -59,11 +59,8 @@ func (ts *Tenants) Create(ctx context.Context, tenants ...NewTenant) error {
 }
 
 func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error {
-	if _, err := core.ParseTenantAlias(string(n.Alias)); err != nil {
-		return core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _")
-	}
-	if !link.ValidLandingURL(n.Program.LandingURL) {
-		return core.Invalid("landing-url", "must be an absolute http or https URL")
+	if err := n.Check(); err != nil {
+		return err
 	}
 	rest, err := tabledb.HasRows(ctx, tx.Reads, n.Alias)
 	if err != nil {
@@ -89,6 +86,17 @@ func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error 
 		return err
 	}
 	return addOrigins(ctx, tx, n.Alias, n.Origins)
+}
+
+// Check returns an error for an alias or a landing page that no tenant can have.
+func (n NewTenant) Check() error {
+	if _, err := core.ParseTenantAlias(string(n.Alias)); err != nil {
+		return core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _")
+	}
+	if !link.ValidLandingURL(n.Program.LandingURL) {
+		return core.Invalid("landing-url", "must be an absolute http or https URL")
+	}
+	return nil
 }
 
 // addFirstKeys stores the first keys of a tenant.

@@ -173,12 +173,15 @@ func (c *apiCommand) sender(e *env) (send func(http.ResponseWriter, *http.Reques
 		}
 		return c.remote, func() {}, nil
 	}
+	if err := errors.Join(c.answerFlags.check(), c.fileFlags.check(e, c.Data)); err != nil {
+		return nil, nil, err
+	}
 	engine, err := c.open(e)
 	if err != nil {
 		return nil, nil, err
 	}
 	end = func() { _ = engine.DB.Close() }
-	err = errors.Join(c.check(), c.answerFlags.apply(engine), c.fileFlags.apply(e, engine, c.Data))
+	err = errors.Join(c.answerFlags.apply(engine), c.fileFlags.apply(e, engine, c.Data))
 	graph, graphErr := graphql.New(engine, e.log, false)
 	if err = cmp.Or(err, graphErr); err != nil {
 		end()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -47,6 +48,13 @@ func (f timeoutFlags) check() error {
 		return core.Invalid("health-timeout", "must be more than 0")
 	}
 	return nil
+}
+
+// check returns an error for values that edge and backend cannot use.
+func (f connectionFlags) check() error {
+	_, proxiesErr := f.proxies()
+	_, toleranceErr := f.clockTolerance()
+	return errors.Join(proxiesErr, toleranceErr, f.timeoutFlags.check())
 }
 
 // clockTolerance returns the tolerance in the unit of the core; 0 is the default.

@@ -129,6 +129,9 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 			return nil, err
 		}
 	}
+	if _, _, _, err := f.keys(); err != nil {
+		return nil, err // before a file is made
+	}
 	url, err := f.url()
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,6 +36,10 @@ type devCommand struct {
 // first, so that the backend answers the requests that the edge has forwarded.
 func (c *devCommand) Run(e *env) error {
 	limitMemory(2)
+	if err := errors.Join(c.backendFlags.check(e), checkAddr("edge-addr", c.EdgeAddr), c.edgeFlags.check("http://127.0.0.1"), checkAddr("sftp-addr", c.SFTPAddr, "", off),
+		checkAddr("lab-addr", c.LabAddr, off), checkAddr("stripe-lab-addr", c.StripeLabAddr, off)); err != nil {
+		return err
+	}
 	tracer, err := c.openTracer(e, "backend")
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 	"kith/backend/upstream"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/wasm/host"
 )
 
@@ -51,7 +51,8 @@ type edgeCommand struct {
 // Run serves until the context ends.
 func (c *edgeCommand) Run(e *env) error {
 	limitMemory(1)
-	if err := c.checkFallbacks(); err != nil {
+	_, _, _, keyErr := c.keys()
+	if err := errors.Join(c.checkFallbacks(), checkAddr("edge-addr", c.EdgeAddr), checkAddr("ops-addr", c.OpsAddr, ""), keyErr, c.connectionFlags.check(), c.edgeFlags.check(c.BackendURL)); err != nil {
 		return err
 	}
 	trusted, err := c.proxies()
@@ -178,19 +179,10 @@ func (f edgeFlags) check(backendURL string) error {
 	case f.ReadTimeout <= 0:
 		return core.Invalid("read-timeout", "must be more than 0")
 	}
-	if err := checkURL("backend-url", backendURL); err != nil || f.BackendPublicURL == "" {
-		return err
+	if f.BackendPublicURL != "" && !link.ValidLandingURL(f.BackendPublicURL) {
+		return core.Invalid("backend-public-url", "must be an absolute http or https URL, not "+strconv.Quote(f.BackendPublicURL))
 	}
-	return checkURL("backend-public-url", f.BackendPublicURL)
-}
-
-// checkURL returns an error if value is not the URL of an HTTP server.
-func checkURL(flag, value string) error {
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return core.Invalid(flag, "must be an absolute http or https URL, not "+strconv.Quote(value))
-	}
-	return nil
+	return checkOrigin("backend-url", backendURL)
 }
 
 func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backendURL string, fallbacks ...string) {
@@ -205,9 +197,6 @@ const databaseName = "default"
 
 // load loads the component and opens its database, which the host closes.
 func (f edgeFlags) load(e *env, d *databaseFlags, tracer *trace.Tracer, limits timeoutFlags, trusted auth.Networks, tolerance core.Time, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
-	if err := errors.Join(f.check(backendURL), limits.check()); err != nil {
-		return nil, nil, err
-	}
 	key, err := d.masterKey()
 	if err != nil {
 		return nil, nil, err

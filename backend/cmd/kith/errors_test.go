@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	taken := listener.Addr().String()
+	require.NoError(t, os.WriteFile(filepath.Join(data, "wasm-cache"), nil, 0o600))
 	for _, test := range []struct {
 		name, args string
 		status     int
@@ -103,6 +105,13 @@ func TestErrors(t *testing.T) {
 		{"a manifest that is not there", "edge --manifest /nowhere/spin.toml", 1, "/nowhere/spin.toml"},
 		{"a database of no kind", "serve --database-url mysql://x", 1, "mysql"},
 		{"a backend URL that is none", "edge --backend-url nowhere", 1, "nowhere"},
+		{"a host with a scheme", "tenant create acme --landing-url https://x.example --allow-host https://a.example", 1, "allow-host: must be a host such as"},
+		{"a path that has no such method", "api POST /rewards --tenant demo", 1, "this path does not exist"},
+		{"a path between two", "api GET /userz --tenant demo", 1, "did you mean /api/v1/demo/users?"},
+		{"a call without a tenant", "api GET /programs", 1, "tenant: is required"},
+		{"a folder of compiled code that is a file", "edge --edge-addr 127.0.0.1:0", 1, "give it to the user that runs kith, or remove it: it is made again"},
+		{"a backend URL with a path", "edge --backend-url http://127.0.0.1:1/x", 1, "backend-url: must be an origin"},
+		{"a backend URL with a path, of doctor", "doctor --backend-url http://127.0.0.1:1/x", 1, "backend-url: must be an origin"},
 	} {
 		args := strings.Fields(test.args)
 		if !slices.Contains(args, "--data") {
@@ -112,5 +121,24 @@ func TestErrors(t *testing.T) {
 		require.Equal(t, test.status, run(args, &out, &errOut), "%s: %s%s", test.name, &out, &errOut)
 		require.Contains(t, errOut.String(), test.says, test.name)
 		require.Contains(t, errOut.String(), "kith: ", test.name)
+	}
+}
+
+// A wrong value makes no folder, database or key.
+func TestErrors_makeNothing(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"serve --backend-addr nowhere", "serve --backend-addr 192.0.2.1:80", "serve --ops-addr 9090", "serve --sftp-addr 22", "serve --demo-url shop",
+		"serve --job-workers=-1", "serve --job-lease 1ms", "serve --max-file 0", "serve --files foo://x", "serve --trusted-proxies x",
+		"serve --clock-tolerance 1us", "serve --sftp-host-key /nowhere", "serve --master-key short", "serve --portal-url https://x.example/y",
+		"serve --max-connections 18446744073709551615", "dev --edge-addr nowhere", "dev --max-body 0", "dev --edge-timeout 0s", "dev --lab-addr nowhere",
+		"sftp --sftp-addr off", "sftp --max-storage 0", "edge --edge-addr nowhere", "edge --write-timeout 0s", "edge --master-key short",
+		"tenant create a.b --landing-url https://x.example", "tenant create acme --landing-url x", "tenant create acme --landing-url https://x.example --allow-host https://a",
+		"restore /nowhere", "restore /dev/null",
+	} {
+		data := filepath.Join(t.TempDir(), "data")
+		var out, errOut strings.Builder
+		require.NotZero(t, run(append(strings.Fields(args), "--data", data), &out, &errOut), args)
+		require.NoDirExists(t, data, "%s: %s", args, &errOut)
 	}
 }

@@ -189,6 +189,9 @@ func permissionText() string {
 
 // Run connects Stripe, and prints the result of the test. It fails if a check did.
 func (c *gatewayStripeCommand) Run(e *env) error {
+	if err := checkOrigin("public-url", c.PublicURL, ""); err != nil {
+		return err
+	}
 	engine, err := c.openTenant(e)
 	if err != nil {
 		return err
@@ -202,9 +205,7 @@ func (c *gatewayStripeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if engine.PublicURL, err = publicOrigin(c.PublicURL); err != nil {
-		return err
-	}
+	engine.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	settings.Move = engine.PublicURL != ""
 	origin := cmp.Or(engine.PublicURL, engine.Share(tenant).Origin)
 	stored, err := engine.Gateways.ConnectStripe(e.ctx, c.Tenant, settings, origin+payments.StripeWebhook(c.Tenant))

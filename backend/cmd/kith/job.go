@@ -59,27 +59,41 @@ func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
 	return bucket.Open(e.ctx, url)
 }
 
-// apply configures the use cases with the files of jobs.
-func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
-	if f.MaxFile < 1 {
+// check returns an error for values with which no file could be stored. It writes nothing.
+func (f fileFlags) check(e *env, data string) error {
+	switch {
+	case f.MaxFile < 1:
 		return core.Invalid("max-file", "must be 1 or more bytes")
-	}
-	if f.MaxStorage < 1 {
+	case f.MaxStorage < 1:
 		return core.Invalid("max-storage", "must be 1 or more bytes")
 	}
+	files, err := f.openFiles(e, data)
+	if err != nil {
+		return err
+	}
+	return files.Close()
+}
+
+// apply configures the use cases with the files of jobs.
+func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	engine.Files.Max, engine.Files.MaxStorage = f.MaxFile, f.MaxStorage
 	engine.Files.Store, err = f.openFiles(e, data)
 	return err
 }
 
-// apply configures the use cases with the settings of jobs.
-func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
+// check returns an error for values with which no job could run.
+func (f jobFlags) check(e *env, data string) error {
 	switch {
 	case f.JobWorkers < 0:
 		return core.Invalid("job-workers", "must be 0 or more")
 	case f.JobLease < minJobLease:
 		return core.Invalid("job-lease", "must be 100ms or more")
 	}
+	return f.fileFlags.check(e, data)
+}
+
+// apply configures the use cases with the settings of jobs.
+func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	engine.Leases.Time = f.JobLease
 	return f.fileFlags.apply(e, engine, data)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"kith/backend/store"
 	"kith/backend/store/secretdb"
@@ -169,7 +170,7 @@ func (dbKeyCommand) Run(e *env) error {
 // hasKey reports whether there is a master key, or a file of it that cannot be read.
 func (f *databaseFlags) hasKey() bool {
 	_, err := os.Stat(f.masterKeyFile())
-	return f.MasterKey != "" || !errors.Is(err, fs.ErrNotExist)
+	return f.MasterKey != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
 // keys returns the master key and its text; ok is false if there is no master key. It

@@ -406,6 +406,9 @@ func verified(path string, keys auth.Keyring) (unread string, err error) {
 
 // Run runs all checks.
 func (c *doctorCommand) Run(e *env) error {
+	if err := errors.Join(checkOrigin("backend-url", c.BackendURL, ""), checkOrigin("public-url", c.PublicURL, "")); err != nil {
+		return err
+	}
 	if err := c.exists(); err != nil {
 		return err
 	}
@@ -428,11 +431,7 @@ func (c *doctorCommand) Run(e *env) error {
 	}
 	defer in.DB.Close()
 	if c.Visit {
-		origin, err := publicOrigin(c.PublicURL)
-		if err != nil {
-			return err
-		}
-		in.Web = &doctor.Web{DB: in.DB, PublicURL: origin, Now: now}
+		in.Web = &doctor.Web{DB: in.DB, PublicURL: strings.TrimSuffix(c.PublicURL, "/"), Now: now}
 	}
 	problems, err := doctor.Run(e.ctx, e.out, in.Checks())
 	if err != nil || problems == 0 {

@@ -32,7 +32,7 @@ type portalFlags struct {
 
 // link returns a link into the portal.
 func (f portalFlags) link(path string) (string, error) {
-	if err := checkURL("portal-url", f.PortalURL); err != nil {
+	if err := checkOrigin("portal-url", f.PortalURL); err != nil {
 		return "", err
 	}
 	return strings.TrimSuffix(f.PortalURL, "/") + path, nil

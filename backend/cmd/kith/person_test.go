@@ -53,7 +53,7 @@ func TestPerson(t *testing.T) {
 	fails("there is no tenant", "person", "invite", "other", "ann@acme.example")
 	fails("there is no tenant", "person", "list", "other")
 	fails("email: is not an address", "person", "invite", "acme", "ann")
-	fails("portal-url: must be an absolute http or https URL", "person", "invite", "acme", "ann@acme.example", "--portal-url", "acme")
+	fails("portal-url: must be an origin", "person", "invite", "acme", "ann@acme.example", "--portal-url", "acme")
 	require.Empty(t, requireKith(t, "person", "list", "acme", "--data", data))
 	link := requireKith(t, "person", "invite", "acme", "Ann@acme.example", "--data", data, "--portal-url", "https://portal.example/")
 	token, ok := strings.CutPrefix(strings.TrimSpace(link), "https://portal.example/portal/invitation/")

@@ -127,10 +127,13 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 	)...)
 }
 
-// valueOptions make errors about durations and numbers say what to give. Kong adds the flag or
-// the variable.
+// valueOptions make errors about durations, levels and numbers say what to give. Kong adds the
+// flag or the variable.
 func valueOptions() []kong.Option {
-	options := []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration))}
+	options := []kong.Option{
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
+		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
+	}
 	for _, kind := range []reflect.Kind{reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Float64} {
 		options = append(options, kong.KindMapper(kind, kong.MapperFunc(decodeNumber)))
 	}
@@ -150,6 +153,19 @@ func decodeDuration(c *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
+func decodeLevel(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	var level slog.Level
+	if err := c.Scan.PopValueInto("level", &text); err != nil {
+		return err
+	}
+	if level.UnmarshalText([]byte(text)) != nil {
+		return fmt.Errorf("%q is not a level; give DEBUG, INFO, WARN or ERROR", text)
+	}
+	target.SetInt(int64(level))
+	return nil
+}
+
 func decodeNumber(c *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := c.Scan.PopValueInto("number", &text); err != nil {
@@ -164,7 +180,7 @@ func decodeNumber(c *kong.DecodeContext, target reflect.Value) error {
 		}
 		target.SetInt(n)
 	case target.CanUint():
-		n, err := strconv.ParseUint(text, 0, bits)
+		n, err := strconv.ParseUint(text, 0, bits-1) // it is used as an int
 		if err != nil {
 			return fmt.Errorf("%q is not a whole number of 0 or more; give digits without a unit, such as 100", text)
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,38 +56,36 @@ type answerFlags struct {
 }
 
 func (f answerFlags) check() error {
-	if f.PortalURL != "" {
-		if err := checkURL("portal-url", f.PortalURL); err != nil {
-			return err
-		}
-	}
-	_, err := publicOrigin(f.PublicURL)
-	return err
+	_, domainsErr := readDomains(f.TempDomains)
+	return errors.Join(checkOrigin("portal-url", f.PortalURL, ""), checkOrigin("public-url", f.PublicURL, ""), domainsErr)
 }
 
-// publicOrigin returns the origin that KITH_PUBLIC_URL names, or "".
-func publicOrigin(value string) (string, error) {
-	if value = strings.TrimSuffix(value, "/"); value != "" && !link.ValidOrigin(value) {
-		return "", core.Invalid("public-url", "must be an origin, such as https://go.example")
+// checkOrigin returns an error if a value is not the origin of an HTTP server. none are the values
+// for no origin.
+func checkOrigin(flag, value string, none ...string) error {
+	if slices.Contains(none, value) || link.ValidOrigin(strings.TrimSuffix(value, "/")) {
+		return nil
 	}
-	return value, nil
+	return core.Invalid(flag, "must be an origin, such as https://go.example, that is scheme://host[:port] only, not "+strconv.Quote(value))
 }
 
 // apply configures the use cases.
 func (f answerFlags) apply(engine *app.Engine) (err error) {
-	engine.PublicURL, _ = publicOrigin(f.PublicURL) // check has refused others
+	engine.PublicURL = strings.TrimSuffix(f.PublicURL, "/")
 	engine.TempDomains, err = readDomains(f.TempDomains)
 	return err
 }
 
+// check returns an error for values with which the backend could not serve, before anything is
+// written.
+func (f *backendFlags) check(e *env) error {
+	_, providerErr := f.provider(f.PortalURL)
+	return errors.Join(checkAddr("backend-addr", f.BackendAddr), checkAddr("ops-addr", f.OpsAddr, ""), providerErr, f.answerFlags.check(),
+		f.connectionFlags.check(), f.jobFlags.check(e, f.Data), f.scheduleFlags.check(), f.sftpFlags.check(), f.sessionFlags.check())
+}
+
 // open opens the database and the files of jobs, and returns the use cases.
 func (f *backendFlags) open(e *env, tracer *trace.Tracer) (*app.Engine, error) {
-	if _, err := f.provider(f.PortalURL); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(f.answerFlags.check(), f.timeoutFlags.check(), f.scheduleFlags.check(), f.sessionFlags.check()); err != nil {
-		return nil, err
-	}
 	engine, err := f.databaseFlags.openOrCreate(e)
 	if err != nil {
 		return nil, err
@@ -139,6 +138,9 @@ type serveCommand struct {
 // Run serves until the context ends.
 func (c *serveCommand) Run(e *env) error {
 	limitMemory(1)
+	if err := errors.Join(c.check(e), checkAddr("sftp-addr", c.SFTPAddr, "", off), checkOrigin("demo-url", c.DemoURL, "")); err != nil {
+		return err
+	}
 	tracer, err := c.openTracer(e, "backend")
 	if err != nil {
 		return err
@@ -169,9 +171,6 @@ func (c *serveCommand) Run(e *env) error {
 	b := backend{engine: engine, tracer: tracer, listener: listener, sftp: sftp, flags: c.backendFlags}
 	if c.DemoURL == "" {
 		return b.serve(e)
-	}
-	if err := checkURL("demo-url", c.DemoURL); err != nil {
-		return err
 	}
 	if err := demo.Seed(e.ctx, engine, c.DemoURL, testURL(c.DemoURL)); err != nil {
 		return err
@@ -335,14 +334,35 @@ func drained(l net.Listener) (*drain.Listener, bool) {
 	return d, ok
 }
 
+// checkAddr returns an error if the address of a setting is not one of this machine. The port may
+// be in use. none are the values for no server.
+func checkAddr(setting, addr string, none ...string) error {
+	if slices.Contains(none, addr) {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		return core.Invalid(setting, "must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "+strconv.Quote(addr))
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return fmt.Errorf("%s: must be an address of this machine; correct %s: %w", setting, variable(setting), err)
+	}
+	return listener.Close()
+}
+
+// variable returns the name of the environment variable of a setting.
+func variable(setting string) string {
+	return "KITH_" + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+}
+
 // listen listens on the address of a setting, such as backend-addr.
 func listen(setting, addr string) (net.Listener, error) {
-	_, port, err := net.SplitHostPort(addr)
-	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		return nil, core.Invalid(setting, "must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "+strconv.Quote(addr))
+	if err := checkAddr(setting, addr); err != nil {
+		return nil, err
 	}
 	listener, err := drain.Listen(addr)
-	name := "KITH_" + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+	name := variable(setting)
 	switch {
 	case err == nil:
 		return listener, nil
@@ -351,7 +371,7 @@ func listen(setting, addr string) (net.Listener, error) {
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("%s: ports below 1024 need a right; choose a higher one by %s, or give the program CAP_NET_BIND_SERVICE: %w", setting, name, err)
 	}
-	return nil, fmt.Errorf("%s: must be an address of this machine; correct %s: %w", setting, name, err)
+	return nil, fmt.Errorf("%s: %w", setting, err)
 }
 
 // closeAfterChunks closes the connection after a request with a chunked body. If the

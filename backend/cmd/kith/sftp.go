@@ -55,6 +55,15 @@ func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sft
 	return &sftpServer{server: server, listener: listener, host: host}, nil
 }
 
+// check returns an error if the host key that is given cannot be read.
+func (f sftpFlags) check() error {
+	if f.SFTPHostKey == "" {
+		return nil
+	}
+	_, err := f.hostKey("")
+	return err
+}
+
 func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 	if f.SFTPHostKey != "" {
 		text, err := os.ReadFile(f.SFTPHostKey)
@@ -109,6 +118,9 @@ type sftpCommand struct {
 
 // Run receives files until the context ends. The workers of the backends import them.
 func (c *sftpCommand) Run(e *env) error {
+	if err := errors.Join(checkAddr("sftp-addr", c.SFTPAddr), checkAddr("ops-addr", c.OpsAddr, ""), c.fileFlags.check(e, c.Data), c.sftpFlags.check()); err != nil {
+		return err
+	}
 	engine, err := c.databaseFlags.openOrCreate(e)
 	if err != nil {
 		return err
@@ -121,9 +133,6 @@ func (c *sftpCommand) Run(e *env) error {
 	s, err := c.openSFTP(e, engine, c.SFTPAddr, c.Data)
 	if err != nil {
 		return err
-	}
-	if s == nil {
-		return core.Invalid("sftp-addr", "must be an address")
 	}
 	if err := c.serveOps(e, map[string]probe{"database": engine.Health.Ready}); err != nil {
 		return err

@@ -23,7 +23,7 @@ type spinCommand struct {
 // Run writes manifest, component and runtime configuration to the data folder, and
 // prints the command that starts Spin with them.
 func (c *spinCommand) Run(e *env) error {
-	if err := checkURL("backend-url", c.BackendURL); err != nil {
+	if err := checkOrigin("backend-url", c.BackendURL); err != nil {
 		return err
 	}
 	if err := c.checkDatabase(e); err != nil {

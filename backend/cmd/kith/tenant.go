@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,6 +63,12 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	origins, err := parseOrigins(c.Origins)
 	if err != nil {
 		return err
+	}
+	if err := (tenants.NewTenant{Alias: core.TenantAlias(base.TestPrefix + c.Alias), Program: c.program()}).Check(); err != nil {
+		return err
+	}
+	if known := (*core.Error)(nil); errors.As(c.program().Check(), &known) {
+		return core.Invalid("allow-host", known.Message)
 	}
 	engine, err := c.openOrCreate(e)
 	if err != nil {
