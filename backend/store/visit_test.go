@@ -100,6 +100,7 @@ func TestPutVisits_AddsABatchOnce(t *testing.T) {
 			visits, bots int64
 		}{
 			{analytics.SeriesFilter{Code: "ANNA-CODE"}, 13, 5}, {analytics.SeriesFilter{Code: "gone"}, 0, 0}, {analytics.SeriesFilter{ShareMedium: "SMS"}, 4, 5},
+			{analytics.SeriesFilter{ShareMedium: analytics.NoMedium}, 14, 0},
 			{analytics.SeriesFilter{EngagementMedium: "EMAIL", Code: "anna-code"}, 13, 5}, {analytics.SeriesFilter{EngagementMedium: "POPUP"}, 0, 0},
 			{analytics.SeriesFilter{Program: "classic"}, 18, 5}, {analytics.SeriesFilter{Program: "another"}, 0, 0},
 		} {
@@ -204,6 +205,7 @@ func TestTopReferrers(t *testing.T) {
 		require.Equal(t, []analytics.Referrer{anna}, ofMedium(analytics.ByConverted, "SMS"))
 		require.Equal(t, []analytics.Referrer{{Account: "anna", User: "u", Joined: 1}}, ofMedium(analytics.ByJoined, "EMAIL"))
 		require.Empty(t, ofMedium(analytics.ByConverted, "EMAIL"))
+		require.Equal(t, []analytics.Referrer{{Account: "ben", User: "u", Visits: 3}, cleo}, ofMedium(analytics.ByVisits, analytics.NoMedium))
 
 		before := b.series(t, twoDays, analytics.SeriesFilter{})
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {

@@ -99,12 +99,15 @@ func (p Period) Step() core.Time { return p.Interval.length() }
 // Points returns the number of intervals.
 func (p Period) Points() int { return int((p.Until - p.From) / p.Step()) }
 
+// NoMedium selects what came without a share medium.
+const NoMedium link.ShareMedium = "NONE"
+
 // SeriesFilter selects what a series counts. An empty field matches all.
 type SeriesFilter struct {
 	Program core.ProgramKey
 	Code    core.ReferralCode
-	// ShareMedium and EngagementMedium are those of the link. A referral has no
-	// engagement medium, so with one a series has visits only.
+	// ShareMedium and EngagementMedium are those of the link. A share medium may be NoMedium.
+	// A referral has no engagement medium, so with one a series has visits only.
 	ShareMedium      link.ShareMedium
 	EngagementMedium link.Engagement
 }
@@ -181,7 +184,7 @@ type TopFilter struct {
 	Period
 	By          Rank
 	Program     core.ProgramKey  // empty: all programs
-	ShareMedium link.ShareMedium // empty: all
+	ShareMedium link.ShareMedium // empty: all; NoMedium: none
 	Limit       int
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/link"
 )
 
@@ -33,5 +34,5 @@ func nameOf(name, key string) string {
 // mediumNames are the media of share links as people read them.
 var mediumNames = map[link.ShareMedium]string{
 	"FACEBOOK": "Facebook", "TWITTER": "X (Twitter)", "EMAIL": "E-mail", "DIRECT": "Copied link", "LINKEDIN": "LinkedIn", "SMS": "SMS",
-	"FBMESSENGER": "Messenger", "WHATSAPP": "WhatsApp", "LINEMESSENGER": "LINE", "PINTEREST": "Pinterest", link.Unknown: "Unknown",
+	"FBMESSENGER": "Messenger", "WHATSAPP": "WhatsApp", "LINEMESSENGER": "LINE", "PINTEREST": "Pinterest", link.Unknown: "Unknown", analytics.NoMedium: "No medium",
 }

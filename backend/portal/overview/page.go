@@ -104,7 +104,7 @@ func read(v *frame.Visit, f *frame.Form) (q query, err error) {
 	if err == nil && f.Value("program") != "" {
 		q.filter.Program, err = core.ParseProgramKey("program", f.Value("program"))
 	}
-	if err == nil {
+	if q.filter.ShareMedium = link.ShareMedium(f.Value("medium")); err == nil && q.filter.ShareMedium != analytics.NoMedium {
 		q.filter.ShareMedium, err = analytics.ParseShareMedium("medium", f.Value("medium"))
 	}
 	if err == nil && f.Value("by") != "" {
@@ -188,7 +188,7 @@ func (o *overview) choices(v *frame.Visit, q query, programs []referral.Program)
 		o.Programs = append(o.Programs, frame.Option{Value: string(p.Key), Label: nameOf(p.Name, string(p.Key)), Chosen: p.Key == q.filter.Program})
 	}
 	o.Mediums = []frame.Option{{Label: "All media", Chosen: q.filter.ShareMedium == ""}}
-	for _, m := range link.ShareMediums {
+	for _, m := range append(slices.Clone(link.ShareMediums), analytics.NoMedium) {
 		o.Mediums = append(o.Mediums, frame.Option{Value: string(m), Label: mediumNames[m], Chosen: m == q.filter.ShareMedium})
 	}
 	interval := q.interval()

@@ -90,6 +90,24 @@ func (c *conditions) addCode(column string, tenant core.TenantAlias, code core.R
 	}
 }
 
+// addMedium adds a condition on the share medium, unless it is not given.
+func (c *conditions) addMedium(column string, m link.ShareMedium) {
+	if stored := storedMedium(m); stored != nil {
+		c.sql, c.args = c.sql+" AND "+column+" = ?", append(c.args, stored)
+	}
+}
+
+// storedMedium returns a share medium of a filter as it is stored, or nil for all.
+func storedMedium(m link.ShareMedium) any {
+	switch m {
+	case "":
+		return nil
+	case analytics.NoMedium:
+		return ""
+	}
+	return string(m)
+}
+
 // Series returns the counts of a period by its intervals. All come from one moment only
 // if r is a transaction.
 func Series(ctx context.Context, r store.Reads, tenant core.TenantAlias, p analytics.Period, f analytics.SeriesFilter) (analytics.Series, error) {
@@ -142,7 +160,7 @@ func (q *seriesQuery) visits(ctx context.Context) error {
 	var where conditions
 	where.add("program = ?", string(q.f.Program))
 	where.addCode("code", q.tenant, q.f.Code)
-	where.add("share_medium = ?", string(q.f.ShareMedium))
+	where.addMedium("share_medium", q.f.ShareMedium)
 	where.add("engagement_medium = ?", string(q.f.EngagementMedium))
 	table := `visit_day`
 	if q.f.Code != "" {
@@ -163,7 +181,7 @@ func (q *seriesQuery) referrals(ctx context.Context) error {
 	}
 	var where conditions
 	where.add("program = ?", string(q.f.Program))
-	where.add("share_medium = ?", string(q.f.ShareMedium))
+	where.addMedium("share_medium", q.f.ShareMedium)
 	return q.points(ctx, "series of referrals", `SELECT (day - ?) / ?, sum(joined), sum(converted) FROM referral_day
 		WHERE tenant = ? AND day >= ? AND day < ?`+where.sql+` GROUP BY 1`, q.within(where), func(p *analytics.Point) []any {
 		return []any{&p.Joined, &p.Converted}
@@ -175,7 +193,7 @@ func (q *seriesQuery) referralsOfCode(ctx context.Context, column string, into f
 	var where conditions
 	where.add("program = ?", string(q.f.Program))
 	where.addCode("code", q.tenant, q.f.Code)
-	where.add("share_medium = ?", string(q.f.ShareMedium))
+	where.addMedium("share_medium", q.f.ShareMedium)
 	return q.points(ctx, "series of referrals of a code", `SELECT (`+column+` - ?) / ?, count(*) FROM referral
 		WHERE tenant = ? AND `+column+` >= ? AND `+column+` < ?`+where.sql+` GROUP BY 1`, q.within(where), into)
 }
@@ -191,14 +209,14 @@ func (q *seriesQuery) rewards(ctx context.Context) error {
 	var where conditions
 	if q.f.Code == "" {
 		where.add("program = ?", string(q.f.Program))
-		where.add("share_medium = ?", string(q.f.ShareMedium))
+		where.addMedium("share_medium", q.f.ShareMedium)
 		return q.points(ctx, "series of rewards", `SELECT (day - ?) / ?, unit, currency, sum(cost) FROM reward_day
 			WHERE tenant = ? AND day >= ? AND day < ?`+where.sql+` GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, q.within(where), into)
 	}
 	where.add("w.program = ?", string(q.f.Program))
 	var of conditions
 	of.addCode("f.code", q.tenant, q.f.Code)
-	of.add("f.share_medium = ?", string(q.f.ShareMedium))
+	of.addMedium("f.share_medium", q.f.ShareMedium)
 	where.sql += ` AND EXISTS (SELECT 1 FROM referral f WHERE f.tenant = ? AND f.id = w.referral_id` + of.sql + `)`
 	where.args = append(append(where.args, string(q.tenant)), of.args...)
 	return q.points(ctx, "series of rewards of a code", `SELECT (g.at - ?) / ?, w.unit, w.currency, sum(l.amount)
@@ -214,24 +232,24 @@ var referrerColumns = store.Selection[analytics.Referrer]{
 	store.Col(`u.first_name`, func(f *analytics.Referrer) any { return &f.FirstName }),
 	store.Col(`u.last_name`, func(f *analytics.Referrer) any { return &f.LastName }),
 	store.Col(`(SELECT coalesce(sum(v.visits), 0) FROM code c CROSS JOIN visit v ON v.tenant = ?1 AND v.code = c.code AND v.day >= ?2 AND v.day < ?3
-		WHERE c.tenant = ?1 AND c.account_id = top.account AND c.user_id = top.user AND ?4 IN ('', c.program) AND ?7 IN ('', v.share_medium))`, func(f *analytics.Referrer) any { return &f.Visits }),
+		WHERE c.tenant = ?1 AND c.account_id = top.account AND c.user_id = top.user AND ?4 IN ('', c.program) AND v.share_medium = coalesce(?7, v.share_medium))`, func(f *analytics.Referrer) any { return &f.Visits }),
 	store.Col(`(SELECT count(*) FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
-		AND r.started_at >= ?2 AND r.started_at < ?3 AND ?4 IN ('', r.program) AND ?7 IN ('', r.share_medium))`, func(f *analytics.Referrer) any { return &f.Joined }),
+		AND r.started_at >= ?2 AND r.started_at < ?3 AND ?4 IN ('', r.program) AND r.share_medium = coalesce(?7, r.share_medium))`, func(f *analytics.Referrer) any { return &f.Joined }),
 	store.Col(`(SELECT count(*) FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
-		AND r.converted_at >= ?2 AND r.converted_at < ?3 AND ?4 IN ('', r.program) AND ?7 IN ('', r.share_medium))`, func(f *analytics.Referrer) any { return &f.Converted }),
+		AND r.converted_at >= ?2 AND r.converted_at < ?3 AND ?4 IN ('', r.program) AND r.share_medium = coalesce(?7, r.share_medium))`, func(f *analytics.Referrer) any { return &f.Converted }),
 }
 
 // topBy counts, for each rank, what the users are ordered by.
 var topBy = map[analytics.Rank]string{
 	analytics.ByVisits: `SELECT c.account_id AS account, c.user_id AS user, sum(v.visits) AS times FROM visit v CROSS JOIN code c ON c.tenant = ?1 AND c.code = v.code
-		WHERE v.tenant = ?1 AND v.day >= ?2 AND v.day < ?3 AND ?4 IN ('', v.program) AND ?7 IN ('', v.share_medium) GROUP BY 1, 2 HAVING times > 0`,
+		WHERE v.tenant = ?1 AND v.day >= ?2 AND v.day < ?3 AND ?4 IN ('', v.program) AND v.share_medium = coalesce(?7, v.share_medium) GROUP BY 1, 2 HAVING times > 0`,
 	analytics.ByJoined:    topReferrals("started_at"),
 	analytics.ByConverted: topReferrals("converted_at"),
 }
 
 func topReferrals(column string) string {
 	return `SELECT referrer_account_id AS account, referrer_user_id AS user, count(*) AS times FROM referral
-		WHERE tenant = ?1 AND ` + column + ` >= ?2 AND ` + column + ` < ?3 AND ?4 IN ('', program) AND ?7 IN ('', share_medium) GROUP BY 1, 2`
+		WHERE tenant = ?1 AND ` + column + ` >= ?2 AND ` + column + ` < ?3 AND ?4 IN ('', program) AND share_medium = coalesce(?7, share_medium) GROUP BY 1, 2`
 }
 
 // mostErased is how many erased users may be above a top referrer. Erased users are found
@@ -245,7 +263,7 @@ func TopReferrers(ctx context.Context, r store.Reads, tenant core.TenantAlias, f
 		top AS MATERIALIZED (SELECT * FROM hit WHERE EXISTS (SELECT 1 FROM user x WHERE x.tenant = ?1 AND x.account_id = hit.account AND x.id = hit.user)
 			ORDER BY times DESC, account, user LIMIT ?5)
 		SELECT `+referrerColumns.SQL()+` FROM top CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = top.account AND u.id = top.user
-		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit, mostErased, string(f.ShareMedium))
+		ORDER BY top.times DESC, top.account, top.user`, string(tenant), int64(f.From), int64(f.Until), string(f.Program), f.Limit, mostErased, storedMedium(f.ShareMedium))
 	return store.Collect(rows, err, "top referrers", func(rows *sql.Rows, one *analytics.Referrer) error { return referrerColumns.Scan(rows, one) })
 }
 
