@@ -22,7 +22,7 @@ var offered = map[string]string{
 	"Programs.Delete": "deleteProgram", "Programs.Fill": "fillFuelTank",
 	"Programs.Versions": "listProgramVersions",
 
-	"Users.ByID": "getUserWithKey", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
+	"Users.ByID": "getUserWithKey", "Users.Ordered": "listOrders GraphQL User.userEvents", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
 	"Users.Profile":   "getUserWithKey getShareLinks listRewards listRewardBalances listReferrals listAttributions listAuditEntries GraphQL User.userEvents",
 	"Users.Attribute": "applyCodeByHand", "Users.AddReward": "createReward", "Users.AddEvent": "logEvents", "Users.Export": "downloadUser", "Users.Erase": "deleteUser",
 	"Users.Grant": "createReward", "Users.Delete": "deleteUser", "Users.DeleteAccount": "deleteAccount",

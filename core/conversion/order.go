@@ -84,8 +84,8 @@ type Refund struct {
 	// Event is the id of the event, or a hash of its refund_id: a refund with an id of its own
 	// counts once, however often it is sent.
 	Event string
-	// At is set only for a refund with an id of its own: of several with one id the earliest
-	// counts whose amount can be read.
+	// At is when it happened by the sender's clock; zero if an earlier version stored it. Of
+	// several with one id of its own the earliest counts whose amount can be read.
 	At core.Time `json:",omitempty"`
 	// Amount is in minor units of Currency; Whole is true for the whole order. Such a refund
 	// may name no currency.
@@ -169,10 +169,10 @@ func (r Rule) refuses(e Event) (Reason, string) {
 // revenue, else by that amount, whatever its sign. A revenue or currency that cannot be
 // read takes nothing back. An event that was applied before changes nothing.
 func (o Order) Reverse(e Event, p Plan) Order {
-	refund := Refund{Event: e.ID}
+	refund := Refund{Event: e.ID, At: e.At}
 	if e.RefundID != "" {
 		sum := sha256.Sum256([]byte(e.RefundID))
-		refund.Event, refund.At = "~"+base64.RawURLEncoding.EncodeToString(sum[:18]), e.At
+		refund.Event = "~" + base64.RawURLEncoding.EncodeToString(sum[:18])
 	}
 	d, ok, badRevenue := readRevenue(e)
 	currency, badCurrency := readCurrency(e, p)

@@ -285,7 +285,11 @@ func (c *collector) addOrders() {
 	for _, o := range c.Orders {
 		e := Entry{At: o.At, Kind: Ordering, Tone: Good, Text: say("The order " + o.Order.Key + price(o) + " was placed.")}
 		if o.Event == "" {
-			c.add(Entry{Kind: Refund, Text: say("A refund of the order " + o.Order.Key + " arrived, but not the order itself."), Why: say("Nothing is taken back until the order arrives.")})
+			e = Entry{Kind: Refund, Text: say("A refund of the order " + o.Order.Key + " arrived, but not the order itself."), Why: say("Nothing is taken back until the order arrives.")}
+			for _, r := range o.Refunds {
+				e.At = max(e.At, r.At)
+			}
+			c.add(e)
 			continue
 		}
 		var why []string

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 // operations has the operation that each use case of a member requires: a row for each
 // exported method of each field of Admin.
 var operations = map[string]people.Operation{
-	"Users.Profile": people.ReadReferrals, "Users.Stake": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
+	"Users.Profile": people.ReadReferrals, "Users.Ordered": people.ReadReferrals, "Users.Stake": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
 	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,
 	"Users.Grant": people.WriteUsers, "Users.Delete": people.EraseUsers, "Users.DeleteAccount": people.EraseUsers,
 	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,

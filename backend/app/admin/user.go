@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"kith/backend/app/base"
@@ -19,6 +21,7 @@ import (
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/state"
 	"kith/core/wire"
 )
 
@@ -376,6 +379,18 @@ func (n NewEvent) revenue() string {
 		return ""
 	}
 	return n.Revenue + " " + strings.ToUpper(n.Currency)
+}
+
+// Ordered reports whether an event of the account, of a name that is none of reversals, places
+// an order. An account has it, too, if it has too many events to read.
+func (us *Users) Ordered(ctx context.Context, c people.Caller, account core.AccountID, order string, reversals []string) (bool, error) {
+	if err := c.Require(people.ReadReferrals); err != nil {
+		return false, err
+	}
+	all, err := us.api.Events.List(ctx, c.Tenant, event.Filter{Account: account, Limit: state.MaxHistory})
+	return len(all) == state.MaxHistory || slices.ContainsFunc(all, func(e event.Logged) bool {
+		return !slices.Contains(reversals, e.Key) && cmp.Or(strings.TrimSpace(wire.OrderEvent(e.Event, nil).OrderID), e.ID) == order
+	}), err
 }
 
 // AddEvent logs an event of a user, as the shop's server does. A repeated call is a

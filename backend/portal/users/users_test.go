@@ -288,6 +288,7 @@ func TestEvent(t *testing.T) {
 		"The number of the order must not be l":                           {"key", "x", "order_id", strings.Repeat("k", event.MaxText+1)},
 		"The name of the event must be written as in the program: order":  {"key", "Order"},
 		"The number of the order is required with return":                 {"key", "return", "revenue", "5", "currency", "EUR"},
+		"The number of the order is that of no order of this account":     {"key", "return", "order_id", "A-2"},
 	} {
 		got := b.Post(t, page, page, append([]string{"once", core.NewID(2, [6]byte{})}, fields...)...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)
