@@ -134,7 +134,7 @@ func (c *collector) addModeration() {
 	m := c.Referral.Moderation
 	if len(m.Signals) > 0 {
 		at := m.Moderated
-		if m.ByHand != 0 {
+		if m.ByHand != 0 || m.Refused != "" { // that decision has replaced the time
 			at = c.Referral.Started
 		}
 		c.add(Entry{At: at, Kind: Moderation, Tone: Bad, Text: say("Signs of fraud were found."), Why: say(signals(m.Signals))})

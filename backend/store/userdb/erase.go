@@ -92,7 +92,8 @@ var userErasure = []string{
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND (account_id, user_id) IN (SELECT account, user FROM ` + gone + `)`,
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND account_id IN (SELECT account FROM ` + gone + ` WHERE user = '')`,
 	// The shop's own order ids would lead to the user.
-	goneIn("UPDATE", "reward", `order_key = reward.id`, ownReferrals+` CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = referral.id AND t.order_key <> ''`),
+	goneIn("UPDATE", "reward", `order_key = coalesce((SELECT o.event_id FROM referral_order o
+			WHERE o.tenant = ?1 AND o.referral_id = reward.referral_id AND o.order_key = reward.order_key), reward.id)`, ownReferrals+` CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = referral.id AND t.order_key <> ''`),
 	goneIn("UPDATE", "referral_order", `order_key = coalesce(referral_order.event_id, hex(randomblob(12))), detail = '',
 		refunds = (SELECT json_group_array(json_replace(value, '$.Event', hex(randomblob(12)), '$.Fault', 'unreadable')) FROM json_each(referral_order.refunds))`,
 		ownReferrals+` CROSS JOIN referral_order t ON t.tenant = ?1 AND t.referral_id = referral.id`),
@@ -107,9 +108,6 @@ var userErasure = []string{
 		SELECT v.rowid FROM ` + gone + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code)`,
 	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
 		`referral t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
-	// The order of an erased user gets the id of its reward, which means nothing.
-	goneIn("UPDATE", "reward", `order_key = reward.id`, `referral f ON `+ofGone("f", "referred_account_id", "referred_user_id")+`
-		CROSS JOIN reward t ON t.tenant = ?1 AND t.referral_id = f.id AND t.order_key <> ''`),
 	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
 	// A program writes the same texts on all its rewards; others may be about the user.
 	goneIn("UPDATE", "reward", `user_id = hit.who, name = iif(program IS NULL, '', name), description = iif(program IS NULL, '', description),
