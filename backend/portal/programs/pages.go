@@ -245,7 +245,8 @@ func changesOf(before, after url.Values) (all []frame.Change) {
 		}
 		t, _ := fieldAt(name)
 		if c.Label = t.label; strings.Contains(name, ".tiers[") {
-			c.Label += " (step " + strings.TrimLeft(name[strings.Index(name, "[")+1:strings.Index(name, "]")], " ") + ")"
+			i, _ := strconv.Atoi(strings.TrimLeft(name[strings.Index(name, "[")+1:strings.Index(name, "]")], " ")) // valuesOf wrote it
+			c.Label += " (step " + strconv.Itoa(i+1) + ")"
 		}
 		all = append(all, c)
 	}
