@@ -726,8 +726,8 @@ func TestImport_Draws(t *testing.T) {
 			failed = append(failed, row[0]+" "+row[1])
 		}
 		require.Equal(t, []string{
-			"5 amount: is more than the 150 CENTS that are available", "6 valueToRedeem: must be a number such as 12 or 12.5",
-			"9 amount: is more than the 0 CENTS that are available",
+			"5 valueToRedeem: is more than the 150 CENTS that are available", "6 valueToRedeem: must be a number such as 12 or 12.5",
+			"9 valueToRedeem: is more than the 0 CENTS that are available",
 		}, failed)
 		for id, redeemed := range map[string]int64{soon: 100, late: 100, never: 100, secondNever: 10, points: 40} {
 			r, err := rewarddb.ByID(t.Context(), b.DB.Reads, b.tenant, id)

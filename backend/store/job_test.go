@@ -433,13 +433,13 @@ func TestExportPage_Cells(t *testing.T) {
 				{"w4", "CREDIT", "ann-inc", "ann", "classic", "r1", "FRIEND_SIGNUP", "CENTS", "", "500", "500", "USD", next, next, "", "", "", "o-2", "", "300", "-100"},
 			},
 			job.RewardBalance: {
-				{"ann", "ann-inc", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12", "%"},
+				{"ann", "ann-inc", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12.5", "%"},
 			},
 			job.UserRewardBalance: {
-				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS", ""}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12", "%", ""},
+				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS", ""}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12.5", "%", ""},
 			},
 			job.RedeemableRewardBalance: {
-				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500", ""}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12", ""},
+				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500", ""}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12.5", ""},
 			},
 			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`, "", "1.1", ""}},
 		} {
@@ -494,6 +494,7 @@ func TestExportPage_Windows(t *testing.T) {
 			"events by key":        {job.UserEvent, job.Params{EventKeys: []string{"a", "purchase"}}, 1},
 			"events of other keys": {job.UserEvent, job.Params{EventKeys: []string{"a", "b"}}, 0},
 			"balances of a unit":   {job.RedeemableRewardBalance, job.Params{Unit: "%"}, 1},
+			"balances for people":  {job.RedeemableRewardBalance, job.Params{Dates: job.DatesLocal}, 1},
 		} {
 			require.Len(t, b.exported(t, c.typ, c.params), c.want, name)
 		}

@@ -26,7 +26,7 @@ const (
 	text
 	// date is a time in epoch milliseconds, or empty.
 	date
-	// number is a whole number.
+	// number is a whole number; for people, percent may have decimals.
 	number
 	// percent is a number of basis points.
 	percent
@@ -232,6 +232,10 @@ func (f Form) cell(c column, stored string) string {
 			return dateIn(time.UTC, ISOTime, stored)
 		case job.DatesLocal:
 			return dateIn(f.Zone, LocalTime, stored)
+		}
+	case number:
+		if f.Dates != job.DatesLocal {
+			stored, _, _ = strings.Cut(stored, ".")
 		}
 	case percent:
 		if n, err := strconv.ParseInt(stored, 10, 64); err == nil {

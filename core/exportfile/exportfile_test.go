@@ -57,6 +57,8 @@ func TestForm_Row(t *testing.T) {
 		{"percents", Form{Format: job.CSV, Dates: job.DatesMillis}, job.Reward,
 			[]string{"i", "PCT_DISCOUNT", "a", "u", "p", "r", "s", "%", "1250", "0", "0", "", "1", "", "", "", "", "=o", "250", "", ""},
 			[]string{"i", "PCT_DISCOUNT", "a", "u", "p", "r", "s", "%", "12.5", "0", "0", "", "1", "", "", "", "", "'=o", "2.5", "", ""}},
+		{"a balance in percent", Form{Format: job.CSV, Dates: job.DatesISO}, job.RewardBalance, []string{"u", "a", "PCT_DISCOUNT", "12.5", "%"}, []string{"u", "a", "PCT_DISCOUNT", "12", "%"}},
+		{"a balance for people", Form{Format: job.CSV, Dates: job.DatesLocal}, job.RewardBalance, []string{"u", "a", "PCT_DISCOUNT", "12.5", "%"}, []string{"u", "a", "PCT_DISCOUNT", "12.5", "%"}},
 		{"hash and links", Form{Format: job.CSV, Share: link.Share{Origin: "https://go.example", Tenant: "t"}}, job.User,
 			[]string{"u", "a", "A@b.c ", "", "", "", "", "", "1", "A@b.c ", "", "", "ANN", "ANN", "ANN", "ANN", "ANN"},
 			[]string{"u", "a", "A@b.c ", "", "", "", "", "", "1", "5d60d4e28066df254d5452f92c910092", "", "", "https://go.example/s/t/ANN",

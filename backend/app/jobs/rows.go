@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"kith/backend/app/users"
@@ -194,6 +195,10 @@ func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) (
 	}
 	for i, d := range drawn {
 		draw := draws[i]
+		var e *core.Error
+		if errors.As(d.Refused, &e) && e.Field == "amount" { // the name in the API
+			d.Refused = core.Invalid("valueToRedeem", e.Message)
+		}
 		all[at[i]] = applied{err: d.Refused, result: []string{
 			string(draw.Account), string(draw.User), draw.Unit, strconv.FormatInt(d.Redeemed, 10), strconv.FormatInt(d.Available, 10),
 		}}

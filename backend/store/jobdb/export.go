@@ -11,6 +11,7 @@ import (
 	"kith/backend/store/rewarddb"
 	"kith/core"
 	"kith/core/job"
+	"kith/core/reward"
 )
 
 // export describes the statement that reads the rows of a file.
@@ -35,7 +36,7 @@ type export struct {
 }
 
 // balance returns an export of what users can redeem, by kind, unit and currency.
-func balance(cells ...string) export {
+func balance(t job.Type, cells ...string) export {
 	return export{
 		from: `reward w` + userOf(`w.account_id`, `w.user_id`), tenant: `w.tenant`,
 		key: []string{`w.account_id`, `w.user_id`, `w.kind`, `w.unit`, balanceCurrency}, cells: strings.Join(cells, `, `), group: true,
@@ -43,6 +44,10 @@ func balance(cells ...string) export {
 		narrow: func(w *store.Where, p job.Params) {
 			if p.Unit != "" {
 				w.Require(`w.unit = ?`, p.Unit)
+			}
+			// People complete this file, and only credit can be redeemed.
+			if t == job.RedeemableRewardBalance && p.Dates == job.DatesLocal {
+				w.Require(`w.kind = ?`, string(reward.Credit))
 			}
 		},
 	}
@@ -53,8 +58,8 @@ func userOf(account, user string) string {
 	return ` LEFT JOIN user u ON u.tenant = w.tenant AND u.account_id = ` + account + ` AND u.id = ` + user
 }
 
-// available sums the available value of rewards; basis points become whole percent.
-var available = `sum(` + rewarddb.AvailableOf("w", "?1") + `) / iif(w.unit = '%', 100, 1)`
+// available sums the available value of rewards; basis points become percent.
+var available = `sum(` + rewarddb.AvailableOf("w", "?1") + `) / iif(w.unit = '%', 100.0, 1)`
 
 const (
 	// rewardUpdated is when a reward was last changed: created, cancelled, or changed
@@ -105,9 +110,9 @@ var exports = map[job.Type]export{
 			w.order_key, iif(w.unit = '%', w.reversed, NULL), iif(w.kind = 'CREDIT', w.reversed, NULL), iif(w.kind = 'CREDIT', w.settled, NULL)`,
 		created: `w.created_at`, updated: rewardUpdated, program: `w.program`,
 	},
-	job.RewardBalance:           balance(`w.user_id, w.account_id, w.kind, ` + available + `, w.unit`),
-	job.UserRewardBalance:       balance(`w.user_id, w.account_id, u.email, u.first_name, u.last_name, w.kind, `+available+`, w.unit`, balanceCurrency),
-	job.RedeemableRewardBalance: balance(`w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, `+available, balanceCurrency),
+	job.RewardBalance:           balance(job.RewardBalance, `w.user_id, w.account_id, w.kind, `+available+`, w.unit`),
+	job.UserRewardBalance:       balance(job.UserRewardBalance, `w.user_id, w.account_id, u.email, u.first_name, u.last_name, w.kind, `+available+`, w.unit`, balanceCurrency),
+	job.RedeemableRewardBalance: balance(job.RedeemableRewardBalance, `w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, `+available, balanceCurrency),
 	job.UserEvent: {
 		from: `event e`, tenant: `e.tenant`, key: []string{`e.id`},
 		cells: `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields,
