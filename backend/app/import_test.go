@@ -471,6 +471,24 @@ func TestCheck_Counts(t *testing.T) {
 	}
 }
 
+// A check warns of a code that two users have, and of events that no program uses.
+func TestCheck_Warns(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	found, err := b.Jobs.Check(t.Context(), b.tenant, job.ImportUser, b.upload(t, "a.csv",
+		"accountId,id,referralCode,referralCodes.other\na,a,ONE,TWO\nb,b,TWO,\na,a,one,THREE\nc,c,One,FOUR\n"), nil, 2)
+	require.NoError(t, err)
+	require.Equal(t, []jobs.Repeated{{Code: "TWO", Rows: [2]int64{2, 3}}, {Code: "One", Rows: [2]int64{2, 5}}}, found.Repeated)
+	_, err = b.Programs.Update(t.Context(), b.tenant, "classic", func(p *referral.Program) error {
+		p.Conversion.Event, p.Conversion.Reversal = "order", "return"
+		return nil
+	})
+	require.NoError(t, err)
+	found, err = b.Jobs.Check(t.Context(), b.tenant, job.ImportUserEvent, b.upload(t, "b.csv", "accountId,userId,event.key\na,a,order\na,a,Order\na,a,return\na,a,Order\n"), nil, 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Order"}, found.Unused)
+}
+
 // A file that is sent in pieces is the same as one that is sent at once. It is stored only if
 // all of its pieces are there, and its pieces are removed.
 func TestJoin(t *testing.T) {

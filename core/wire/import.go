@@ -115,6 +115,9 @@ func (row Row) sent(path ...string) string {
 	return string(w.b)
 }
 
+// Cell returns the cell of a column of the row's layout.
+func (row Row) Cell(column int) string { return row.cells[column] }
+
 // Value returns what the row has under a name, such as a column, as text: a cell as it is,
 // and another value than a string of a JSONL file as JSON. It is empty if there is none.
 func (row Row) Value(name string) string {

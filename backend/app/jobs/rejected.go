@@ -21,13 +21,23 @@ import (
 const rejectedShown = 20
 
 // Rejected returns the first rows that an import has rejected, with the reasons that its
-// errors file has. There are none if it has no such file, or one that is a workbook.
+// errors file has. There are none if it has no such file, or one that is a workbook. Columns have
+// the names of the imported file, if that is still there.
 func (js *Jobs) Rejected(ctx context.Context, tenant core.TenantAlias, id string) ([]importfile.Problem, error) {
 	file, err := js.errorsOf(ctx, tenant, id)
 	if file == nil || err != nil {
 		return nil, err
 	}
 	defer file.close()
+	j, err := js.ByID(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	var layout importfile.Layout
+	if in, err := js.openImported(ctx, tenant, j); err == nil {
+		layout = in.layout
+		_ = in.close() // it was only read
+	}
 	var all []importfile.Problem
 	for len(all) < rejectedShown {
 		p, err := file.next()
@@ -37,9 +47,19 @@ func (js *Jobs) Rejected(ctx context.Context, tenant core.TenantAlias, id string
 		if err != nil {
 			return all, err
 		}
+		p.Column = layout.Heading(p.Column)
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// openImported opens the file of an import at its beginning.
+func (js *Jobs) openImported(ctx context.Context, tenant core.TenantAlias, j job.Job) (*source, error) {
+	params, err := wire.ParseJobParams(j.Type, j.Params)
+	if err != nil {
+		return nil, err
+	}
+	return js.openSource(ctx, input{tenant: tenant, typ: j.Type, ref: j.File, columns: params.Columns})
 }
 
 // RejectedName returns the name of the file that WriteRejected writes.
@@ -68,11 +88,7 @@ func (js *Jobs) WriteRejected(ctx context.Context, tenant core.TenantAlias, id s
 		return err
 	}
 	defer wrong.close()
-	params, err := wire.ParseJobParams(j.Type, j.Params)
-	if err != nil {
-		return err
-	}
-	in, err := js.openSource(ctx, input{tenant: tenant, typ: j.Type, ref: j.File, columns: params.Columns})
+	in, err := js.openImported(ctx, tenant, j)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,10 @@ type Checked struct {
 	// one of them has.
 	Cut        int64
 	CutExample string
+	// Repeated are codes of a CSV file that two users have, and Unused the names of events that
+	// no program uses: the first ones.
+	Repeated []Repeated
+	Unused   []string
 	// Complete is true if all rows were checked.
 	Complete bool
 	// Dialect is the form in which the file came.
@@ -106,6 +110,10 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 			return c, err
 		}
 	}
+	known, err := js.notices(ctx, tenant, t, s.layout)
+	if err != nil {
+		return c, err
+	}
 	deadline, now := time.Now().Add(validatedTime), js.Now()
 	for s.Position() < validatedBytes && ctx.Err() == nil {
 		// The clock is read once for many rows.
@@ -127,6 +135,7 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 		}
 		if problem == nil {
 			c.addCut(t, row)
+			known.note(&c, t, s.number(), row)
 			continue
 		}
 		if c.Rejected++; len(c.Rows) < most {

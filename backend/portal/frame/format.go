@@ -1,10 +1,12 @@
 package frame
 
 import (
+	"fmt"
 	"html/template"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"kith/core"
 	"kith/core/people"
@@ -31,6 +33,15 @@ func timeElement(at core.Time, style string) template.HTML {
 func breakable(s string) template.HTML {
 	s = template.HTMLEscapeString(s)
 	return template.HTML(strings.ReplaceAll(s, "@", "<wbr>@")) // #nosec G203 -- escaped
+}
+
+// fold returns the class of a code or a name. A long one breaks anywhere; a short one stays
+// whole in a wide window.
+func fold(text any) string {
+	if utf8.RuneCountInString(fmt.Sprint(text)) > 16 {
+		return "break"
+	}
+	return "break short"
 }
 
 // Number returns a number as an element. A script writes it as the visitor's language does;

@@ -41,6 +41,7 @@ var functions = template.FuncMap{
 	"copied":  func(text, label string) copied { return copied{text, label} },
 	"plural":  Plural,
 	"mail":    breakable,
+	"fold":    fold,
 	"nameOf":  PersonName,
 	"given":   given,
 	"values":  Changes,
