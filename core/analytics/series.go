@@ -99,7 +99,7 @@ func (p Period) Step() core.Time { return p.Interval.length() }
 // Points returns the number of intervals.
 func (p Period) Points() int { return int((p.Until - p.From) / p.Step()) }
 
-// NoMedium selects what came without a share medium.
+// NoMedium selects visits and referrals without a share medium.
 const NoMedium link.ShareMedium = "NONE"
 
 // SeriesFilter selects what a series counts. An empty field matches all.

@@ -8,6 +8,7 @@
 package conversion
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,19 +70,19 @@ func (r Rule) Fields() []string {
 }
 
 // LeastRevenue returns the least revenue of an order that the conditions admit, in minor units
-// of the only currency that they admit, or else of the given one. It is 0 if they have no such
-// condition, or the currency is unknown.
-func (r Rule) LeastRevenue(currency string) (least int64, of string) {
+// of the only currency that they admit, or else in hundredths of any currency, which is then
+// empty. It is 0 if they have no such condition.
+func (r Rule) LeastRevenue() (least int64, currency string) {
 	for _, c := range r.Conditions {
 		if c.Field == "currency" && c.Operator == Equal {
 			currency = capital(c.Values[0])
 		}
 	}
 	for _, c := range r.Conditions {
-		if c.Field != "revenue" || c.Operator != MoreOrEqual || currency == "" {
+		if c.Field != "revenue" || c.Operator != MoreOrEqual {
 			continue
 		}
-		if amount, err := reward.ParseAmount("", c.Values[0], currency); err == nil {
+		if amount, err := reward.ParseAmount("", c.Values[0], cmp.Or(currency, "USD")); err == nil {
 			least = max(least, amount)
 		}
 	}

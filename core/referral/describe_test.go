@@ -111,11 +111,12 @@ func TestSignal_Words(t *testing.T) {
 	}
 }
 
-// The widget says what an order must be worth at least, if it knows the currency.
+// The widget says what an order must be worth at least, in a currency only if the conditions
+// name it, and how many rewards a referrer gets.
 func TestProgram_DescribedLeastOrder(t *testing.T) {
 	for conditions, want := range map[string]string{
-		"revenue >= 50": "For orders of $50 or more.",
-		"revenue >= 50|revenue >= 49.90|revenue <= 90": "For orders of $50 or more.",
+		"revenue >= 50": "For orders of 50 or more. At most 3 rewards in total.",
+		"revenue >= 50|revenue >= 49.90|revenue <= 90": "For orders of 50 or more.",
 		"revenue >= 12.50|currency = eur":              "For orders of €12.50 or more.",
 		"revenue >= 12.505":                            "",
 		"plan = pro":                                   "",
@@ -123,6 +124,9 @@ func TestProgram_DescribedLeastOrder(t *testing.T) {
 		p := NewProgram("classic")
 		p.Referrer = reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}
 		p.Conversion.Event = "purchase"
+		if want != "" {
+			p.Limits.Total = 3
+		}
 		for s := range strings.SplitSeq(conditions, "|") {
 			c, err := conversion.ParseCondition("", s)
 			if err != nil {

@@ -175,7 +175,10 @@ func (p Program) Invite(wanted []text.Tag) (text.Invitation, text.Tag) {
 // Described returns what a side earns, as far as people are informed about it.
 func (p Program) Described(side SideKey) text.Offer {
 	o := text.OfEarning(p.Earning(side), p.Conversion.ByEvent())
-	o.LeastOrder, o.OrderCurrency = p.Conversion.LeastRevenue(cmp.Or(o.Currency, p.Referrer.Currency, p.Referred.Currency))
+	o.LeastOrder, o.OrderCurrency = p.Conversion.LeastRevenue()
+	if side == ReferrerSide {
+		o.MostRewards = int(p.Limits.Total)
+	}
 	return o
 }
 

@@ -40,6 +40,7 @@ type Catalog struct {
 	MinOrder  string // {amount}
 	Orders    Plural // only the first {n} orders count
 	ForMonths Plural // {n}
+	InTotal   Plural // at most {n} rewards
 	Waiting   Plural // the waiting period, in {n} days
 	ValidFor  Plural // in {n} days
 

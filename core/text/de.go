@@ -32,6 +32,7 @@ var german = Catalog{
 	MinOrder:  "Für Bestellungen ab {amount}.",
 	Orders:    Plural{One: "Nur die erste Bestellung zählt.", Other: "Die ersten {n} Bestellungen zählen."},
 	ForMonths: Plural{One: "Es zählen Bestellungen innerhalb von {n} Monat.", Other: "Es zählen Bestellungen innerhalb von {n} Monaten."},
+	InTotal:   Plural{One: "Höchstens {n} Prämie insgesamt.", Other: "Höchstens {n} Prämien insgesamt."},
 	Waiting:   Plural{One: "Verfügbar nach {n} Tag.", Other: "Verfügbar nach {n} Tagen."},
 	ValidFor:  Plural{One: "{n} Tag gültig.", Other: "{n} Tage gültig."},
 

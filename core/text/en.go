@@ -31,6 +31,7 @@ var english = Catalog{
 	MinOrder:  "For orders of {amount} or more.",
 	Orders:    Plural{One: "Only the first order counts.", Other: "The first {n} orders count."},
 	ForMonths: Plural{One: "Orders within {n} month count.", Other: "Orders within {n} months count."},
+	InTotal:   Plural{One: "At most {n} reward in total.", Other: "At most {n} rewards in total."},
 	Waiting:   Plural{One: "Available after {n} day.", Other: "Available after {n} days."},
 	ValidFor:  Plural{One: "Valid for {n} day.", Other: "Valid for {n} days."},
 

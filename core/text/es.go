@@ -32,6 +32,7 @@ var spanish = Catalog{
 	MinOrder:  "Para pedidos de {amount} o más.",
 	Orders:    Plural{One: "Solo cuenta el primer pedido.", Other: "Cuentan los primeros {n} pedidos."},
 	ForMonths: Plural{One: "Cuentan los pedidos realizados en el plazo de {n} mes.", Other: "Cuentan los pedidos realizados en el plazo de {n} meses."},
+	InTotal:   Plural{One: "Como máximo {n} recompensa en total.", Other: "Como máximo {n} recompensas en total."},
 	Waiting:   Plural{One: "Disponible después de {n} día.", Other: "Disponible después de {n} días."},
 	ValidFor:  Plural{One: "Válido durante {n} día.", Other: "Válido durante {n} días."},
 

@@ -32,6 +32,7 @@ var french = Catalog{
 	MinOrder:  "Pour les commandes de {amount} ou plus.",
 	Orders:    Plural{One: "Seule la première commande compte.", Other: "Les {n} premières commandes comptent."},
 	ForMonths: Plural{One: "Les commandes passées dans un délai de {n} mois comptent.", Other: "Les commandes passées dans un délai de {n} mois comptent."},
+	InTotal:   Plural{One: "Au maximum {n} récompense au total.", Other: "Au maximum {n} récompenses au total."},
 	Waiting:   Plural{One: "Disponible après {n} jour.", Other: "Disponible après {n} jours."},
 	ValidFor:  Plural{One: "Valable {n} jour.", Other: "Valable {n} jours."},
 

@@ -69,6 +69,9 @@ func (c *Catalog) Money(amount int64, currency string) string {
 		}
 		return sign + Fill(c.numbers.money, "n", number, "symbol", c.numbers.symbols[i+1])
 	}
+	if currency == "" {
+		return number
+	}
 	return number + noBreak + currency
 }
 

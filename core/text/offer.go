@@ -44,10 +44,12 @@ type Offer struct {
 	// conversion; zero means no limit.
 	EachOrder      bool
 	Orders, Months int
-	// LeastOrder is what an order must be worth to count, in minor units of OrderCurrency; zero
-	// means no limit.
+	// LeastOrder is what an order must be worth to count, in minor units of OrderCurrency, or in
+	// hundredths of any currency if that is empty; zero means no limit.
 	LeastOrder    int64
 	OrderCurrency string
+	// MostRewards is how many rewards one referrer gets in all; zero means no limit.
+	MostRewards int
 	// Waiting is how long a reward is pending after it was earned, and ValidFor how
 	// long it is valid after that; zero means none and without limit.
 	Waiting, ValidFor core.Time
@@ -116,7 +118,7 @@ func (c *Catalog) Describe(o Offer) (d Described) {
 	for _, limit := range []struct {
 		text Plural
 		n    int64
-	}{{c.Orders, int64(o.Orders)}, {c.ForMonths, int64(o.Months)}, {c.Waiting, days(o.Waiting)}, {c.ValidFor, days(o.ValidFor)}} {
+	}{{c.Orders, int64(o.Orders)}, {c.ForMonths, int64(o.Months)}, {c.InTotal, int64(o.MostRewards)}, {c.Waiting, days(o.Waiting)}, {c.ValidFor, days(o.ValidFor)}} {
 		if limit.n > 0 {
 			d.Terms = append(d.Terms, c.Count(limit.text, limit.n))
 		}

@@ -33,6 +33,7 @@ var portuguese = Catalog{
 	MinOrder:  "Para pedidos de {amount} ou mais.",
 	Orders:    Plural{One: "Só o primeiro pedido conta.", Other: "Contam os primeiros {n} pedidos."},
 	ForMonths: Plural{One: "Contam os pedidos feitos em até {n} mês.", Other: "Contam os pedidos feitos em até {n} meses."},
+	InTotal:   Plural{One: "No máximo {n} recompensa no total.", Other: "No máximo {n} recompensas no total."},
 	Waiting:   Plural{One: "Disponível após {n} dia.", Other: "Disponível após {n} dias."},
 	ValidFor:  Plural{One: "Válido por {n} dia.", Other: "Válido por {n} dias."},
 
