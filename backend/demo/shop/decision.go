@@ -181,9 +181,23 @@ func valueOf(w *kith.Reward) string {
 	return "a reward"
 }
 
-// friendWords says what became of a friend.
-func friendWords(r kith.Referral, now time.Time) string {
-	switch w := r.ReferrerReward; {
+// friendWords says what became of a friend, and of what the friend's orders earned.
+func friendWords(r kith.Referral, orders []kith.Order, now time.Time) string {
+	var all []string
+	for _, o := range slices.Backward(orders) { // the latest is first
+		if w := o.Rewards.Referrer.Reward; w != nil {
+			all = append(all, rewardOf(r, w, now))
+		}
+	}
+	if len(all) == 0 {
+		return rewardOf(r, r.ReferrerReward, now)
+	}
+	return strings.Join(all, "; ")
+}
+
+// rewardOf says what became of one reward for a friend, or of the friend without one.
+func rewardOf(r kith.Referral, w *kith.Reward, now time.Time) string {
+	switch {
 	case r.ModerationStatus == kith.ReferralModerationStatusPENDING:
 		return "a moderator looks at it"
 	case r.State != "converted":

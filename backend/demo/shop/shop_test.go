@@ -122,6 +122,10 @@ func TestReferralWords(t *testing.T) {
 		"The friend earns 10 % off. The reward is available.",
 	}, texts(referralWords(r, []kith.Order{order}, now)))
 
+	less := int64(450)
+	second := kith.Order{Rewards: kith.OrderRewards{Referrer: kith.OrderReward{Reward: &kith.Reward{Unit: "CENTS", AssignedCredit: &less}}}}
+	require.Equal(t, "bought: $8.01 of credit from December 23, 2026; bought: $4.50 of credit", friendWords(*r, []kith.Order{second, {}, order}, now))
+
 	order.RefundedInCents, order.Refunded = revenue, true
 	order.Rewards.Referrer.Reward.ReversedValue = kith.Ptr(801.0)
 	require.Equal(t, []string{

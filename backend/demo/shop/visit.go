@@ -158,7 +158,13 @@ func (v *visit) account() error {
 	}
 	var friends []friend
 	for _, r := range found {
-		friends = append(friends, friend{strings.TrimSpace(r.ReferredUser.FirstName + " " + r.ReferredUser.LastName), friendWords(r, v.now)})
+		var orders []kith.Order
+		if r.State == "converted" { // each order may have earned a reward
+			if orders, err = s.orders(ctx, r.ID); err != nil {
+				return err
+			}
+		}
+		friends = append(friends, friend{strings.TrimSpace(r.ReferredUser.FirstName + " " + r.ReferredUser.LastName), friendWords(r, orders, v.now)})
 	}
 	token, err := kith.SignUserToken(v.tenant.Key, map[string]any{"accountId": c.ID, "id": c.ID}, time.Hour)
 	if err != nil {
