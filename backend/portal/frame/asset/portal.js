@@ -157,7 +157,7 @@
         link.querySelector("span").textContent = filter.value.trim();
         link.search = link.search.replace(/=.*/, "=" + encodeURIComponent(filter.value.trim()));
         item.hidden = words.length === 0;
-      } else {
+      } else if (item.dataset.found === undefined) {
         item.hidden = !words.length && item.dataset.typed !== undefined || !words.every(function (word) { return text.includes(word); });
       }
       link.classList.remove("first");
@@ -169,8 +169,36 @@
     return first;
   }
 
+  // The palette also has the first 5 people whom the search finds for what was typed.
+  var typing = 0;
+  function people(filter) {
+    var list = document.getElementById(filter.dataset.filter), text = filter.value.trim();
+    var search = list.querySelector('[data-find][href*="/people?"]');
+    list.querySelectorAll("[data-found]").forEach(function (item) { item.remove(); });
+    clearTimeout(typing);
+    if (!search || text.length < 3) return;
+    typing = setTimeout(function () {
+      fetch(search.href).then(function (answer) { return answer.text(); }).then(function (page) {
+        if (filter.value.trim() !== text) return;
+        var found = new DOMParser().parseFromString(page, "text/html").querySelectorAll('#list a[href*="/people/"]');
+        Array.from(found).slice(0, 5).forEach(function (person) {
+          var item = document.createElement("li"), link = document.createElement("a");
+          item.dataset.found = "";
+          link.href = person.getAttribute("href");
+          var mail = person.parentElement.querySelector(".below");
+          link.textContent = person.textContent + (mail ? ", " + mail.textContent : "");
+          item.append(link);
+          list.insertBefore(item, list.querySelector("[data-find]").parentElement);
+        });
+        narrow(filter);
+      }, function () { /* the look-up remains */ });
+    }, 300);
+  }
+
   document.addEventListener("input", function (event) {
-    if (event.target.matches("[data-filter]")) narrow(event.target);
+    if (!event.target.matches("[data-filter]")) return;
+    narrow(event.target);
+    people(event.target);
   });
 
   document.addEventListener("click", function (event) {
