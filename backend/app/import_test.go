@@ -484,6 +484,8 @@ func TestCheck_Warns(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
+	layout, _ := importfile.ParseHeader(job.ImportUser, found.Names, nil)
+	require.Equal(t, []string{"referralCode", "referralCodes.other"}, []string{layout.Heading("referralCodes.classic"), layout.Heading("referralCodes.other")})
 	found, err = b.Jobs.Check(t.Context(), b.tenant, job.ImportUserEvent, b.upload(t, "b.csv", "accountId,userId,event.key\na,a,order\na,a,Order\na,a,return\na,a,Order\n"), nil, 2)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Order"}, found.Unused)

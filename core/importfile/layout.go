@@ -80,6 +80,9 @@ func (l Layout) Heading(name string) string {
 		}
 		return l.Names[i]
 	}
+	if strings.HasPrefix(name, "referralCodes.") && len(l.Names) > 0 { // referralCode fills it
+		return l.Heading("referralCode")
+	}
 	return name
 }
 

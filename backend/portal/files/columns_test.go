@@ -146,6 +146,7 @@ func TestImport_GermanExcel(t *testing.T) {
 	started := b.Post(t, page.Header.Get("Location"), base+"/start", pairs(fields(t, page))...)
 	at := started.Header.Get("Location")
 	require.Contains(t, b.Get(at).Text(), "4 rows imported, 1 rejected")
+	require.Contains(t, b.Get(at).Text(), "6 E-Mail must be an e-mail address")
 	user, err := w.Engine.Users.ByID(t.Context(), "acme", "00101", "00101")
 	require.NoError(t, err)
 	require.Equal(t, "Müller", user.User.LastName)
