@@ -134,7 +134,8 @@ func (c *collector) addModeration() {
 	m := c.Referral.Moderation
 	if len(m.Signals) > 0 {
 		at := m.Moderated
-		if m.ByHand != 0 || m.Refused != "" { // that decision has replaced the time
+		// A person, a chargeback or a block, which denies one side, has replaced the time.
+		if m.ByHand != 0 || m.Refused != "" || m.Referrer.Status != m.Referred.Status {
 			at = c.Referral.Started
 		}
 		c.add(Entry{At: at, Kind: Moderation, Tone: Bad, Text: say("Signs of fraud were found."), Why: say(signals(m.Signals))})
