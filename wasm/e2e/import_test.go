@@ -298,7 +298,7 @@ func importByCommandLine(t *testing.T, env ...string) {
 	require.Equal(t, "kith: 2 rows failed; see "+path("draws.csv.errors.csv")+" for the reasons\n", errOut)
 	failed, err := os.ReadFile(path("draws.csv.errors.csv"))
 	require.NoError(t, err)
-	require.Contains(t, string(failed), "2,amount: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
+	require.Contains(t, string(failed), "2,valueToRedeem: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
 
 	write("bad.csv", "accountId,id\na,\nb,b\n")
 	_, errOut, status = command("import", path("bad.csv"), "--type", "MUTATION/USER")
