@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 	turso "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"kith/backend/libsql"
@@ -68,7 +70,7 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 	sum := sha256.Sum256(code)
 	t.Logf("edge.wasm: sha256 %s", hex.EncodeToString(sum[:]))
 	requireEmbedded(t, "bin/edge.wasm", code)
-	require.NotContains(t, string(code), ".llvm.", "names depend on the folder of the build; see wasm/toolchain/names")
+	require.NotContains(t, string(code), ".llvm.", "names depend on the folder of the build; see wasm/toolchain/finish")
 	manifest, err := os.ReadFile(filepath.Join(root, "spin.toml"))
 	require.NoError(t, err)
 	requireEmbedded(t, "spin.toml", manifest)
@@ -86,6 +88,43 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 			return err
 		}))
 	}
+}
+
+// Instances of the component begin as the build has initialized it: _initialize calls nothing of
+// the host, and changes nothing.
+func TestComponent_IsInitialized(t *testing.T) {
+	t.Parallel()
+	code, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))
+	require.NoError(t, err, "run make edge")
+	ctx := t.Context()
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	component, err := r.CompileModule(ctx, code)
+	require.NoError(t, err)
+	hosts := map[string]wazero.HostModuleBuilder{}
+	for _, f := range component.ImportedFunctions() {
+		from, name, _ := f.Import()
+		if hosts[from] == nil {
+			hosts[from] = r.NewHostModuleBuilder(from)
+		}
+		called := api.GoModuleFunc(func(context.Context, api.Module, []uint64) { t.Errorf("%s %s is called", from, name) })
+		hosts[from].NewFunctionBuilder().WithGoModuleFunction(called, f.ParamTypes(), f.ResultTypes()).Export(name)
+	}
+	for _, h := range hosts {
+		_, err := h.Instantiate(ctx)
+		require.NoError(t, err)
+	}
+	instance, err := r.InstantiateModule(ctx, component, wazero.NewModuleConfig().WithStartFunctions())
+	require.NoError(t, err)
+	memory := func() []byte {
+		all, ok := instance.ExportedMemory("memory").Read(0, instance.ExportedMemory("memory").Size())
+		require.True(t, ok)
+		return bytes.Clone(all)
+	}
+	before := memory()
+	_, err = instance.ExportedFunction("_initialize").Call(ctx)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(before, memory()))
+	require.Greater(t, len(bytes.TrimRight(before, "\x00")), len(before)/4, "it has data")
 }
 
 // requireEmbedded fails unless bin/kith embeds the file: the linker copies it into the

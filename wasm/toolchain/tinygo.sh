@@ -94,9 +94,13 @@ make_own() {
 # path prints the path of the compiler to use.
 path() { on_path || make_own; }
 
-# stable_names FILE makes the bytes of a guest independent of the folder of the build.
-stable_names() {
-	env -C "$here" CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' ./names "$1"
+# finish FILE stores the memory of an initialized guest as its data, removes what only the
+# initialization used, and makes the bytes independent of the folder of the build.
+finish() {
+	local go=(env -C "$here" CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' ./finish)
+	"${go[@]}" initialized "$1"
+	PATH=$PATH:$(dirname "$tinygo") "${WASMOPT:-wasm-opt}" -Os -g "$1" -o "$1"
+	"${go[@]}" names "$1"
 }
 
 # tested TINYGO PKG prints a hash of what the result of the tests of a package depends on: the
@@ -131,7 +135,7 @@ build)
 	part=$out.part.wasm temp=$(mktemp -d)
 	trap 'rm -rf "$part" "$temp"' EXIT
 	TMPDIR=$temp "$here/step.sh" "component $pkg" 20 "$tinygo" build "${build_flags[@]}" -o "$part" "$pkg"
-	stable_names "$(realpath "$part")"
+	finish "$(realpath "$part")"
 	mv "$part" "$out"
 	;;
 assemble)
