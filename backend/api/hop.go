@@ -3,6 +3,10 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -10,8 +14,10 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/wire"
 )
 
 // behindEdge verifies the signature of a hop, which is a request that an edge
@@ -50,6 +56,10 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			a.observe("none", a.adapt(func(http.ResponseWriter, *http.Request) error { return bad })).ServeHTTP(sealed, r)
 			return
 		}
+		if hop.For == "" && r.Method == http.MethodPost && strings.HasPrefix(hop.URI, auth.VisitsPath+"?") {
+			a.observe("edge", a.adapt(a.takeVisits)).ServeHTTP(sealed, r)
+			return
+		}
 		next.ServeHTTP(sealed, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))
 		sealed.seal()
 	})
@@ -76,6 +86,27 @@ func withURI(r *http.Request) (*http.Request, error) {
 		return r, core.Malformed("", "the path is not valid; a path has %25 for %")
 	}
 	return r, nil
+}
+
+// maxVisits is the most bytes of the visits that an edge sends at once.
+const maxVisits = 1 << 20
+
+// takeVisits handles POST auth.VisitsPath: it stores the visits that an edge has counted. They may
+// come again: a batch is added once.
+func (a *API) takeVisits(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxVisits))
+	if err != nil {
+		return core.Malformed("", "the visits cannot be read")
+	}
+	var batch analytics.VisitBatch
+	if sum := sha256.Sum256(body); r.URL.RawQuery != hex.EncodeToString(sum[:]) || json.Unmarshal(body, &batch) != nil {
+		return core.Malformed("", "the visits are not those that the edge has signed")
+	}
+	if err := a.Engine.Analytics.AddVisits(r.Context(), batch); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Empty())
+	return nil
 }
 
 func notHop(http.ResponseWriter, *http.Request) error {
@@ -197,7 +228,7 @@ func (e *envelope) WriteHeader(status int) {
 		h.Set(auth.LocationHeader, location)
 	}
 	if e.hop != "" {
-		signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader)}
+		signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader), Target: h.Get(auth.TargetHeader)}
 		h.Set(auth.EnvelopeHeader, signed.Sign(e.by))
 	}
 	if status >= 300 && status < 400 {

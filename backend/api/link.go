@@ -1,13 +1,16 @@
 package api
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"kith/backend/app/base"
+	"kith/backend/store/programdb"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/wire"
 )
@@ -25,8 +28,8 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	if err := a.guesses().exhausted(w, r); err != nil {
 		return err
 	}
-	answer, known, err := a.Engine.Links.Follow(r.Context(), alias, r.PathValue("code"), a.visit(r))
-	if err == nil && !known && base.Live(alias) || isUnknown(err) {
+	answer, target, err := a.Engine.Links.Follow(r.Context(), alias, r.PathValue("code"), a.visit(r))
+	if err == nil && target.Code == "" && base.Live(alias) || isUnknown(err) {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 			return tooMany
 		}
@@ -35,8 +38,17 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.Engine.Analytics.Visits.Add(answer.Followed)
+	giveTarget(w, r, target, r.PathValue("code"))
 	redirect(w, answer)
 	return nil
+}
+
+// giveTarget adds the target of a link to the answer, if an edge keeps it: that of a code in
+// another spelling would say which code it is.
+func giveTarget(w http.ResponseWriter, r *http.Request, t programdb.Target, code string) {
+	if FromEdge(r) && r.Header.Get(auth.KeepsHeader) != "" && t.Code != "" && string(t.Code) == code {
+		w.Header().Set(auth.TargetHeader, base64.StdEncoding.EncodeToString([]byte(wire.List(wire.TargetOf(t.Target)))))
+	}
 }
 
 // page serves a path that is not part of the API. If the query has a referral code, the
@@ -48,16 +60,17 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 		if err := a.guesses().exhausted(w, r); err != nil {
 			return err
 		}
-		answer, known, ok, err := a.Engine.Links.TakeCode(r.Context(), seenHost(r), code, a.visit(r))
+		answer, target, ok, err := a.Engine.Links.TakeCode(r.Context(), seenHost(r), code, a.visit(r))
 		if err != nil {
 			return err
 		}
-		if !known {
+		if target.Code == "" {
 			if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 				return tooMany
 			}
 		}
 		if ok {
+			giveTarget(w, r, target, string(code))
 			redirect(w, answer)
 			return nil
 		}

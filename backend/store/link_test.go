@@ -11,6 +11,7 @@ import (
 	"kith/backend/store/rowtest"
 	"kith/backend/store/tenantdb"
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 )
 
@@ -35,9 +36,9 @@ func TestTarget_IsTheProgramOfTheCodeOrTheFirst(t *testing.T) {
 		// Where a link is answered, a campaign that is not set is the name of the program.
 		first.UTMCampaign, second.UTMCampaign = first.Name, second.Name
 		for code, want := range map[core.ReferralCode]programdb.Target{
-			"anna-10": {Tenant: b.tenant, Policy: tenant.Policy, Code: "Anna-10", Program: second.Program},
-			"UNKNOWN": {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
-			"":        {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
+			"anna-10": {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: second.Program, MasterKey: " "}, Code: "Anna-10"},
+			"UNKNOWN": {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program, MasterKey: " "}},
+			"":        {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program, MasterKey: " "}},
 		} {
 			got, err := programdb.TargetOf(t.Context(), b.db.Reads, b.tenant, code)
 			require.NoError(t, err)

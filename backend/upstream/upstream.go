@@ -1,9 +1,13 @@
 // Package upstream checks, for an edge, whether its backend answers and accepts its
-// signature, and whether their clocks agree.
+// signature, and whether their clocks agree. An edge without a database sends it visits.
 package upstream
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"kith/core"
+	"kith/core/analytics"
 	"kith/core/auth"
 )
 
@@ -44,8 +49,23 @@ const maxBody = 4 << 10
 // Check sends the backend a signed GET /healthz. The error is ErrAway if the backend
 // cannot serve, and a core.Error if it refuses this edge or the clocks differ.
 func (b Backend) Check(ctx context.Context) error {
-	hop := auth.Hop{Method: http.MethodGet, URI: "/healthz", Proto: "http", Host: "edge"}
-	r, err := http.NewRequestWithContext(ctx, hop.Method, strings.TrimSuffix(b.URL, "/")+hop.URI, nil)
+	return b.send(ctx, http.MethodGet, "/healthz", nil)
+}
+
+// AddVisits sends the backend the visits that this edge has counted. The error is that of Check.
+func (b Backend) AddVisits(ctx context.Context, batch analytics.VisitBatch) error {
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(body)
+	return b.send(ctx, http.MethodPost, auth.VisitsPath+"?"+hex.EncodeToString(sum[:]), body)
+}
+
+// send sends a request that is for no client.
+func (b Backend) send(ctx context.Context, method, uri string, body []byte) error {
+	hop := auth.Hop{Method: method, URI: uri, Proto: "http", Host: "edge"}
+	r, err := http.NewRequestWithContext(ctx, hop.Method, strings.TrimSuffix(b.URL, "/")+hop.URI, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAway, err)
 	}

@@ -46,6 +46,18 @@ func HeaderURI(uri string) string {
 	return string(b)
 }
 
+// KeepsHeader is a header of a hop of an edge without a database: it keeps what TargetHeader has.
+const KeepsHeader = "x-kith-keeps"
+
+// TargetHeader is a header of the backend's response to such a hop: the target of the share
+// link, as wire.TargetOf and wire.List write it, in base64.
+const TargetHeader = "x-kith-target"
+
+// VisitsPath is the path to which an edge without a database sends, as JSON, the visits that it
+// has counted (analytics.VisitBatch). The query is the SHA-256 of the body, in hex, so that the
+// signature covers it, and the hop is for no client.
+const VisitsPath = "/edge/visits"
+
 // EnvelopeHeader is a header of the backend's response to a hop: the signature of the
 // Envelope.
 const EnvelopeHeader = "x-kith-envelope"
@@ -147,8 +159,9 @@ func (h Hop) text(at string) string { return signedText(at, h.Method, h.URI, h.F
 type Envelope struct {
 	// Hop is the value of HopHeader of the request.
 	Hop string
-	// Status and Location are the values of StatusHeader and LocationHeader.
-	Status, Location string
+	// Status, Location and Target are the values of StatusHeader, LocationHeader and
+	// TargetHeader.
+	Status, Location, Target string
 }
 
 // Sign returns the value of EnvelopeHeader.
@@ -157,7 +170,13 @@ func (e Envelope) Sign(by Signer) string { return by.Sign(e.text()) }
 // Verify reports whether a signature was made by Sign with the same signer and contents.
 func (e Envelope) Verify(by Signer, signature string) bool { return by.Verify(e.text(), signature) }
 
-func (e Envelope) text() string { return signedText("envelope", e.Hop, e.Status, e.Location) }
+func (e Envelope) text() string {
+	text := signedText("envelope", e.Hop, e.Status, e.Location)
+	if e.Target != "" { // edges of earlier versions know none, and ask for none
+		text += signedText(e.Target)
+	}
+	return text
+}
 
 // signedText returns a text to sign. Each part has its length in front, so that different
 // parts have different texts.

@@ -189,3 +189,8 @@ func aead(master []byte) (cipher.AEAD, error) {
 
 // KeyPlace returns the place of a tenant's sealed API key, for Seal.
 func KeyPlace(tenant core.TenantAlias) string { return "tenant/" + string(tenant) + "/key" }
+
+// MasterKeyOf is a column with the fingerprint of the database's master key, a blank and the
+// fingerprint of the next key. It is read with a link's row, so that no cookie is signed under
+// another key.
+const MasterKeyOf = `coalesce((SELECT fingerprint || ' ' || next FROM master_key WHERE one = 1), ' ')`

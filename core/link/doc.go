@@ -21,6 +21,19 @@ const (
 // LocaleParameter is the query parameter with the language of a page.
 const LocaleParameter = "locale"
 
+// Target is where the share link of a code leads: the settings of its tenant and program, and
+// nothing of its owner.
+type Target struct {
+	Tenant core.TenantAlias
+	// Policy is the tenant's consent policy.
+	Policy Policy
+	// SquatchParameter is that of Tenant.
+	SquatchParameter bool
+	Program          Program
+	// MasterKey is the value of auth.MasterKeyOf.
+	MasterKey string
+}
+
 // Program is the part of a referral program that share links need.
 type Program struct {
 	Key core.ProgramKey

@@ -3,9 +3,9 @@ package serve
 import (
 	"crypto/sha256"
 	"strconv"
-	"strings"
 
 	"kith/core"
+	"kith/core/wire"
 	"kith/edge/abi"
 )
 
@@ -22,8 +22,10 @@ const (
 	linkStore = "default"
 	// slots is below the 1,024 pairs for which Spin guarantees space.
 	slots = 1000
-	// longestAge is the longest time for which an entry is used.
-	longestAge = 2 * core.Second
+	// longestAge is the longest time for which an entry is used, and longestWithout that
+	// without a database.
+	longestAge     = 2 * core.Second
+	longestWithout = 5 * core.Minute
 )
 
 // slot is the cache entry for a statement and its parameters.
@@ -39,7 +41,7 @@ func openSlot(statement string, params ...string) slot {
 	if err != nil {
 		return slot{}
 	}
-	sum := sha256.Sum256([]byte(list(append(params, statement))))
+	sum := sha256.Sum256([]byte(wire.List(append(params, statement))))
 	number := (int(sum[0])<<16 | int(sum[1])<<8 | int(sum[2])) % slots
 	return slot{store: store, ok: true, name: "link-" + strconv.Itoa(number), key: string(sum[:])}
 }
@@ -53,23 +55,24 @@ func (s slot) find(now core.Time) ([]string, bool) {
 	if err != nil {
 		return nil, false
 	}
-	stored, ok := items(text)
-	if !ok || len(stored) < 2 || stored[0] != s.key {
+	stored, ok := wire.Items(text)
+	if !ok || len(stored) < 3 || stored[0] != s.key {
 		return nil, false
 	}
-	end, err := strconv.ParseInt(stored[1], 10, 64)
-	// The upper limit prevents that an entry lasts longer after the clock was set
-	// back.
-	if err != nil || core.Time(end) <= now || core.Time(end) > now+longestAge {
+	begin, _ := strconv.ParseInt(stored[1], 10, 64)
+	end, err := strconv.ParseInt(stored[2], 10, 64)
+	// An entry from the future is from before the clock was set back.
+	if err != nil || core.Time(end) <= now || core.Time(begin) > now {
 		return nil, false
 	}
-	return stored[2:], true
+	return stored[3:], true
 }
 
-// keep stores texts in the slot until end. Errors are ignored: the database is read
-// the next time.
-func (s slot) keep(end core.Time, texts ...string) {
-	_ = s.store.Set(s.name, list(append([]string{s.key, strconv.FormatInt(int64(end), 10)}, texts...)))
+// keep stores texts in the slot from begin until end. Errors are ignored: the database, or the
+// backend, is asked the next time.
+func (s slot) keep(begin, end core.Time, texts ...string) {
+	head := []string{s.key, strconv.FormatInt(int64(begin), 10), strconv.FormatInt(int64(end), 10)}
+	_ = s.store.Set(s.name, wire.List(append(head, texts...)))
 }
 
 // linkAge returns how long an entry may be cached; 0 means not at all.
@@ -78,29 +81,8 @@ func (r *request) linkAge() core.Time {
 	if err != nil || age < 0 {
 		return 0
 	}
+	if r.without {
+		return min(core.Time(age), longestWithout)
+	}
 	return min(core.Time(age), longestAge)
-}
-
-// list encodes texts, each with its length in front.
-func list(texts []string) string {
-	var b strings.Builder
-	for _, text := range texts {
-		b.WriteString(strconv.Itoa(len(text)))
-		b.WriteByte(':')
-		b.WriteString(text)
-	}
-	return b.String()
-}
-
-// items decodes the result of list; ok is false for invalid input.
-func items(text string) (texts []string, ok bool) {
-	for text != "" {
-		length, rest, _ := strings.Cut(text, ":")
-		n, err := strconv.Atoi(length)
-		if err != nil || n < 0 || n > len(rest) {
-			return nil, false
-		}
-		texts, text = append(texts, rest[:n]), rest[n:]
-	}
-	return texts, true
 }

@@ -74,6 +74,10 @@ type request struct {
 	// because on Spin each opening is a new connection, which reads the whole schema.
 	db     abi.DB
 	opened bool
+	// without is true once a statement failed because the manifest grants no database: the
+	// backend then says what to keep in wanted, if that is set.
+	without bool
+	wanted  slot
 	// unusable is set if a statement failed because the database does not have the
 	// schema of this component.
 	unusable error
@@ -140,6 +144,9 @@ func (r *request) logError(err error) {
 func (r *request) answer() (abi.Response, error) {
 	if r.byHost(clientAddressHeader) == "" || r.byHost(fullURLHeader) == "" {
 		return abi.Response{}, notReady("this edge is not ready; try again", errors.New("the host of the component does not set "+clientAddressHeader+" and "+fullURLHeader))
+	}
+	if r.path == auth.VisitsPath { // the backend believes what edges send there
+		return abi.Response{}, wire.NoSuchPath()
 	}
 	if err := r.checkBody(); err != nil {
 		return abi.Response{}, err

@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"encoding/base64"
 	"errors"
 	"strconv"
 	"strings"
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/wire"
 	"kith/edge/abi"
 )
 
@@ -38,6 +40,9 @@ func (r *request) forward() (abi.Response, error) {
 		abi.Header{Name: core.RequestIDHeader, Value: r.id},
 		abi.Header{Name: auth.HopHeader, Value: signed},
 	)
+	if r.wanted.ok {
+		headers = append(headers, abi.Header{Name: auth.KeepsHeader, Value: "1"})
+	}
 	uri := r.URI
 	if rewritten(uri) {
 		headers = append(headers, abi.Header{Name: auth.URIHeader, Value: auth.HeaderURI(uri)})
@@ -109,7 +114,7 @@ func backendUnreachable(why error) error {
 // proxy, or the page to which Spin followed one. A status of 5xx without an envelope means
 // that a proxy cannot reach the backend.
 func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string) (abi.Response, error) {
-	status := envelopeStatus(response, by, hop)
+	e, status := envelopeOf(response, by, hop)
 	kept := response.Headers[:0]
 	for _, h := range response.Headers {
 		switch {
@@ -126,6 +131,7 @@ func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string
 		}
 	}
 	if status >= 200 && status <= 599 {
+		r.keepTarget(e.Target)
 		return abi.Response{Status: status, Headers: kept, Body: response.Body}, nil
 	}
 	cause := errors.New("backend_url responded with " + strconv.Itoa(response.Status) + " and without a valid " + auth.EnvelopeHeader)
@@ -138,16 +144,27 @@ func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string
 	}
 }
 
-// envelopeStatus returns the visitor's status in a response, or 0 if by has not signed its
-// envelope for a hop.
-func envelopeStatus(response abi.Response, by auth.Signer, hop string) (status int) {
-	e, signature := auth.Envelope{Hop: hop}, ""
+// keepTarget keeps a target, as auth.TargetHeader has it, if it is wanted.
+func (r *request) keepTarget(encoded string) {
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	if texts, ok := wire.Items(string(text)); err == nil && ok && len(texts) == wire.TargetTexts && r.wanted.ok {
+		r.keep(r.wanted, texts)
+	}
+}
+
+// envelopeOf returns the envelope of a response and the visitor's status in it, or 0 if by has
+// not signed it for a hop.
+func envelopeOf(response abi.Response, by auth.Signer, hop string) (e auth.Envelope, status int) {
+	e = auth.Envelope{Hop: hop}
+	signature := ""
 	for _, h := range response.Headers {
 		switch h.Name {
 		case auth.StatusHeader:
 			e.Status = h.Value
 		case auth.LocationHeader:
 			e.Location = h.Value
+		case auth.TargetHeader:
+			e.Target = h.Value
 		case auth.EnvelopeHeader:
 			signature = h.Value
 		}
@@ -155,7 +172,7 @@ func envelopeStatus(response abi.Response, by auth.Signer, hop string) (status i
 	if e.Verify(by, signature) {
 		status, _ = strconv.Atoi(e.Status)
 	}
-	return status
+	return e, status
 }
 
 // endToEnd reports whether a header is forwarded (RFC 9110, 7.6.1). The host computes

@@ -14,7 +14,7 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	visit := r.visit(r.visitor())
-	answer := link.FollowShareLink(visit, r.linkTenant(t), t.program, t.code, r.now)
+	answer := link.FollowShareLink(visit, r.linkTenant(t), t.Program, t.code, r.now)
 	response := redirect(answer)
 	if answer.Followed != (link.Followed{}) && r.counted() {
 		// The host counts the visit, because the backend does not see it.
@@ -35,7 +35,7 @@ func (r *request) page() (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	visit := r.visit(from)
-	answer, ok := link.TakeCode(visit, r.linkTenant(t), t.program, t.code, r.now)
+	answer, ok := link.TakeCode(visit, r.linkTenant(t), t.Program, t.code, r.now)
 	if !ok {
 		return abi.Response{}, errForward
 	}
@@ -44,7 +44,7 @@ func (r *request) page() (abi.Response, error) {
 
 // linkTenant returns the tenant of a link.
 func (r *request) linkTenant(t target) link.Tenant {
-	return link.Tenant{Alias: t.tenant, Policy: t.policy, SquatchParameter: t.squatchParameter, Cookies: func() auth.Signer { return r.cookieSigner(t) }}
+	return link.Tenant{Alias: t.Tenant, Policy: t.Policy, SquatchParameter: t.SquatchParameter, Cookies: func() auth.Signer { return r.cookieSigner(t) }}
 }
 
 // redirect returns the response for an answer. The attribution cookie is last,

@@ -7,6 +7,7 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/wire"
 	"kith/edge/abi"
 )
 
@@ -14,14 +15,9 @@ import (
 // apart.
 const clockToleranceVariable = "clock_tolerance_ms"
 
-// masterKeyOf is a column with the fingerprint of the database's master key, a blank and
-// the fingerprint of the next key. It is read with a link's row, so that no cookie is
-// signed under another key.
-const masterKeyOf = `coalesce((SELECT fingerprint || ' ' || next FROM master_key), ' ')`
-
-// belong reports whether the master keys are those of the database, by masterKeyOf.
-func belong(keys auth.Keyring, masterKeyOf string) bool {
-	fingerprint, next, _ := strings.Cut(masterKeyOf, " ")
+// belong reports whether the master keys are those of the database, by auth.MasterKeyOf.
+func belong(keys auth.Keyring, masterKey string) bool {
+	fingerprint, next, _ := strings.Cut(masterKey, " ")
 	return keys.Belongs(fingerprint, next)
 }
 
@@ -38,29 +34,31 @@ var needed = [...]struct {
 // ready handles the readiness check. The edge is ready if it can read its database, which
 // has what the component needs, and if its master key and clock are those of the database
 // and the backend. An edge without its backend is ready, because it answers share links
-// and look-ups; the answer then says so.
+// and look-ups; the answer then says so. Without a database, only the backend is asked.
 //
 // The check does not write: a component waits for a statement without a time limit of its
 // own, and an edge that cannot write still answers share links. `kith edge` tries a write
 // beside the component.
 func (r *request) ready() (abi.Response, error) {
-	v, err := r.execute("SELECT max(version), " + masterKeyOf + " FROM schema_version")
-	if err != nil {
+	v, err := r.execute("SELECT max(version), " + auth.MasterKeyOf + " FROM schema_version")
+	if err != nil && !r.without {
 		return abi.Response{}, notReady("the database does not answer", err)
 	}
-	if len(v.Values) != 1 || v.Values[0][0].IsNull() {
-		return abi.Response{}, noSchemaError(errors.New("schema_version is empty"))
-	}
-	for _, n := range needed {
-		if _, err := r.execute(n.statement, []abi.Value{abi.Text(""), abi.Text(""), abi.Text(""), abi.Text("")}[:n.params]...); err != nil {
-			return abi.Response{}, notReady("the database does not answer", err)
+	if !r.without {
+		if len(v.Values) != 1 || v.Values[0][0].IsNull() {
+			return abi.Response{}, noSchemaError(errors.New("schema_version is empty"))
+		}
+		for _, n := range needed {
+			if _, err := r.execute(n.statement, []abi.Value{abi.Text(""), abi.Text(""), abi.Text(""), abi.Text("")}[:n.params]...); err != nil {
+				return abi.Response{}, notReady("the database does not answer", err)
+			}
 		}
 	}
 	keys, err := r.keys()
 	if err != nil {
 		return abi.Response{}, notReady("the master key of this edge is not valid; give it the key of the backend (KITH_MASTER_KEY, master_key)", err)
 	}
-	if !belong(keys, v.Values[0][1].String()) {
+	if !r.without && !belong(keys, v.Values[0][1].String()) {
 		return abi.Response{}, otherKeyError("")
 	}
 	backend := r.backendState(keys)
@@ -106,7 +104,7 @@ func (r *request) backendState(keys auth.Keyring) state {
 			return s
 		}
 	}
-	_ = store.Set(stateName, list([]string{strconv.FormatInt(int64(r.now), 10), "running", ""}))
+	_ = store.Set(stateName, wire.List([]string{strconv.FormatInt(int64(r.now), 10), "running", ""}))
 	s := r.askBackend(keys)
 	kind, text := "ok", ""
 	switch {
@@ -115,7 +113,7 @@ func (r *request) backendState(keys auth.Keyring) state {
 	case s.away:
 		kind = "away"
 	}
-	_ = store.Set(stateName, list([]string{strconv.FormatInt(int64(r.edge.Now()), 10), kind, text}))
+	_ = store.Set(stateName, wire.List([]string{strconv.FormatInt(int64(r.edge.Now()), 10), kind, text}))
 	return s
 }
 
@@ -129,7 +127,7 @@ type state struct {
 
 // parseState parses a stored state; ok is false if it is too old.
 func parseState(text string, now core.Time) (s state, ok bool) {
-	v, ok := items(text)
+	v, ok := wire.Items(text)
 	if !ok || len(v) != 3 {
 		return s, false
 	}
@@ -174,7 +172,8 @@ func (r *request) askBackend(keys auth.Keyring) state {
 			}
 		}
 	}
-	return state{away: envelopeStatus(response, keys.Hop(), signed) != 200}
+	_, status := envelopeOf(response, keys.Hop(), signed)
+	return state{away: status != 200}
 }
 
 // refusal returns the error for a response of a backend that refused this edge's
@@ -233,8 +232,8 @@ func (r *request) clockTolerance() core.Time {
 // could verify.
 func (r *request) cookieSigner(t target) auth.Signer {
 	keys, err := r.keys()
-	if err == nil && belong(keys, t.masterKey) {
-		return keys.Cookie(t.tenant)
+	if err == nil && belong(keys, t.MasterKey) {
+		return keys.Cookie(t.Tenant)
 	}
 	if err == nil {
 		err = otherKeyError("")

@@ -30,6 +30,8 @@ func (r *request) row(statement string, params ...abi.Value) ([]abi.Value, bool)
 func (r *request) execute(statement string, params ...abi.Value) (rows abi.Rows, err error) {
 	if !r.opened {
 		if r.db, err = abi.OpenDB(database); err != nil {
+			denied, _ := err.(*abi.DBError)
+			r.without = denied != nil && denied.Code == abi.DBAccessDenied
 			return rows, err
 		}
 		r.opened = true
@@ -58,21 +60,13 @@ func noSchemaError(why error) error {
 // target is a code with its program and tenant, for a redirect. The code is empty if
 // its owner is blocked: it is not a code for visitors then.
 type target struct {
-	tenant  core.TenantAlias
-	policy  link.Policy
-	program link.Program
-	// masterKey is the value of masterKeyOf.
-	masterKey        string
-	squatchParameter bool
-	code             core.ReferralCode
+	link.Target
+	code core.ReferralCode
 }
 
-const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, ` + masterKeyOf + `,
+const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, ` + auth.MasterKeyOf + `,
 	p.utm_source, CASE p.utm_campaign WHEN '' THEN p.name ELSE p.utm_campaign END, t.squatch_parameter = 'on',
 	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
-
-// targetColumnCount is the number of columns of a target; the last is the code.
-const targetColumnCount = 12
 
 const targetByTenant = targetColumns + `FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
@@ -92,35 +86,30 @@ const targetByHost = targetColumns + `FROM site s
 // because their rows contain personal data.
 func (r *request) findTarget(statement, by string, code core.ReferralCode) (target, bool) {
 	slot := openSlot(statement, by, string(code))
-	if kept, ok := slot.find(r.now); ok && len(kept) == targetColumnCount-1 {
-		return targetOf(kept, code), true
+	if kept, ok := slot.find(r.now); ok {
+		if t, ok := wire.Target(kept); ok {
+			return target{t, code}, true
+		}
 	}
 	v, ok := r.row(statement, abi.Text(by), abi.Text(string(code)))
 	if !ok {
+		if r.without {
+			r.wanted = slot
+		}
 		return target{}, false
 	}
-	found, columns := core.ReferralCode(v[targetColumnCount-1].String()), texts(v[:targetColumnCount-1])
+	found, columns := core.ReferralCode(v[wire.TargetTexts].String()), texts(v[:wire.TargetTexts])
 	if slot.ok && found == code {
-		if age := r.linkAge(); age > 0 {
-			slot.keep(r.now+age, columns...)
-		}
+		r.keep(slot, columns)
 	}
-	return targetOf(columns, found), true
+	t, ok := wire.Target(columns)
+	return target{t, found}, ok
 }
 
-// targetOf returns a target from its columns without the last.
-func targetOf(v []string, code core.ReferralCode) target {
-	life, _ := strconv.ParseInt(v[6], 10, 64)
-	return target{
-		tenant: core.TenantAlias(v[0]),
-		policy: link.Policy{Consent: link.Consent(v[1]), ConsentCookie: v[2]},
-		program: link.Program{
-			Key: core.ProgramKey(v[3]), LandingURL: v[4],
-			AllowedHosts: wire.Hosts(v[5]), CookieLife: core.Time(life),
-			UTMSource: v[8], UTMCampaign: v[9],
-		},
-		masterKey: v[7], squatchParameter: v[10] == "1",
-		code: code,
+// keep keeps texts as long as links may be.
+func (r *request) keep(slot slot, texts []string) {
+	if age := r.linkAge(); age > 0 {
+		slot.keep(r.now, r.now+age, texts...)
 	}
 }
 
@@ -185,9 +174,7 @@ func (r *request) findOpenCode(tenant core.TenantAlias, code core.ReferralCode) 
 		return wire.CodeInfo{}, false
 	}
 	if slot.ok && found.Code == code && found.FirstName == "" && found.LastName == "" {
-		if age := r.linkAge(); age > 0 {
-			slot.keep(r.now+age, codeTexts(found.CodeInfo)...)
-		}
+		r.keep(slot, codeTexts(found.CodeInfo))
 	}
 	return found.CodeInfo, true
 }

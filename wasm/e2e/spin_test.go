@@ -288,6 +288,15 @@ func TestCLI_Spin(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(manifest), "make", "spin up --build would have nothing to build")
 
+	out, errOut, status = s.run(t, nil, "spin", "--without-database")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "SPIN_VARIABLE_LINK_MAX_AGE_MS=60000 ")
+	for _, name := range []string{"spin.toml", "runtime-config.toml"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "sqlite_database")
+	}
+
 	server := sqldtest.Start(t)
 	_, errOut, status = s.run(t, []string{"KITH_DATABASE_URL=" + server.PrimaryURL()}, "spin")
 	require.Equal(t, 1, status)

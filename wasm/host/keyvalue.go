@@ -47,11 +47,11 @@ func newKeyValue() (*keyValue, error) {
 	return s, nil
 }
 
-// openStores makes the stores that the manifest grants. Only a strict host has them:
-// without it, reading the database costs no more than reading such a store.
+// openStores makes the stores that the manifest grants. Only a strict host has them, and one
+// without a database: reading a database costs no more than reading such a store.
 func (h *Host) openStores() (map[string]*keyValue, error) {
 	stores := make(map[string]*keyValue)
-	if !h.options.StrictSpin {
+	if !h.options.StrictSpin && len(h.app.databases) > 0 {
 		return stores, nil
 	}
 	for _, name := range h.app.stores {

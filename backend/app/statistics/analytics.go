@@ -46,6 +46,11 @@ func New(b *base.Base) Analytics {
 	})}
 }
 
+// AddVisits stores the visits that an edge without a database has counted.
+func (a *Analytics) AddVisits(ctx context.Context, batch analytics.VisitBatch) error {
+	return eventdb.PutVisits(ctx, a.DB, batch)
+}
+
 // tally has the counts that are not yet stored. Its zero value is empty.
 type tally struct {
 	mu      sync.Mutex

@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/api"
 	"kith/backend/app"
+	"kith/backend/app/visits"
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	demoshop "kith/backend/demo/shop"
@@ -94,7 +95,7 @@ func (c *devCommand) Run(e *env) error {
 	}
 	defer replicas.close()
 	observeBackend(e, engine)
-	counter := newVisits(now, database)
+	counter := visits.New(now, storeIn(database))
 	observeEdge(e, loaded, replicas)
 	observeVisits(e, counter, engine.Analytics.Visits)
 	observeTraces(e, tracer, edgeTracer)

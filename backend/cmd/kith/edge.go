@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,8 +45,10 @@ type edgeCommand struct {
 	traceFlags
 	connectionFlags
 	edgeFlags
-	BackendURL          string   `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
-	DatabaseFallbackURL []string `env:"KITH_DATABASE_FALLBACK_URL" help:"Other libSQL servers with the same database and token. The edge reads from them, in this order, while its own server does not answer." placeholder:"URL,..."`
+	BackendURL          string        `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
+	WithoutDatabase     bool          `env:"KITH_WITHOUT_DATABASE" help:"Read no database: the edge keeps where share links lead, as the backend answers them, and forwards everything else. It needs only the backend and its master key (KITH_MASTER_KEY, or a data folder that has it)."`
+	LinkMaxAge          time.Duration `env:"KITH_LINK_MAX_AGE" default:"60s" help:"With --without-database: how long the edge keeps where a share link leads, 0 to 5 minutes. An edit or a block is seen after this time at the latest; 0 keeps nothing." placeholder:"DURATION"`
+	DatabaseFallbackURL []string      `env:"KITH_DATABASE_FALLBACK_URL" help:"Other libSQL servers with the same database and token. The edge reads from them, in this order, while its own server does not answer." placeholder:"URL,..."`
 }
 
 // Run serves until the context ends.
@@ -63,14 +66,17 @@ func (c *edgeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := c.awaitDatabase(e.ctx); err != nil {
-		return err
-	}
 	tracer, err := c.openTracer(e, "edge")
 	if err != nil {
 		return err
 	}
 	defer tracer.Close()
+	if c.WithoutDatabase {
+		return c.runWithout(e, tracer, trusted, tolerance)
+	}
+	if err := c.awaitDatabase(e.ctx); err != nil {
+		return err
+	}
 	loaded, database, err := c.load(e, &c.databaseFlags, tracer, c.timeoutFlags, trusted, tolerance, c.BackendURL, c.DatabaseFallbackURL...)
 	if err != nil {
 		return err
@@ -84,11 +90,44 @@ func (c *edgeCommand) Run(e *env) error {
 	if err := replicas.checkAll(e, max(probeTimeout, c.ReadTimeout)); err != nil {
 		return err
 	}
-	counter := newVisits(now, database)
+	backend := upstream.Backend{URL: c.BackendURL, Keys: replicas.keys, Tolerance: tolerance, Now: now}
+	return c.serve(e, loaded, replicas, tracer, visits.New(now, storeIn(database)), edgeProbes(replicas, database, backend), trusted)
+}
+
+// runWithout serves without a database until the context ends.
+func (c *edgeCommand) runWithout(e *env, tracer *trace.Tracer, trusted auth.Networks, tolerance core.Time) error {
+	switch {
+	case c.DatabaseURL != "" || len(c.DatabaseFallbackURL) > 0:
+		return core.Invalid("without-database", "is given together with a database (--database-url, --database-fallback-url); leave one of them out")
+	case c.LinkMaxAge < 0 || c.LinkMaxAge > maxLinkAge:
+		return core.Invalid("link-max-age", "must be 0s to 5m")
+	}
+	keys, _, ok, err := c.keys()
+	if err == nil && !ok {
+		err = c.noKey("and an edge makes none")
+	}
+	if err != nil {
+		return err
+	}
+	loaded, err := c.loadComponent(e, &c.databaseFlags, tracer, c.timeoutFlags, trusted, tolerance, c.BackendURL, func(o *host.Options) {
+		o.ReadFile = grantNoDatabase(o.ReadFile)
+		o.Variables["link_max_age_ms"] = strconv.FormatInt(c.LinkMaxAge.Milliseconds(), 10)
+	})
+	if err != nil {
+		return err
+	}
+	c.logConfig(e, c.databaseFlags, c.connectionFlags, c.BackendURL)
+	backend := upstream.Backend{URL: c.BackendURL, Keys: keys, Tolerance: tolerance, Now: now}
+	e.log.Log(e.ctx, e.configLevel, "config", "part", "edge without a database", "link_max_age", c.LinkMaxAge)
+	return c.serve(e, loaded, nil, tracer, visits.New(now, backend.AddVisits), map[string]probe{"backend": backendProbe(backend)}, trusted)
+}
+
+// serve serves the component and the probes until the context ends.
+func (c *edgeCommand) serve(e *env, loaded *host.Host, replicas *replicas, tracer *trace.Tracer, counter *visits.Counter, probes map[string]probe, trusted auth.Networks) error {
 	observeEdge(e, loaded, replicas)
 	observeVisits(e, counter)
 	observeTraces(e, tracer)
-	if err := c.serveOps(e, edgeProbes(replicas, database, c.BackendURL, tolerance)); err != nil {
+	if err := c.serveOps(e, probes); err != nil {
 		return err
 	}
 	listener, err := listen("edge-addr", c.EdgeAddr)
@@ -98,23 +137,28 @@ func (c *edgeCommand) Run(e *env) error {
 	return serveEdge(e, loaded, tracer, counter, listener, c.connectionFlags, trusted)
 }
 
+// backendProbe returns the probe of a backend: an edge is degraded without it, and not ready if
+// it refuses the edge.
+func backendProbe(backend upstream.Backend) probe {
+	asked := &ready.Check{Do: backend.Check, Hangs: upstream.ErrAway}
+	return func(ctx context.Context) error {
+		err := asked.Err(ctx)
+		if errors.Is(err, upstream.ErrAway) {
+			return degraded{err}
+		}
+		return err
+	}
+}
+
 // edgeProbes returns the probes of an edge: it is ready if it can read, if its database file
 // is still there, and if its master key and clock are those of the backend. Without its
 // backend, or if it cannot write, it is degraded.
-func edgeProbes(replicas *replicas, database *libsql.Database, backendURL string, tolerance core.Time) map[string]probe {
-	backend := upstream.Backend{URL: backendURL, Keys: replicas.keys, Tolerance: tolerance, Now: now}
-	asked := &ready.Check{Do: backend.Check, Hangs: upstream.ErrAway}
+func edgeProbes(replicas *replicas, database *libsql.Database, backend upstream.Backend) map[string]probe {
 	written := &ready.Check{Do: func(ctx context.Context) error { return tryWrite(ctx, database) }, Hangs: errors.New("it does not answer in time")}
 	return map[string]probe{
 		"replica": replicas.ready,
 		"file":    func(context.Context) error { return database.CheckFile() },
-		"backend": func(ctx context.Context) error {
-			err := asked.Err(ctx)
-			if errors.Is(err, upstream.ErrAway) {
-				return degraded{err}
-			}
-			return err
-		},
+		"backend": backendProbe(backend),
 		"write": func(ctx context.Context) error {
 			if err := written.Err(ctx); err != nil {
 				return degraded{fmt.Errorf("event calls are answered 503, because the database does not accept writes: %w", err)}
@@ -123,6 +167,9 @@ func edgeProbes(replicas *replicas, database *libsql.Database, backendURL string
 		},
 	}
 }
+
+// maxLinkAge is the longest time for which the component keeps a share link.
+const maxLinkAge = 5 * time.Minute
 
 // tryWrite writes a row that has no other use, on the way on which the component writes.
 func tryWrite(ctx context.Context, database *libsql.Database) error {
@@ -197,25 +244,32 @@ const databaseName = "default"
 
 // load loads the component and opens its database, which the host closes.
 func (f edgeFlags) load(e *env, d *databaseFlags, tracer *trace.Tracer, limits timeoutFlags, trusted auth.Networks, tolerance core.Time, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
-	key, err := d.masterKey()
-	if err != nil {
-		return nil, nil, err
-	}
 	database, err := f.openDatabase(e, d, limits, fallbacks)
 	if err != nil {
 		return nil, nil, err
 	}
+	loaded, err := f.loadComponent(e, d, tracer, limits, trusted, tolerance, backendURL, func(o *host.Options) {
+		o.Databases = map[string]host.Database{databaseName: tracer.Database(database)}
+	})
+	return loaded, database, err
+}
+
+// loadComponent loads the component with the options that change sets.
+func (f edgeFlags) loadComponent(e *env, d *databaseFlags, tracer *trace.Tracer, limits timeoutFlags, trusted auth.Networks, tolerance core.Time, backendURL string, change func(*host.Options)) (*host.Host, error) {
+	key, err := d.masterKey()
+	if err != nil {
+		return nil, err
+	}
 	path, read := f.manifest()
-	loaded, err := host.Load(e.ctx, path, host.Options{
+	options := host.Options{
 		ReadFile: read,
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
 			"clock_tolerance_ms": strconv.FormatInt(int64(tolerance), 10),
 		},
-		Optional:  map[string]string{"host_counts": "true"},
-		Databases: map[string]host.Database{databaseName: tracer.Database(database)},
-		Wrap:      tracer.Transport,
+		Optional: map[string]string{"host_counts": "true"},
+		Wrap:     tracer.Transport,
 		// Higher than the component's own limit, so that callers get its error.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
@@ -224,8 +278,9 @@ func (f edgeFlags) load(e *env, d *databaseFlags, tracer *trace.Tracer, limits t
 		HealthChecks: []string{strings.TrimSuffix(backendURL, "/") + "/healthz"}, HealthTimeout: limits.HealthTimeout,
 		CacheDir:   filepath.Join(d.Data, "wasm-cache"),
 		StrictSpin: f.StrictSpin, Log: e.log,
-	})
-	return loaded, database, err
+	}
+	change(&options)
+	return host.Load(e.ctx, path, options)
 }
 
 // openDatabase opens the database that the component reads, and appends events to.
@@ -267,6 +322,18 @@ func (f edgeFlags) manifest() (path string, read func(string) ([]byte, error)) {
 		return f.Manifest, os.ReadFile
 	}
 	return "spin.toml", kith.Edge.ReadFile
+}
+
+// grantNoDatabase returns a function that reads files as read does, but manifests without their
+// database: the component then keeps what the backend answers.
+func grantNoDatabase(read func(string) ([]byte, error)) func(string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		text, err := read(name)
+		if strings.HasSuffix(name, ".toml") {
+			text = bytes.Replace(text, []byte("sqlite_databases = [\"default\"]\n"), nil, 1)
+		}
+		return text, err
+	}
 }
 
 // manifestSource returns where the manifest is from, for the log.

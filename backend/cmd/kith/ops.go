@@ -274,11 +274,17 @@ func oneIf(is bool) float64 {
 
 // observeEdge adds the metrics of an edge.
 func observeEdge(e *env, loaded *host.Host, replicas *replicas) {
-	e.observer.Gauges(replicas.gauges()...)
+	if replicas != nil {
+		e.observer.Gauges(replicas.gauges()...)
+	}
 	e.observer.Gauges(metrics.Gauge{
 		Name: "kith_edge_refuses", Help: "1 while an edge refuses calls at once because the part that they need is away: writes, or the backend.", Label: "needs",
 		Read: func(context.Context) (map[string]float64, error) {
-			return map[string]float64{"writes": oneIf(replicas.refusesWrites()), "backend": oneIf(loaded.Away())}, nil
+			refused := map[string]float64{"backend": oneIf(loaded.Away())}
+			if replicas != nil {
+				refused["writes"] = oneIf(replicas.refusesWrites())
+			}
+			return refused, nil
 		},
 	}, metrics.Gauge{
 		Name: "kith_guest_instances_total", Help: "Instances of the component, by what became of them.", Label: "fate", Counts: true,

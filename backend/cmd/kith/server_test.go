@@ -22,8 +22,8 @@ func TestServers_RawRequests(t *testing.T) {
 	f := newFixture(t)
 	plain, withPages := f.stage(t), f.stageWith(t, demo.Landing)
 	for name, server := range map[string]transcript.Target{
-		"backend": plain.backendTarget("backend"), "edge": plain.edgeTarget(t, false),
-		"backend with pages": withPages.backendTarget("backend"), "edge with pages": withPages.edgeTarget(t, false),
+		"backend": plain.backendTarget("backend"), "edge": plain.edgeTarget(t),
+		"backend with pages": withPages.backendTarget("backend"), "edge with pages": withPages.edgeTarget(t),
 	} {
 		t.Run(name, func(t *testing.T) { testRawRequests(t, server) })
 	}
@@ -81,7 +81,7 @@ func testRawRequests(t *testing.T, server transcript.Target) {
 func TestServers_LatinHeaders(t *testing.T) {
 	t.Parallel()
 	stage := newFixture(t).stage(t)
-	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t)} {
 		got, _ := send(t, server.Base, "GET /s/demo/ANNA10\r\nReferer: http://caf\xe9.example/\r\nUser-Agent: M\xfcller\r\nCookie: caf\xe9=\xe9")
 		require.Equal(t, 302, got.StatusCode, name)
 		require.True(t, strings.HasPrefix(got.Header.Get("Location"), "https://shop.example/welcome?rsCode=ANNA10"), name)
@@ -94,7 +94,7 @@ func TestServers_LatinHeaders(t *testing.T) {
 func TestServers_Head(t *testing.T) {
 	t.Parallel()
 	stage := newFixture(t).stage(t)
-	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t)} {
 		for _, path := range []string{"/api/v1/demo/open/code/ANNA10", "/api/v1/demo/open/account/anna/user/anna", "/api/v1/demo/code/NONE", "/healthz", "/api/v1/openapi.json"} {
 			rest := " " + path + "\r\nAuthorization: Basic " + server.Values["basic"]
 			get, body := send(t, server.Base, "GET"+rest)
@@ -111,7 +111,7 @@ func TestServers_Head(t *testing.T) {
 func TestServers_LongGraphQL(t *testing.T) {
 	t.Parallel()
 	stage := newFixture(t).stage(t)
-	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+	for name, server := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t)} {
 		for _, c := range []struct {
 			method string
 			size   int

@@ -18,6 +18,8 @@ type spinCommand struct {
 	databaseFlags
 	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
 	EdgeAddr   string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that Spin listens on."`
+
+	WithoutDatabase bool `env:"KITH_WITHOUT_DATABASE" help:"Read no database: the component keeps where share links lead in its key-value store, as the backend answers them, and forwards everything else."`
 }
 
 // Run writes manifest, component and runtime configuration to the data folder, and
@@ -26,8 +28,10 @@ func (c *spinCommand) Run(e *env) error {
 	if err := checkOrigin("backend-url", c.BackendURL); err != nil {
 		return err
 	}
-	if err := c.checkDatabase(e); err != nil {
-		return err
+	if !c.WithoutDatabase {
+		if err := c.checkDatabase(e); err != nil {
+			return err
+		}
 	}
 	dir, err := filepath.Abs(filepath.Join(c.Data, "spin"))
 	if err != nil {
@@ -37,15 +41,19 @@ func (c *spinCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := writeSpin(dir, config); err != nil {
+	if err := c.write(dir, config); err != nil {
 		return err
 	}
 	key, err := c.keyForShell()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "SPIN_VARIABLE_MASTER_KEY=%s SPIN_VARIABLE_BACKEND_URL=%s spin up --from %s --runtime-config-file %s --listen %s\n",
-		key, shellQuote(c.BackendURL), shellQuote(filepath.Join(dir, "spin.toml")), shellQuote(filepath.Join(dir, "runtime-config.toml")), shellQuote(c.EdgeAddr))
+	age := ""
+	if c.WithoutDatabase {
+		age = "SPIN_VARIABLE_LINK_MAX_AGE_MS=60000 "
+	}
+	_, err = fmt.Fprintf(e.out, "SPIN_VARIABLE_MASTER_KEY=%s SPIN_VARIABLE_BACKEND_URL=%s %sspin up --from %s --runtime-config-file %s --listen %s\n",
+		key, shellQuote(c.BackendURL), age, shellQuote(filepath.Join(dir, "spin.toml")), shellQuote(filepath.Join(dir, "runtime-config.toml")), shellQuote(c.EdgeAddr))
 	return err
 }
 
@@ -67,6 +75,12 @@ func (c *spinCommand) checkDatabase(e *env) error {
 
 // runtimeConfig returns Spin's runtime configuration, with absolute paths.
 func (c *spinCommand) runtimeConfig() (string, error) {
+	// Without a path the key-value store is in memory: its entries are needed for a
+	// short time only, and a file would be flushed for each.
+	const store = "[key_value_store.default]\ntype = \"spin\"\n"
+	if c.WithoutDatabase {
+		return store, nil
+	}
 	var database string
 	if path, isFile := c.file(); isFile {
 		absolute, err := filepath.Abs(path)
@@ -82,9 +96,7 @@ func (c *spinCommand) runtimeConfig() (string, error) {
 		}
 		database = "type = \"libsql\"\nurl = " + strconv.Quote(http+"://"+rest) + "\ntoken = " + strconv.Quote(c.DatabaseToken)
 	}
-	// Without a path the key-value store is in memory: its entries are needed for a
-	// second only, and a file would be flushed for each.
-	return "[sqlite_database.default]\n" + database + "\n\n[key_value_store.default]\ntype = \"spin\"\n", nil
+	return "[sqlite_database.default]\n" + database + "\n\n" + store, nil
 }
 
 // keyForShell returns a shell expression for the master key, which does not contain the
@@ -103,13 +115,17 @@ func (c *spinCommand) keyForShell() (string, error) {
 	return `"$(cat ` + shellQuote(path) + `)"`, nil
 }
 
-// writeSpin writes the manifest, the component to the path that the manifest names, and
+// write writes the manifest, the component to the path that the manifest names, and
 // the configuration. Only their owner may read them, because the configuration may have
 // a token.
-func writeSpin(dir, config string) error {
+func (c *spinCommand) write(dir, config string) error {
+	read := kith.Edge.ReadFile
+	if c.WithoutDatabase {
+		read = grantNoDatabase(read)
+	}
 	files := map[string][]byte{"runtime-config.toml": []byte(config)}
 	for _, name := range []string{"spin.toml", "bin/edge.wasm"} {
-		text, err := kith.Edge.ReadFile(name)
+		text, err := read(name)
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
+	"kith/backend/app/visits"
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	"kith/backend/file"
@@ -65,13 +66,19 @@ func TestStories(t *testing.T) {
 	f := newFixture(t)
 	t.Run("backend", func(t *testing.T) { playOnBackend(t, f) })
 	t.Run("edge", func(t *testing.T) {
-		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, false) })
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t) })
 	})
 	t.Run("spin-file", func(t *testing.T) {
-		transcript.RunSome(t, stories, func(i int) bool { return testenv.Sampled(t, i) }, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, true) })
+		transcript.RunSome(t, stories, func(i int) bool { return testenv.Sampled(t, i) }, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, strictSpin) })
+	})
+	t.Run("without-database", func(t *testing.T) {
+		transcript.RunSome(t, stories, func(i int) bool { return testenv.Sampled(t, i+2) }, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, withoutDatabase) })
+	})
+	t.Run("spin-without-database", func(t *testing.T) {
+		transcript.RunSome(t, stories, func(i int) bool { return testenv.Sampled(t, i+6) }, func(t *testing.T) transcript.Target { return f.stage(t).edgeTarget(t, strictSpin, withoutDatabase) })
 	})
 	t.Run("spin-libsql", func(t *testing.T) {
-		transcript.RunSome(t, stories, func(i int) bool { return testenv.Sampled(t, i+4) }, func(t *testing.T) transcript.Target { return f.serverStage(t).edgeTarget(t, true) })
+		transcript.RunSome(t, stories, func(i int) bool { return testenv.Sampled(t, i+4) }, func(t *testing.T) transcript.Target { return f.serverStage(t).edgeTarget(t, strictSpin) })
 	})
 }
 
@@ -311,19 +318,28 @@ func oneRequestID(h http.Header) error {
 	return nil
 }
 
-func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
+// strictSpin and withoutDatabase change how the component is run.
+func strictSpin(o *host.Options) { o.StrictSpin = true }
+
+func withoutDatabase(o *host.Options) { o.ReadFile = grantNoDatabase(os.ReadFile) }
+
+func (s *stage) edgeTarget(t *testing.T, as ...func(*host.Options)) transcript.Target {
 	t.Helper()
-	database, err := libsql.Open(t.Context(), libsql.Config{URL: s.edgeDatabase, PerRequest: strict, WriteTimeout: time.Minute})
-	require.NoError(t, err)
-	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
+	options := host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend, "host_counts": "true"},
-		Databases: map[string]host.Database{"default": database},
-		CacheDir:  s.fixture.cache, StrictSpin: strict,
-		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+		CacheDir:  s.fixture.cache,
+		Now:       func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
+		Log:       slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	for _, change := range as {
+		change(&options)
+	}
+	database, err := libsql.Open(t.Context(), libsql.Config{URL: s.edgeDatabase, PerRequest: options.StrictSpin, WriteTimeout: time.Minute})
+	require.NoError(t, err)
+	options.Databases = map[string]host.Database{"default": database}
+	loaded, err := host.Load(t.Context(), "../../../spin.toml", options)
 	require.NoError(t, err, "build the component with: make edge")
-	counter := newVisits(s.clock.now, database)
+	counter := visits.New(s.clock.now, storeIn(database))
 	target := s.backendTarget("edge")
 	target.Check = func(h http.Header) error { return errors.Join(oneRequestID(h), loaded.CheckIdle()) }
 	target.Base = serveStory(t, func(e *env, l net.Listener) error {

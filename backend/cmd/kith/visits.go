@@ -11,15 +11,14 @@ import (
 	"kith/backend/metrics"
 	"kith/backend/store/eventdb"
 	"kith/backend/worker"
-	"kith/core"
 	"kith/core/analytics"
 	"kith/core/link"
 )
 
-// newVisits returns the counter of an edge, which stores visits on the connection on
-// which the component stores events.
-func newVisits(now func() core.Time, database *libsql.Database) *visits.Counter {
-	return visits.New(now, func(ctx context.Context, b analytics.VisitBatch) error {
+// storeIn returns a function that stores visits on the connection on which the component stores
+// events.
+func storeIn(database *libsql.Database) func(context.Context, analytics.VisitBatch) error {
+	return func(ctx context.Context, b analytics.VisitBatch) error {
 		statement, args, err := eventdb.AddVisits(b)
 		if err != nil {
 			return err
@@ -28,7 +27,7 @@ func newVisits(now func() core.Time, database *libsql.Database) *visits.Counter 
 		defer connection.Close()
 		_, _, err = connection.Query(ctx, []byte(statement), args)
 		return err
-	})
+	}
 }
 
 // storeVisits stores what a counter counts until stop is called, which stores the rest.

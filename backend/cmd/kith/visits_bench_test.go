@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app/visits"
 	"kith/backend/demo"
 	"kith/backend/guess"
 	"kith/backend/libsql"
@@ -57,7 +58,7 @@ func BenchmarkVisits(b *testing.B) {
 	})
 	require.NoError(b, err, "build the component with: make edge")
 	defer func() { require.NoError(b, loaded.Close(context.Background())) }()
-	counter := newVisits(now, database)
+	counter := visits.New(now, storeIn(database))
 	defer storeVisits(e, counter)()
 	chain := func(next http.Handler) http.Handler {
 		return e.observer.Requests("edge", edgeRoute, limitGuesses(guess.New(600, time.Now), nil, next))

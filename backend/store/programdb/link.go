@@ -7,20 +7,16 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/link"
 )
 
-// Target is where a share link, or a page that was opened with a code, leads.
+// Target is where a share link, or a page that was opened with a code, leads. The program is
+// that of the code, or else the tenant's first one.
 type Target struct {
-	Tenant core.TenantAlias
-	// Policy is the tenant's consent policy.
-	Policy link.Policy
+	link.Target
 	// Code is empty if the tenant has no such code, and if its owner is blocked.
 	Code core.ReferralCode
-	// SquatchParameter is that of link.Tenant.
-	SquatchParameter bool
-	// Program is the program of the code, or else the tenant's first one.
-	Program link.Program
 }
 
 // targetRow is a Target as stored: the hosts are JSON.
@@ -41,6 +37,7 @@ var targetColumns = store.Selection[targetRow]{
 	store.Col(`coalesce(p.utm_source, '')`, func(t *targetRow) any { return &t.Program.UTMSource }),
 	store.Col(`coalesce(CASE p.utm_campaign WHEN '' THEN p.name ELSE p.utm_campaign END, '')`, func(t *targetRow) any { return &t.Program.UTMCampaign }),
 	store.Col(`t.squatch_parameter = 'on'`, func(t *targetRow) any { return &t.SquatchParameter }),
+	store.Col(auth.MasterKeyOf, func(t *targetRow) any { return &t.MasterKey }),
 }
 
 // targetJoins finds the code and its program. An unknown code costs one statement
