@@ -22,13 +22,15 @@ import (
 // BenchmarkSpin answers a share link in strict mode, as Spin does, on a file and on a libSQL
 // server. "kept" reads it from the key-value store; for "cold" the clock advances by 3
 // seconds with each request, so that each is read from the database and stored again;
-// "unkept" stores nothing. "empty" is the component without any read: "of-empty" is the
-// share of its requests per second that the others reach, and "of-empty-cpu" the same by
-// processor time.
+// "unkept" stores nothing. "script" reads nothing, and "without" has no database. "empty" is
+// another component of the same compiler, which does nothing: "of-empty" is the share of its
+// requests per second that the others reach, and "of-empty-cpu" the same by processor time.
 func BenchmarkSpin(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
-	empty := measureSpin(b, "empty", s.idleComponent(b), "/readyz", http.StatusServiceUnavailable, cost{})
+	empty := measureSpin(b, "empty", s.emptyComponent(b), "/", http.StatusNotFound, cost{})
+	measureSpin(b, "script", s.spin(b, nil).handler, "/kith.js", http.StatusOK, empty)
+	measureSpin(b, "without", s.spin(b, withoutDatabase).handler, benchLink, http.StatusFound, empty)
 	file := s.file()
 	s.benchmarkSpin(b, "file", "file:"+file, empty)
 	p.stop(b) // after this the database file is complete
@@ -51,19 +53,20 @@ func (s *site) benchmarkSpin(b *testing.B, name, url string, empty cost) {
 			o.Databases = databases(b, libsql.Config{URL: url, PerRequest: true})
 			o.Now, o.Variables["link_max_age_ms"] = row.now, row.age
 		})
-		measureSpin(b, name+"-"+row.name, edge.handler, "/s/demo/ANNA10?rsShareMedium=FACEBOOK", http.StatusFound, empty)
+		measureSpin(b, name+"-"+row.name, edge.handler, benchLink, http.StatusFound, empty)
 	}
 }
 
-// idleComponent returns the component without database, store and variables. Its readiness
-// probe fails without reading anything. A smaller module would not be comparable, since
-// wazero's cost of an instance grows with the module; Spin's hardly does.
-func (s *site) idleComponent(b *testing.B) http.Handler {
+const benchLink = "/s/demo/ANNA10?rsShareMedium=FACEBOOK"
+
+// emptyComponent returns the component of the tests of wasm/host, which answers an unknown path
+// without a call of the host.
+func (s *site) emptyComponent(b *testing.B) http.Handler {
 	b.Helper()
-	module, err := filepath.Abs(filepath.Join(root, "bin", "edge.wasm"))
+	module, err := filepath.Abs(filepath.Join(root, "bin", "probe.wasm"))
 	require.NoError(b, err)
 	manifest := filepath.Join(b.TempDir(), "spin.toml")
-	text := "spin_manifest_version = 2\n[[trigger.http]]\nroute = \"/...\"\ncomponent = \"idle\"\n[component.idle]\nsource = \"" + module + "\"\n"
+	text := "spin_manifest_version = 2\n[[trigger.http]]\nroute = \"/...\"\ncomponent = \"empty\"\n[component.empty]\nsource = \"" + module + "\"\n"
 	require.NoError(b, os.WriteFile(manifest, []byte(text), 0o600))
 	h, err := host.Load(b.Context(), manifest, host.Options{StrictSpin: true, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)

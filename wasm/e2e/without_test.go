@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,8 +17,17 @@ import (
 	"kith/wasm/host"
 )
 
-// withoutDatabase starts an edge that has nothing but the URL of its backend and the master key.
-func (s *site) withoutDatabase(t *testing.T, env ...string) *process {
+// withoutDatabase makes a host read a manifest that grants no database.
+func withoutDatabase(o *host.Options) {
+	o.ReadFile = func(name string) ([]byte, error) {
+		text, err := os.ReadFile(name)
+		return bytes.Replace(text, []byte("sqlite_databases = [\"default\"]\n"), nil, 1), err
+	}
+}
+
+// serveWithoutDatabase starts an edge that has nothing but the URL of its backend and the master
+// key.
+func (s *site) serveWithoutDatabase(t *testing.T, env ...string) *process {
 	t.Helper()
 	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
 	require.NoError(t, err)
@@ -29,7 +39,7 @@ func (s *site) withoutDatabase(t *testing.T, env ...string) *process {
 func TestEdge_WithoutDatabase(t *testing.T) {
 	t.Parallel()
 	s, backend := visitedSite(t)
-	edge := s.withoutDatabase(t, "KITH_LINK_MAX_AGE=5m")
+	edge := s.serveWithoutDatabase(t, "KITH_LINK_MAX_AGE=5m")
 	follow(t, "demo", 300, s.edge)
 	s.awaitCounted(t, "demo", 300)
 	sent, err := s.sendEvents(s.edge, "demo", "anna", `{"events":[{"key":"seen"}]}`)
@@ -55,7 +65,7 @@ func TestEdge_WithoutDatabase(t *testing.T) {
 func TestEdge_WithoutDatabaseSeesEdits(t *testing.T) {
 	t.Parallel()
 	s, _ := visitedSite(t)
-	s.withoutDatabase(t, "KITH_LINK_MAX_AGE=50ms")
+	s.serveWithoutDatabase(t, "KITH_LINK_MAX_AGE=50ms")
 	seen := func(what string, is func(http.Header) bool) {
 		t.Helper()
 		await(t, func() error {
@@ -80,10 +90,8 @@ func TestEdge_WithoutDatabaseIsPrivate(t *testing.T) {
 	log := &lockedBuffer{}
 	for _, strict := range []bool{true, false} {
 		edge := spin{log: log, handler: s.loadEdge(t, func(o *host.Options) {
-			o.StrictSpin, o.ReadFile = strict, func(name string) ([]byte, error) {
-				text, err := os.ReadFile(name)
-				return []byte(strings.Replace(string(text), "sqlite_databases = [\"default\"]\n", "", 1)), err
-			}
+			withoutDatabase(o)
+			o.StrictSpin = strict
 		})}
 		for range 3 { // asked, and then kept
 			got := edge.call("GET", "/s/demo/ANNA10", "X-Kith-Keeps: 1", "X-Kith-Target: x")
