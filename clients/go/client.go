@@ -359,11 +359,21 @@ func (c *Client) setHeaders(ctx context.Context, call *http.Request) error {
 // newError parses an answer with an error status, which may be one of a proxy.
 func newError(response *http.Response, text []byte, keyed bool) *Error {
 	e := &Error{StatusCode: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), keyed: keyed}
-	var body struct {
+	type shown struct {
 		Message, APIErrorCode, RSCode string
 		Differs                       bool
 	}
+	var body struct {
+		shown
+		// Errors and Extensions are those of GraphQL.
+		Errors     []shown
+		Extensions struct{ APIError shown }
+	}
 	if json.Unmarshal(text, &body) == nil {
+		if len(body.Errors) > 0 {
+			body.shown = body.Extensions.APIError
+			body.Message = body.Errors[0].Message
+		}
 		e.Message, e.APIErrorCode, e.RSCode, e.Differs = body.Message, body.APIErrorCode, body.RSCode, body.Differs
 	}
 	if e.Message == "" {

@@ -1015,7 +1015,7 @@ type ErrorBody struct {
 	// Example: VALIDATION_FAILED
 	APIErrorCode string `json:"apiErrorCode"`
 
-	// Differs True if the idempotency key was used for other events or another redemption: nothing was done. Send them with a new key. Else missing.
+	// Differs True if the idempotency key of the body was used for other events or another redemption: nothing was done. Send them with a new key. Else missing, also with a key in the header: there, 409 always means another call.
 	Differs *bool `json:"differs,omitempty"`
 
 	// Message What is wrong: field, rule, and what to do. The text may change; do not compare it.

@@ -226,6 +226,9 @@ function failure(response: Response, text: string, keyed: boolean): KithError {
   let body: Record<string, unknown> = {};
   try {
     body = Object(JSON.parse(text));
+    const first = (body.errors as { message?: string }[] | undefined)?.[0];
+    // An error of GraphQL.
+    if (first) body = { ...Object((body.extensions as { apiError?: object } | undefined)?.apiError), message: first.message };
   } catch {
     // It is an answer of a proxy.
   }
