@@ -153,25 +153,32 @@ func (p Point) CostIn(unit, currency string) int64 {
 	return 0
 }
 
-// Change returns by how much percent a number has changed, rounded towards zero. ok is
+// Change returns by how much percent a number has changed, rounded half away from zero. ok is
 // false if there is no such percentage: nothing was before, or it was negative, or a number
 // is too large.
 func Change(before, now int64) (percent int64, ok bool) {
-	const most = (1<<63 - 1) / 200 // a difference of two, times 100, is an int64
+	const most = (1<<63 - 1) / 201 // a difference of two, times 100, and a half is an int64
 	if before <= 0 || before > most || now > most || now < -most {
 		return 0, false
 	}
-	return (now - before) * 100 / before, true
+	half := before / 2
+	if now < before {
+		half = -half
+	}
+	return ((now-before)*100 + half) / before, true
 }
 
-// Share returns how much of a whole a part is in tenths of a percent, rounded down. ok is
-// false if the whole is 0 or less than the part, because its rest is in an earlier period,
+// Share returns how much of a whole a part is in tenths of a percent, rounded half up, but not to
+// the whole. ok is false if the whole is 0 or less than the part, because its rest is in an earlier period,
 // or if a number is too large.
 func Share(part, whole int64) (tenths int64, ok bool) {
-	if whole <= 0 || part < 0 || part > whole || part > (1<<63-1)/1000 {
+	if whole <= 0 || part < 0 || part > whole || whole > (1<<63-1)/1001 {
 		return 0, false
 	}
-	return part * 1000 / whole, true
+	if tenths = (part*1000 + whole/2) / whole; tenths == 1000 && part < whole {
+		tenths--
+	}
+	return tenths, true
 }
 
 // MostAttention is the largest number that an Attention counts to: that number means that

@@ -102,8 +102,8 @@ func TestChange(t *testing.T) {
 		ok                bool
 	}{
 		{0, 0, 0, false}, {0, 5, 0, false}, {-1, 5, 0, false}, {4, 5, 25, true}, {5, 4, -20, true}, {3, 4, 33, true}, {3, 2, -33, true},
-		{7, 7, 0, true}, {5, 0, -100, true}, {5, -5, -200, true}, {1, math.MaxInt64, 0, false}, {math.MaxInt64, 1, 0, false}, {1, math.MinInt64, 0, false},
-		{1, math.MaxInt64 / 200, math.MaxInt64/200*100 - 100, true}, {math.MaxInt64 / 200, -math.MaxInt64 / 200, -200, true}, {math.MaxInt64/200 + 1, 1, 0, false},
+		{7, 7, 0, true}, {5, 0, -100, true}, {5, -5, -200, true}, {30, 16, -47, true}, {3, 5, 67, true}, {1, math.MaxInt64, 0, false}, {math.MaxInt64, 1, 0, false}, {1, math.MinInt64, 0, false},
+		{1, math.MaxInt64 / 201, math.MaxInt64/201*100 - 100, true}, {math.MaxInt64 / 201, -math.MaxInt64 / 201, -200, true}, {math.MaxInt64/201 + 1, 1, 0, false},
 	} {
 		if got, ok := Change(c.before, c.now); got != c.want || ok != c.ok {
 			t.Errorf("from %d to %d: %d, %t; want %d, %t", c.before, c.now, got, ok, c.want, c.ok)
@@ -116,8 +116,8 @@ func TestShare(t *testing.T) {
 		part, whole, want int64
 		ok                bool
 	}{
-		{0, 0, 0, false}, {1, 0, 0, false}, {0, 5, 0, true}, {5, 5, 1000, true}, {1, 3, 333, true}, {6, 5, 0, false}, {-1, 5, 0, false},
-		{math.MaxInt64, math.MaxInt64, 0, false}, {math.MaxInt64 / 1000, math.MaxInt64, 0, true},
+		{0, 0, 0, false}, {1, 0, 0, false}, {0, 5, 0, true}, {5, 5, 1000, true}, {1, 3, 333, true}, {2, 3, 667, true}, {107, 1414, 76, true}, {9999, 10_000, 999, true}, {6, 5, 0, false}, {-1, 5, 0, false},
+		{math.MaxInt64, math.MaxInt64, 0, false}, {math.MaxInt64 / 2000, math.MaxInt64 / 1001, 500, true}, {1, math.MaxInt64/1001 + 1, 0, false},
 	} {
 		if got, ok := Share(c.part, c.whole); got != c.want || ok != c.ok {
 			t.Errorf("%d of %d: %d, %t; want %d, %t", c.part, c.whole, got, ok, c.want, c.ok)

@@ -350,6 +350,9 @@ func Summary(f Facts) Sentence {
 	}
 	if r.Ended != 0 {
 		s = say(s, ". The account was cancelled on ", r.Ended)
+		if f.Account.Status == referral.Paid {
+			s = say(s, ", and is PAID again")
+		}
 	}
 	return capital(say(s, "."))
 }

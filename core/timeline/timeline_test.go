@@ -251,7 +251,7 @@ func TestOf(t *testing.T) {
 	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
 		t.Errorf("got\n%s\nwant\n%s", g, w)
 	}
-	if got, want := Summary(f).String(), "Anna referred ben@friend.example on 2026-02-25 05:00 UTC with the code ANNA10, and the referral converted on 2026-02-25 08:00 UTC. The account was cancelled on 2026-02-26 01:00 UTC."; got != want {
+	if got, want := Summary(f).String(), "Anna referred ben@friend.example on 2026-02-25 05:00 UTC with the code ANNA10, and the referral converted on 2026-02-25 08:00 UTC. The account was cancelled on 2026-02-26 01:00 UTC, and is PAID again."; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

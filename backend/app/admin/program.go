@@ -23,6 +23,9 @@ type Programs struct {
 
 // Create adds a program and returns it as stored; see programs.Programs.Create.
 func (ps *Programs) Create(ctx context.Context, c people.Caller, p referral.Program) (stored referral.Program, err error) {
+	if p.MoneyBack == referral.KeepMoneyBack {
+		p.MoneyBack = referral.DefaultMoneyBack // as it is stored
+	}
 	change := base.Change{Action: people.ProgramCreated, Subject: string(p.Key), After: json.RawMessage(wire.Program(p))}
 	err = ps.base.Act(ctx, c, people.WritePrograms, change, func(ctx context.Context, _ *base.Change) error {
 		stored, err = ps.api.Create(ctx, c.Tenant, p)
@@ -37,8 +40,12 @@ func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.Progra
 	err = ps.base.Act(ctx, c, people.WritePrograms, entry, func(ctx context.Context, entry *base.Change) error {
 		stored, err = ps.api.Update(ctx, c.Tenant, key, func(p *referral.Program) error {
 			entry.Before = json.RawMessage(wire.Program(*p))
+			before := p.MoneyBack
 			if err := change(p); err != nil {
 				return err
+			}
+			if p.MoneyBack == referral.KeepMoneyBack {
+				p.MoneyBack = before
 			}
 			entry.After = json.RawMessage(wire.Program(*p))
 			return nil

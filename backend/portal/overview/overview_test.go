@@ -71,7 +71,7 @@ func TestOverview(t *testing.T) {
 	require.Contains(t, text, "15 Nov 2023 to 21 Nov 2023 , compared with the 7 days before, 8 Nov 2023 to 14 Nov 2023.")
 	require.Contains(t, text, "Visits 1,520 ▲ more: +15,100 % 10 before")
 	require.Contains(t, text, "Joined 3 ▼ less: −25 % 4 before")
-	require.Contains(t, text, "Converted 2 ▲ more: +100 % 1 before 66.6 % of joined")
+	require.Contains(t, text, "Converted 2 ▲ more: +100 % 1 before 66.7 % of joined")
 	require.Contains(t, text, "Live mode")
 	require.Contains(t, text, "Joined by day")
 	require.Contains(t, text, "ben 1,520 3 2")

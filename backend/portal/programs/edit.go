@@ -81,7 +81,7 @@ type group struct {
 // groupTitles are the titles of the parts of a program, by the beginning of
 // referral.Sentence.About.
 var groupTitles = []struct{ about, title string }{
-	{"conversion", "When it counts"}, {"rewards.referrer", "The referrer"}, {"rewards.referred", "The friend"}, {"limits", "Limits"}, {"sharing", "Share links"},
+	{"conversion", "When it counts"}, {"rewards.moneyBack", "If the first payment is refunded"}, {"rewards.referrer", "The referrer"}, {"rewards.referred", "The friend"}, {"limits", "Limits"}, {"sharing", "Share links"},
 	{"fraud", "Signs of fraud"}, {"invitations", "Invitations"},
 }
 

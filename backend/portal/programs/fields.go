@@ -186,7 +186,7 @@ var formWords = strings.NewReplacer(
 	"must be an absolute http or https URL", "must be an address that begins with https:// or http://",
 	"must be 1 to 1000000000000", "must be more than 0", ", and at most 1000000000000", "",
 	"; leave it out for a fixed value", "", "must be 0 to 1000000; 0 means no limit", "must be 1 to 1,000,000",
-	"or be left out", "or be empty",
+	"or be left out", "or be empty", "more than in the tier before", "more than in the step before",
 )
 
 // entry is a field of the form as templates show it.

@@ -202,10 +202,11 @@ func historyPage(v *frame.Visit) error {
 // lastingValues is valuesOf without the money-back window where it means nothing: former
 // versions do not have it.
 func lastingValues(p referral.Program) url.Values {
+	v := valuesOf(p)
 	if p.Conversion.ByEvent() {
-		p.MoneyBack = 0
+		v.Del("rewards.moneyBackDuration")
 	}
-	return valuesOf(p)
+	return v
 }
 
 // Changes returns the fields of the form that differ between two programs as wire.Program
@@ -223,7 +224,7 @@ func storedValues(program string) (url.Values, error) {
 		return nil, nil
 	}
 	p, _, err := wire.ReadStoredProgram([]byte(program))
-	return valuesOf(p), err
+	return lastingValues(p), err
 }
 
 // changesOf returns the fields of the form whose values differ.

@@ -194,7 +194,7 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 		{[]string{referrer + "currency", "euro"}, referrer + "currency", "Referrer: Currency must be a currency code of ISO 4217, such as EUR."},
 		{[]string{referrer + "orders.which", "some", referrer + "orders", ""}, referrer + "orders", "Referrer: Number of orders must not be empty, or choose each order."},
 		{[]string{referrer + "orders.which", "some", referrer + "orders", "-1"}, referrer + "orders", "Referrer: Number of orders must be a whole number such as 10, without a sign or separators."},
-		{[]string{referrer + "tiers[1].from", "2"}, referrer + "tiers[1].from", "Referrer: From conversion must be 2 to 1000 and more than in the tier before."},
+		{[]string{referrer + "tiers[1].from", "2"}, referrer + "tiers[1].from", "Referrer: From conversion must be 2 to 1000 and more than in the step before."},
 		{[]string{referrer + "tiers[1].value", ""}, referrer + "tiers[1].value", "Referrer: Value must not be empty; clear both fields to remove the step."},
 		{[]string{referrer + "tiers[0].from", "", referrer + "tiers[0].value", "", referrer + "tiers[1].value", "0"}, referrer + "tiers[0].value", "Referrer: Value must be more than 0 and at most 100."},
 		{[]string{referred + "type", "FUELTANK", referred + "fuelTankType", "PCT_DISCOUNT", referred + "amount", "12.5"}, referred + "amount", "Friend: Worth of a code must be a whole number."},

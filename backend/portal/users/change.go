@@ -147,7 +147,8 @@ func addEvent(v *frame.Visit) error {
 	labels := map[string]string{
 		"key": "The name of the event", "revenue": "The revenue", "currency": "The currency", "order_id": "The number of the order",
 	}
-	if err := data.checkEvent(v, strings.TrimSpace(f.Value("key")), strings.TrimSpace(f.Value("order_id"))); err != nil {
+	whole := strings.TrimSpace(f.Value("revenue")) == ""
+	if err := data.checkEvent(v, strings.TrimSpace(f.Value("key")), strings.TrimSpace(f.Value("order_id")), whole); err != nil {
 		return after(v, err, "", labels, showEvent)
 	}
 	err = v.Engine.Admin.Users.AddEvent(v.Ctx(), v.Caller, who(v), admin.NewEvent{
@@ -159,13 +160,13 @@ func addEvent(v *frame.Visit) error {
 // checkEvent returns an error about an event that would do nothing, though a person who adds it
 // by hand expects that: one whose name differs by case only, and a refund of no order or of an
 // unknown one. The shop's server may send a refund before its order.
-func (c change) checkEvent(v *frame.Visit, key, order string) error {
+func (c change) checkEvent(v *frame.Visit, key, order string, whole bool) error {
 	for _, name := range slices.Concat(c.Events, c.Reversals) {
 		if name != key && strings.EqualFold(name, key) && !slices.Contains(c.Events, key) && !slices.Contains(c.Reversals, key) {
 			return core.Invalid("key", "must be written as in the program: "+name)
 		}
 	}
-	if !slices.Contains(c.Reversals, key) || order == "" && c.byPayment {
+	if !slices.Contains(c.Reversals, key) || order == "" && whole && c.byPayment {
 		return nil
 	}
 	if order == "" {

@@ -161,6 +161,8 @@ func rewardReason(r reward.Reward, now core.Time) string {
 		switch {
 		case r.Denied:
 			return "The referral was denied."
+		case r.Cancelled == 0 && r.Sums.Reversed == 0:
+			return "The order earns nothing any more: another event of it, or an earlier one, arrived late."
 		case r.Cancelled == 0:
 			return "A refund of the order took it back."
 		case r.Blocked != 0:
