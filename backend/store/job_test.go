@@ -395,7 +395,7 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 			return nil
 		})
 		require.Equal(t, [][]string{
-			{"u", "a", "", "", "", "CREDIT", "170", "CENTS", ""}, {"u", "a", "", "", "", "CREDIT", "100", "POINT", "EUR"},
+			{"u", "a", "", "", "", "CREDIT", "170", "CENTS", "~USD"}, {"u", "a", "", "", "", "CREDIT", "100", "POINT", "EUR"},
 			{"u", "a", "", "", "", "CREDIT", "100", "POINT", "USD"},
 		}, b.exported(t, job.UserRewardBalance, job.Params{At: now}))
 	})
@@ -436,10 +436,10 @@ func TestExportPage_Cells(t *testing.T) {
 				{"ann", "ann-inc", "CREDIT", "500", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12.5", "%"},
 			},
 			job.UserRewardBalance: {
-				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS", ""}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12.5", "%", ""},
+				{"ann", "ann-inc", "", "", "", "CREDIT", "500", "CENTS", "~USD"}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12.5", "%", ""},
 			},
 			job.RedeemableRewardBalance: {
-				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500", ""}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12.5", ""},
+				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500", "~USD"}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12.5", ""},
 			},
 			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`, "", "1.1", ""}},
 		} {

@@ -38,6 +38,9 @@ const (
 	millis
 	// money is the revenue of an order, as the shop sent it.
 	money
+	// currency is that of a balance. After ~ it is the only one of its user, which only files
+	// for people have.
+	currency
 )
 
 // column is one column of a file.
@@ -89,7 +92,7 @@ var files = map[job.Type][]column{
 		dates("dateReferralStarted", "dateConverted", "dateReferralPaid", "dateReferralEnded", "dateModerated")),
 	job.RewardBalance: join(ids("userId", "accountId", "type"), numbers("amount"), ids("unit")),
 	job.UserRewardBalance: join(ids("id", "accountId"), texts("email", "firstName", "lastName"),
-		ids("type"), numbers("amount"), ids("unit", "currency")),
+		ids("type"), numbers("amount"), ids("unit"), columns(currency, []string{"currency"})),
 	job.UserReferral: join(ids("id", "accountId"), texts("email", "firstName", "lastName"), dates("dateCreated"),
 		ids("referralId", "programId", "referralCodeUsed", "referrerUser", "referrerAccount"),
 		dates("dateReferralStarted", "dateConverted", "dateReferralEnded")),
@@ -102,7 +105,7 @@ var files = map[job.Type][]column{
 	// The result file of an import lists its successful rows (clients 3.4.1).
 	job.ImportDelete:            ids("accountId", "id"),
 	job.ImportRedeem:            join(ids("accountId", "id", "unit"), numbers("valueRedeemed", "availableValue")),
-	job.RedeemableRewardBalance: join(userColumns("user."), ids("type", "unit"), numbers("availableValue"), ids("currency")),
+	job.RedeemableRewardBalance: join(userColumns("user."), ids("type", "unit"), numbers("availableValue"), columns(currency, []string{"currency"})),
 }
 
 // columnsOf returns the columns of a file. The result file of an import of users or
@@ -245,6 +248,12 @@ func (f Form) cell(c column, stored string) string {
 		return f.shareLink(c.name, core.ReferralCode(stored))
 	case hash:
 		return referral.EmailHash(stored)
+	case currency:
+		only, ok := strings.CutPrefix(stored, "~")
+		if ok && f.Dates != job.DatesLocal {
+			return ""
+		}
+		return f.text(only)
 	case money:
 		if !IsNumber(stored) {
 			return f.text(stored)

@@ -67,9 +67,9 @@ const (
 	rewardUpdated = `max(w.created_at, coalesce(w.cancelled_at, 0), (SELECT coalesce(max(at), 0)
 		FROM reward_ledger l WHERE l.tenant = w.tenant AND l.reward_id = w.id))`
 	// balanceCurrency is the currency of a reward if the user's rewards of its kind and
-	// unit have several, or ''; see reward.Balances.
-	balanceCurrency = `iif((SELECT min(o.currency) < max(o.currency) FROM reward o WHERE o.tenant = w.tenant AND o.account_id = w.account_id
-		AND o.user_id = w.user_id AND o.kind = w.kind AND o.unit = w.unit AND o.currency <> ''), w.currency, '')`
+	// unit have several, or else ~ and their only one, or ''; see reward.Balances.
+	balanceCurrency = `(SELECT iif(min(o.currency) < max(o.currency), w.currency, coalesce('~' || max(o.currency), '')) FROM reward o
+		WHERE o.tenant = w.tenant AND o.account_id = w.account_id AND o.user_id = w.user_id AND o.kind = w.kind AND o.unit = w.unit AND o.currency <> '' AND o.value <> 0)`
 	// referredUser joins a user with the referral by which the user was referred, and
 	// with the code of the user's primary share link.
 	referredUser = `user u
