@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,7 @@ import (
 	"kith/backend/app/users"
 	"kith/backend/store/rewarddb"
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/link"
 	"kith/core/referral"
@@ -103,4 +105,35 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		require.Empty(t, kept.Order)
 		require.Equal(t, ordered.ID, b.stored(t, ordered.ID).Order, "the order has no meaning any more")
 	})
+}
+
+// A deleted user earns nothing more: neither the friend whose account orders again, nor the referrer.
+func TestErase_EarnsNothingMore(t *testing.T) {
+	t.Parallel()
+	for erased, want := range map[string]string{"friend": "referrer 2, friend 1", "anna": "referrer 1, friend 2"} {
+		t.Run(erased, func(t *testing.T) {
+			t.Parallel()
+			b := newBundle(t)
+			b.shop(t, func(p *referral.Program) {
+				p.Referred, p.ReferredTerms = reward.Offer{Kind: reward.Credit, Amount: 500, Currency: "USD"}, conversion.Terms{}
+			})
+			b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+			b.pass(core.Minute)
+			b.purchase(t, "friend", "o-1", "50")
+			b.process(t)
+			id := b.referral(t, "friend").ID
+			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, core.AccountID(erased), "u", users.DeleteOptions{PreserveEmptyAccount: true}))
+			b.pass(core.Minute)
+			b.identify(t, "friend") // who may have returned
+			b.purchase(t, "friend", "o-2", "50")
+			b.process(t)
+			all, _, err := b.Rewards.List(t.Context(), b.tenant, reward.Filter{Referral: id, Limit: 10})
+			require.NoError(t, err)
+			got := map[reward.Source]int{}
+			for _, w := range all {
+				got[w.Source]++
+			}
+			require.Equal(t, want, fmt.Sprintf("referrer %d, friend %d", got[reward.FriendSignup], got[reward.Referred]))
+		})
+	}
 }

@@ -120,6 +120,8 @@ func TestMoneyBack(t *testing.T) {
 	b.pass(core.Second)
 	b.moderate(t, "part", referral.Approve)
 	refund("part", refunded)
+	b.pass(core.Second)
+	refund("part", b.Now())
 	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "part"), "a moderator has decided")
 
 	// A change without the window keeps it, and 0 turns it off.

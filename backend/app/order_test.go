@@ -816,3 +816,87 @@ func TestOrders_LimitsOfManyOrders(t *testing.T) {
 		require.Equal(t, "o-0050: 51, limit-of-rewards, all-orders-rewarded", lines[total])
 	})
 }
+
+// Which event places an order, and which takes it back, is decided by the program at the time of
+// the event, not of its arrival (spec 10.1.7).
+func TestOrders_NamesOfTheTimeOfTheEvent(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		b := newBundle(t)
+		b.shop(t, func(p *referral.Program) { p.Conversion.Event, p.Conversion.Reversal = "paid", "return" })
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		b.pass(core.Minute)
+		at := b.Now()
+		events := []string{orderJSON("created", "o-1", "50", at-2), orderJSON("paid", "o-1", "50", at-1), orderJSON("refund", "o-1", "20", at), orderJSON("return", "o-1", "10", at)}
+		send := func(all ...string) {
+			t.Helper()
+			for _, one := range all {
+				require.NoError(t, b.log(t, "friend", "", one))
+			}
+			b.process(t)
+		}
+		if !late {
+			send(events...)
+		}
+		b.pass(core.Minute)
+		b.shop(t, func(p *referral.Program) { p.Conversion.Event, p.Conversion.Reversal = "created", "refund" })
+		b.pass(core.Minute)
+		if late {
+			send(events...)
+		}
+		require.EqualValues(t, 400, b.balance(t, "anna"), late)
+		send(events[0])
+		require.EqualValues(t, 400, b.balance(t, "anna"), "sent again")
+	}
+}
+
+// A reward has all of its validity from when it was given: also if it earns again, or waited for a
+// moderator (spec 10.3.5).
+func TestOrders_WholeValidity(t *testing.T) {
+	t.Parallel()
+	valid := func(p *referral.Program) {
+		p.Referrer = reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD", ValidFor: core.Hour}
+		p.ReferrerTerms = conversion.Terms{Orders: 1}
+	}
+	t.Run("earned again", func(t *testing.T) {
+		t.Parallel()
+		b := newBundle(t)
+		b.shop(t, valid)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		b.pass(core.Minute)
+		early := b.Now()
+		b.pass(core.Minute)
+		b.purchase(t, "friend", "o-2", "50")
+		b.process(t)
+		require.NoError(t, b.log(t, "friend", "", orderJSON("purchase", "o-1", "50", early)))
+		b.process(t)
+		b.pass(2 * core.Hour)
+		require.NoError(t, b.log(t, "friend", "", orderJSON("refund", "o-1", "50", b.Now())))
+		b.process(t)
+		found := b.referral(t, "friend").ReferrerReward
+		require.Equal(t, []any{reward.StatusAvailable, b.Now() + core.Hour}, []any{found.Status(b.Now()), found.Expires})
+	})
+	t.Run("held", func(t *testing.T) {
+		t.Parallel()
+		b := newBundle(t)
+		b.shop(t, valid)
+		b.fraud(t, referral.FraudPolicy{Handling: referral.HandleNone, BySignal: map[referral.Signal]referral.Handling{referral.SignalTempEmail: referral.HandlePending}})
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), email("friend@mailinator.com"))
+		b.purchase(t, "friend", "o-1", "50")
+		b.process(t)
+		status := func() reward.Status {
+			t.Helper()
+			_, err := b.Rewards.Settle(t.Context())
+			require.NoError(t, err)
+			return b.referral(t, "friend").ReferrerReward.Status(b.Now())
+		}
+		b.pass(2 * core.Hour)
+		require.Equal(t, reward.StatusPending, status())
+		b.moderate(t, "friend", referral.Approve)
+		b.pass(core.Hour - 1)
+		require.Equal(t, reward.StatusAvailable, status())
+		b.pass(1)
+		require.Equal(t, reward.StatusExpired, status())
+		require.Zero(t, b.balance(t, "anna"))
+	})
+}

@@ -139,12 +139,13 @@ func (p Placed) before(o Placed) bool {
 		return 0
 	}
 	sound := func(p Placed) int64 {
-		if p.Fault == "" {
+		if p.Fault == "" && p.Refused != ReasonOtherTrigger {
 			return 1
 		}
 		return 0
 	}
-	// A corrected event replaces one that cannot be read.
+	// A corrected event replaces one that cannot be read, and the event that converts at its time
+	// one of another plan.
 	return cmp.Or(
 		cmp.Compare(sound(o), sound(p)), cmp.Compare(p.At, o.At), cmp.Compare(whole(o), whole(p)), cmp.Compare(p.Revenue, o.Revenue),
 		strings.Compare(p.Currency, o.Currency), strings.Compare(string(p.Refused), string(o.Refused)),
@@ -197,6 +198,9 @@ func (o Order) Reverse(e Event, p Plan) Order {
 			o.Refunds[at] = refund
 		}
 		return o
+	}
+	if len(o.Refunds) >= MaxRefunds && ok && d.sign() == 0 {
+		return o // it is of nothing
 	}
 	refund.Whole = refund.Whole || refund.Fault == "" && len(o.Refunds) >= MaxRefunds
 	if len(o.Refunds) <= MaxRefunds {

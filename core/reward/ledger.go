@@ -323,6 +323,9 @@ func (r Reward) release(now core.Time) (Reward, Entry) {
 	r.Held = false
 	if r.Given == 0 {
 		r.Given = max(now, r.Scheduled)
+		if r.Expires != 0 {
+			r.Expires += max(0, r.Given-max(r.Created, r.Scheduled))
+		}
 	}
 	return r.Give(now)
 }

@@ -41,7 +41,7 @@ func (r Reward) ended() bool { return r.Sums.Expired > 0 || r.Cancelled != 0 }
 // over reports whether the reward has expired or was cancelled, also if the ledger does not have
 // it yet.
 func (r Reward) over(now core.Time) bool {
-	return r.ended() || r.Expires != 0 && r.Expires <= now
+	return r.Cancelled != 0 || r.expired(now)
 }
 
 // Adjust corrects the value of the reward, because its order earns another amount than
@@ -85,13 +85,17 @@ func (r Reward) Adjust(value int64, scheduled, now core.Time) (Reward, []Entry) 
 	return r, entries
 }
 
-// ValidAs returns the reward with the expiry of an offer, unless it is over.
+// ValidAs returns the reward with the expiry of an offer, unless it is over. Its validity began
+// when it was given, and begins now if the offer has another one, or if the reward had no value.
 func (r Reward) ValidAs(o Offer, now core.Time) Reward {
-	if r.over(now) {
-		return r
-	}
-	if r.Expires = 0; o.ValidFor > 0 {
-		r.Expires = max(r.Created, r.Scheduled) + o.ValidFor
+	empty := r.Offer.Value() == 0 && !r.ended()
+	began, last := r.Expires-o.ValidFor, max(now, r.Scheduled)
+	switch {
+	case r.over(now) && !empty:
+	case o.ValidFor <= 0:
+		r.Expires = 0
+	case empty, r.Expires == 0, began < max(r.Created, r.Scheduled), began > last:
+		r.Expires = last + o.ValidFor
 	}
 	return r
 }

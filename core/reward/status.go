@@ -44,12 +44,18 @@ func (r Reward) Status(now core.Time) Status {
 		return StatusRedeemed
 	case r.Cancelled != 0 || r.taken():
 		return StatusCancelled
-	case r.Expires != 0 && r.Expires <= now:
+	case r.expired(now):
 		return StatusExpired
 	case r.OnHold() || r.Given > now:
 		return StatusPending
 	}
 	return StatusAvailable
+}
+
+// expired reports whether the reward has expired, also if the ledger does not have it yet. While a
+// hold began before it was given, its validity has not begun.
+func (r Reward) expired(now core.Time) bool {
+	return r.Sums.Expired > 0 || r.Expires != 0 && r.Expires <= now && !(r.Held && r.Given == 0)
 }
 
 // gone reports whether nothing is left, but not because the reward expired or was

@@ -141,6 +141,9 @@ func (r *Rules) MoneyBack(s *state.State, account core.AccountID, paid, returned
 		return false, nil
 	}
 	program, _ := s.Program(ref.Program)
+	if ref.Moderation.Refused == referral.MoneyBack { // this payment was given back before
+		return false, nil
+	}
 	if program.Conversion.ByEvent() || returned < paid || returned > paid+program.MoneyBack || program.MoneyBack == 0 {
 		return false, nil
 	}

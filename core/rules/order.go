@@ -170,10 +170,10 @@ func (os *orders) apply(sent event.Event) {
 	plan := os.plans.At(sent.Triggered)
 	e := wire.OrderEvent(sent, plan.Rule.Fields())
 	places := os.places(e.Key)
-	if !places && !os.reverses(e.Key) {
+	if !places && os.reversal(sent.Triggered) != e.Key {
 		return
 	}
-	if claim, ok := os.rules.orderClaim(os.state, e); places && ok && claim.Fault == "" && strings.EqualFold(string(claim.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
+	if claim, ok := os.rules.orderClaim(os.state, e); plan.Rule.Event == e.Key && ok && claim.Fault == "" && strings.EqualFold(string(claim.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
 		os.ref.Attributed = e.At
 		// Earlier orders of the referral may count now.
 		os.replay(fromAttribution(os.ref), conversion.Position{})
@@ -209,14 +209,21 @@ func (os *orders) apply(sent event.Event) {
 	os.replay(from, conversion.Position{})
 }
 
-// places and reverses report whether an event with this key places an order, or takes
-// one back, under any plan: a plan that has ended applies to late events.
+// places reports whether an event with this key places an order under any plan: one that does not
+// under the plan of its time is listed with the reason.
 func (os *orders) places(key string) bool {
 	return slices.ContainsFunc(os.plans, func(p conversion.Plan) bool { return p.Rule.Event == key })
 }
 
-func (os *orders) reverses(key string) bool {
-	return slices.ContainsFunc(os.plans, func(p conversion.Plan) bool { return p.Rule.ByEvent() && p.Rule.Reversal == key })
+// reversal returns the key of events that take an order back at a time: that of the plan then
+// or, if it converts by PAID, of the plan before it that converts by events, else of the first.
+func (os *orders) reversal(at core.Time) (key string) {
+	for _, p := range os.plans {
+		if p.Rule.ByEvent() && (p.Since <= at || key == "") {
+			key = p.Rule.Reversal
+		}
+	}
+	return key
 }
 
 func (os *orders) replay(from, until conversion.Position) {

@@ -47,6 +47,9 @@ func (r *Rules) giveUnlocked(s *state.State, ref *referral.Referral, g reward.Gr
 
 // giveOrDue is giveUnlocked, and returns the reward; the zero Reward if it is due.
 func (r *Rules) giveOrDue(s *state.State, ref *referral.Referral, g reward.Grant) (w reward.Reward, err error) {
+	if core.IsErased(g.User) {
+		return w, nil
+	}
 	g.Block = blockOf(s, referral.Identity{Account: g.Account, User: g.User})
 	if g.Offer.Kind != reward.FuelTank {
 		if w, err = r.Give(s, g); err == nil {

@@ -247,6 +247,9 @@ func (os *Orders) Lists(ctx context.Context, tenant core.TenantAlias, referrals 
 // sidesOf says what an order without a reward is explained by; see conversion.Outcome.Explained.
 type sidesOf struct{ users, due [2]bool }
 
+// earns reports whether a user is known, and not deleted.
+func earns(user core.UserID) bool { return user != "" && !core.IsErased(user) }
+
 // unrewarded returns the sides of the referrals that have an order without a reward and
 // without a reason.
 func (os *Orders) unrewarded(ctx context.Context, tenant core.TenantAlias, stored map[string]store.PageOf[state.Order]) (map[string]sidesOf, error) {
@@ -264,7 +267,7 @@ func (os *Orders) unrewarded(ctx context.Context, tenant core.TenantAlias, store
 			return nil, err
 		}
 		all[r.ID] = sidesOf{
-			users: [2]bool{r.Referrer.User != "", r.Referred.User != ""},
+			users: [2]bool{earns(r.Referrer.User), earns(r.Referred.User)},
 			due:   [2]bool{slices.Contains(dues, referral.ReferrerSide), slices.Contains(dues, referral.ReferredSide)},
 		}
 	}

@@ -263,7 +263,7 @@ var dueColumns = store.Selection[Due]{
 // a settlement of debts is continued.
 var (
 	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.blocked_since IS NULL AND r.given_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
-	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
+	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND ` + begun + ` AND r.value > ` + takenOf("r") + ` AND ` + store.TenantExists("r")
 	toSettle = ` FROM reward r WHERE r.unsettled = 1 AND r.created_at <= ? AND ` + store.TenantExists("r")
 )
 

@@ -115,10 +115,13 @@ func StatusOf(row, now string) string {
 		WHEN r.cancelled_at IS NOT NULL OR r.value = 0 THEN 'CANCELLED'
 		WHEN r.expired = 0 AND r.value <= ` + takenOf("r") + ` AND (r.redeemed > 0 OR r.settled > 0) THEN 'REDEEMED'
 		WHEN r.expired = 0 AND r.value <= ` + takenOf("r") + ` AND r.reversed > 0 THEN 'CANCELLED'
-		WHEN r.expires_at <= now THEN 'EXPIRED'
+		WHEN r.expired > 0 OR r.expires_at <= now AND ` + begun + ` THEN 'EXPIRED'
 		WHEN r.held = 1 OR r.blocked_since IS NOT NULL OR r.given_at > now THEN 'PENDING'
 		ELSE 'AVAILABLE' END`)
 }
+
+// begun is true for a reward r whose validity has begun: no hold began before it was given.
+const begun = `(r.held = 0 OR r.given_at IS NOT NULL)`
 
 // takenOf returns reward.Sums.Total as an SQL expression; row is the alias of the
 // reward's table.
