@@ -81,10 +81,6 @@ func auditFilter(r *http.Request) (f people.AuditFilter, err error) {
 			return f, core.Invalid("before", "must be the value of next of the page before, or the seq of an entry")
 		}
 	}
-	f.Limit, err = count(q, "limit", people.MaxAuditPage, people.MaxAuditPage)
-	if err != nil || f.Limit == 0 {
-		return f, core.Invalid("limit", "must be a whole number from 1 to "+strconv.Itoa(people.MaxAuditPage))
-	}
 	return f, nil
 }
 
@@ -93,6 +89,10 @@ func (a *API) audit(c *call) ([]byte, error) {
 	f, err := auditFilter(c.Request)
 	if err != nil {
 		return nil, err
+	}
+	f.Limit, err = count(c.URL.Query(), "limit", people.MaxAuditPage, people.MaxAuditPage)
+	if err != nil || f.Limit == 0 {
+		return nil, core.Invalid("limit", "must be a whole number from 1 to "+strconv.Itoa(people.MaxAuditPage))
 	}
 	return encodeBoth(wire.AuditEntries)(a.Engine.Audits.Page(c.Context(), c.member(), f))
 }

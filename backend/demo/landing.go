@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/demo/shop"
+	"kith/core/link"
 )
 
 // LandingPath is where share links of the demo tenants lead on a server without the demo
@@ -41,6 +42,10 @@ func Pages(e *app.Engine, s *shop.Shop, d Developers) *http.ServeMux {
 func withWidget(e *app.Engine, page string) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		if _, carried := link.Carried(r.URL.RawQuery); carried { // a page of a shop behind a proxy
+			http.NotFound(w, r)
+			return
+		}
 		http.Redirect(w, r, page, http.StatusFound)
 	})
 	mux.HandleFunc("GET "+WidgetPath, showWidget(e))

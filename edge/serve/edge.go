@@ -216,7 +216,7 @@ func (r *request) checkBody() error {
 		backend = r.variable(backendVariable)
 	}
 	e := wire.TooLarge(limit)
-	e.Message += ", the limit of the edge; send it to " + strings.TrimSuffix(backend, "/") + r.path
+	e.Message += ", the limit of the edge; a file may be larger at " + strings.TrimSuffix(backend, "/") + r.path
 	return e
 }
 

@@ -158,6 +158,6 @@ func TestBodies_Bounds(t *testing.T) {
 			}
 		}
 		a := mustCall(t, http.StatusRequestEntityTooLarge, method, s.edge+"/api/v1/demo"+path, padded(body, 8<<20+1), s.auth("demo"))
-		require.Equal(t, "the body is larger than 8 MiB, the limit of the edge; send it to "+s.backend+"/api/v1/demo"+path, decode[failure](t, a).Message)
+		require.Equal(t, "the body is larger than 8 MiB, the limit of the edge; a file may be larger at "+s.backend+"/api/v1/demo"+path, decode[failure](t, a).Message)
 	}
 }

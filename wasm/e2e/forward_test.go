@@ -209,7 +209,7 @@ func TestForward_Body(t *testing.T) {
 	for _, size := range []int{8<<20 + 1} {
 		a := mustCall(t, http.StatusRequestEntityTooLarge, "POST", s.edge+"/upload?a=1", string(body[:size]))
 		require.Equal(t, failure{
-			Message:    "the body is larger than 8 MiB, the limit of the edge; send it to https://backend.example/upload",
+			Message:    "the body is larger than 8 MiB, the limit of the edge; a file may be larger at https://backend.example/upload",
 			StatusCode: 413, APIErrorCode: "PAYLOAD_TOO_LARGE",
 		}, decode[failure](t, a))
 	}
