@@ -27,6 +27,7 @@ import (
 	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/job"
+	"kith/core/people"
 	"kith/core/pipeline"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -99,7 +100,7 @@ func TestAPIDocument_LimitsAreThoseOfTheCode(t *testing.T) {
 		"body at the edge":               fmt.Sprintf("%d MiB; `KITH_MAX_BODY`", defaultOf(t, "KITH_MAX_BODY")>>20),
 		"file of an import":              fmt.Sprintf("%d GiB; `KITH_MAX_FILE`", jobs.DefaultMaxFile>>30),
 		"all files of a tenant":          fmt.Sprintf("%d GiB; `KITH_MAX_STORAGE`", jobs.DefaultMaxStorage>>30),
-		"`limit` of a REST list":         fmt.Sprintf("%d unless given, at most %d", defaultLimit, maxLimit),
+		"`limit` of a REST list":         fmt.Sprintf("%d unless given, at most %d; of the audit log %d", defaultLimit, maxLimit, people.MaxAuditPage),
 		"`limit` of a GraphQL list":      fmt.Sprintf("%d unless given, at most %d", in(bound, "defaultLimit"), in(bound, "maxLimit")),
 		"account id, user id":            fmt.Sprintf("%d bytes", in("core/id.go", "maxID")),
 		"tenant alias, referral code":    fmt.Sprintf("%d characters", in("core/id.go", "maxName")),
