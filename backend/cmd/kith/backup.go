@@ -133,7 +133,7 @@ func (c *backupCommand) Run(e *env) error {
 
 // write writes an archive to a file.
 func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
-	if err := writable(path); err != nil {
+	if err := f.writable(path); err != nil {
 		return err
 	}
 	db, files, err := f.openStore(e, unchanged)
@@ -169,17 +169,39 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 }
 
 // writable returns an error if a path cannot be that of an archive, before the work is done.
-func writable(path string) error {
+func (f *archiveFlags) writable(path string) error {
 	if path == "-" {
 		return nil
 	}
+	database, _ := f.file()
+	for _, own := range []string{database, database + "-wal", database + "-shm", f.masterKeyFile(), f.newMasterKeyFile(), filepath.Join(f.Data, "sftp_host_key")} {
+		if sameFile(path, own) {
+			return core.Invalid("file", path+" is a file of kith itself; give another name")
+		}
+	}
+	return checkNewFile("file", path, "kith.tar.gz")
+}
+
+// checkNewFile returns an error if the path of a flag cannot be that of a file to write. example
+// is the name of one.
+func checkNewFile(flag, path, example string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return core.Invalid("file", path+" is a folder; name a file in it, such as "+filepath.Join(path, "kith.tar.gz"))
+		return core.Invalid(flag, path+" is a folder; name a file in it, such as "+filepath.Join(path, example))
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
-		return core.Invalid("file", "there is no folder "+filepath.Dir(path)+"; make it first")
+		return core.Invalid(flag, "there is no folder "+filepath.Dir(path)+"; make it first")
 	}
 	return nil
+}
+
+// sameFile reports whether two paths are those of one file, which may not exist yet.
+func sameFile(a, b string) bool {
+	fileA, errA := os.Stat(a)
+	fileB, errB := os.Stat(b)
+	if errA != nil && errB != nil && a != filepath.Dir(a) {
+		return filepath.Base(a) == filepath.Base(b) && sameFile(filepath.Dir(a), filepath.Dir(b))
+	}
+	return errA == nil && errB == nil && os.SameFile(fileA, fileB)
 }
 
 type restoreCommand struct {
