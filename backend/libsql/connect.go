@@ -120,6 +120,16 @@ func makePrivate(databaseURL string) error {
 	return nil
 }
 
+// CheckLog returns an error if a file does not exist and has a log.
+func CheckLog(path string) error {
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s-wal: is the log of a database that is not there; put %s back, or move the log away", path, path)
+		}
+	}
+	return nil
+}
+
 // creating makes a second connection wait until the new file of the first is closed.
 var creating sync.Mutex
 
@@ -129,10 +139,8 @@ func createPrivate(path string) error {
 	creating.Lock()
 	defer creating.Unlock()
 	for {
-		if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%s-wal: is the log of a database that is not there; put %s back, or move the log away", path, path)
-			}
+		if err := CheckLog(path); err != nil {
+			return err
 		}
 		file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kith/backend/app"
 	"kith/backend/app/base"
@@ -46,26 +49,52 @@ func (f *databaseFlags) url() (string, error) {
 	return f.DatabaseURL, f.checkFile()
 }
 
-// checkFile returns an error if the file of the database was emptied, or if it is beside a
-// copy that a process has saved when it had lost the file: the copy has what was
-// acknowledged, and the file may not.
+// checkFile returns an error if the file of the database was emptied, cannot be written, or is
+// missing beside its log, or if it is beside a copy that a process has saved when it had lost the
+// file: the copy has what was acknowledged, and the file may not.
 func (f *databaseFlags) checkFile() error {
 	path, isFile := f.file()
 	if !isFile {
 		return nil
 	}
 	saved, err := libsql.Saved(f.DatabaseURL)
+	logAlone := libsql.CheckLog(path)
 	switch {
 	case err != nil:
 		return err
 	case saved != "":
 		return fmt.Errorf("database %s: a kith that had lost this file has saved what was stored in %s; %s", path, saved, libsql.UseSaved(path))
+	case logAlone != nil:
+		return f.explain(logAlone)
 	case isFolder(path):
 		return fmt.Errorf("database %s is a folder, not a file: move it away, or give another by KITH_DATABASE_URL", path)
 	case !f.restores && f.emptied(path):
 		return fmt.Errorf("database %s has 0 bytes, but there is a master key, so it was emptied; keep a copy of the folder, and restore a backup into a new folder (kith restore), or remove the file if it never had data", path)
 	}
+	return checkWritable(path)
+}
+
+// checkWritable returns an error if this user cannot write the file of a database, its log or the
+// index of the log. It does not open them: closing them would end the locks of SQLite. SQLite
+// itself would read such a database, and leave files beside it that other users cannot write.
+func checkWritable(path string) error {
+	for _, file := range []string{path, path + "-wal", path + "-shm"} {
+		err := unix.Access(file, unix.W_OK)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+			return fmt.Errorf("database: %s cannot be written: run the command as the user that runs kith, or give the file and its folder to that user: %w", file, err)
+		}
+	}
 	return nil
+}
+
+// removed returns an error if the file of the database does not exist, but what was stored with
+// it does.
+func (f *databaseFlags) removed(path string) error {
+	files := filepath.Join(f.Data, "files")
+	if used, _ := os.ReadDir(files); len(used) == 0 || !f.hasKey() || !missing(path) {
+		return nil
+	}
+	return fmt.Errorf("database %s does not exist, but there are a master key and files of jobs in %s, so it was removed: put it back, or restore a backup into a new folder (kith restore), or remove the folder of files if you need neither", path, files)
 }
 
 func missing(path string) bool {
@@ -259,9 +288,10 @@ func (f *databaseFlags) exists() error {
 	if err := f.checkFile(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("the database cannot be read: run the command as the user that runs kith: %w", err)
-	} else if err != nil {
+	if err := f.removed(path); err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no database: --data (KITH_DATA) or --database-url (KITH_DATABASE_URL) says where it is; kith serve and kith tenant create make a new one: %w", err)
 	}
 	return nil
@@ -287,9 +317,8 @@ func (f *databaseFlags) openOrCreate(e *env) (*app.Engine, error) {
 
 func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) {
 	if path, isFile := f.file(); isFile && is == mayBeNew && f.hasKey() && missing(path) {
-		files := filepath.Join(f.Data, "files")
-		if used, _ := os.ReadDir(files); len(used) > 0 {
-			return nil, fmt.Errorf("database %s does not exist, but there are a master key and files of jobs in %s, so it was removed: put it back, or restore a backup into a new folder (kith restore), or remove the folder of files if you need neither", path, files)
+		if err := cmp.Or(f.checkFile(), f.removed(path)); err != nil {
+			return nil, err
 		}
 		if f.MasterKey == "" {
 			e.log.Warn("new database beside an existing master key: if there was one before, stop kith and put it back, or restore a backup", "file", path)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -93,7 +94,13 @@ func TestDatabase_EmptiedFileIsRefused(t *testing.T) {
 	require.NoError(t, os.Remove(file))
 	files := filepath.Join(data, "files")
 	require.NoError(t, os.MkdirAll(filepath.Join(files, "acme"), 0o700))
-	tryAll(t, "does not exist, but there are a master key and files of jobs in "+files, []string{"serve", "tenant create other --landing-url https://x.example/"}, "--data", data)
+	commands = []string{"serve", "doctor", "tenant create other --landing-url https://x.example/", "tenant show acme", "backup FILE"}
+	tryAll(t, "does not exist, but there are a master key and files of jobs in "+files, commands, "--data", data)
+	require.NoError(t, os.WriteFile(file+"-wal", []byte("x"), 0o600))
+	tryAll(t, "is the log of a database that is not there", commands, "--data", data)
+	require.NoError(t, os.WriteFile(file+"-saved-20260101T000000Z", []byte("x"), 0o600))
+	tryAll(t, "has saved what was stored in "+file+"-saved-20260101T000000Z", commands, "--data", data)
+	require.NoError(t, errors.Join(os.Remove(file+"-wal"), os.Remove(file+"-saved-20260101T000000Z")))
 	require.NoFileExists(t, file)
 	require.NoError(t, os.RemoveAll(files))
 	var out, errOut strings.Builder
