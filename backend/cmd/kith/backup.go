@@ -53,20 +53,19 @@ const (
 
 // openStore opens the database and the files of jobs.
 func (f *archiveFlags) openStore(e *env, ready readiness) (*store.Primary, file.Store, error) {
-	db, err := f.openDatabase(e, ready == mayBeCreated)
+	files, err := f.openFiles(e, f.Data)
 	if err != nil {
 		return nil, nil, err
+	}
+	db, err := f.openDatabase(e, ready == mayBeCreated)
+	if err != nil {
+		return nil, nil, errors.Join(err, files.Close())
 	}
 	if ready == migrated {
 		err = db.Migrate(e.ctx, now())
 	}
-	var files file.Store
-	if err == nil {
-		files, err = f.openFiles(e, f.Data)
-	}
 	if err != nil {
-		_ = db.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, files.Close(), db.Close())
 	}
 	return db, files, nil
 }

@@ -53,10 +53,19 @@ func (f bucketFlags) bucket(data string) string {
 // openFiles opens the store of files.
 func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
 	url := f.bucket(data)
-	if !strings.Contains(url, "://") {
-		return file.Dir(url), nil
+	var files file.Store = file.Dir(url)
+	if strings.Contains(url, "://") {
+		var err error
+		if files, err = bucket.Open(e.ctx, url); err != nil {
+			return nil, err
+		}
 	}
-	return bucket.Open(e.ctx, url)
+	if dir, ok := files.(file.Dir); ok {
+		if info, err := os.Stat(string(dir)); err == nil && !info.IsDir() {
+			return nil, core.Invalid("files", string(dir)+" is not a folder; give a folder, or the URL of a bucket")
+		}
+	}
+	return files, nil
 }
 
 // check returns an error for values with which no file could be stored. It writes nothing.

@@ -454,17 +454,12 @@ func (f *archiveFlags) tryFiles(e *env) error {
 		return err
 	}
 	folder := f.bucket(f.Data)
-	info, err := os.Stat(folder)
-	switch {
-	case err != nil: // a bucket, or a folder that the first upload makes
-	case !info.IsDir():
-		return errors.Join(files.Close(), fmt.Errorf("%s is not a folder", folder))
-	default:
-		probe, err := os.CreateTemp(folder, ".kith-doctor-*")
-		if err != nil {
-			return errors.Join(files.Close(), err)
-		}
-		return errors.Join(files.Close(), probe.Close(), os.Remove(probe.Name()))
+	if !isFolder(folder) { // a bucket, or a folder that the first upload makes
+		return files.Close()
 	}
-	return files.Close()
+	probe, err := os.CreateTemp(folder, ".kith-doctor-*")
+	if err != nil {
+		return errors.Join(files.Close(), err)
+	}
+	return errors.Join(files.Close(), probe.Close(), os.Remove(probe.Name()))
 }
