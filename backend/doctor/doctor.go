@@ -320,7 +320,7 @@ func (in Installation) backups(context.Context) Finding {
 		return failed(err.Error(), "mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR")
 	case newest.Made == 0 && newest.Future == 0:
 		return failed(in.BackupDir+" has no scheduled backup", remedy)
-	case newest.Future > 0:
+	case newest.Future > 0 && newest.Damage == "":
 		return failed(fmt.Sprintf("%s has %d that are dated in the future", in.BackupDir, newest.Future), "correct the clock of the machine that was wrong, and rename or remove these files: they are never removed")
 	}
 	age := max(in.Now()-newest.Made, 0)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"filippo.io/age"
@@ -205,7 +206,7 @@ func sameFile(a, b string) bool {
 
 type restoreCommand struct {
 	archiveFlags
-	File   string `arg:"" help:"File written by kith backup; - is the standard input. With --drill also a folder of scheduled backups, of which the newest is restored."`
+	File   string `arg:"" help:"File written by kith backup; - is the standard input. With --drill also a folder of scheduled backups, of which the newest is restored that is not dated in the future."`
 	Tenant string `help:"Restore only this tenant, into a database that may have others. The file may contain more tenants." placeholder:"ALIAS"`
 
 	IdentityFile string `env:"KITH_BACKUP_IDENTITY_FILE" help:"File with the secret key of a recipient, which the age-keygen program wrote. Only encrypted backups need it." placeholder:"FILE"`
@@ -314,6 +315,11 @@ func (c *restoreCommand) drill(e *env) error {
 			return core.NotFound("no backups named kith-TIME.tar.gz or kith-TIME.tar.gz.age in " + c.File + "; give another folder, or a file")
 		}
 		c.File = all[0]
+		for _, path := range slices.Backward(all) {
+			if made, err := backup.TimeOf(path); err == nil && !made.After(time.Now()) {
+				c.File = path
+			}
+		}
 	}
 	keys, text, ok, err := c.keys()
 	if err != nil {

@@ -694,6 +694,14 @@ func TestDrill_WithoutFiles(t *testing.T) {
 	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES ('demo', 'imports/demo/left_1.csv', 3, 'unknown', 1, 9000000000000)`)
 	requireKith(t, "backup", archive, "--no-files", "--database-url", url)
 	require.Contains(t, requireKith(t, "restore", "--drill", archive, "--database-url", url), "ok    rows")
+
+	// Of a folder, the newest that is not dated in the future is restored.
+	folder := t.TempDir()
+	require.NoError(t, os.Link(archive, filepath.Join(folder, "kith-20200102T000000Z.tar.gz")))
+	for _, name := range []string{"kith-20200101T000000Z.tar.gz", "kith-29990101T000000Z.tar.gz"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
+	}
+	require.Contains(t, requireKith(t, "restore", "--drill", folder, "--database-url", url), "ok    rows")
 }
 
 // A backup or restore that is refused reports the reason and writes nothing.
