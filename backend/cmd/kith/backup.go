@@ -20,6 +20,7 @@ import (
 	"kith/backend/file"
 	"kith/backend/progress"
 	"kith/backend/store"
+	"kith/backend/store/secretdb"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -301,7 +302,25 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 		return migrate()
 	}
 	restored, err = backup.Restore(e.ctx, target, func() (io.ReadCloser, error) { return shown(path, show, what) })
+	if err == nil && c.Tenant != "" {
+		show.End()
+		err = c.warnOfEarlierKey(e, target.DB, header)
+	}
 	return header, restored, err
+}
+
+// warnOfEarlierKey logs a warning if the secrets of a restored tenant are encrypted under another
+// key than that of the database.
+func (c *restoreCommand) warnOfEarlierKey(e *env, db *store.Primary, h backup.Header) error {
+	keys, _, ok, err := c.keys()
+	if err != nil || !ok {
+		return err
+	}
+	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
+	if current, found := keys.Find(has.Fingerprint); found && !h.SameKey(current) {
+		e.log.Warn("the secrets of the restored tenant are encrypted under an earlier master key: run kith master-key rotate with both keys, before the earlier one is removed", "tenant", c.Tenant)
+	}
+	return err
 }
 
 // drill restores the backup into a temporary folder and examines the result.

@@ -229,7 +229,7 @@ func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, run Run,
 		}
 		all = withoutSequences(all)
 		if len(all) > 0 && !begun {
-			return &core.Error{Code: core.CodeConflict, Message: "the database is not empty: restore into a new one, or one tenant with --tenant"}
+			return &core.Error{Code: core.CodeConflict, Message: "the database is not empty: restore into a new one (move DATA/kith.db away, or give another --data), or one tenant with --tenant"}
 		}
 		drop, err := virtual(ctx, tx.Reads)
 		if err != nil {
