@@ -58,6 +58,7 @@ func (c *masterKeyNewCommand) Run(e *env) error {
 	if !made {
 		return core.Invalid("master-key-new", "is in "+c.newMasterKeyFile()+" already; restart all kith processes, and run kith master-key rotate")
 	}
+	giveOwner(c.newMasterKeyFile(), c.masterKeyFile())
 	_, err = fmt.Fprintf(e.out, "The new key is in %s. Copy the file to the data folders of the other machines. Restart all kith processes, one by one. Then run kith master-key rotate.\n", c.newMasterKeyFile())
 	return err
 }
@@ -139,7 +140,19 @@ func replaceKeys(path, keys string) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
+	giveOwner(file.Name(), path)
 	return os.Rename(file.Name(), path)
+}
+
+// giveOwner gives a file to the owner of another one, if this process may: that of root.
+func giveOwner(path, like string) {
+	info, err := os.Stat(like)
+	if err != nil {
+		return
+	}
+	if is, ok := info.Sys().(*syscall.Stat_t); ok {
+		_ = os.Chown(path, int(is.Uid), int(is.Gid))
+	}
 }
 
 type dbKeyCommand struct{}
