@@ -223,7 +223,7 @@ func TestDatabase_OfABackendThatStartsLater(t *testing.T) {
 			assert.NoError(t, os.WriteFile(filepath.Join(data, "master.key"), []byte(storyKey+"\n"), 0o600))
 		})
 		edge := edgeCommand{databaseFlags: databaseFlags{Data: data}}
-		require.NoError(t, edge.awaitDatabase(t.Context()))
+		require.NoError(t, edge.awaitDatabase(newEnv(t.Context(), t.Output(), slog.New(slog.DiscardHandler))))
 		require.Less(t, time.Since(start), databaseWait)
 	})
 }

@@ -74,7 +74,7 @@ func (c *edgeCommand) Run(e *env) error {
 	if c.WithoutDatabase {
 		return c.runWithout(e, tracer, trusted, tolerance)
 	}
-	if err := c.awaitDatabase(e.ctx); err != nil {
+	if err := c.awaitDatabase(e); err != nil {
 		return err
 	}
 	loaded, database, err := c.load(e, &c.databaseFlags, tracer, c.timeoutFlags, trusted, tolerance, c.BackendURL, c.DatabaseFallbackURL...)
@@ -186,19 +186,20 @@ const databaseWait = 10 * time.Second
 // awaitDatabase returns an error if the file of the database, or the master key, does not exist
 // within databaseWait: a mistyped folder must not look like an empty database, and a new key
 // would belong to no database.
-func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
-	end := time.Now().Add(databaseWait)
+func (c *edgeCommand) awaitDatabase(e *env) error {
+	end, logged := time.Now().Add(databaseWait), false
 	for {
 		err := c.exists()
-		if err == nil && !c.hasKey() {
+		noKey := err == nil && !c.hasKey()
+		if noKey {
 			err = c.noKey("and an edge makes none")
-			if ctx.Err() == nil && time.Now().Before(end) {
-				time.Sleep(50 * time.Millisecond)
-				continue
-			}
 		}
-		if !errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil || time.Now().After(end) {
+		if !noKey && !errors.Is(err, fs.ErrNotExist) || e.ctx.Err() != nil || time.Now().After(end) {
 			return err
+		}
+		if !logged {
+			e.log.Info("waiting for a backend to create the database and the master key", "data", c.Data, "longest", databaseWait)
+			logged = true
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
