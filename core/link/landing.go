@@ -1,7 +1,9 @@
 package link
 
 import (
+	"cmp"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -202,8 +204,12 @@ func Sent(origin, scheme, host, path string) string {
 }
 
 // ValidOrigin reports whether s may be the origin of share links: http or https and a
-// host, without a path.
+// host, without a path. Its port is at most 65535.
 func ValidOrigin(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && ValidLandingURL(s) && s == u.Scheme+"://"+u.Host
+	if err != nil || !ValidLandingURL(s) || s != u.Scheme+"://"+u.Host {
+		return false
+	}
+	_, err = strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16)
+	return err == nil
 }

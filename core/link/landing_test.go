@@ -185,7 +185,7 @@ func TestValidOrigin(t *testing.T) {
 		"https://go.shop.example": true, "http://127.0.0.1:3000": true, "https://[::1]:8443": true,
 		"": false, "go.shop.example": false, "https://": false, "https://go.example/": false, "https://go.example/x": false,
 		"https://go.example?x": false, "https://go.example#x": false, "https://u@go.example": false, "ftp://go.example": false,
-		"https://go.example ": false, "//go.example": false,
+		"https://go.example ": false, "//go.example": false, "https://go.example:65536": false, "https://go.example:": true,
 	} {
 		if got := ValidOrigin(s); got != want {
 			t.Errorf("%q: %v", s, got)

@@ -7,7 +7,9 @@
 package origin
 
 import (
+	"cmp"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"kith/core"
@@ -29,6 +31,9 @@ func Parse(field, s string) (Origin, error) {
 	if err != nil || len(s) > maxOrigin || !web(u) || u.User != nil || strings.Trim(u.Path, "/") != "" ||
 		u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Host, "*") {
 		return "", core.Invalid(field, "must be an origin such as https://shop.example or http://localhost:8000")
+	}
+	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16); err != nil {
+		return "", core.Invalid(field, "must have a port of at most 65535")
 	}
 	return of(u), nil
 }

@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 	for _, given := range []string{
 		"", "null", "*", "https://*", "https://*.shop.example", "shop.example", "//shop.example", "ftp://shop.example",
 		"https://shop.example/path", "https://shop.example?q", "https://shop.example#f", "https://me@shop.example",
-		"https://", "https://:443", "https://" + strings.Repeat("a", maxOrigin), "https://shop.example\n",
+		"https://", "https://:443", "https://" + strings.Repeat("a", maxOrigin), "https://shop.example\n", "https://shop.example:65536",
 	} {
 		if got, err := Parse("origin", given); err == nil {
 			t.Errorf("Parse(%q) = %q", given, got)

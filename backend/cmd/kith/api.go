@@ -171,7 +171,7 @@ func (c *apiCommand) sender(e *env) (send func(http.ResponseWriter, *http.Reques
 		if c.Key == "" {
 			return nil, nil, core.Invalid("key", "is required with --url: the API key of the tenant (KITH_KEY)")
 		}
-		return c.remote, func() {}, nil
+		return c.remote, func() {}, checkURL("url", c.URL)
 	}
 	if err := errors.Join(c.answerFlags.check(), c.fileFlags.check(e, c.Data)); err != nil {
 		return nil, nil, err

@@ -38,7 +38,8 @@ type devCommand struct {
 func (c *devCommand) Run(e *env) error {
 	limitMemory(2)
 	if err := errors.Join(c.backendFlags.check(e), checkAddr("edge-addr", c.EdgeAddr), c.edgeFlags.check("http://127.0.0.1"), checkAddr("sftp-addr", c.SFTPAddr, "", off),
-		checkAddr("lab-addr", c.LabAddr, off), checkAddr("stripe-lab-addr", c.StripeLabAddr, off)); err != nil {
+		checkAddr("lab-addr", c.LabAddr, off), checkAddr("stripe-lab-addr", c.StripeLabAddr, off),
+		checkDistinct("backend-addr", c.BackendAddr, "edge-addr", c.EdgeAddr, "ops-addr", c.OpsAddr, "sftp-addr", c.SFTPAddr, "lab-addr", c.LabAddr, "stripe-lab-addr", c.StripeLabAddr)); err != nil {
 		return err
 	}
 	tracer, err := c.openTracer(e, "backend")

@@ -23,7 +23,6 @@ import (
 	"kith/backend/upstream"
 	"kith/core"
 	"kith/core/auth"
-	"kith/core/link"
 	"kith/wasm/host"
 )
 
@@ -55,7 +54,7 @@ type edgeCommand struct {
 func (c *edgeCommand) Run(e *env) error {
 	limitMemory(1)
 	_, _, _, keyErr := c.keys()
-	if err := errors.Join(c.checkFallbacks(), checkAddr("edge-addr", c.EdgeAddr), checkAddr("ops-addr", c.OpsAddr, ""), keyErr, c.connectionFlags.check(), c.edgeFlags.check(c.BackendURL)); err != nil {
+	if err := errors.Join(c.checkFallbacks(), checkAddr("edge-addr", c.EdgeAddr), checkAddr("ops-addr", c.OpsAddr, ""), checkDistinct("edge-addr", c.EdgeAddr, "ops-addr", c.OpsAddr), keyErr, c.connectionFlags.check(), c.edgeFlags.check(c.BackendURL)); err != nil {
 		return err
 	}
 	trusted, err := c.proxies()
@@ -227,10 +226,7 @@ func (f edgeFlags) check(backendURL string) error {
 	case f.ReadTimeout <= 0:
 		return core.Invalid("read-timeout", "must be more than 0")
 	}
-	if f.BackendPublicURL != "" && !link.ValidLandingURL(f.BackendPublicURL) {
-		return core.Invalid("backend-public-url", "must be an absolute http or https URL, not "+strconv.Quote(f.BackendPublicURL))
-	}
-	return checkOrigin("backend-url", backendURL)
+	return errors.Join(checkURL("backend-public-url", f.BackendPublicURL, ""), checkOrigin("backend-url", backendURL))
 }
 
 func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backendURL string, fallbacks ...string) {

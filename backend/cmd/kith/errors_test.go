@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	taken := listener.Addr().String()
-	require.NoError(t, os.WriteFile(filepath.Join(data, "wasm-cache"), nil, 0o600))
 	for _, test := range []struct {
 		name, args string
 		status     int
@@ -109,12 +107,24 @@ func TestErrors(t *testing.T) {
 		{"a path that has no such method", "api POST /rewards --tenant demo", 1, "this path does not exist"},
 		{"a path between two", "api GET /userz --tenant demo", 1, "did you mean /api/v1/demo/users?"},
 		{"a call without a tenant", "api GET /programs", 1, "tenant: is required"},
-		{"a folder of compiled code that is a file", "edge --edge-addr 127.0.0.1:0", 1, "give it to the user that runs kith, or remove it: it is made again"},
+		{"an edge on two addresses that are one", "edge --edge-addr 127.0.0.1:1 --ops-addr 127.0.0.1:1", 1, "ops-addr: must not be the address of edge-addr: give another one by KITH_OPS_ADDR"},
+		{"an address for Spin that is none", "spin --edge-addr foo", 1, "edge-addr: must be HOST:PORT"},
+		{"a URL for the address of probes", "health --ops-addr http://127.0.0.1:1", 1, "ops-addr: must be HOST:PORT"},
+		{"a URL of a service that is none", "api GET /programs --tenant demo --key x --url foo", 1, `url: must be an absolute http or https URL, not "foo"`},
+		{"an import to a URL that is none", "import /dev/null --type MUTATION/USER --tenant demo --key x --url 127.0.0.1:8080", 2, "url: must be an absolute http or https URL"},
+		{"results in no folder", "import /dev/null --type MUTATION/USER --tenant demo --key x --result /nowhere/x.csv", 2, "result: there is no folder /nowhere"},
+		{"errors in no folder", "import /dev/null --type MUTATION/USER --tenant demo --key x --errors /nowhere/x.csv", 2, "errors: there is no folder /nowhere"},
+		{"a first row below 0", "sample --type MUTATION/USER --from=-5", 1, "from: must be 0 or more"},
+		{"rows below 0", "sample --type MUTATION/USER --rows=-1", 1, "rows: must be 0 or more"},
+		{"a port of an origin that is too high", "tenant origin add demo https://x.example:65536", 1, "origin: must have a port of at most 65535"},
+		{"the file of the database, for a backup", "backup " + data + "/kith.db", 1, "file: " + data + "/kith.db is a file of kith itself; give another name"},
+		{"the log of the database, for an export", "tenant export demo " + data + "/../data/kith.db-wal", 1, "is a file of kith itself"},
+		{"the next master key, for a backup", "backup " + data + "/master.key.new", 1, "is a file of kith itself"},
 		{"a backend URL with a path", "edge --backend-url http://127.0.0.1:1/x", 1, "backend-url: must be an origin"},
 		{"a backend URL with a path, of doctor", "doctor --backend-url http://127.0.0.1:1/x", 1, "backend-url: must be an origin"},
 	} {
 		args := strings.Fields(test.args)
-		if !slices.Contains(args, "--data") {
+		if !slices.Contains(args, "--data") && !slices.Contains([]string{"health", "import", "sample"}, args[0]) {
 			args = append(args, "--data", data)
 		}
 		var out, errOut strings.Builder
@@ -129,7 +139,7 @@ func TestErrors_makeNothing(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"serve --backend-addr nowhere", "serve --backend-addr 192.0.2.1:80", "serve --ops-addr 9090", "serve --sftp-addr 22", "serve --demo-url shop",
-		"serve --job-workers=-1", "serve --job-lease 1ms", "serve --max-file 0", "serve --files foo://x", "serve --trusted-proxies x",
+		"serve --job-workers=-1", "serve --job-lease 1ms", "serve --max-file 0", "serve --files foo://x", "serve --files /dev/null", "serve --master-key-new short", "dev --edge-addr 127.0.0.1:1 --lab-addr 127.0.0.1:1", "serve --trusted-proxies x",
 		"serve --clock-tolerance 1us", "serve --sftp-host-key /nowhere", "serve --master-key short", "serve --portal-url https://x.example/y",
 		"serve --max-connections 18446744073709551615", "dev --edge-addr nowhere", "dev --max-body 0", "dev --edge-timeout 0s", "dev --lab-addr nowhere",
 		"sftp --sftp-addr off", "sftp --max-storage 0", "edge --edge-addr nowhere", "edge --write-timeout 0s", "edge --master-key short",

@@ -62,7 +62,7 @@ func (c *importCommand) Run(e *env) error {
 
 func (c *importCommand) run(e *env) error {
 	in, err := c.input()
-	if err != nil {
+	if err = errors.Join(err, checkURL("url", c.URL), checkNewFile("errors", c.Errors, "errors.csv"), checkNewFile("result", c.Result, "result.csv")); err != nil {
 		return err
 	}
 	show := progress.New(e.out)
@@ -257,8 +257,13 @@ type sampleCommand struct {
 // Run writes a file of generated rows.
 func (c *sampleCommand) Run(e *env) (err error) {
 	t, err := parseImport(c.Type)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case c.Rows < 0:
+		return core.Invalid("rows", "must be 0 or more")
+	case c.From < 0:
+		return core.Invalid("from", "must be 0 or more")
 	}
 	out := e.out
 	if c.Out != "" {

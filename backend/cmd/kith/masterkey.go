@@ -190,7 +190,10 @@ func (f *databaseFlags) hasKey() bool {
 // does not create one.
 func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err error) {
 	if !f.hasKey() {
-		return keys, "", false, nil
+		if f.MasterKeyNew != "" {
+			_, err = f.newMasterKey()
+		}
+		return keys, "", false, err
 	}
 	text, err = f.masterKey()
 	if err == nil {
@@ -321,9 +324,6 @@ func (f *databaseFlags) masterKey() (string, error) {
 		return "", err
 	}
 	if next != "" {
-		if _, err := auth.ParseKeyring(next); err != nil {
-			return "", fmt.Errorf("master-key-new (%s): %w; give a key that kith master-key new made, or none", f.newMasterKeySource(), err)
-		}
 		text += "," + next
 	}
 	if _, err = auth.ParseKeyring(text); err != nil {
@@ -343,14 +343,19 @@ func (f *databaseFlags) newMasterKeySource() string {
 // newMasterKey returns the key that will replace the master key, or "": from the flag,
 // or from its file in the data folder.
 func (f *databaseFlags) newMasterKey() (string, error) {
-	if f.MasterKeyNew != "" || f.MasterKey != "" {
-		return f.MasterKeyNew, nil
+	next := f.MasterKeyNew
+	if f.newMasterKeySource() != "set" {
+		var err error
+		if next, err = readKeys(f.newMasterKeyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
 	}
-	text, err := readKeys(f.newMasterKeyFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+	if next != "" {
+		if _, err := auth.ParseKeyring(next); err != nil {
+			return "", fmt.Errorf("master-key-new (%s): %w; give a key that kith master-key new made, or none", f.newMasterKeySource(), err)
+		}
 	}
-	return text, err
+	return next, nil
 }
 
 // readKeys reads a file with one key per line, in the form that auth.ParseKeyring takes.

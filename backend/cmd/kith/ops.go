@@ -168,6 +168,9 @@ const maxState = 64 << 10
 func (c healthCommand) Run(e *env) error {
 	ctx, cancel := context.WithTimeout(e.ctx, 2*probeTimeout)
 	defer cancel()
+	if _, err := hostOf("ops-addr", c.OpsAddr); err != nil {
+		return err
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(c.OpsAddr)+"/readyz", nil)
 	if err != nil {
 		return fmt.Errorf("ops-addr: %w; give HOST:PORT", err)

@@ -69,6 +69,15 @@ func checkOrigin(flag, value string, none ...string) error {
 	return core.Invalid(flag, "must be an origin, such as https://go.example, that is scheme://host[:port] only, not "+strconv.Quote(value))
 }
 
+// checkURL returns an error if a value is not the URL of an HTTP server, which may have a path.
+// none are the values for no URL.
+func checkURL(flag, value string, none ...string) error {
+	if slices.Contains(none, value) || link.ValidLandingURL(value) {
+		return nil
+	}
+	return core.Invalid(flag, "must be an absolute http or https URL, not "+strconv.Quote(value))
+}
+
 // apply configures the use cases.
 func (f answerFlags) apply(engine *app.Engine) (err error) {
 	engine.PublicURL = strings.TrimSuffix(f.PublicURL, "/")
@@ -138,7 +147,7 @@ type serveCommand struct {
 // Run serves until the context ends.
 func (c *serveCommand) Run(e *env) error {
 	limitMemory(1)
-	if err := errors.Join(c.check(e), checkAddr("sftp-addr", c.SFTPAddr, "", off), checkOrigin("demo-url", c.DemoURL, "")); err != nil {
+	if err := errors.Join(c.check(e), checkAddr("sftp-addr", c.SFTPAddr, "", off), checkDistinct("backend-addr", c.BackendAddr, "ops-addr", c.OpsAddr, "sftp-addr", c.SFTPAddr), checkOrigin("demo-url", c.DemoURL, "")); err != nil {
 		return err
 	}
 	tracer, err := c.openTracer(e, "backend")
@@ -340,15 +349,37 @@ func checkAddr(setting, addr string, none ...string) error {
 	if slices.Contains(none, addr) {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(addr)
-	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		return core.Invalid(setting, "must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "+strconv.Quote(addr))
+	host, err := hostOf(setting, addr)
+	if err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return fmt.Errorf("%s: must be an address of this machine; correct %s: %w", setting, variable(setting), err)
 	}
 	return listener.Close()
+}
+
+// hostOf returns the host of an address, or an error that names the setting.
+func hostOf(setting, addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+		return "", core.Invalid(setting, "must be HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, not "+strconv.Quote(addr))
+	}
+	return host, nil
+}
+
+// checkDistinct returns an error if two settings have the same address. settings are names, each
+// followed by the address.
+func checkDistinct(settings ...string) error {
+	used := map[string]string{}
+	for s := range slices.Chunk(settings, 2) {
+		if other := used[s[1]]; other != "" && strings.Contains(s[1], ":") && !strings.HasSuffix(s[1], ":0") {
+			return core.Invalid(s[0], "must not be the address of "+other+": give another one by "+variable(s[0]))
+		}
+		used[s[1]] = s[0]
+	}
+	return nil
 }
 
 // variable returns the name of the environment variable of a setting.

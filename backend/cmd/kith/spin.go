@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ type spinCommand struct {
 // Run writes manifest, component and runtime configuration to the data folder, and
 // prints the command that starts Spin with them.
 func (c *spinCommand) Run(e *env) error {
-	if err := checkOrigin("backend-url", c.BackendURL); err != nil {
+	if err := errors.Join(checkOrigin("backend-url", c.BackendURL), checkAddr("edge-addr", c.EdgeAddr)); err != nil {
 		return err
 	}
 	if !c.WithoutDatabase {
