@@ -126,20 +126,7 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 		return err
 	}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage))
-	if h.options.CacheDir != "" {
-		if h.cache, err = wazero.NewCompilationCacheWithDir(h.options.CacheDir); err != nil {
-			return h.cacheError(err)
-		}
-		config = config.WithCompilationCache(h.cache)
-	}
-	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := h.offerImports(ctx); err != nil {
-		return err
-	}
-	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {
-		if file := (*fs.PathError)(nil); errors.As(err, &file) {
-			err = h.cacheError(err)
-		}
+	if err = h.compileCached(ctx, code, config); err != nil {
 		return err
 	}
 	_, h.arena = h.compiled.ExportedFunctions()[abi.ExportArena]
@@ -148,9 +135,30 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 		checkImports(h.compiled.ImportedFunctions()))
 }
 
-// cacheError returns an error of the folder of compiled code, with what to do.
-func (h *Host) cacheError(err error) error {
-	return fmt.Errorf("folder of the compiled component %s: %w; give it to the user that runs kith, or remove it: it is made again", h.options.CacheDir, err)
+// compileCached compiles with the folder of compiled code, or without it if it cannot be used.
+func (h *Host) compileCached(ctx context.Context, code []byte, config wazero.RuntimeConfig) error {
+	if h.options.CacheDir == "" {
+		return h.compileWith(ctx, code, config)
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(h.options.CacheDir)
+	if err == nil {
+		h.cache = cache
+		err = h.compileWith(ctx, code, config.WithCompilationCache(cache))
+		if file := (*fs.PathError)(nil); !errors.As(err, &file) {
+			return err
+		}
+		_ = h.runtime.Close(ctx)
+	}
+	h.options.Log.Warn("the compiled component is not kept, so each start takes longer: free space on the disk, or give the folder to the user that runs kith, or remove it", "folder", h.options.CacheDir, "error", err)
+	return h.compileWith(ctx, code, config)
+}
+
+func (h *Host) compileWith(ctx context.Context, code []byte, config wazero.RuntimeConfig) (err error) {
+	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err = h.offerImports(ctx); err == nil {
+		h.compiled, err = h.runtime.CompileModule(ctx, code)
+	}
+	return err
 }
 
 func (h *Host) moduleConfig(output *lines) wazero.ModuleConfig {

@@ -93,3 +93,12 @@ func TestLoad_ReadFile(t *testing.T) {
 	require.EqualError(t, load("none.toml"), "host: manifest: open none.toml: file does not exist")
 	require.EqualError(t, load("app/lost.toml"), "host: component: open app/bin/lost.wasm: file does not exist")
 }
+
+// A folder of compiled code that cannot be used does not keep a host from its start.
+func TestLoad_WithoutCache(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	b := start(t, probe(t), "1", func(o *Options) { o.CacheDir = file })
+	require.Contains(t, b.log.String(), "the compiled component is not kept")
+}
