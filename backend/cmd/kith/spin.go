@@ -26,7 +26,8 @@ type spinCommand struct {
 // Run writes manifest, component and runtime configuration to the data folder, and
 // prints the command that starts Spin with them.
 func (c *spinCommand) Run(e *env) error {
-	if err := errors.Join(checkOrigin("backend-url", c.BackendURL), checkAddr("edge-addr", c.EdgeAddr)); err != nil {
+	_, addrErr := hostOf("edge-addr", c.EdgeAddr)
+	if err := errors.Join(checkOrigin("backend-url", c.BackendURL), addrErr); err != nil {
 		return err
 	}
 	if !c.WithoutDatabase {
