@@ -873,8 +873,10 @@ func TestOrders_WholeValidity(t *testing.T) {
 		b.pass(2 * core.Hour)
 		require.NoError(t, b.log(t, "friend", "", orderJSON("refund", "o-1", "50", b.Now())))
 		b.process(t)
-		found := b.referral(t, "friend").ReferrerReward
-		require.Equal(t, []any{reward.StatusAvailable, b.Now() + core.Hour}, []any{found.Status(b.Now()), found.Expires})
+		all, _, err := b.Rewards.List(t.Context(), b.tenant, reward.Filter{Account: "anna", Limit: 10})
+		require.NoError(t, err)
+		again := all[slices.IndexFunc(all, func(w reward.Reward) bool { return w.Order == "o-2" })]
+		require.Equal(t, []any{reward.StatusAvailable, b.Now() + core.Hour}, []any{again.Status(b.Now()), again.Expires})
 	})
 	t.Run("held", func(t *testing.T) {
 		t.Parallel()

@@ -86,12 +86,13 @@ func (r Reward) Adjust(value int64, scheduled, now core.Time) (Reward, []Entry) 
 }
 
 // ValidAs returns the reward with the expiry of an offer, unless it is over. Its validity began
-// when it was given, and begins now if the offer has another one, or if the reward had no value.
-func (r Reward) ValidAs(o Offer, now core.Time) Reward {
-	empty := r.Offer.Value() == 0 && !r.ended()
+// when it was given, and begins now if the offer has another one, or if the reward had no value
+// before.
+func (r Reward) ValidAs(o Offer, before Reward, now core.Time) Reward {
+	empty := before.Offer.Value() == 0 && !before.ended()
 	began, last := r.Expires-o.ValidFor, max(now, r.Scheduled)
 	switch {
-	case r.over(now) && !empty:
+	case before.over(now) && !empty:
 	case o.ValidFor <= 0:
 		r.Expires = 0
 	case empty, r.Expires == 0, began < max(r.Created, r.Scheduled), began > last:

@@ -412,7 +412,7 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 		// version of the program. The reward is emptied as it was, and then filled.
 		before = r.empty(s, before).Exchange(earned.Offer)
 	}
-	kept, value, share, scheduled := before, int64(0), int64(0), before.Scheduled
+	value, share, scheduled, filled := int64(0), int64(0), before.Scheduled, false
 	switch {
 	case earned.Reason == conversion.ReasonDenied, earned.Gives() && !before.Offer.Alike(earned.Offer):
 		// The moderation cancelled the reward, and may restore it; or a part of it was used, so
@@ -422,10 +422,12 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 		share = to.order.Share(value)
 	case earned.Gives():
 		value, share = earned.Offer.Value(), earned.Share
-		scheduled = reward.GrantOf(earned.Offer, to.order.At).Scheduled
-		kept = before.ValidAs(earned.Offer, s.Now)
+		scheduled, filled = reward.GrantOf(earned.Offer, to.order.At).Scheduled, true
 	}
-	after, entries := kept.Adjust(value, scheduled, s.Now)
+	after, entries := before.Adjust(value, scheduled, s.Now)
+	if filled {
+		after = after.ValidAs(earned.Offer, before, s.Now)
+	}
 	after, reversed := after.Reverse(share, s.Now)
 	entries = append(entries, reversed)
 	if entries = slices.DeleteFunc(entries, reward.Entry.None); len(entries) == 0 && after.Refunded == before.Refunded && after.Scheduled == before.Scheduled && after.Expires == before.Expires {

@@ -223,10 +223,10 @@ func TestForward_BodyFarAboveTheBound(t *testing.T) {
 	t.Parallel()
 	s := echoSite(t, "KITH_MAX_BODY=1000")
 	a := mustCall(t, http.StatusRequestEntityTooLarge, "POST", s.edge+"/x", strings.Repeat("x", 1001))
-	require.Contains(t, a.body, "send it to "+s.backend+"/x")
+	require.Contains(t, a.body, "a file may be larger at "+s.backend+"/x")
 	a = mustCall(t, http.StatusRequestEntityTooLarge, "POST", s.edge+"/x", strings.Repeat("x", 2001))
 	require.Equal(t, "PAYLOAD_TOO_LARGE", decode[failure](t, a).APIErrorCode)
-	require.Contains(t, a.body, "send it to "+s.backend+"/x")
+	require.Contains(t, a.body, "a file may be larger at "+s.backend+"/x")
 }
 
 // Forwarding and hop headers of a client are dropped; the edge sends its own.

@@ -302,7 +302,7 @@ const observed = (visitor) => async () => {
 /** An input that the page shows after the answer is filled, and the observer ends. */
 export async function lateInput({ visitor, eventually, assert, shop }) {
   const page = await reactPage({ visitor: observed(visitor), shop });
-  assert.equal(await page.evaluate(() => window.observing), 1);
+  await eventually(async () => assert.equal(await page.evaluate(() => window.observing), 1)); // from when the page is parsed
   assert.equal(await page.locator('#code').count(), 0);
   await page.evaluate(() => window.show(true));
   await page.waitForSelector('#code');
@@ -312,9 +312,9 @@ export async function lateInput({ visitor, eventually, assert, shop }) {
 }
 
 /** After 10 s without an input nothing is observed any more. */
-export async function noInput({ visitor, assert, shop }) {
+export async function noInput({ visitor, eventually, assert, shop }) {
   const page = await reactPage({ visitor: observed(visitor), shop });
-  assert.equal(await page.evaluate(() => window.observing), 1);
+  await eventually(async () => assert.equal(await page.evaluate(() => window.observing), 1)); // from when the page is parsed
   await page.evaluate(() => window.expire());
   assert.equal(await page.evaluate(() => window.observing), 0);
   await page.evaluate(() => window.show(true));
