@@ -1,18 +1,15 @@
 package libsql
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/testenv/manualclock"
 )
 
 // Statements that arrive together are read together, but each succeeds or fails
@@ -152,60 +149,4 @@ func TestReplicas_URL(t *testing.T) {
 		_, err := Open(t.Context(), Config{URL: url})
 		require.ErrorContains(t, err, wantErr)
 	}
-}
-
-// While a replica copies the whole database again, because its primary was killed, it opens no
-// stream. Reads continue on those that are open, over a WebSocket, and use the new database
-// when it is there.
-func TestGroupReader_ReplicaCopiesTheDatabaseAgain(t *testing.T) {
-	t.Parallel()
-	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
-	primary := server(t, cluster.PrimaryURL())
-	primary.mustQuery(t, "CREATE TABLE t (v)")
-	primary.mustQuery(t, "CREATE TABLE large AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200) SELECT randomblob(100000) FROM n")
-	primary.mustQuery(t, "INSERT INTO t VALUES ('old')")
-	cluster.WaitForSync(t)
-	clk := manualclock.New()
-	url := cluster.ReplicaURL()
-	d, err := Open(t.Context(), Config{URL: url, clock: manual(clk)})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = d.Close() })
-	replica := cluster.Replicas[0]
-	// read reads t once its streams are old.
-	read := func() []any {
-		clk.Advance(2 * streamAge)
-		ended := make(chan []any, 1)
-		go func() { ended <- d.mustQuery(t, "SELECT v FROM t").values }()
-		for never := time.After(deadline); ; {
-			select {
-			case values := <-ended:
-				return values
-			case <-never:
-				require.FailNow(t, "the old stream does not answer")
-			case <-time.After(time.Millisecond):
-				if clk.Running(renewalWait) > 0 {
-					clk.Advance(renewalWait)
-				}
-			}
-		}
-	}
-	require.Equal(t, []any{"old"}, read())
-	resets := replica.Resets(t)
-	cluster.KillPrimary(t)
-	cluster.StartPrimary(t)
-	// The server ends a stream that is not used for 10 s, and a busy machine may need longer
-	// until then.
-	eventually(t, func() bool { read(); return replica.Resets(t) > resets })
-	cluster.PausePrimary(t)
-	other, err := Open(t.Context(), Config{URL: url, ReadTimeout: 2 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = other.Close() })
-	_, err = other.query(t.Context(), []byte("SELECT v FROM t"), nil)
-	require.ErrorIs(t, err, context.DeadlineExceeded, "the replica opens no stream")
-	for range 4 * readStreams {
-		require.Equal(t, []any{"old"}, read())
-	}
-	cluster.ResumePrimary(t)
-	primary.mustQuery(t, "INSERT INTO t VALUES ('new')")
-	eventually(t, func() bool { return len(read()) == 2 })
 }
