@@ -43,11 +43,19 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// maxTarget is the most bytes of a target in a header, which clients of HTTP limit. A program with
+// many hosts has a longer one, and each of its links is forwarded.
+const maxTarget = 4 << 10
+
 // giveTarget adds the target of a link to the answer, if an edge keeps it: that of a code in
 // another spelling would say which code it is.
 func giveTarget(w http.ResponseWriter, r *http.Request, t programdb.Target, code string) {
-	if FromEdge(r) && r.Header.Get(auth.KeepsHeader) != "" && t.Code != "" && string(t.Code) == code {
-		w.Header().Set(auth.TargetHeader, base64.StdEncoding.EncodeToString([]byte(wire.List(wire.TargetOf(t.Target)))))
+	if !FromEdge(r) || r.Header.Get(auth.KeepsHeader) == "" || t.Code == "" || string(t.Code) != code {
+		return
+	}
+	target := base64.StdEncoding.EncodeToString([]byte(wire.List(wire.TargetOf(t.Target))))
+	if len(target) <= maxTarget {
+		w.Header().Set(auth.TargetHeader, target)
 	}
 }
 
