@@ -1,6 +1,9 @@
 package core
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Digits reports whether a text is one or more of the digits 0 to 9.
 func Digits(s string) bool {
@@ -16,4 +19,10 @@ func Digits(s string) bool {
 func Thousand(number, separator string) bool {
 	whole, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(number), "-"), separator)
 	return ok && len(rest) == 3 && Digits(rest) && len(whole) <= 3 && Digits(whole) && whole[0] != '0'
+}
+
+// ValidPort reports whether s may be the port of a URL: a number of at most 65535, or empty.
+func ValidPort(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 16)
+	return s == "" || err == nil
 }

@@ -169,8 +169,8 @@ func Change(before, now int64) (percent int64, ok bool) {
 }
 
 // Share returns how much of a whole a part is in tenths of a percent, rounded half up, but not to
-// the whole. ok is false if the whole is 0 or less than the part, because its rest is in an earlier period,
-// or if a number is too large.
+// the whole. ok is false if the whole is 0 or less than the part, because its rest is in an
+// earlier period, or if a number is too large.
 func Share(part, whole int64) (tenths int64, ok bool) {
 	if whole <= 0 || part < 0 || part > whole || whole > (1<<63-1)/1001 {
 		return 0, false

@@ -1,10 +1,10 @@
 package link
 
 import (
-	"cmp"
 	"net/url"
-	"strconv"
 	"strings"
+
+	"kith/core"
 )
 
 // parameter is a name and value in a query.
@@ -207,9 +207,5 @@ func Sent(origin, scheme, host, path string) string {
 // host, without a path. Its port is at most 65535.
 func ValidOrigin(s string) bool {
 	u, err := url.Parse(s)
-	if err != nil || !ValidLandingURL(s) || s != u.Scheme+"://"+u.Host {
-		return false
-	}
-	_, err = strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16)
-	return err == nil
+	return err == nil && ValidLandingURL(s) && s == u.Scheme+"://"+u.Host && core.ValidPort(u.Port())
 }

@@ -7,9 +7,7 @@
 package origin
 
 import (
-	"cmp"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"kith/core"
@@ -32,7 +30,7 @@ func Parse(field, s string) (Origin, error) {
 		u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Host, "*") {
 		return "", core.Invalid(field, "must be an origin such as https://shop.example or http://localhost:8000")
 	}
-	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16); err != nil {
+	if !core.ValidPort(u.Port()) {
 		return "", core.Invalid(field, "must have a port of at most 65535")
 	}
 	return of(u), nil
