@@ -235,7 +235,7 @@ $(SCRIPT).gz: $(SCRIPT)
 $(SCRIPT): edge/script/kith.js bin/tools/minify
 	@bin/tools/minify <$< >$@
 
-$(OPENAPI): $(wildcard $(addprefix backend/api/openapi/,*.go *.yaml *.json assemble/*.go)) | bin/.base
+$(OPENAPI): $(wildcard $(addprefix backend/api/openapi/,*.go *.yaml *.json assemble/*.go)) core/referral/setting.go | bin/.base
 	@$(STEP) "OpenAPI document" 15 sh -c "$(GO_RUN) ./backend/api/openapi/assemble >$@.part" && mv $@.part $@
 
 bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo

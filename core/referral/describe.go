@@ -47,9 +47,9 @@ func (p Program) Describe() []Sentence {
 	if r := p.Conversion; r.ByEvent() && r.Reversal != "" {
 		d.add("conversion.reversalEvent", "The event "+quoted(r.Reversal)+" takes back the rewards of its order: in full, or by the share of the order that its revenue is.")
 	}
-	d.limits(p.Limits)
+	d.settings("limits", p)
 	d.sharing(p)
-	d.fraud(p.Fraud)
+	d.fraud(p)
 	if tags := InvitationTags(p.Invitations); len(tags) > 0 {
 		names := make([]string, len(tags))
 		for i, tag := range tags {
@@ -85,11 +85,18 @@ func (d *description) conversion(p Program) {
 		s += ", at most " + long(r.Within) + " after the referral"
 	}
 	d.add("conversion", s+".")
-	if r.Before != 0 {
-		d.add("conversion.beforeDuration", "The account's first order also counts if it was placed at most "+long(r.Before)+" before the referral.")
-	}
-	if r.FirstEvent {
-		d.add("conversion.firstEvent", "It must be the first event "+quoted(r.Event)+" that the account ever had, also before the referral.")
+	d.settings("conversion", p)
+}
+
+// settings adds the sentences that the settings of an object have each for itself.
+func (d *description) settings(object string, p Program) {
+	for _, s := range SettingsOf(object) {
+		if s.Says == nil {
+			continue
+		}
+		if text := s.Says(p); text != "" {
+			d.add(s.Path, text)
+		}
 	}
 }
 
@@ -153,33 +160,17 @@ func (d *description) orders(about string, t conversion.Earning) {
 	}
 }
 
-func (d *description) limits(l Limits) {
-	if l.Total != 0 {
-		d.add("limits.rewards", "A referrer gets at most "+count(l.Total, "reward")+" in this program.")
-	}
-	if l.InPeriod != 0 {
-		d.add("limits.rewardsInPeriod", "A referrer gets at most "+count(l.InPeriod, "reward")+" within any "+long(l.Period)+".")
-	}
-	if l.Discount != 0 {
-		d.add("limits.discountPercent", "The discounts of a user are at most "+l.Discount.String()+"% together.")
-	}
-}
-
 func (d *description) sharing(p Program) {
 	s := "Share links lead to " + p.LandingURL
 	if len(p.AllowedHosts) > 0 {
 		s += ", or to a page of " + listed(p.AllowedHosts, "or") + " that the link names"
 	}
 	d.add("sharing", s+". A visit counts as a referral for "+long(p.CookieLife)+".")
-	if p.UTMSource != "" {
-		d.add("sharing.utmSource", "In the statistics of your site the source of these visits is “"+p.UTMSource+"”.")
-	}
-	if p.UTMCampaign != "" {
-		d.add("sharing.utmCampaign", "In the statistics of your site their campaign is “"+p.UTMCampaign+"”.")
-	}
+	d.settings("sharing", p)
 }
 
-func (d *description) fraud(f FraudPolicy) {
+func (d *description) fraud(p Program) {
+	f := p.Fraud
 	effects := map[Handling]string{
 		HandleNone: "is only recorded: it neither holds nor cancels rewards", HandlePending: "makes the rewards wait until a person approves them",
 		HandleDeny: "cancels the rewards",
@@ -194,9 +185,7 @@ func (d *description) fraud(f FraudPolicy) {
 			d.add("fraud.signals."+string(s), upper(s.Words())+" "+effects[h]+".")
 		}
 	}
-	if f.DailyRewards != 0 {
-		d.add("fraud.dailyRewardLimit", "More than "+count(f.DailyRewards, "reward")+" of a referrer in 24 hours are a sign of fraud.")
-	}
+	d.settings("fraud", p)
 }
 
 // Words returns what a signal is, as words that begin a sentence.

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/valyala/fastjson"
 
@@ -84,10 +83,8 @@ func (r *reader) signal(into *map[referral.Signal]referral.Handling, key string,
 // programObject writes the settings of an object of a program.
 func (w *writer) programObject(object string, p referral.Program) {
 	w.object(object, func() {
-		for _, s := range referral.Settings() {
-			if name, ok := strings.CutPrefix(s.Path, object+"."); ok {
-				w.value(name, s.At(&p), s.Unset)
-			}
+		for _, s := range referral.SettingsOf(object) {
+			w.value(s.Key(), s.At(&p), s.Unset)
 		}
 	})
 }

@@ -42,9 +42,10 @@ type Example struct {
 	Location string `json:"location,omitempty"`
 }
 
-// Assemble returns the document as JSON, in the order of the YAML. It adds the examples, and
-// writes the errors that x-errors names into the descriptions of the responses. Top-level
-// keys that begin with "x-" are not part of the document.
+// Assemble returns the document as JSON, in the order of the YAML. It adds the examples and the
+// settings of the object of a program that x-settings names, and writes the errors that x-errors
+// names into the descriptions of the responses. Top-level keys that begin with "x-" are not part
+// of the document.
 func Assemble() ([]byte, error) { return assemble(document, Examples) }
 
 func assemble(document, examples []byte) ([]byte, error) {
@@ -54,6 +55,9 @@ func assemble(document, examples []byte) ([]byte, error) {
 	}
 	d := assembly{root: unmerged(tree).(object)}
 	if err := json.Unmarshal(examples, &d.examples); err != nil {
+		return nil, err
+	}
+	if err := d.addSettings(); err != nil {
 		return nil, err
 	}
 	if err := d.describeErrors(); err != nil {

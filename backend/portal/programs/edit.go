@@ -119,6 +119,23 @@ type form struct {
 	Does      does
 }
 
+// Settings returns the fields of the settings of an object of the program, such as limits, but
+// for those of a new program and those of single signs of fraud.
+func (d form) Settings(object string) (all []entry, err error) {
+	for _, s := range referral.SettingsOf(object) {
+		if _, isMap := s.At(&referral.Program{}).(*map[referral.Signal]referral.Handling); s.Basic || isMap {
+			continue
+		}
+		e, err := newEntry(d.Form, s.Path)
+		if err != nil {
+			return nil, err
+		}
+		e.Wide = s.Wide
+		all = append(all, e)
+	}
+	return all, nil
+}
+
 // newForm returns the form with values, and what the program in them does. err is what is
 // wrong with the values.
 func newForm(h head, isNew bool, values url.Values, p referral.Program, err error) (form, error) {

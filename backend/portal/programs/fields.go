@@ -30,33 +30,36 @@ const (
 // fieldText describes a field: an error of the field is the label with the message.
 type fieldText struct{ kind, label, hint string }
 
-// fieldTexts has the fields of the form, without those of sides, tiers and languages.
+// settingText describes the field of a setting.
+func settingText(s referral.Setting) fieldText {
+	t := fieldText{kindText, s.Label, s.Hint}
+	switch s.At(&referral.Program{}).(type) {
+	case *bool:
+		t.kind = kindCheck
+	case *int64:
+		t.kind = kindNumber
+	case *reward.BasisPoints:
+		t.kind = kindDecimal
+	case *core.Time:
+		t.kind = kindDuration
+	case *[]string, *[]conversion.Condition:
+		t.kind = kindLines
+	case *referral.Handling:
+		t.kind = kindSelect
+	}
+	return t
+}
+
+// fieldTexts has the fields of the form, without those of settings, sides, tiers and languages.
 var fieldTexts = map[string]fieldText{
-	"id":                           {kindText, "Key", "Identifies the program in share links and in the API, and never changes: letters, digits and hyphens. Leave it empty to make one from the name."},
-	"name":                         {kindText, "Name", "People see it in widgets and invitations."},
-	"sharing.url":                  {kindText, "Landing page", "Where a friend arrives who follows a share link, such as https://shop.example/welcome."},
-	"sharing.allowedHosts":         {kindLines, "Other hosts", "Hosts besides that of the landing page to which a share link may lead, one in each line, such as blog.shop.example."},
-	"sharing.cookieExpiryDuration": {kindDuration, "Attribution window", "How long after a visit a sign-up counts as a referral. Browsers keep the cookie for at most 400 days."},
-	"sharing.utmSource":            {kindText, "Source (utm_source)", "Names the source of these visits in the statistics of your site, such as Google Analytics. Empty: the medium of the link, such as facebook, or referral."},
-	"sharing.utmCampaign":          {kindText, "Campaign (utm_campaign)", "Names the campaign of these visits in the statistics of your site. Empty: the name of the program."},
-	"conversion.event":             {kindText, "Event", "The key of the event that your shop sends for an order, such as purchase."},
-	"conversion.conditions":        {kindLines, "Conditions", "All of them must be met, one in each line: a field of the event, a comparison and a value, such as revenue >= 50 or plan in (pro, team)."},
-	"conversion.withinDuration":    {kindDuration, "Time limit", "The longest time between the referral and the order. Empty: no limit."},
-	"conversion.beforeDuration":    {kindDuration, "Order before the referral", "How long before the referral the account's first order may be placed. Empty: 10 minutes; 0: not before it."},
-	"conversion.firstEvent":        {kindCheck, "New customers only", "The account must never have had this event before."},
-	"conversion.reversalEvent":     {kindText, "Event of a refund", "The event that takes the reward of its order back. Empty: refund."},
-	"rewards.moneyBackDuration":    {kindDuration, "Money-back window", "If all of the first payment is refunded within it, both sides lose the reward. 0: never."},
-	"limits.rewards":               {kindNumber, "Rewards in total", "The most rewards of one referrer. Empty: no limit."},
-	"limits.rewardsInPeriod":       {kindNumber, "Rewards in a period", "The most rewards of one referrer within the period. Empty: no limit."},
-	"limits.period":                {kindDuration, "Period", "Counted back from each new reward."},
-	"limits.discountPercent":       {kindDecimal, "Sum of discounts", "The most percent that the discounts of a user add up to. Empty: no limit."},
-	"fraud.handling":               {kindSelect, "A sign of fraud", "What happens to the rewards of a suspicious referral."},
-	"fraud.dailyRewardLimit":       {kindNumber, "Daily limit", "More rewards of a referrer in 24 hours are a sign of fraud. Empty: never."},
-	fieldWhen:                      {"", "When a referral counts", ""},
-	fieldModified:                  {"", "The program", ""},
-	fieldsNew.tag:                  {kindText, "Language", "A language such as nl or pt-BR."},
-	fieldsNew.subject:              {kindText, "Subject", ""},
-	fieldsNew.message:              {kindLines, "Message", ""},
+	"id":                        {kindText, "Key", "Identifies the program in share links and in the API, and never changes: letters, digits and hyphens. Leave it empty to make one from the name."},
+	"name":                      {kindText, "Name", "People see it in widgets and invitations."},
+	"rewards.moneyBackDuration": {kindDuration, "Money-back window", "If all of the first payment is refunded within it, both sides lose the reward. 0: never."},
+	fieldWhen:                   {"", "When a referral counts", ""},
+	fieldModified:               {"", "The program", ""},
+	fieldsNew.tag:               {kindText, "Language", "A language such as nl or pt-BR."},
+	fieldsNew.subject:           {kindText, "Subject", ""},
+	fieldsNew.message:           {kindLines, "Message", ""},
 }
 
 // sideTexts has the fields of a side.
@@ -89,6 +92,11 @@ var sideNames = map[referral.SideKey]string{referral.ReferrerSide: "Referrer: ",
 func fieldAt(name string) (fieldText, bool) {
 	if t, ok := fieldTexts[name]; ok {
 		return t, true
+	}
+	for _, s := range referral.Settings() {
+		if s.Path == name {
+			return settingText(s), true
+		}
 	}
 	if rest, ok := strings.CutPrefix(name, "fraud.signals."); ok {
 		return fieldText{kindSelect, upper(referral.Signal(rest).Words()), ""}, true
@@ -196,6 +204,8 @@ type entry struct {
 	Options              []frame.Option
 	// Lang is the language of the text, or empty.
 	Lang string
+	// Wide is true if the field has a line of its own.
+	Wide bool
 }
 
 // Dir is the direction of the text, or empty.
