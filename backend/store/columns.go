@@ -2,9 +2,10 @@ package store
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 )
 
@@ -68,7 +69,11 @@ func (s Selection[T]) One(row *sql.Row, what string, t *T) (ok bool, err error) 
 
 // With returns s followed by the columns of further selections.
 func (s Selection[T]) With(more ...Selection[T]) Selection[T] {
-	return slices.Concat(append([]Selection[T]{s}, more...)...)
+	all := append(Selection[T]{}, s...)
+	for _, one := range more {
+		all = append(all, one...)
+	}
+	return all
 }
 
 // Nested turns a selection for a P into one for a T that has the P as a field.
@@ -78,4 +83,51 @@ func Nested[T, P any](s Selection[P], field func(*T) *P) Selection[T] {
 		all[i] = Col(c.column, func(t *T) any { return c.into(field(t)) })
 	}
 	return all
+}
+
+// The functions below are no methods of Selection, because the binary would have each method
+// for each of its types.
+
+// Of returns columns, which are names, with the alias of their table in front.
+func Of[T any](table string, s Selection[T]) Selection[T] {
+	all := make(Selection[T], len(s))
+	for i, c := range s {
+		all[i] = Col(table+`.`+c.column, c.into)
+	}
+	return all
+}
+
+// OrZero returns columns with ” or 0 in place of NULL, for the rows that a LEFT JOIN lacks.
+func OrZero[T any](s Selection[T]) Selection[T] {
+	all := make(Selection[T], len(s))
+	for i, c := range s {
+		zero := `0`
+		if reflect.TypeOf(c.into(new(T))).Elem().Kind() == reflect.String {
+			zero = `''`
+		}
+		all[i] = Col(`coalesce(`+c.column+`, `+zero+`)`, c.into)
+	}
+	return all
+}
+
+// Set returns columns, which are names, as an UPDATE sets them to parameters.
+func Set[T any](s Selection[T]) string {
+	columns := make([]string, len(s))
+	for i, c := range s {
+		columns[i] = c.column + ` = ?`
+	}
+	return strings.Join(columns, `, `)
+}
+
+// Values returns the values of the columns of t, as arguments of a statement that writes them.
+func Values[T any](s Selection[T], t *T) ([]any, error) {
+	values := make([]any, len(s))
+	for i, c := range s {
+		value, err := driver.DefaultParameterConverter.ConvertValue(c.into(t))
+		if err != nil {
+			return nil, fmt.Errorf("store: column %s: %w", c.column, err)
+		}
+		values[i] = value
+	}
+	return values, nil
 }

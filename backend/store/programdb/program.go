@@ -43,49 +43,50 @@ type programRow struct {
 	hosts, signals, conversion, invitations string
 }
 
+// settingColumns are the columns of the table program that people set.
+var settingColumns = store.Selection[programRow]{
+	store.Col(`name`, func(p *programRow) any { return &p.Name }),
+	store.Col(`landing_url`, func(p *programRow) any { return &p.LandingURL }),
+	store.Col(`allowed_hosts`, func(p *programRow) any { return &p.hosts }),
+	store.Col(`cookie_life`, func(p *programRow) any { return &p.CookieLife }),
+	store.Col(`utm_source`, func(p *programRow) any { return &p.UTMSource }),
+	store.Col(`utm_campaign`, func(p *programRow) any { return &p.UTMCampaign }),
+	store.Col(`most_rewards`, func(p *programRow) any { return &p.Limits.Total }),
+	store.Col(`most_in_period`, func(p *programRow) any { return &p.Limits.InPeriod }),
+	store.Col(`reward_period`, func(p *programRow) any { return &p.Limits.Period }),
+	store.Col(`most_discount`, func(p *programRow) any { return &p.Limits.Discount }),
+	store.Col(`fraud_handling`, func(p *programRow) any { return &p.Fraud.Handling }),
+	store.Col(`fraud_signals`, func(p *programRow) any { return &p.signals }),
+	store.Col(`daily_rewards`, func(p *programRow) any { return &p.Fraud.DailyRewards }),
+	store.Col(`conversion`, func(p *programRow) any { return &p.conversion }),
+	store.Col(`money_back`, func(p *programRow) any { return &p.MoneyBack }),
+	store.Col(`invitations`, func(p *programRow) any { return &p.invitations }),
+}
+
+// offerColumns are the columns of the table program_reward for the offer to a side.
+var offerColumns = store.Selection[reward.Offer]{
+	store.Col(`kind`, func(o *reward.Offer) any { return &o.Kind }),
+	store.Col(`percent`, func(o *reward.Offer) any { return &o.Percent }),
+	store.Col(`amount`, func(o *reward.Offer) any { return &o.Amount }),
+	store.Col(`unit`, func(o *reward.Offer) any { return &o.Unit }),
+	store.Col(`currency`, func(o *reward.Offer) any { return &o.Currency }),
+	store.Col(`name`, func(o *reward.Offer) any { return &o.Name }),
+	store.Col(`description`, func(o *reward.Offer) any { return &o.Description }),
+	store.Col(`settings`, func(o *reward.Offer) any { return &o.Settings }),
+	store.Col(`valid_for`, func(o *reward.Offer) any { return &o.ValidFor }),
+	store.Col(`given_after`, func(o *reward.Offer) any { return &o.GivenAfter }),
+	store.Col(`of_revenue`, func(o *reward.Offer) any { return &o.OfRevenue }),
+}
+
 var programColumns = store.Selection[programRow]{
 	store.Col(`p.key`, func(p *programRow) any { return &p.Key }),
-	store.Col(`p.name`, func(p *programRow) any { return &p.Name }),
-	store.Col(`p.landing_url`, func(p *programRow) any { return &p.LandingURL }),
-	store.Col(`p.allowed_hosts`, func(p *programRow) any { return &p.hosts }),
-	store.Col(`p.cookie_life`, func(p *programRow) any { return &p.CookieLife }),
-	store.Col(`p.utm_source`, func(p *programRow) any { return &p.UTMSource }),
-	store.Col(`p.utm_campaign`, func(p *programRow) any { return &p.UTMCampaign }),
-	store.Col(`p.most_rewards`, func(p *programRow) any { return &p.Limits.Total }),
-	store.Col(`p.most_in_period`, func(p *programRow) any { return &p.Limits.InPeriod }),
-	store.Col(`p.reward_period`, func(p *programRow) any { return &p.Limits.Period }),
-	store.Col(`p.most_discount`, func(p *programRow) any { return &p.Limits.Discount }),
-	store.Col(`p.fraud_handling`, func(p *programRow) any { return &p.Fraud.Handling }),
-	store.Col(`p.fraud_signals`, func(p *programRow) any { return &p.signals }),
-	store.Col(`p.daily_rewards`, func(p *programRow) any { return &p.Fraud.DailyRewards }),
-	store.Col(`p.conversion`, func(p *programRow) any { return &p.conversion }),
-	store.Col(`p.money_back`, func(p *programRow) any { return &p.MoneyBack }),
-	store.Col(`p.invitations`, func(p *programRow) any { return &p.invitations }),
 	store.Col(`p.created_at`, func(p *programRow) any { return &p.Created }),
 	store.Col(`p.updated_at`, func(p *programRow) any { return &p.Modified }),
 }.With(
-	store.Nested(offerColumns("a"), func(p *programRow) *reward.Offer { return &p.Referrer }),
-	store.Nested(offerColumns("b"), func(p *programRow) *reward.Offer { return &p.Referred }),
+	store.Of(`p`, settingColumns),
+	store.Nested(store.OrZero(store.Of(`a`, offerColumns)), func(p *programRow) *reward.Offer { return &p.Referrer }),
+	store.Nested(store.OrZero(store.Of(`b`, offerColumns)), func(p *programRow) *reward.Offer { return &p.Referred }),
 )
-
-// offerColumns returns the columns of the offer to a side of a program; the joined
-// table has one row or none.
-func offerColumns(table string) store.Selection[reward.Offer] {
-	or := func(column, none string) string { return `coalesce(` + table + `.` + column + `, ` + none + `)` }
-	return store.Selection[reward.Offer]{
-		store.Col(or(`kind`, `''`), func(o *reward.Offer) any { return &o.Kind }),
-		store.Col(or(`percent`, `0`), func(o *reward.Offer) any { return &o.Percent }),
-		store.Col(or(`amount`, `0`), func(o *reward.Offer) any { return &o.Amount }),
-		store.Col(or(`unit`, `''`), func(o *reward.Offer) any { return &o.Unit }),
-		store.Col(or(`currency`, `''`), func(o *reward.Offer) any { return &o.Currency }),
-		store.Col(or(`name`, `''`), func(o *reward.Offer) any { return &o.Name }),
-		store.Col(or(`description`, `''`), func(o *reward.Offer) any { return &o.Description }),
-		store.Col(or(`settings`, `''`), func(o *reward.Offer) any { return &o.Settings }),
-		store.Col(or(`valid_for`, `0`), func(o *reward.Offer) any { return &o.ValidFor }),
-		store.Col(or(`given_after`, `0`), func(o *reward.Offer) any { return &o.GivenAfter }),
-		store.Col(or(`of_revenue`, `0`), func(o *reward.Offer) any { return &o.OfRevenue }),
-	}
-}
 
 // SelectPrograms is the beginning of a statement that Scan reads: programs p with the
 // offers to both sides.
@@ -133,9 +134,7 @@ func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referr
 	if err != nil {
 		return false, err
 	}
-	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (name, landing_url, allowed_hosts, cookie_life, utm_source, utm_campaign,
-			most_rewards, most_in_period, reward_period, most_discount, fraud_handling, fraud_signals, daily_rewards,
-			conversion, invitations, money_back, updated_at, tenant, key, created_at)
+	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (`+settingColumns.SQL()+`, updated_at, tenant, key, created_at)
 		VALUES (`+store.Placeholders(len(args)+1)+`) ON CONFLICT (tenant, key) DO NOTHING`, append(args, int64(tx.Now))...)
 	if err != nil || !added {
 		return false, err
@@ -155,44 +154,41 @@ func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p, befor
 	if err != nil {
 		return err
 	}
-	err = tx.Exec(ctx, "update program", `UPDATE program SET name = ?, landing_url = ?, allowed_hosts = ?, cookie_life = ?, utm_source = ?, utm_campaign = ?,
-			most_rewards = ?, most_in_period = ?, reward_period = ?, most_discount = ?, fraud_handling = ?,
-			fraud_signals = ?, daily_rewards = ?, conversion = ?, invitations = ?, money_back = ?, updated_at = ?
-		WHERE tenant = ? AND key = ?`, args...)
+	err = tx.Exec(ctx, "update program", `UPDATE program SET `+store.Set(settingColumns)+`, updated_at = ? WHERE tenant = ? AND key = ?`, args...)
 	if err != nil {
 		return err
 	}
 	return putOffers(ctx, tx, tenant, p)
 }
 
-// programArgs returns the values of a program, then its tenant and key.
+// programArgs returns the values of settingColumns, then the time, the tenant and the key.
 func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]any, error) {
+	row := programRow{Program: p, signals: "{}", invitations: "{}"}
+	row.Fraud.Handling = cmp.Or(p.Fraud.Handling, referral.HandleNone)
 	hosts, err := json.Marshal(append([]string{}, p.AllowedHosts...))
 	if err != nil {
 		return nil, err
 	}
-	signals := []byte("{}")
+	row.hosts = string(hosts)
 	if len(p.Fraud.BySignal) > 0 {
-		if signals, err = json.Marshal(p.Fraud.BySignal); err != nil {
+		signals, err := json.Marshal(p.Fraud.BySignal)
+		if err != nil {
 			return nil, err
 		}
+		row.signals = string(signals)
 	}
-	conversion, err := conversionText(p)
-	if err != nil {
+	if len(p.Invitations) > 0 {
+		invitations, err := json.Marshal(p.Invitations)
+		if err != nil {
+			return nil, err
+		}
+		row.invitations = string(invitations)
+	}
+	if row.conversion, err = conversionText(p); err != nil {
 		return nil, err
 	}
-	invitations := []byte("{}")
-	if len(p.Invitations) > 0 {
-		if invitations, err = json.Marshal(p.Invitations); err != nil {
-			return nil, err
-		}
-	}
-	return []any{
-		p.Name, p.LandingURL, string(hosts), int64(p.CookieLife), p.UTMSource, p.UTMCampaign,
-		p.Limits.Total, p.Limits.InPeriod, int64(p.Limits.Period), int64(p.Limits.Discount),
-		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, conversion, string(invitations), int64(p.MoneyBack), int64(now),
-		string(tenant), string(p.Key),
-	}, nil
+	args, err := store.Values(settingColumns, &row)
+	return append(args, int64(now), string(tenant), string(p.Key)), err
 }
 
 // putOffers replaces the offers to the sides of a program.
@@ -200,19 +196,17 @@ func putOffers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p ref
 	if err := tx.Exec(ctx, "delete offers", `DELETE FROM program_reward WHERE tenant = ? AND program = ?`, string(tenant), string(p.Key)); err != nil {
 		return err
 	}
-	for _, side := range []struct {
-		key   string
-		offer reward.Offer
-	}{{"referrer", p.Referrer}, {"referred", p.Referred}} {
-		o := side.offer
-		if o.None() {
+	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
+		offer := p.Earning(side).Offer
+		if offer.None() {
 			continue
 		}
-		err := tx.Exec(ctx, "put offer", `INSERT INTO program_reward (tenant, program, key, kind, percent, amount, unit,
-				currency, name, description, settings, valid_for, given_after, of_revenue)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			string(tenant), string(p.Key), side.key, string(o.Kind), int64(o.Percent), o.Amount, o.Unit, o.Currency,
-			o.Name, o.Description, o.Settings, int64(o.ValidFor), int64(o.GivenAfter), int64(o.OfRevenue))
+		args, err := store.Values(offerColumns, &offer)
+		if err != nil {
+			return err
+		}
+		err = tx.Exec(ctx, "put offer", `INSERT INTO program_reward (`+offerColumns.SQL()+`, tenant, program, key)
+			VALUES (`+store.Placeholders(len(args)+3)+`)`, append(args, string(tenant), string(p.Key), string(side))...)
 		if err != nil {
 			return err
 		}
