@@ -19,42 +19,68 @@ import (
 	"kith/wasm/host"
 )
 
-// BenchmarkSpin answers a share link in strict mode, as Spin does, on a file and on a libSQL
-// server. "kept" reads it from the key-value store; for "cold" the clock advances by 3
-// seconds with each request, so that each is read from the database and stored again;
-// "unkept" stores nothing. "script" reads nothing, and "without" has no database. "empty" is
-// another component of the same compiler, which does nothing: "of-empty" is the share of its
-// requests per second that the others reach, and "of-empty-cpu" the same by processor time.
+// BenchmarkSpin answers calls in strict mode, as Spin does: without a database, on a file and on
+// a libSQL server. "kept" is a share link from the key-value store; for "cold" the clock advances
+// by 3 seconds with each request, so that each is read and stored again; "unkept" stores
+// nothing. "lookup" and "event" are calls of a code and of a new event, and "script" reads
+// nothing. "empty" is another component of the same compiler, which does nothing: "of-empty" is
+// the share of its requests per second that the others reach, and "of-empty-cpu" the same by the
+// processor time of this process.
 func BenchmarkSpin(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
-	empty := measureSpin(b, "empty", s.emptyComponent(b), "/", http.StatusNotFound, cost{})
-	measureSpin(b, "script", s.spin(b, nil).handler, "/kith.js", http.StatusOK, empty)
-	measureSpin(b, "without", s.spin(b, withoutDatabase).handler, benchLink, http.StatusFound, empty)
+	empty := measureSpin(b, "empty", s.emptyComponent(b), get("/"), http.StatusNotFound, cost{})
+	measureSpin(b, "script", s.spin(b, nil).handler, get("/kith.js"), http.StatusOK, empty)
+	s.benchmarkSpin(b, "none", withoutDatabase, empty)
 	file := s.file()
-	s.benchmarkSpin(b, "file", "file:"+file, empty)
+	s.benchmarkSpin(b, "file", onDatabase(b, "file:"+file), empty)
 	p.stop(b) // after this the database file is complete
 	server := sqldtest.StartWith(b, sqldtest.Options{File: file})
-	s.benchmarkSpin(b, "libsql", "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), empty)
+	s.benchmarkSpin(b, "libsql", onDatabase(b, "http"+strings.TrimPrefix(server.PrimaryURL(), "ws")), empty)
 }
 
-func (s *site) benchmarkSpin(b *testing.B, name, url string, empty cost) {
+// onDatabase makes a host use a database by a connection for each read.
+func onDatabase(b *testing.B, url string) func(*host.Options) {
+	return func(o *host.Options) { o.Databases = databases(b, libsql.Config{URL: url, PerRequest: true}) }
+}
+
+func (s *site) benchmarkSpin(b *testing.B, name string, on func(*host.Options), empty cost) {
 	b.Helper()
 	var passed atomic.Int64 // in milliseconds
+	withKey := func(method, uri, body string) func() *http.Request {
+		return func() *http.Request {
+			r := httptest.NewRequest(method, "/api/v1/demo"+uri, strings.NewReader(body))
+			r.SetBasicAuth("", "LIVE_DEMO_KEY_0123456789")
+			return r
+		}
+	}
+	event := `{"events":[{"key":"seen"}]}`
 	for _, row := range []struct {
 		name, age string
 		now       func() time.Time
+		request   func() *http.Request
+		status    int
 	}{
-		{"kept", "2000", time.Now},
-		{"cold", "2000", func() time.Time { return time.UnixMilli(passed.Add(3000)) }},
-		{"unkept", "0", time.Now},
+		{"kept", "2000", time.Now, get(benchLink), http.StatusFound},
+		{"cold", "2000", func() time.Time { return time.UnixMilli(passed.Add(3000)) }, get(benchLink), http.StatusFound},
+		{"unkept", "0", time.Now, get(benchLink), http.StatusFound},
+		{"lookup", "2000", time.Now, withKey("GET", "/code/ANNA10", ""), http.StatusOK},
+		{"event", "2000", time.Now, withKey("POST", "/open/account/anna/user/anna/events", event), http.StatusOK},
 	} {
+		if name == "none" && row.name == "cold" {
+			continue // the backend refuses what a clock of the future has signed
+		}
 		edge := s.spin(b, func(o *host.Options) {
-			o.Databases = databases(b, libsql.Config{URL: url, PerRequest: true})
+			on(o)
 			o.Now, o.Variables["link_max_age_ms"] = row.now, row.age
 		})
-		measureSpin(b, name+"-"+row.name, edge.handler, benchLink, http.StatusFound, empty)
+		measureSpin(b, name+"-"+row.name, edge.handler, row.request, row.status, empty)
 	}
+}
+
+// get returns a function that makes a GET request.
+func get(uri string) func() *http.Request {
+	return func() *http.Request { return httptest.NewRequest(http.MethodGet, uri, nil) }
 }
 
 const benchLink = "/s/demo/ANNA10?rsShareMedium=FACEBOOK"
@@ -79,13 +105,13 @@ type cost struct{ wall, cpu float64 }
 
 // measureSpin returns the cost of a request in seconds, and reports its share of the empty
 // component's requests per second, by time and by processor time.
-func measureSpin(b *testing.B, name string, handler http.Handler, uri string, status int, empty cost) (c cost) {
+func measureSpin(b *testing.B, name string, handler http.Handler, request func() *http.Request, status int, empty cost) (c cost) {
 	b.Helper()
 	b.Run(name, func(b *testing.B) {
 		began := processorTime(b)
 		b.RunParallel(func(loop *testing.PB) {
 			for loop.Next() {
-				r := httptest.NewRequest(http.MethodGet, uri, nil)
+				r := request()
 				r.RemoteAddr = "192.0.2.1:1234"
 				r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
 				w := httptest.NewRecorder()
