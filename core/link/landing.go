@@ -166,7 +166,7 @@ func allowed(p Program, own, host string) bool {
 // URL without credentials, of at most 2048 bytes.
 func ValidLandingURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && core.ValidPort(u.Port()) &&
 		u.User == nil && len(s) <= maxLanding
 }
 
@@ -207,5 +207,5 @@ func Sent(origin, scheme, host, path string) string {
 // host, without a path. Its port is at most 65535.
 func ValidOrigin(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && ValidLandingURL(s) && s == u.Scheme+"://"+u.Host && core.ValidPort(u.Port())
+	return err == nil && ValidLandingURL(s) && s == u.Scheme+"://"+u.Host
 }
