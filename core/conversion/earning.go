@@ -64,11 +64,10 @@ type Tier struct {
 // the API, and byEvent is true if an event converts.
 func (e Earning) Check(at string, byEvent bool) error {
 	o, t := e.Offer, e.Terms
-	divisible := o.Kind == reward.Credit || o.Kind == reward.Integration
 	switch {
 	case o.None() && !t.None():
 		return core.Invalid(at+".type", "is required with terms of a reward")
-	case o.OfRevenue != 0 && !divisible:
+	case o.OfRevenue != 0 && !o.Kind.Traits().Divisible:
 		return core.Invalid(at+".percentOfRevenue", "must be left out for rewards of type "+string(o.Kind)+"; only CREDIT and INTEGRATION have an amount")
 	case o.OfRevenue != 0 && !byEvent:
 		return core.Invalid(at+".percentOfRevenue", "needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event")
@@ -133,15 +132,10 @@ func (e Earning) Bounded() bool { return e.Min != 0 || e.Max != 0 }
 
 // ValueField returns the name in the API of the value that tiers replace.
 func (e Earning) ValueField() string {
-	switch {
-	case e.Offer.OfRevenue != 0:
+	if e.Offer.OfRevenue != 0 {
 		return "percentOfRevenue"
-	case e.Offer.Kind == reward.PercentDiscount:
-		return "discountPercent"
-	case e.Offer.Kind == reward.Integration:
-		return "valueInCents"
 	}
-	return "credit"
+	return e.Offer.Kind.Traits().Value
 }
 
 // At returns the offer at the referrer's n-th conversion, which counts from 1.

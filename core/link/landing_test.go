@@ -130,7 +130,7 @@ func TestValidLandingURL(t *testing.T) {
 		"https://shop.example/" + strings.Repeat("a", 2049-21): false,
 		"https://shop.example\\@evil.example/":                 false,
 		"https://shop.example/\r\nX: y":                        false,
-		"https://shop.example:65535/": true, "https://shop.example:65536/": false, "https://shop.example:/": true, "https://:443/": false,
+		"https://shop.example:65535/":                          true, "https://shop.example:65536/": false, "https://shop.example:/": true, "https://:443/": false,
 	} {
 		if got := ValidLandingURL(s); got != want {
 			t.Errorf("%q: %v", s, got)

@@ -213,28 +213,16 @@ func (s Signal) Words() string {
 
 // worth returns what an offer gives, as the object of a verb.
 func worth(o reward.Offer, eachOrder bool) string {
+	kind := o.Kind.Traits()
 	if o.OfRevenue != 0 {
 		order := "the order"
 		if eachOrder {
 			order = "each order"
 		}
-		if o.Kind == reward.Integration {
-			return words("a gift worth", o.OfRevenue.String()+"%", "of", order)
-		}
-		return words(o.OfRevenue.String()+"%", "of", order, "as credit")
+		return kind.Says(words(o.OfRevenue.String()+"%", "of", order), false, true)
 	}
 	value := reward.Pretty(o.Value(), o.InUnit(), o.Currency, reward.UnitFormatted)
-	parts := []string{value, "credit"}
-	switch {
-	case o.Kind == reward.PercentDiscount:
-		parts = []string{value, "off"}
-	case o.Kind == reward.FuelTank && o.InUnit() == reward.UnitPercent:
-		parts = []string{"a coupon code for", value, "off"}
-	case o.Kind == reward.FuelTank:
-		parts = []string{"a coupon code worth", value}
-	case o.Kind == reward.Integration:
-		parts = []string{"a gift worth", value}
-	}
+	parts := []string{kind.Says(value, o.InUnit() == reward.UnitPercent, false)}
 	if eachOrder {
 		parts = append(parts, "for each order")
 	}

@@ -115,27 +115,17 @@ func (o Offer) Check() error {
 	case o.OfRevenue < 0 || o.OfRevenue > MaxPercent:
 		return core.Invalid("percentOfRevenue", "must be more than 0 and at most 100")
 	case o.OfRevenue != 0 && value != 0:
-		return core.Invalid(amountField(o.Kind), "must be left out with percentOfRevenue")
+		return core.Invalid(o.Kind.Traits().Assigned, "must be left out with percentOfRevenue")
 	case o.OfRevenue != 0:
 		return nil
 	case o.Kind == PercentDiscount && (value <= 0 || o.Percent > MaxPercent):
 		return core.Invalid("discountPercent", "must be more than 0 and at most 100")
 	case value <= 0 || value > MaxValue:
-		return core.Invalid(amountField(o.Kind), "must be 1 to "+strconv.FormatInt(MaxValue, 10))
-	case (o.Kind == Credit || o.Kind == Integration) && o.Unit == UnitPercent:
+		return core.Invalid(o.Kind.Traits().Assigned, "must be 1 to "+strconv.FormatInt(MaxValue, 10))
+	case o.Kind.Traits().Divisible && o.Unit == UnitPercent:
 		return core.Invalid("unit", "must not be %, which is only for PCT_DISCOUNT")
 	}
 	return nil
-}
-
-func amountField(kind Kind) string {
-	switch kind {
-	case Credit:
-		return "assignedCredit"
-	case Integration:
-		return "valueInCents"
-	}
-	return "amount"
 }
 
 // Redeem redeems an amount of the reward. The error is about "amount" if it is more

@@ -12,28 +12,6 @@ import (
 	"kith/core"
 )
 
-// Kind is the kind of a reward, "type" in the API (clients 1.3.16).
-type Kind string
-
-const (
-	// PercentDiscount is a percentage off the price of a subscription.
-	PercentDiscount Kind = "PCT_DISCOUNT"
-	// Credit is an amount that can be redeemed in parts.
-	Credit Kind = "CREDIT"
-	// FuelTank is a code of the tenant's shop that is worth an amount.
-	FuelTank Kind = "FUELTANK"
-	// Integration is a gift, such as a gift card, that another service delivers.
-	Integration Kind = "INTEGRATION"
-)
-
-// ParseKind returns s as a kind or an error about field.
-func ParseKind(field, s string) (Kind, error) {
-	if kind, ok := core.OneOf(s, PercentDiscount, Credit, FuelTank, Integration); ok {
-		return kind, nil
-	}
-	return "", core.Invalid(field, "must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION")
-}
-
 // Units with a meaning for the service. Tenants may use any other text.
 const (
 	// UnitPercent is the unit of percentages. An amount in it is in basis points.
@@ -202,7 +180,7 @@ type Grant struct {
 // GrantOf returns a grant of an offer at now: GivenAfter and ValidFor become the
 // dates Scheduled and Expires.
 func GrantOf(o Offer, now core.Time) Grant {
-	g := Grant{Offer: o, Fixed: o.Kind == Integration}
+	g := Grant{Offer: o, Fixed: o.Kind.Traits().Fixed}
 	given := now + o.GivenAfter
 	if o.GivenAfter > 0 {
 		g.Scheduled = given

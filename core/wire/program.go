@@ -472,16 +472,10 @@ func (o *offerParser) fuelTank(at string) error {
 
 // offerKeys returns the keys of the offers of a kind.
 func offerKeys(kind reward.Kind) []string {
-	all := []string{"type", "unit", "name", "description", "expiryDuration", "scheduleDuration", "orders", "months", "tiers"}
-	switch kind {
-	case reward.PercentDiscount:
-		return append(all, "discountPercent")
-	case reward.Credit:
-		return append(all, "credit", "currency", "percentOfRevenue", "minimum", "maximum")
-	case reward.FuelTank:
-		return append(all, "fuelTankType", "amount", "currency")
-	case reward.Integration:
-		return append(all, "valueInCents", "currency", "integrationSettings", "percentOfRevenue", "minimum", "maximum")
+	traits := kind.Traits()
+	all := append([]string{"type", "unit", "name", "description", "expiryDuration", "scheduleDuration", "orders", "months", "tiers", traits.Value}, traits.Keys...)
+	if traits.Divisible {
+		all = append(all, "percentOfRevenue", "minimum", "maximum")
 	}
 	return all
 }
@@ -504,13 +498,11 @@ func (w *writer) earning(name string, e conversion.Earning, byEvent bool) {
 			w.raw("percentOfRevenue", o.OfRevenue.String())
 			w.numberOrNull("minimum", e.Min)
 			w.numberOrNull("maximum", e.Max)
-		case o.Kind == reward.Credit:
-			w.number("credit", o.Amount)
 		case o.Kind == reward.FuelTank:
 			w.text("fuelTankType", string(o.TankType()))
 			w.raw("amount", inUnit(o.Amount, o.InUnit()))
 		default:
-			w.number("valueInCents", o.Amount)
+			w.number(o.Kind.Traits().Value, o.Amount)
 		}
 		if o.Kind == reward.Integration {
 			w.settings("integrationSettings", o.Settings)

@@ -23,21 +23,6 @@ const (
 // (clients 1.3.18: RewardApiInput).
 var rewardKeys = []string{"type", "rewardSource", "name", "unit", "cancellable", "dateScheduledFor", "dateExpires"}
 
-// rewardForm returns the required and the optional keys of a type.
-func rewardForm(kind reward.Kind) (must, may []string) {
-	switch kind {
-	case reward.PercentDiscount:
-		return []string{"discountPercent"}, nil
-	case reward.Credit:
-		return []string{"unit", "assignedCredit"}, []string{"currency"}
-	case reward.FuelTank:
-		return []string{"fuelTankCode", "fuelTankType", "amount"}, nil
-	case reward.Integration:
-		return []string{"unit", "valueInCents", "integrationSettings"}, []string{"description"}
-	}
-	return nil, nil
-}
-
 // ParseReward parses the body that creates a reward for a user: one of the four forms
 // of clients 1.3.18. Amounts and values are whole numbers, given as
 // numbers or strings; a percentage may have two decimals. The default source is
@@ -51,7 +36,7 @@ func ParseReward(account core.AccountID, user core.UserID, body []byte) (reward.
 		return reward.Grant{}, err
 	}
 	g := p.g
-	if g.Fixed = g.Offer.Kind == reward.Integration; slices.Contains(p.given, "cancellable") {
+	if g.Fixed = g.Offer.Kind.Traits().Fixed; slices.Contains(p.given, "cancellable") {
 		g.Fixed = !p.cancellable
 	}
 	if g.Offer.Kind == reward.Integration {
@@ -116,14 +101,14 @@ func (p *rewardParser) check() error {
 	if kind == "" {
 		return core.Invalid("type", "is required")
 	}
-	must, may := rewardForm(kind)
-	for _, key := range must {
+	traits := kind.Traits()
+	for _, key := range traits.Must {
 		if !slices.Contains(p.given, key) {
 			return core.Invalid(key, "is required for "+string(kind))
 		}
 	}
 	for _, key := range p.given {
-		if !slices.Contains(rewardKeys, key) && !slices.Contains(must, key) && !slices.Contains(may, key) {
+		if !slices.Contains(rewardKeys, key) && !slices.Contains(traits.Must, key) && !slices.Contains(traits.May, key) {
 			return core.Invalid(key, "must be left out for "+string(kind))
 		}
 	}

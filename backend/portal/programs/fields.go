@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -289,21 +290,37 @@ func (s side) Field(name string) string { return s.At + name }
 // Tier returns the name of a field of a tier.
 func (s side) Tier(i int, name string) string { return tierField(s.At, i, name) }
 
-// typeOptions are the rewards that a side may earn.
-func typeOptions(chosen string) []frame.Option {
-	all := []frame.Option{
-		{Value: string(reward.Credit) + suffixShare, Label: "A share of the order", Hint: "Credit of so many percent of what the friend pays."},
-		{Value: string(reward.Credit), Label: "A fixed credit", Hint: "An amount such as 10.00 USD, or points."},
-		{Value: string(reward.PercentDiscount), Label: "A discount", Hint: "Some percent off the price of a subscription."},
-		{Value: string(reward.FuelTank), Label: "A coupon code", Hint: "One of the codes that you upload to the fuel tank."},
-		{Value: string(reward.Integration), Label: "A gift of a fixed worth", Hint: "Delivered by another service, such as a gift card."},
-		{Value: string(reward.Integration) + suffixShare, Label: "A gift worth a share of the order", Hint: "Delivered by another service."},
-		{Value: noReward, Label: "No reward", Hint: "The other side may still have one."},
+// typeOptions are the rewards that a side may earn. A share of the order is the first choice of
+// a kind that may be one.
+func typeOptions(chosen string) (all []frame.Option) {
+	add := func(value string, c reward.Choice) {
+		all = append(all, frame.Option{Value: value, Label: c.Label, Hint: c.Hint, Chosen: value == chosen})
 	}
-	for i := range all {
-		all[i].Chosen = all[i].Value == chosen
+	for _, kind := range reward.Kinds() {
+		if kind.Divisible {
+			add(string(kind.Kind)+suffixShare, kind.Share)
+		}
+		add(string(kind.Kind), kind.Choice)
 	}
+	add(noReward, reward.Choice{Label: "No reward", Hint: "The other side may still have one."})
 	return all
+}
+
+// Only returns the types with a field, as classes of CSS.
+func (s side) Only(field string) string {
+	var types []string
+	for _, kind := range reward.Kinds() {
+		both := slices.Contains(kind.Keys, field) || field == "tiers" && kind.Stepped
+		money := field == "unit" && slices.Contains(kind.Keys, "currency")
+		share := slices.Contains([]string{"percentOfRevenue", "minimum", "maximum"}, field)
+		if both || money || field == kind.Value {
+			types = append(types, string(kind.Kind))
+		}
+		if kind.Divisible && (both || share) {
+			types = append(types, string(kind.Kind)+suffixShare)
+		}
+	}
+	return strings.Join(types, " ")
 }
 
 func whichOptions(chosen string) []frame.Option {

@@ -328,7 +328,7 @@ func (r *reading) value(o object, at string, kind reward.Kind, share bool) {
 	}
 	money := reward.MoneyIn(unit, currency)
 	put := func(o object, key, name string) { r.amount(o, key, name, money) }
-	field := valueFields[kind]
+	field := kind.Traits().Value
 	switch {
 	case share:
 		put(o, "minimum", at+"minimum")
@@ -336,7 +336,7 @@ func (r *reading) value(o object, at string, kind reward.Kind, share bool) {
 		r.limits(at + "maximum")
 		put, field = r.percent, "percentOfRevenue"
 	case kind == reward.PercentDiscount:
-		put, field = r.percent, "discountPercent"
+		put = r.percent
 	case percentTank:
 		o["fuelTankType"] = string(reward.PercentDiscount)
 		put = r.percent
@@ -356,7 +356,7 @@ func (r *reading) value(o object, at string, kind reward.Kind, share bool) {
 			o["integrationSettings"] = json.RawMessage(s)
 		}
 	}
-	if kind != reward.FuelTank {
+	if kind.Traits().Stepped {
 		r.tiers(o, at, field, put)
 	}
 }

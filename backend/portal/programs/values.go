@@ -147,7 +147,7 @@ func earningValues(v url.Values, at string, e conversion.Earning) {
 		v.Set(at+"fuelTankType", string(reward.PercentDiscount))
 		v.Set(at+"amount", reward.BasisPoints(o.Amount).String())
 	default:
-		amount(valueFields[o.Kind], o.Amount, o.InUnit())
+		amount(o.Kind.Traits().Value, o.Amount, o.InUnit())
 	}
 	v.Set(at+"type", kind)
 	if o.Kind == reward.FuelTank && o.InUnit() != reward.UnitPercent {
@@ -194,9 +194,6 @@ func termsValues(v url.Values, at string, e conversion.Earning, money string) {
 func tierField(at string, i int, name string) string {
 	return at + "tiers[" + strconv.Itoa(i) + "]." + name
 }
-
-// valueFields are the names of the values of rewards, in the API and in the form.
-var valueFields = map[reward.Kind]string{reward.Credit: "credit", reward.FuelTank: "amount", reward.Integration: "valueInCents"}
 
 // setDuration sets a duration and its unit: the longest one in which it is a whole number.
 // Zero is an empty field.
