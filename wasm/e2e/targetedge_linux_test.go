@@ -50,7 +50,7 @@ func BenchmarkTarget_Instance(b *testing.B) {
 	p := s.dev(b)
 	b.Cleanup(func() { p.stop(b) })
 	reused, fresh := s.loadEdge(b, nil), s.loadEdge(b, func(o *host.Options) { o.Fresh = true })
-	for range alternateRuns {
+	for range benchRuns(b) {
 		b.Run("read", func(b *testing.B) { s.benchmarkRead(b) })
 		b.Run("reused", func(b *testing.B) { benchmarkLink(b, reused) })
 		b.Run("fresh", func(b *testing.B) { benchmarkLink(b, fresh) })

@@ -16,10 +16,9 @@ import (
 )
 
 // The benchmarks whose names begin with Target measure what docs/performance.md has
-// targets for. Each side runs alternateRuns times, in turn with the other, since the speed
-// of a machine changes; wasm/bench compares the medians.
+// targets for. Each side runs several times, in turn with the other, since the speed of a
+// machine changes; wasm/bench compares the medians.
 const (
-	alternateRuns = 5
 	// saturatedFor and steadyFor are how long a run lasts. Both must exceed a second: the
 	// testing package repeats shorter ones.
 	saturatedFor, steadyFor = 3 * time.Second, 5 * time.Second
@@ -36,10 +35,18 @@ type side struct {
 	run  func(*testing.B)
 }
 
-// alternate runs the sides one after the other, alternateRuns times.
+// benchRuns is how often each side runs: KITH_BENCH_RUNS, or 5.
+func benchRuns(b *testing.B) int {
+	b.Helper()
+	runs, err := strconv.Atoi(cmp.Or(os.Getenv("KITH_BENCH_RUNS"), "5"))
+	require.NoError(b, err, "KITH_BENCH_RUNS")
+	return runs
+}
+
+// alternate runs the sides one after the other, benchRuns times.
 func alternate(b *testing.B, name string, sides ...side) {
 	b.Helper()
-	for range alternateRuns {
+	for range benchRuns(b) {
 		for _, s := range sides {
 			b.Run(name+"/"+s.name, func(b *testing.B) {
 				s.run(b)

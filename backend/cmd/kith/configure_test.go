@@ -44,7 +44,7 @@ func TestConfigure_ListsEveryFlag(t *testing.T) {
 }
 
 // testVariables are read by tests and by make only.
-var testVariables = []string{"KITH_BENCH_ROWS", "KITH_BENCH_MINUTES", "KITH_BENCH_USERS", "KITH_SEEDS", "KITH_SAMPLE", "KITH_SCREENSHOTS", "KITH_BARE_BASE"}
+var testVariables = []string{"KITH_BENCH_ROWS", "KITH_BENCH_MINUTES", "KITH_BENCH_USERS", "KITH_BENCH_RUNS", "KITH_SEEDS", "KITH_SAMPLE", "KITH_SCREENSHOTS", "KITH_BARE_BASE"}
 
 // The program reads each variable that a document names.
 func TestConfigure_DocumentsNameKnownVariables(t *testing.T) {
