@@ -16,7 +16,7 @@ var Edge embed.FS
 // bytes that the component has too. make edge writes both files.
 var (
 	//go:embed edge/script/kith.min.js
-	Script string
+	Script []byte
 	//go:embed edge/script/kith.min.js.gz
-	ScriptGzip string
+	ScriptGzip []byte
 )

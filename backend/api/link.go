@@ -152,6 +152,6 @@ func (a *API) script(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write([]byte(answer.Body)) // an error means that the client has disconnected
+	_, _ = w.Write(answer.Body) // an error means that the client has disconnected
 	return nil
 }

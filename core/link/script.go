@@ -10,16 +10,22 @@ import (
 
 // Script is the browser script, as edge and backend serve it.
 type Script struct {
-	Text string
-	// Gzip is Text compressed; empty: the script is not compressed.
-	Gzip string
+	text, gzip []byte
+	version    string
+}
+
+// NewScript returns a script by its text and the same, compressed; empty if it is not compressed.
+// It computes the version, which takes longer than a response.
+func NewScript(text, gzip []byte) Script {
+	sum := sha256.Sum256(text)
+	return Script{text, gzip, hex.EncodeToString(sum[:8])}
 }
 
 // ScriptAnswer is the response to a request for the script.
 type ScriptAnswer struct {
 	Status  int         // 200 or 304
 	Headers [][2]string // names in lower case, and values
-	Body    string
+	Body    []byte      // must not be changed
 }
 
 // Cache-Control of the script: a URL with its version never has other content, and the
@@ -31,26 +37,23 @@ const (
 
 // Version returns the value of the parameter v in the URL of this content: the first 8
 // bytes of its SHA-256 hash.
-func (s Script) Version() string {
-	sum := sha256.Sum256([]byte(s.Text))
-	return hex.EncodeToString(sum[:8])
-}
+func (s Script) Version() string { return s.version }
 
 // Answer returns the response to GET by the request's query, Accept-Encoding and
 // If-None-Match. The error is not-found for the version of other content: a page that
 // pins a version with a hash must not get other bytes, and no cache may store them under
 // that version.
 func (s Script) Answer(query, acceptEncoding, ifNoneMatch string) (ScriptAnswer, error) {
-	version, cache := s.Version(), unversionedCache
+	cache := unversionedCache
 	for parameter := range strings.SplitSeq(query, "&") {
 		if name, value, _ := strings.Cut(parameter, "="); name == "v" {
-			if value != version {
+			if value != s.version {
 				return ScriptAnswer{}, core.NotFound("v: not the version of this service's kith.js; leave v out to get the current one")
 			}
 			cache = versionedCache
 		}
 	}
-	tag, body := `"`+version+`"`, s.Text
+	tag, body := `"`+s.version+`"`, s.text
 	headers := [][2]string{
 		{"cache-control", cache},
 		{"vary", "Accept-Encoding"},
@@ -59,8 +62,8 @@ func (s Script) Answer(query, acceptEncoding, ifNoneMatch string) (ScriptAnswer,
 		{"access-control-allow-origin", "*"},
 		{"cross-origin-resource-policy", "cross-origin"},
 	}
-	if s.Gzip != "" && AcceptsGzip(acceptEncoding) {
-		tag, body = `"`+version+`-gzip"`, s.Gzip
+	if len(s.gzip) > 0 && AcceptsGzip(acceptEncoding) {
+		tag, body = `"`+s.version+`-gzip"`, s.gzip
 		headers = append(headers, [2]string{"content-encoding", "gzip"})
 	}
 	headers = append(headers, [2]string{"etag", tag})

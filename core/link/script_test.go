@@ -15,15 +15,15 @@ func answerTo(s Script, query, acceptEncoding, ifNoneMatch string) string {
 	for _, h := range a.Headers {
 		b.WriteString(h[0] + ": " + h[1] + "\n")
 	}
-	return b.String() + a.Body
+	return b.String() + string(a.Body)
 }
 
 // A version names one content: it is cached permanently, and no other content is
 // answered for it.
 func TestScript_Version(t *testing.T) {
-	s := Script{Text: "alert(1)"}
+	s := NewScript([]byte("alert(1)"), nil)
 	version := s.Version()
-	if len(version) != 16 || version == (Script{Text: "alert(2)"}).Version() {
+	if len(version) != 16 || version == NewScript([]byte("alert(2)"), nil).Version() {
 		t.Errorf("version %q", version)
 	}
 	for query, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestScript_Version(t *testing.T) {
 // A client that has the content is not sent it again; the compressed one has a tag of
 // its own.
 func TestScript_Tag(t *testing.T) {
-	s := Script{Text: "alert(1)", Gzip: "zip"}
+	s := NewScript([]byte("alert(1)"), []byte("zip"))
 	plain, zipped := `"`+s.Version()+`"`, `"`+s.Version()+`-gzip"`
 	for _, c := range []struct {
 		encoding, known, body string
@@ -64,7 +64,7 @@ func TestScript_Tag(t *testing.T) {
 		{"", s.Version(), "alert(1)", 200},
 	} {
 		a, err := s.Answer("", c.encoding, c.known)
-		if err != nil || a.Status != c.status || a.Body != c.body {
+		if err != nil || a.Status != c.status || string(a.Body) != c.body {
 			t.Errorf("%+v: %+v %v", c, a, err)
 		}
 	}

@@ -8,7 +8,7 @@ import _ "embed"
 // files.
 var (
 	//go:embed kith.min.js
-	Text string
+	Text []byte
 	//go:embed kith.min.js.gz
-	Gzip string
+	Gzip []byte
 )

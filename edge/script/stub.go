@@ -7,7 +7,7 @@ import _ "embed"
 // Text is the script before it is minified, for builds by plain Go.
 //
 //go:embed kith.js
-var Text string
+var Text []byte
 
 // Gzip is empty: the script is not compressed here.
-const Gzip = ""
+var Gzip []byte

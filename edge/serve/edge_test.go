@@ -282,7 +282,7 @@ func TestServe_Script(t *testing.T) {
 	s := newSite(t)
 	got := s.ask("GET", "/kith.js", "")
 	require.Equal(t, 200, got.Status)
-	require.Equal(t, script.Text, string(got.Body))
+	require.Equal(t, script.Text, got.Body)
 	require.Equal(t, "text/javascript; charset=utf-8", got.header("content-type"))
 	require.Equal(t, "nosniff", got.header("x-content-type-options"))
 	require.Equal(t, "Accept-Encoding", got.header("vary"))

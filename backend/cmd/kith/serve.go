@@ -271,7 +271,7 @@ func (b backend) serve(e *env) error {
 	}
 	worker.Begin(working, &workers, all...)
 	engine.Analytics.Networks = guess.New(min(int(b.flags.RateLimit), statistics.ReportsPerMinute), time.Now)
-	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), PortalURL: b.flags.PortalURL, Script: link.Script{Text: kith.Script, Gzip: kith.ScriptGzip}, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, ClockTolerance: tolerance, Observe: e.observeRoutes(b.tracer, trusted), Log: e.log}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), PortalURL: b.flags.PortalURL, Script: link.NewScript(kith.Script, kith.ScriptGzip), Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, ClockTolerance: tolerance, Observe: e.observeRoutes(b.tracer, trusted), Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()
