@@ -39,7 +39,7 @@ func VerifyChecksum(secrets []string, account core.AccountID, user core.UserID, 
 	if err := checkObject(body, MaxBody); err != nil {
 		return false, nil
 	}
-	given := gjson.GetBytes(body, "checksum")
+	given := member(gjson.ParseBytes(body), "checksum")
 	if given.Type != gjson.String || given.String() == "" {
 		return false, nil
 	}

@@ -49,7 +49,7 @@ func CookieCodes(tenant core.TenantAlias, text string) (codes []CookieCode, ok b
 
 func codesOf(entry gjson.Result) (codes []CookieCode) {
 	expiries := expiriesOf(entry)
-	entry.Get("codes").ForEach(func(key, value gjson.Result) bool {
+	member(entry, "codes").ForEach(func(key, value gjson.Result) bool {
 		c := CookieCode{Expires: expiries[value.String()]}
 		c.Program, _ = core.ParseProgramKey("", key.String())
 		c.Code, _ = core.ParseReferralCode("", value.String())
@@ -67,7 +67,7 @@ const firstExpiry = 1_000_000_000
 // number decides whether it is in seconds or milliseconds.
 func expiriesOf(entry gjson.Result) map[string]core.Time {
 	expiries := map[string]core.Time{}
-	entry.Get("codesExp").ForEach(func(code, value gjson.Result) bool {
+	member(entry, "codesExp").ForEach(func(code, value gjson.Result) bool {
 		n := value.Num
 		if value.Type != gjson.Number || n < firstExpiry || n >= firstExpiry*1000*1000 {
 			return true

@@ -157,8 +157,8 @@ func checkField(at string, v *fastjson.Value, inArray bool) error {
 // digits and nulls are kept.
 func keepFields(body []byte, events []event.Event) {
 	i := 0
-	gjson.GetBytes(body, "events").ForEach(func(_, e gjson.Result) bool {
-		if f := e.Get("fields"); f.IsObject() && i < len(events) {
+	member(gjson.ParseBytes(body), "events").ForEach(func(_, e gjson.Result) bool {
+		if f := member(e, "fields"); f.IsObject() && i < len(events) {
 			events[i].Fields = f.Raw
 		}
 		i++

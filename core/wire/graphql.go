@@ -50,7 +50,7 @@ func ParseGraphQL(body []byte) (GraphQLRequest, error) {
 	if err != nil {
 		return GraphQLRequest{}, err
 	}
-	if variables := gjson.GetBytes(body, "variables"); variables.IsObject() {
+	if variables := member(gjson.ParseBytes(body), "variables"); variables.IsObject() {
 		q.Variables = variables.Raw
 	}
 	return q, nil

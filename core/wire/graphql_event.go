@@ -65,7 +65,7 @@ func ParseGraphQLEvents(body []byte) (p GraphQLEvents, ok bool) {
 			return p, false
 		}
 	}
-	if !idsAreTexts(input[0].Get("events")) {
+	if !idsAreTexts(member(input[0], "events")) {
 		return p, false
 	}
 	var err error
@@ -78,7 +78,7 @@ func ParseGraphQLEvents(body []byte) (p GraphQLEvents, ok bool) {
 func idsAreTexts(events gjson.Result) (ok bool) {
 	ok = true
 	events.ForEach(func(_, e gjson.Result) bool {
-		id := e.Get("id")
+		id := member(e, "id")
 		ok = id.Type == gjson.String || id.Type == gjson.Null
 		return ok
 	})

@@ -45,7 +45,7 @@ func VerifyToken(tenant core.TenantAlias, secrets []string, token string, now co
 // token has no user.
 func AllowsAnonymous(secrets []string, token string, now core.Time, undated bool) (bool, error) {
 	claims, err := verifiedClaims(secrets, token, now, undated)
-	return err == nil && gjson.Get(claims, "allowAnonymous").Type == gjson.True, err
+	return err == nil && member(gjson.Parse(claims), "allowAnonymous").Type == gjson.True, err
 }
 
 // verifiedClaims returns the claims of a token that is signed with one of the secrets
@@ -56,9 +56,10 @@ func verifiedClaims(secrets []string, token string, now core.Time, undated bool)
 	if !ok || !ok2 || len(token) > maxToken {
 		return "", badToken("is not a JWT")
 	}
-	header, err := segment(head)
+	text, err := segment(head)
+	header := gjson.Parse(text)
 	// Only HS256 is accepted; the header must not select another algorithm.
-	if err != nil || gjson.Get(header, "alg").String() != "HS256" || gjson.Get(header, "crit").Exists() {
+	if err != nil || member(header, "alg").String() != "HS256" || member(header, "crit").Exists() {
 		return "", badToken("must be signed with HS256, without crit")
 	}
 	if !slices.ContainsFunc(secrets, func(secret string) bool { return signedBy(secret, signed, mac) }) {
@@ -140,7 +141,7 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 // seconds returns a claim that is a time in seconds, in milliseconds. It is a
 // float64, because a large number would overflow an integer.
 func seconds(claims, name string) (at float64, found bool, err error) {
-	claim := gjson.Get(claims, name)
+	claim := member(gjson.Parse(claims), name)
 	switch claim.Type {
 	case gjson.Null:
 		return 0, false, nil
@@ -155,11 +156,11 @@ func seconds(claims, name string) (at float64, found bool, err error) {
 func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 	var s Subject
 	var account, user string
-	if claim := gjson.Get(claims, "user"); claim.IsObject() {
-		account, user = claim.Get("accountId").String(), claim.Get("id").String()
+	if claim := member(gjson.Parse(claims), "user"); claim.IsObject() {
+		account, user = member(claim, "accountId").String(), member(claim, "id").String()
 		s.Signed = claim.Raw
 	} else {
-		sub, found := strings.CutSuffix(gjson.Get(claims, "sub").String(), "@"+string(tenant)+":users")
+		sub, found := strings.CutSuffix(member(gjson.Parse(claims), "sub").String(), "@"+string(tenant)+":users")
 		if !found {
 			return Subject{}, badToken("has no user of this tenant; add a user claim")
 		}
@@ -267,7 +268,7 @@ func leaveOut(u *referral.UserUpdate, key string, value gjson.Result, payable bo
 	case "accountStatus":
 		return u.Status != nil && !payable && reported(u)
 	case "referredBy":
-		return value.Get("isConverted").Bool() && u.Status != nil && !payable && reported(u)
+		return member(value, "isConverted").Bool() && u.Status != nil && !payable && reported(u)
 	case "paymentProviderId":
 		u.PaymentProviderID = nil
 	case "segments":

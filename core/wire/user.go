@@ -24,7 +24,7 @@ const (
 // (clients 1.2.12) or of the browser script's init call (spec 2.7).
 // Ids in the body must be equal to those in the path.
 func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, body []byte) (referral.UserUpdate, error) {
-	p := userParser{tenant: tenant, sent: func(key string) string { return gjson.GetBytes(body, key).Raw }}
+	p := userParser{tenant: tenant, sent: func(key string) string { return member(gjson.ParseBytes(body), key).Raw }}
 	p.u.Account, p.u.ID = account, user
 	return p.result(object(body, MaxBody, "", p.key))
 }
