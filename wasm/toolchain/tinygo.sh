@@ -95,12 +95,13 @@ make_own() {
 path() { on_path || make_own; }
 
 # finish FILE stores the memory of an initialized guest as its data, removes what only the
-# initialization used, and makes the bytes independent of the folder of the build.
+# initialization used and what Kith never calls, and makes the bytes independent of the folder
+# of the build.
 finish() {
 	local go=(env -C "$here" CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' ./finish)
 	"${go[@]}" initialized "$1"
-	PATH=$PATH:$(dirname "$tinygo") "${WASMOPT:-wasm-opt}" -Os -g "$1" -o "$1"
-	"${go[@]}" names "$1"
+	PATH=$PATH:$(dirname "$tinygo") "${WASMOPT:-wasm-opt}" -Os --converge -g "$1" -o "$1"
+	"${go[@]}" segments "$1"
 }
 
 # tested TINYGO PKG prints a hash of what the result of the tests of a package depends on: the

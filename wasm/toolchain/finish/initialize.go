@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -17,8 +18,6 @@ const (
 	// stackSize is the size of the stack, which is at the beginning of the memory: that of
 	// tinygo.sh.
 	stackSize = 32768
-	// gap is the most zeros within a data segment: another segment would be longer.
-	gap = 8
 )
 
 // initialize runs the initialization of a module and stores the memory after it as the data
@@ -33,26 +32,45 @@ func initialize(all []section) error {
 		return err
 	}
 	clear(memory[:stackSize])
-	segments, count := segmentsOf(memory)
-	index := -1
+	storeMemory(all, memory)
+	empty, uncalled := map[int]bool{}, map[int]bool{}
+	err = rename(all, func(function int, name []byte) []byte {
+		short := shortName(name)
+		empty[function], uncalled[function] = string(short) == silent, onlyInitialized.Match(name)
+		return short
+	})
+	if err != nil {
+		return err
+	}
 	for i := range all {
 		switch s := &all[i]; s.id {
 		case exports:
-			if index, err = exported(s.body, start); err != nil {
+			index, err := exported(s.body, start)
+			if err != nil {
 				return err
 			}
-		case dataCount:
-			s.body = binary.AppendUvarint(nil, uint64(count))
+			empty[index] = true
+		case elements:
+			s.body, err = without(s.body, uncalled)
 		case code:
-			if s.body, err = emptied(s.body, index-imported); err != nil {
-				return err
-			}
-		case data:
-			s.body = append(binary.AppendUvarint(nil, uint64(count)), segments...)
+			s.body, err = emptied(s.body, imported, empty)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// silent is the function with which fmt formats. Kith's packages in the component do not use fmt.
+// Others make the texts of their errors with it, in place of which Kith answers its own: such a
+// text is empty in the component.
+const silent = "(*fmt.pp).doPrintf"
+
+// onlyInitialized are functions of which only the initialization takes the address: the self-tests
+// of crypto, for a mode that is off, and the modifiers of gjson's paths, which it puts into a map.
+// Kith's packages in the component read JSON without paths. A call would end the instance.
+var onlyInitialized = regexp.MustCompile(`^crypto/internal/fips140/.*\.init#1\$1|/gjson\.(mod[A-Z]|parseRecursiveDescent)`)
 
 // initialized returns the memory of an instance after its initialization, and the number of
 // functions that the module imports.
@@ -100,35 +118,6 @@ func initialized(module []byte) (memory []byte, imported int, err error) {
 	return bytes.Clone(view), len(compiled.ImportedFunctions()), nil
 }
 
-// segmentsOf returns active data segments with all that is not zero in a memory.
-func segmentsOf(memory []byte) (segments []byte, count int) {
-	for at := 0; at < len(memory); count++ {
-		if at += len(memory[at:]) - len(bytes.TrimLeft(memory[at:], "\x00")); at == len(memory) {
-			break
-		}
-		end := at + 1
-		for i := end; i < len(memory) && i-end < gap; i++ {
-			if memory[i] != 0 {
-				end = i + 1
-			}
-		}
-		const i32Const, endOfExpression = 0x41, 0x0b
-		segments = append(segments, 0, i32Const)
-		segments = append(appendSigned(segments, at), endOfExpression)
-		segments = appendSized(segments, memory[at:end])
-		at = end
-	}
-	return segments, count
-}
-
-// appendSigned appends a number that is not negative in the form of signed ones.
-func appendSigned(b []byte, n int) []byte {
-	for ; n >= 0x40; n >>= 7 {
-		b = append(b, byte(n)|0x80)
-	}
-	return append(b, byte(n))
-}
-
 // exported returns the index of an exported function.
 func exported(section []byte, name string) (int, error) {
 	count, size := binary.Uvarint(section)
@@ -149,8 +138,8 @@ func exported(section []byte, name string) (int, error) {
 	return 0, errors.New("the module does not export " + name)
 }
 
-// emptied returns the code section with a function that does nothing.
-func emptied(section []byte, function int) ([]byte, error) {
+// emptied returns the code section with functions without results that do nothing.
+func emptied(section []byte, imported int, functions map[int]bool) ([]byte, error) {
 	count, size := binary.Uvarint(section)
 	out := binary.AppendUvarint(nil, count)
 	rest := section[max(size, 0):]
@@ -159,10 +148,44 @@ func emptied(section []byte, function int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i == function {
-			body = []byte{0, 0x0b} // no locals, end
+		if functions[imported+i] {
+			body = []byte{0, endOfExpression} // no locals
 		}
 		out, rest = appendSized(out, body), after
 	}
 	return out, nil
+}
+
+// without returns the element section, which has one segment, without some functions: wasm-opt
+// then removes them. The others keep their places in the table.
+func without(section []byte, functions map[int]bool) ([]byte, error) {
+	one, ok := bytes.CutPrefix(section, []byte{1})
+	at, list, err := offset(one)
+	if !ok || err != nil {
+		return nil, errForm
+	}
+	count, size := binary.Uvarint(list)
+	segments, length := 0, 0
+	var out, segment []byte
+	end := func() {
+		if length > 0 {
+			out = append(binary.AppendUvarint(appendOffset(out, at-length), uint64(length)), segment...)
+			segments++
+		}
+		length, segment = 0, nil
+	}
+	for rest := list[max(size, 0):]; count > 0; count-- {
+		function, size := binary.Uvarint(rest)
+		if size <= 0 {
+			return nil, errForm
+		}
+		if functions[int(function)] {
+			end()
+		} else {
+			length, segment = length+1, binary.AppendUvarint(segment, function)
+		}
+		at, rest = at+1, rest[size:]
+	}
+	end()
+	return append(binary.AppendUvarint(nil, uint64(segments)), out...), nil
 }

@@ -1,7 +1,7 @@
 // Command finish prepares a compiled component for its hosts:
 //
 //	finish initialized FILE.wasm
-//	finish names FILE.wasm
+//	finish segments FILE.wasm
 package main
 
 import (
@@ -13,11 +13,11 @@ import (
 )
 
 // steps are the steps by name. Between them, wasm-opt removes what is not called any more.
-var steps = map[string]func([]section) error{"initialized": initialize, "names": shortNames}
+var steps = map[string]func([]section) error{"initialized": initialize, "segments": joinSegments}
 
 func main() {
 	if len(os.Args) != 3 || steps[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: finish initialized|names FILE.wasm")
+		fmt.Fprintln(os.Stderr, "usage: finish initialized|segments FILE.wasm")
 		os.Exit(2)
 	}
 	if err := run(steps[os.Args[1]], os.Args[2]); err != nil {
@@ -55,6 +55,7 @@ type section struct {
 const (
 	custom    = 0
 	exports   = 7
+	elements  = 9
 	code      = 10
 	data      = 11
 	dataCount = 12
