@@ -69,8 +69,21 @@ const silent = "(*fmt.pp).doPrintf"
 
 // onlyInitialized are functions of which only the initialization takes the address: the self-tests
 // of crypto, for a mode that is off, and the modifiers of gjson's paths, which it puts into a map.
-// Kith's packages in the component read JSON without paths. A call would end the instance.
+// A call would end the instance: checkCalls refuses a component with a caller.
 var onlyInitialized = regexp.MustCompile(`^crypto/internal/fips140/.*\.init#1\$1|/gjson\.(mod[A-Z]|parseRecursiveDescent)`)
+
+// checkCalls returns an error if wasm-opt has kept the function that searches JSON by a path.
+func checkCalls(all []section) error {
+	searches := false
+	err := rename(all, func(_ int, name []byte) []byte {
+		searches = searches || string(name) == "gjson.Get"
+		return name
+	})
+	if err == nil && searches {
+		err = errors.New("the component calls gjson.Get, whose modifiers were removed; use member of core/wire")
+	}
+	return err
+}
 
 // initialized returns the memory of an instance after its initialization, and the number of
 // functions that the module imports.

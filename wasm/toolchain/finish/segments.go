@@ -18,6 +18,9 @@ const (
 
 // joinSegments joins data segments that few zeros divide. wasm-opt divides them.
 func joinSegments(all []section) error {
+	if err := checkCalls(all); err != nil {
+		return err
+	}
 	var memory []byte
 	for _, s := range all {
 		if s.id != data {
