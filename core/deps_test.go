@@ -96,7 +96,7 @@ var walls = []wall{
 	{of: []string{"kith/backend/sender", "kith/backend/sftp"}, imports: []string{"kith/backend/store", "database/sql"}, links: requests, why: "SQL belongs to the store"},
 	{of: []string{"kith/backend/gateway/..."}, only: slices.Concat([]string{"kith/core/...", "kith/backend/gateway/..."}, parsers),
 		why: "it speaks the payment gateway's protocol, and knows no rule about programs"},
-	{of: []string{"kith/backend/braintreelab/...", "kith/backend/stripelab"}, imports: []string{"database/sql"}, links: service, may: []string{"kith/backend/gateway/..."},
+	{of: []string{"kith/backend/labkit/...", "kith/backend/braintreelab/...", "kith/backend/stripelab"}, imports: []string{"database/sql"}, links: service, may: []string{"kith/backend/gateway/..."},
 		why: "it simulates a gateway, and knows nothing of the service"},
 	{of: []string{"kith/backend/demo/shop"}, links: []string{"kith/core/...", "kith/backend/..."}, may: []string{"kith/backend/gateway/xmltree"},
 		why: "it is a shop as any other, which knows of Kith what the public client has"},

@@ -12,14 +12,11 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// maxBody bounds a request, in bytes.
-const maxBody = 1 << 20
-
 // readBody reads a body in XML, which most of the gateway's clients send, or in JSON,
 // which the one for Node sends. In both cases the result has one child for each part,
 // such as "subscription".
-func readBody(w http.ResponseWriter, r *http.Request) (*xmltree.Node, error) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+func readBody(r *http.Request) (*xmltree.Node, error) {
+	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -136,11 +136,3 @@ func day(at time.Time) time.Time {
 
 // days returns the number of days between two days.
 func days(from, to time.Time) int { return int(day(to).Sub(day(from)) / (24 * time.Hour)) }
-
-// addMonths adds months to a day. If the resulting month has no such day, it returns the
-// last day of that month.
-func addMonths(from time.Time, months int) time.Time {
-	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
-	last := first.AddDate(0, 1, -1).Day()
-	return first.AddDate(0, 0, min(from.Day(), last)-1)
-}

@@ -1,9 +1,7 @@
 package braintreelab
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -14,11 +12,11 @@ import (
 
 	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
+	"kith/backend/labkit"
 )
 
 // controls are the actions of a person in the gateway's control panel, events at a bank,
-// and the clock. They are written to the journal. All accept a form and answer with JSON;
-// a browser is redirected to the page.
+// and the clock. They are written to the journal.
 var controls = map[string]func(*Lab, command) reply{
 	"POST /lab/customers":     (*Lab).newCustomer,
 	"POST /lab/subscriptions": (*Lab).newSubscription,
@@ -36,53 +34,27 @@ var controls = map[string]func(*Lab, command) reply{
 }
 
 func (l *Lab) controlRoutes(mux *http.ServeMux) {
-	// Requests from pages of other sites are refused.
-	guard := http.NewCrossOriginProtection()
-	handle := func(pattern string, h func(*http.Request) error) {
-		mux.Handle(pattern, guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.control(w, r, h) })))
-	}
+	panel := labkit.Panel{Mux: mux, Now: l.ran}
 	for call, do := range controls {
-		handle(call, func(r *http.Request) error {
-			return failureOf(l.perform(command{call: call, body: formBody(r.PostForm)}, do))
+		panel.Handle(call, func(r *http.Request) (map[string]any, error) {
+			if err := r.ParseForm(); err != nil {
+				return nil, err
+			}
+			return nil, failureOf(l.perform(command{call: call, body: formBody(r.PostForm)}, do))
 		})
 	}
-	handle("POST /lab/mode", func(r *http.Request) error { return l.setMode(Mode(r.PostForm.Get("mode"))) })
-	handle("POST /lab/faults", l.takeFaults)
-	handle("POST /lab/webhook", func(r *http.Request) error { return l.Register(r.Context(), r.PostForm.Get("url")) })
-	handle("POST /lab/flush", func(r *http.Request) error { l.Flush(r.Context()); return nil })
-	mux.HandleFunc("GET /lab/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, l.State()) })
+	panel.HandleCommon(l, &l.faults, func() any { return l.State() })
+	panel.Handle("POST /lab/webhook", func(r *http.Request) (map[string]any, error) {
+		return nil, l.Register(r.Context(), r.PostFormValue("url"))
+	})
 	mux.HandleFunc("GET /{$}", l.page)
 }
 
-// control parses the form of a control, runs the control, and answers with its result.
-func (l *Lab) control(w http.ResponseWriter, r *http.Request, do func(*http.Request) error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	err := r.ParseForm()
-	if err == nil {
-		err = do(r)
-	}
-	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		back := "/"
-		if err != nil {
-			back = "/?problem=" + url.QueryEscape(err.Error())
-		}
-		http.Redirect(w, r, back, http.StatusSeeOther)
-		return
-	}
-	if err != nil {
-		writeJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
-		return
-	}
+// ran returns the time up to which the lab has run.
+func (l *Lab) ran() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	writeJSON(w, http.StatusOK, map[string]time.Time{"now": l.book.now})
-}
-
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	// An error means that the client has closed the connection.
-	_ = json.NewEncoder(w).Encode(value)
+	return l.book.now
 }
 
 func formBody(form url.Values) *xmltree.Node {
@@ -167,52 +139,14 @@ func named(r reply) reply {
 	return r
 }
 
-// maxAdvance bounds one step of the clock.
-const maxAdvance = 2 * 366 * 24 * time.Hour
-
-// advance advances the clock: "by" 12h, 3d, 2w, 1m or 1y, or "to" a day. Events that
-// are due meanwhile run, each at its time.
+// advance advances the clock. Events that are due meanwhile run, each at its time.
 func (l *Lab) advance(c command) reply {
-	from := l.book.now
-	to, err := later(from, c.body.Value("by"), c.body.Value("to"))
-	switch {
-	case err != nil:
+	to, err := l.clock.Advance(l.book.now, c.body.Value("by"), c.body.Value("to"))
+	if err != nil {
 		return said(err.Error())
-	case to.Before(from):
-		return said("the clock cannot go back")
-	case to.Sub(from) > maxAdvance:
-		return said("the clock can advance by at most two years at once")
 	}
-	l.ahead += to.Sub(from)
 	l.book.runTo(to)
 	return said("")
-}
-
-func later(from time.Time, by, to string) (time.Time, error) {
-	if to != "" {
-		return time.Parse(time.DateOnly, to)
-	}
-	bad := fmt.Errorf("%q is not a time to advance by; give for example 12h, 3d, 2w, 1m or 1y", by)
-	if by == "" {
-		return from, bad
-	}
-	n, err := strconv.Atoi(by[:len(by)-1])
-	if err != nil || n < 0 || n > 10000 {
-		return from, bad
-	}
-	switch by[len(by)-1] {
-	case 'h':
-		return from.Add(time.Duration(n) * time.Hour), nil
-	case 'd':
-		return from.AddDate(0, 0, n), nil
-	case 'w':
-		return from.AddDate(0, 0, 7*n), nil
-	case 'm':
-		return addMonths(day(from), n).Add(from.Sub(day(from))), nil
-	case 'y':
-		return addMonths(day(from), 12*n).Add(from.Sub(day(from))), nil
-	}
-	return from, bad
 }
 
 // decline makes the cards of a customer decline, or accept again.
@@ -289,19 +223,4 @@ func (l *Lab) changeKeys(c command) reply {
 func (l *Lab) check(command) reply {
 	l.book.notifyCheck()
 	return said("")
-}
-
-// takeFaults makes the next calls fail; with times 0 it removes all faults.
-func (l *Lab) takeFaults(r *http.Request) error {
-	times, err := strconv.Atoi(r.PostForm.Get("times"))
-	if err != nil {
-		times = 1
-	}
-	if times == 0 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.faults = nil
-		return nil
-	}
-	return l.addFault(fault{kind: Fault(r.PostForm.Get("kind")), times: times, method: r.PostForm.Get("method"), part: r.PostForm.Get("path"), retryAfter: r.PostForm.Get("retry_after")})
 }

@@ -1,112 +1,28 @@
 package braintreelab
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"kith/backend/gateway/xmltree"
+	"kith/backend/labkit"
 )
 
-// journal is the file to which commands are appended. A nil journal records nothing.
-type journal struct {
-	file *os.File
-	err  error
-}
-
-// line is one command in the journal. The first line of a journal has only the start.
-type line struct {
-	Start *time.Time `json:"start,omitempty"`
-	At    time.Time  `json:"at"`
-	Call  string     `json:"call,omitempty"`
-	ID    string     `json:"id,omitempty"`
-	// Body is the request in XML, whatever form the client sent.
-	Body string `json:"body,omitempty"`
-}
-
 // open makes the book: a new one, or the one recorded in the journal.
-func (l *Lab) open() error {
-	start := l.options.Now().UTC().Truncate(time.Second)
-	if l.options.Journal == "" {
-		l.book = newBook(start, l.options)
-		return nil
-	}
-	lines, size, err := readJournal(l.options.Journal)
+func (l *Lab) open() (err error) {
+	begin := func(start time.Time) { l.book = newBook(start, l.options) }
+	l.journal, err = labkit.OpenJournal(l.options.Journal, l.options.Now().UTC().Truncate(time.Second), begin, l.replay)
 	if err != nil {
-		return fmt.Errorf("gatewaylab: journal: %w", err)
-	}
-	if len(lines) > 0 && lines[0].Start != nil {
-		start = *lines[0].Start
-	}
-	l.book = newBook(start, l.options)
-	for _, one := range lines {
-		if err := l.replay(one); err != nil {
-			return fmt.Errorf("gatewaylab: journal: %w", err)
-		}
+		return fmt.Errorf("gatewaylab: %w", err)
 	}
 	// Notifications from before this start were sent then, or are lost.
-	l.post.taken = len(l.book.notes)
-	if l.journal, err = appendTo(l.options.Journal, size); err != nil {
-		return fmt.Errorf("gatewaylab: journal: %w", err)
-	}
-	if len(lines) == 0 {
-		l.journal.append(line{Start: &start, At: start})
-	}
-	return l.journal.err
-}
-
-// readJournal returns the lines of a journal and their size in bytes. It leaves out an
-// incomplete last line, as after a power cut.
-func readJournal(path string) (lines []line, size int64, err error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	defer file.Close()
-	for r := bufio.NewReader(file); ; {
-		text, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return lines, size, nil
-		}
-		var one line
-		if err == nil {
-			err = json.Unmarshal(text, &one)
-		}
-		if err != nil {
-			return nil, 0, fmt.Errorf("line %d: %w", len(lines)+1, err)
-		}
-		lines, size = append(lines, one), size+int64(len(text))
-	}
-}
-
-func appendTo(path string, size int64) (*journal, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err = file.Truncate(size); err == nil {
-		_, err = file.Seek(size, io.SeekStart)
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return &journal{file: file}, nil
+	l.taken = len(l.book.notes)
+	return nil
 }
 
 // replay runs a command again, at its recorded time.
-func (l *Lab) replay(one line) error {
-	if one.Start != nil {
-		return nil
-	}
+func (l *Lab) replay(one labkit.Line) error {
+	// The body is in XML, whatever form the client sent.
 	body, err := xmltree.Parse([]byte(one.Body))
 	if err != nil {
 		return err
@@ -118,29 +34,4 @@ func (l *Lab) replay(one line) error {
 	l.book.runTo(one.At)
 	do(l, command{call: one.Call, id: one.ID, body: body})
 	return nil
-}
-
-// write appends a command that has run, and its time.
-func (j *journal) write(at time.Time, c command) {
-	j.append(line{At: at, Call: c.call, ID: c.id, Body: string(c.body.Encode())})
-}
-
-// append writes a line. After an error nothing more is written, and Close returns the
-// error: a lab with an incomplete journal would have another state after a restart.
-func (j *journal) append(one line) {
-	if j == nil || j.err != nil {
-		return
-	}
-	text, err := json.Marshal(one)
-	if err == nil {
-		_, err = j.file.Write(append(text, '\n'))
-	}
-	j.err = err
-}
-
-func (j *journal) close() error {
-	if j == nil {
-		return nil
-	}
-	return errors.Join(j.err, j.file.Close())
 }

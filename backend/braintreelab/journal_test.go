@@ -64,27 +64,6 @@ func TestJournal_RestoresTheState(t *testing.T) {
 	require.Equal(t, want, books(newLab(t, withJournal(path))), "commands after the first restart are recorded too")
 }
 
-// After a power cut the journal may end in an incomplete line, which was never answered.
-func TestJournal_IncompleteLastLine(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "lab.journal")
-	first := newLab(t, withJournal(path))
-	first.subscribe(t, "anna", "s1", "pro")
-	want := books(first)
-	require.NoError(t, first.Close())
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = file.WriteString(`{"at":"2026-01-01T10:00:00Z","call":"POST /lab/canc`)
-	require.NoError(t, err)
-	require.NoError(t, file.Close())
-	second := newLab(t, withJournal(path))
-	require.Equal(t, want, books(second))
-	second.must(t, "cancel", "subscription", "s1")
-	want = books(second)
-	require.NoError(t, second.Close())
-	require.Equal(t, want, books(newLab(t, withJournal(path))))
-}
-
 func TestJournal_Refuses(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -1,8 +1,6 @@
 package braintreelab
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -10,6 +8,7 @@ import (
 
 	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
+	"kith/backend/labkit"
 )
 
 // The only merchant of a lab, and its first key. They are public and used only by labs.
@@ -37,30 +36,26 @@ type Options struct {
 	// Silence is how long a call without an answer (Silent, Lost) is kept open for a
 	// client that does not close it. Default 2 minutes.
 	Silence time.Duration
-	// Log receives errors that are not in an answer. Default none.
-	Log *slog.Logger
 }
 
 // Lab is a gateway with one merchant. It is an http.Handler.
 type Lab struct {
 	options Options
 	mux     *http.ServeMux
-	sender  *http.Client
-	// wake contains at most one signal that there may be something to send.
-	wake chan struct{}
-	// sending is locked while notifications are sent, so that they stay in order.
-	sending sync.Mutex
+	sender  *labkit.Sender[*note]
+	faults  labkit.Faults
 
 	// mu guards the fields below.
-	mu sync.Mutex
-	// ahead is how far the clock was advanced.
-	ahead   time.Duration
-	book    *book
-	keys    braintree.Keys
-	post    post
-	faults  []*fault
-	seen    []Call
-	journal *journal
+	mu    sync.Mutex
+	clock labkit.Clock
+	book  *book
+	keys  braintree.Keys
+	// url is the destination of notifications; if it is empty nothing is sent.
+	url string
+	// taken is the number of the book's notes that the sender has.
+	taken   int
+	calls   labkit.Calls
+	journal *labkit.Journal
 }
 
 // New returns a lab, with the state from its journal if it has one.
@@ -75,17 +70,10 @@ func New(o Options) (*Lab, error) {
 		o.CustomField = "svc_coupon"
 	}
 	if o.Silence == 0 {
-		o.Silence = defaultSilence
+		o.Silence = labkit.DefaultSilence
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	l := &Lab{
-		options: o, wake: make(chan struct{}, 1), keys: braintree.Keys{{Public: PublicKey, Private: PrivateKey}}, post: post{mode: Normal},
-		// A process may close the idle connections of the default transport while an answer
-		// arrives: what was accepted would be sent again.
-		sender: &http.Client{Timeout: sendTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-	}
+	l := &Lab{options: o, clock: labkit.Clock{Machine: o.Now, Unit: time.Millisecond}, keys: braintree.Keys{{Public: PublicKey, Private: PrivateKey}}}
+	l.sender = l.newSender()
 	l.mux = l.routes()
 	if err := l.open(); err != nil {
 		return nil, err
@@ -97,40 +85,18 @@ func New(o Options) (*Lab, error) {
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.journal.close()
+	err := l.journal.Close()
 	l.journal = nil
 	return err
 }
 
-func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.mux.ServeHTTP(w, r) }
-
-// tick is the interval at which scheduled events are run.
-const tick = time.Second
-
-// Run runs scheduled events and sends notifications until ctx ends. Without Run, events
-// run before each command, and Flush sends notifications.
-func (l *Lab) Run(ctx context.Context) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		l.Flush(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.wake:
-		case <-ticker.C:
-		}
-	}
+func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, labkit.MaxBody)
+	l.mux.ServeHTTP(w, r)
 }
 
-// now returns the time of the lab. It never goes back, even if the machine's clock does.
-func (l *Lab) now() time.Time {
-	at := l.options.Now().UTC().Add(l.ahead).Truncate(time.Millisecond)
-	if at.Before(l.book.now) {
-		return l.book.now
-	}
-	return at
-}
+// now returns the time of the lab.
+func (l *Lab) now() time.Time { return l.clock.Now(l.book.now) }
 
 // live runs the due events, and schedules their notifications.
 func (l *Lab) live() {
@@ -162,16 +128,8 @@ func (l *Lab) perform(c command, do func(*Lab, command) reply) reply {
 	answer := do(l, c)
 	l.enqueue()
 	if !c.reads() {
-		l.journal.write(at, c)
+		l.journal.Append(labkit.Line{At: at, Call: c.call, ID: c.id, Body: string(c.body.Encode())})
 	}
-	l.nudge()
+	l.sender.Wake()
 	return answer
-}
-
-// nudge wakes Run, and does not block.
-func (l *Lab) nudge() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
 }

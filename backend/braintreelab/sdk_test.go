@@ -11,8 +11,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"kith/backend/braintreelab"
-	"kith/backend/braintreelab/sdktest"
 	"kith/backend/gateway/braintree"
+	"kith/backend/labkit/sdktest"
 )
 
 func decode(t testing.TB, r io.Reader, into any) {
@@ -23,7 +23,7 @@ func decode(t testing.TB, r io.Reader, into any) {
 // sdk starts the gateway's own library on the lab, with valid keys.
 func (b bundle) sdk(t *testing.T) *sdktest.SDK {
 	t.Helper()
-	return sdktest.Start(t, b.url, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
+	return sdktest.Start(t, "braintree", b.url, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
 }
 
 type object = map[string]any
@@ -302,8 +302,8 @@ func TestSDK_Refusals(t *testing.T) {
 	for _, call := range []string{"customer.find", "subscription.find", "subscription.cancel", "transaction.find", "transaction.refund", "transaction.void", "paymentMethod.find", "plan.find"} {
 		require.Equal(t, "notFoundError", s.Try(t, call, "nobody").Get("error").String(), call)
 	}
-	require.Equal(t, "authenticationError", sdktest.Start(t, b.url, braintreelab.MerchantID, braintreelab.PublicKey, "wrong").Try(t, "plan.all").Get("error").String())
-	require.Equal(t, "authorizationError", sdktest.Start(t, b.url, "another", braintreelab.PublicKey, braintreelab.PrivateKey).Try(t, "plan.all").Get("error").String())
+	require.Equal(t, "authenticationError", sdktest.Start(t, "braintree", b.url, braintreelab.MerchantID, braintreelab.PublicKey, "wrong").Try(t, "plan.all").Get("error").String())
+	require.Equal(t, "authorizationError", sdktest.Start(t, "braintree", b.url, "another", braintreelab.PublicKey, braintreelab.PrivateKey).Try(t, "plan.all").Get("error").String())
 	for fault, want := range map[string]string{"429": "tooManyRequestsError", "503": "serviceUnavailableError", "500": "serverError", "cut": "unexpectedError"} {
 		b.must(t, "faults", "kind", fault)
 		require.Equal(t, want, s.Try(t, "plan.all").Get("error").String(), fault)

@@ -5,21 +5,9 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
-	"time"
+
+	"kith/backend/labkit"
 )
-
-// Call is a recorded call, for the lab's page and for tests.
-type Call struct {
-	At     time.Time `json:"at"`
-	Method string    `json:"method"`
-	Path   string    `json:"path"`
-	// Status is that of the answer; 0 if there was none.
-	Status int   `json:"status"`
-	Fault  Fault `json:"fault,omitempty"`
-}
-
-// maxSeen is how many calls are recorded.
-const maxSeen = 1000
 
 // calls are the gateway's own, below /merchants/{merchant}.
 var calls = map[string]func(*book, command) reply{
@@ -103,21 +91,21 @@ func (l *Lab) serveCall(call string) http.HandlerFunc {
 			l.remember(r, status, nil)
 			return
 		}
-		f := l.takeFault(r)
+		f := l.faults.Take(r)
 		if f != nil {
 			l.remember(r, 0, f)
+			if refuse(w, r, f, l.options.Silence) {
+				return
+			}
 		}
-		if f.before(w, r, l.options.Silence) {
-			return
-		}
-		body, err := readBody(w, r)
+		body, err := readBody(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		answer := l.perform(command{call: call, id: r.PathValue("id"), body: body}, do)
 		if f != nil {
-			f.after(r, l.options.Silence)
+			f.LoseAnswer(r, l.options.Silence)
 		}
 		l.remember(r, answer.status, nil)
 		write(w, r, answer)
@@ -140,17 +128,14 @@ func (l *Lab) admit(r *http.Request) int {
 	return http.StatusUnauthorized
 }
 
-func (l *Lab) remember(r *http.Request, status int, f *fault) {
+func (l *Lab) remember(r *http.Request, status int, f *labkit.Planned) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one := Call{At: l.now(), Method: r.Method, Path: r.URL.Path, Status: status}
+	one := labkit.Call{At: l.now(), Method: r.Method, Path: r.URL.Path, Status: status}
 	if f != nil {
-		one.Fault = f.kind
+		one.Fault = f.Kind
 	}
-	l.seen = append(l.seen, one)
-	if len(l.seen) > maxSeen {
-		l.seen = l.seen[len(l.seen)-maxSeen:]
-	}
+	l.calls.Add(one)
 }
 
 // write sends an answer, compressed if the client accepts gzip.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kith/backend/gateway/braintree"
+	"kith/backend/labkit"
 )
 
 // State is the whole state of a lab, for its page, for tests and for scenarios. Lists are
@@ -13,7 +14,7 @@ import (
 type State struct {
 	Now           time.Time
 	Webhook       string
-	Mode          Mode
+	Mode          labkit.Mode
 	Prorate       bool
 	Keys          []string
 	Faults        int
@@ -22,7 +23,7 @@ type State struct {
 	Subscriptions []SubscriptionState
 	Transactions  []TransactionState
 	Notifications []NotificationState
-	Calls         []Call
+	Calls         []labkit.Call
 }
 
 // CustomerState is a customer.
@@ -93,7 +94,7 @@ func (l *Lab) State() State {
 	defer l.mu.Unlock()
 	l.live()
 	b := l.book
-	s := State{Now: b.now, Webhook: l.post.url, Mode: l.post.mode, Prorate: b.settings.prorate, Faults: len(l.faults), Calls: slices.Clone(l.seen)}
+	s := State{Now: b.now, Webhook: l.url, Mode: l.sender.Mode(), Prorate: b.settings.prorate, Faults: l.faults.Len(), Calls: slices.Clone(l.calls)}
 	for _, k := range l.keys {
 		s.Keys = append(s.Keys, k.Public)
 	}
@@ -110,8 +111,8 @@ func (l *Lab) State() State {
 		s.Transactions = append(s.Transactions, t.state())
 	}
 	tries := map[*note][]TryState{}
-	for _, t := range l.post.tries {
-		tries[t.note] = append(tries[t.note], TryState{t.due, t.done, t.status, t.err, t.held})
+	for _, t := range l.sender.Tries() {
+		tries[t.Message] = append(tries[t.Message], TryState{t.Due, t.Done, t.Status, t.Problem, t.Held})
 	}
 	for _, n := range b.notes {
 		s.Notifications = append(s.Notifications, NotificationState{n.kind, n.subject, n.at, tries[n]})

@@ -6,6 +6,7 @@ import (
 
 	"kith/backend/gateway/braintree"
 	"kith/backend/gateway/xmltree"
+	"kith/backend/labkit"
 )
 
 // subscription is the subscription of a customer to a plan. Money is in minor units of
@@ -81,7 +82,7 @@ func (s *subscription) willBill() bool {
 
 // cycleDay returns the first day of a cycle, counted from 1.
 func (s *subscription) cycleDay(cycle int) time.Time {
-	return addMonths(s.first, (cycle-1)*s.plan.months)
+	return labkit.AddMonths(s.first, (cycle-1)*s.plan.months)
 }
 
 // become sets the status of a subscription and adds it to the history.
@@ -194,7 +195,7 @@ func (b *book) begin(s *subscription, in *xmltree.Node, bad *problems) {
 	case s.trialUnit == "day":
 		s.first = s.first.AddDate(0, 0, s.trialDuration)
 	case s.trialUnit == "month":
-		s.first = addMonths(s.first, s.trialDuration)
+		s.first = labkit.AddMonths(s.first, s.trialDuration)
 	default:
 		bad.add(path, "trial_duration_unit", "81909")
 	}

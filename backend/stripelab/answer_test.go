@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/stripe/stripe-go/v86"
 
+	"kith/backend/labkit"
 	"kith/backend/stripelab"
 )
 
@@ -113,7 +114,7 @@ func TestFaults(t *testing.T) {
 		require.Equal(t, status, problem(t, once()).HTTPStatusCode, kind)
 		require.NoError(t, once(), kind)
 	}
-	require.Equal(t, stripelab.Fault("429"), stripelab.TooMany)
+	require.Equal(t, labkit.Fault("429"), labkit.TooMany)
 	before := len(b.State().Customers)
 	retrying := client(b.url, stripelab.SecretKey, 2)
 	for _, kind := range []string{"lost", "cut"} {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 // maxRecords bounds the records of a lab.
@@ -235,13 +237,7 @@ func after(from time.Time, interval string, count int64) time.Time {
 	case "week":
 		return from.AddDate(0, 0, 7*int(count))
 	case "year":
-		return addMonths(from, 12*int(count))
+		return labkit.AddMonths(from, 12*int(count))
 	}
-	return addMonths(from, int(count))
-}
-
-func addMonths(from time.Time, months int) time.Time {
-	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, from.Hour(), from.Minute(), from.Second(), 0, time.UTC)
-	last := first.AddDate(0, 1, -1).Day()
-	return first.AddDate(0, 0, min(from.Day(), last)-1)
+	return labkit.AddMonths(from, int(count))
 }

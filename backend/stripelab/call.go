@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 // call is one request to the gateway, or to the lab.
@@ -37,7 +39,7 @@ type answer struct {
 	// request is the id of the request, and location where a browser continues.
 	request, location string
 	// fault is the error that the lab simulates.
-	fault Fault
+	fault labkit.Fault
 }
 
 // reads reports whether a call changes nothing.

@@ -4,19 +4,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 // controls are the actions of a person in the gateway's dashboard or on its pages, events
-// at a bank, and the clock. They are written to the journal. All accept a form and answer
-// with JSON; a browser is redirected to the page.
+// at a bank, and the clock. They are written to the journal.
 var controls map[string]func(*Lab, *call) object
 
 func init() {
@@ -37,126 +36,44 @@ func init() {
 }
 
 func (l *Lab) controlRoutes(mux *http.ServeMux) {
-	// Requests from pages of other sites are refused.
-	guard := http.NewCrossOriginProtection()
-	handle := func(pattern string, h func(*call) (answer, error)) {
-		mux.Handle(pattern, guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.control(w, r, pattern, h) })))
-	}
+	panel := labkit.Panel{Mux: mux, Now: l.ran}
 	for name := range controls {
 		if strings.HasPrefix(name, "POST /lab/") {
-			handle(name, func(c *call) (answer, error) {
-				a := l.perform(c)
-				if c.failed != nil {
-					return a, errors.New(c.failed.message)
-				}
-				return a, nil
-			})
+			panel.Handle(name, func(r *http.Request) (map[string]any, error) { return l.control(r, name) })
 		}
 	}
-	handle("POST /lab/mode", func(c *call) (answer, error) { return answer{}, l.SetMode(Mode(c.form.str("mode"))) })
-	handle("POST /lab/faults", func(c *call) (answer, error) { return answer{}, l.takeFaults(c.form) })
-	mux.Handle("POST /lab/flush", guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l.Flush(r.Context())
-		l.writeNow(w, nil)
-	})))
-	mux.HandleFunc("GET /lab/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, l.State()) })
+	panel.HandleCommon(l, &l.faults, func() any { return l.State() })
 	mux.HandleFunc("GET /{$}", l.page)
 }
 
-// control parses the form of a control, runs the control, and answers with its result and
-// the time of the lab.
-func (l *Lab) control(w http.ResponseWriter, r *http.Request, name string, do func(*call) (answer, error)) {
-	c, err := l.read(w, r, name)
-	var a answer
-	if err == nil {
-		a, err = do(c)
-	}
-	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		back := "/"
-		if err != nil {
-			back = "/?problem=" + url.QueryEscape(err.Error())
-		}
-		http.Redirect(w, r, back, http.StatusSeeOther)
-		return
-	}
+// control runs a control, and returns the fields of its answer.
+func (l *Lab) control(r *http.Request, name string) (fields map[string]any, err error) {
+	c, err := l.read(r, name)
 	if err != nil {
-		writeJSON(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
-		return
+		return nil, err
 	}
-	l.writeNow(w, a.body)
+	a := l.perform(c)
+	if c.failed != nil {
+		return nil, errors.New(c.failed.message)
+	}
+	return fields, json.Unmarshal(a.body, &fields)
 }
 
-// writeNow answers with the fields of a JSON object and with the time of the lab.
-func (l *Lab) writeNow(w http.ResponseWriter, body []byte) {
-	fields := map[string]any{}
-	if len(body) > 0 {
-		// The body is an object that the lab has encoded.
-		_ = json.Unmarshal(body, &fields)
-	}
+// ran returns the time up to which the lab has run.
+func (l *Lab) ran() time.Time {
 	l.mu.Lock()
-	fields["now"] = l.book.now
-	l.mu.Unlock()
-	writeJSON(w, http.StatusOK, fields)
+	defer l.mu.Unlock()
+	return l.book.now
 }
 
-func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	// An error means that the client has closed the connection.
-	_ = json.NewEncoder(w).Encode(value)
-}
-
-// maxAdvance bounds one step of the clock.
-const maxAdvance = 2 * 366 * 24 * time.Hour
-
-// advance advances the clock: "by" 30s, 12h, 3d, 2w, 1m (months) or 1y, or "to" a day or a
-// time. What is due meanwhile runs, each at its time.
+// advance advances the clock. What is due meanwhile runs, each at its time.
 func (l *Lab) advance(c *call) object {
-	from := l.book.now
-	to, err := later(from, c.form.str("by"), c.form.str("to"))
-	switch {
-	case err != nil:
+	to, err := l.clock.Advance(l.book.now, c.form.str("by"), c.form.str("to"))
+	if err != nil {
 		return c.refuse(invalid("", "by", err.Error()))
-	case to.Before(from):
-		return c.refuse(invalid("", "to", "the clock cannot go back"))
-	case to.Sub(from) > maxAdvance:
-		return c.refuse(invalid("", "by", "the clock can advance by at most two years at once"))
 	}
-	l.ahead += to.Sub(from)
 	l.book.runTo(to, "")
 	return object{}
-}
-
-func later(from time.Time, by, to string) (time.Time, error) {
-	if to != "" {
-		if at, err := time.Parse(time.RFC3339, to); err == nil {
-			return at.UTC(), nil
-		}
-		return time.Parse(time.DateOnly, to)
-	}
-	bad := fmt.Errorf("%q is not a time to advance by; give for example 30s, 12h, 3d, 2w, 1m or 1y", by)
-	if by == "" {
-		return from, bad
-	}
-	n, err := strconv.Atoi(by[:len(by)-1])
-	if err != nil || n < 0 || n > 100000 {
-		return from, bad
-	}
-	switch by[len(by)-1] {
-	case 's':
-		return from.Add(time.Duration(n) * time.Second), nil
-	case 'h':
-		return from.Add(time.Duration(n) * time.Hour), nil
-	case 'd':
-		return from.AddDate(0, 0, n), nil
-	case 'w':
-		return from.AddDate(0, 0, 7*n), nil
-	case 'm':
-		return addMonths(from, n), nil
-	case 'y':
-		return addMonths(from, 12*n), nil
-	}
-	return from, bad
 }
 
 // decline makes the cards of a customer decline, or accept again.
@@ -239,21 +156,6 @@ func (l *Lab) changeSettings(c *call) object {
 	}
 	l.book.settings = s
 	return object{}
-}
-
-// takeFaults makes the next calls fail; with times 0 it removes all faults.
-func (l *Lab) takeFaults(form *form) error {
-	times, err := strconv.Atoi(form.str("times"))
-	if err != nil {
-		times = 1
-	}
-	if times == 0 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.faults = nil
-		return nil
-	}
-	return l.addFault(fault{kind: Fault(form.str("kind")), times: times, method: form.str("method"), part: form.str("path"), retryAfter: form.str("retry_after")})
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

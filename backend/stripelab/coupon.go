@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 func (b *book) createCoupon(c *call) object {
@@ -284,7 +286,7 @@ func (b *book) redeem(g grant, customer, owner object) object {
 		d["subscription"] = owner.id()
 	}
 	if g.coupon.text("duration") == "repeating" {
-		d["end"] = addMonths(b.now, int(g.coupon.num("duration_in_months"))).Unix()
+		d["end"] = labkit.AddMonths(b.now, int(g.coupon.num("duration_in_months"))).Unix()
 	}
 	b.count(g.coupon, "valid", "coupon.updated")
 	if g.promotion != nil {

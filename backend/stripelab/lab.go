@@ -1,11 +1,11 @@
 package stripelab
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 // Version is the version of the gateway's API whose shapes the lab answers with.
@@ -33,31 +33,23 @@ type Options struct {
 	// Silence is how long a call without an answer (Silent, Lost) is kept open for a
 	// client that does not close it. Default 2 minutes.
 	Silence time.Duration
-	// Log receives errors that are not in an answer. Default none.
-	Log *slog.Logger
 }
 
 // Lab is a gateway with one account. It is an http.Handler.
 type Lab struct {
 	options Options
 	mux     *http.ServeMux
-	sender  *http.Client
-	// wake contains at most one signal that there may be something to send.
-	wake chan struct{}
-	// sending is locked while events are sent, so that they stay in order.
-	sending sync.Mutex
+	sender  *labkit.Sender[object]
+	faults  labkit.Faults
 
 	// mu guards the fields below.
-	mu sync.Mutex
-	// ahead is how far the clock was advanced.
-	ahead   time.Duration
+	mu      sync.Mutex
+	clock   labkit.Clock
 	book    *book
 	keys    []*key
-	post    post
-	faults  []*fault
-	seen    []Call
+	calls   labkit.Calls
 	reads   int
-	journal *journal
+	journal *labkit.Journal
 }
 
 // New returns a lab, with the state from its journal if it has one.
@@ -66,17 +58,10 @@ func New(o Options) (*Lab, error) {
 		o.Now = time.Now
 	}
 	if o.Silence == 0 {
-		o.Silence = defaultSilence
+		o.Silence = labkit.DefaultSilence
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	l := &Lab{
-		options: o, wake: make(chan struct{}, 1), keys: []*key{{text: SecretKey, all: true}}, post: post{mode: Normal},
-		// A process may close the idle connections of the default transport while an answer
-		// arrives: what was accepted would be sent again.
-		sender: &http.Client{Timeout: sendTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-	}
+	l := &Lab{options: o, clock: labkit.Clock{Machine: o.Now, Unit: time.Second}, keys: []*key{{text: SecretKey, all: true}}}
+	l.sender = l.newSender()
 	l.mux = l.routes()
 	if err := l.open(); err != nil {
 		return nil, err
@@ -88,41 +73,18 @@ func New(o Options) (*Lab, error) {
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.journal.close()
+	err := l.journal.Close()
 	l.journal = nil
 	return err
 }
 
-func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.mux.ServeHTTP(w, r) }
-
-// tick is the interval at which scheduled events are run.
-const tick = time.Second
-
-// Run runs what is due and sends events to webhook endpoints until ctx ends. Without Run,
-// what is due runs before each call, and Flush sends events.
-func (l *Lab) Run(ctx context.Context) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		l.Flush(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.wake:
-		case <-ticker.C:
-		}
-	}
+func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, labkit.MaxBody)
+	l.mux.ServeHTTP(w, r)
 }
 
-// now returns the time of the lab, in whole seconds. It never goes back, even if the
-// machine's clock does.
-func (l *Lab) now() time.Time {
-	at := l.options.Now().UTC().Add(l.ahead).Truncate(time.Second)
-	if at.Before(l.book.now) {
-		return l.book.now
-	}
-	return at
-}
+// now returns the time of the lab, in whole seconds.
+func (l *Lab) now() time.Time { return l.clock.Now(l.book.now) }
 
 // live runs what is due, and schedules the sending of its events.
 func (l *Lab) live() {
@@ -138,17 +100,7 @@ func (l *Lab) perform(c *call) answer {
 	at := l.book.now
 	a := l.book.once(l, c)
 	l.enqueue()
-	if !c.reads() {
-		l.journal.write(at, c)
-	}
-	l.nudge()
+	l.record(at, c)
+	l.sender.Wake()
 	return a
-}
-
-// nudge wakes Run, and does not block.
-func (l *Lab) nudge() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
 }

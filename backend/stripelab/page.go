@@ -5,8 +5,9 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 //go:embed page.html
@@ -16,10 +17,10 @@ var pageHTML string
 var checkoutHTML string
 
 var (
-	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	pageTemplate = labkit.Page(pageHTML, template.FuncMap{
 		"money": pretty,
 		"time":  func(unix any) string { n, _ := unix.(int64); return moment(n) },
-	}).Parse(pageHTML))
+	})
 	checkoutTemplate = template.Must(template.New("checkout").Funcs(template.FuncMap{"money": pretty}).Parse(checkoutHTML))
 )
 
@@ -30,43 +31,31 @@ func moment(unix int64) string {
 	return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04")
 }
 
-// view is the data of the page: the records, newest first, and the error of the last
-// control.
+// view is the data of the page: the records, newest first.
 type view struct {
-	Now                                                               time.Time
-	Mode                                                              Mode
-	Modes                                                             []Mode
-	Kinds                                                             []Fault
-	Faults                                                            int
-	Problem                                                           string
+	Frame                                                             labkit.Frame
 	Secret                                                            string
 	Keys                                                              []KeyState
 	Customers, Subscriptions, Invoices, Charges, Sessions, Promotions []object
 	Links, Endpoints                                                  []object
 	Deliveries                                                        []Delivery
-	Calls                                                             []Call
 }
-
-// shown is how many of each kind of record the page shows.
-const shown = 50
 
 func (l *Lab) page(w http.ResponseWriter, r *http.Request) {
 	state := l.State()
-	v := view{
-		Now: state.Now, Mode: state.Mode, Modes: modes, Kinds: kinds, Faults: state.Faults, Problem: r.URL.Query().Get("problem"), Secret: SecretKey, Keys: state.Keys,
-		Deliveries: newest(state.Deliveries), Calls: newest(state.Calls),
-	}
+	v := view{Secret: SecretKey, Keys: state.Keys, Deliveries: labkit.Newest(state.Deliveries)}
+	v.Frame = labkit.Frame{Title: "Stripe lab", Now: state.Now, Problem: r.URL.Query().Get("problem"), Mode: state.Mode, Faults: state.Faults, Calls: labkit.Newest(state.Calls)}
 	l.mu.Lock()
 	for kind, into := range map[string]*[]object{
 		"customer": &v.Customers, "subscription": &v.Subscriptions, "invoice": &v.Invoices, "charge": &v.Charges, "checkout.session": &v.Sessions, "promotion_code": &v.Promotions,
 		"payment_link": &v.Links, "webhook_endpoint": &v.Endpoints,
 	} {
-		for _, o := range newest(l.book.table(kind)) {
+		for _, o := range labkit.Newest(l.book.table(kind)) {
 			*into = append(*into, l.shown(o))
 		}
 	}
 	l.mu.Unlock()
-	writePage(w, pageTemplate, v)
+	labkit.WritePage(w, pageTemplate, v, "'self'")
 }
 
 // shown copies a record for the page, with what the page needs of the lab's own fields.
@@ -92,25 +81,13 @@ func (l *Lab) shown(o object) object {
 	return copied
 }
 
-func newest[T any](all []T) []T {
-	slices.Reverse(all)
-	return all[:min(len(all), shown)]
-}
-
-func writePage(w http.ResponseWriter, t *template.Template, data any) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	_ = t.Execute(w, data)
-}
-
 // checkoutRoutes are the pages on which customers pay.
 func (l *Lab) checkoutRoutes(mux *http.ServeMux) {
 	guard := http.NewCrossOriginProtection()
 	mux.HandleFunc("GET /c/pay/{id}", l.showCheckout)
 	mux.Handle("POST /c/pay/{id}", guard.Handler(http.HandlerFunc(l.payCheckout)))
 	mux.HandleFunc(linkCall, func(w http.ResponseWriter, r *http.Request) {
-		c, err := l.read(w, r, linkCall)
+		c, err := l.read(r, linkCall)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -159,11 +136,12 @@ func (l *Lab) showCheckout(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	l.mu.Unlock()
-	writePage(w, checkoutTemplate, v)
+	// After the payment the browser continues at the shop.
+	labkit.WritePage(w, checkoutTemplate, v, "*")
 }
 
 func (l *Lab) payCheckout(w http.ResponseWriter, r *http.Request) {
-	c, err := l.read(w, r, "POST /c/pay/{id}")
+	c, err := l.read(r, "POST /c/pay/{id}")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -6,28 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
+
+	"kith/backend/labkit"
 )
-
-// maxBody bounds a request, in bytes.
-const maxBody = 1 << 20
-
-// Call is a recorded call, for the lab's page and for tests.
-type Call struct {
-	At     time.Time `json:"at"`
-	Method string    `json:"method"`
-	Path   string    `json:"path"`
-	// Status is that of the answer; 0 if there was none.
-	Status int   `json:"status"`
-	Fault  Fault `json:"fault,omitempty"`
-	// IdempotencyKey is that of the request.
-	IdempotencyKey string `json:"idempotencyKey,omitempty"`
-	// Replayed is whether the answer was that of an earlier request with the same key.
-	Replayed bool `json:"replayed,omitempty"`
-}
-
-// maxSeen is how many calls are recorded.
-const maxSeen = 1000
 
 // endpoint is a call of the gateway.
 type endpoint struct {
@@ -60,19 +41,19 @@ func (l *Lab) serveCall(name string) http.HandlerFunc {
 			l.finish(w, r, answer{status: f.status, body: encode(f.body())})
 			return
 		}
-		f := l.takeFault(r)
+		f := l.faults.Take(r)
 		if f != nil && l.failBefore(w, r, f) {
 			return
 		}
-		c, err := l.read(w, r, name)
+		c, err := l.read(r, name)
 		if err != nil {
 			l.finish(w, r, answer{status: http.StatusBadRequest, body: encode(invalid("", "", err.Error()).body())})
 			return
 		}
 		a := l.perform(c)
 		if f != nil {
-			l.remember(r, answer{fault: f.kind})
-			f.after(r, l.options.Silence)
+			l.remember(r, answer{fault: f.Kind})
+			f.LoseAnswer(r, l.options.Silence)
 		}
 		l.finish(w, r, a)
 	}
@@ -80,9 +61,9 @@ func (l *Lab) serveCall(name string) http.HandlerFunc {
 
 // read reads the parameters of a request: those in the body, or in the query of a GET or
 // DELETE.
-func (l *Lab) read(w http.ResponseWriter, r *http.Request, name string) (*call, error) {
+func (l *Lab) read(r *http.Request, name string) (*call, error) {
 	encoded := r.URL.RawQuery
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +130,7 @@ func (l *Lab) finish(w http.ResponseWriter, r *http.Request, a answer) {
 func (l *Lab) remember(r *http.Request, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seen = append(l.seen, Call{
+	l.calls.Add(labkit.Call{
 		At: l.now(), Method: r.Method, Path: r.URL.Path, Status: a.status, Fault: a.fault, Replayed: a.replayed, IdempotencyKey: r.Header.Get("Idempotency-Key"),
 	})
-	if len(l.seen) > maxSeen {
-		l.seen = l.seen[len(l.seen)-maxSeen:]
-	}
 }

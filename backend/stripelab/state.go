@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"kith/backend/labkit"
 )
 
 // State is the state of a lab, for its page, for tests and for scenarios. Records have the
@@ -11,7 +13,7 @@ import (
 // the state as JSON.
 type State struct {
 	Now    time.Time
-	Mode   Mode
+	Mode   labkit.Mode
 	Faults int
 	// Keys are the restricted keys, without their texts' middle.
 	Keys          []KeyState
@@ -28,7 +30,7 @@ type State struct {
 	Balances      []json.RawMessage
 	Endpoints     []json.RawMessage
 	Deliveries    []Delivery
-	Calls         []Call
+	Calls         []labkit.Call
 }
 
 // KeyState is a key with its permissions.
@@ -63,17 +65,17 @@ func (l *Lab) State() State {
 		return records
 	}
 	s := State{
-		Now: b.now, Mode: l.post.mode, Faults: len(l.faults), Customers: all("customer"), Subscriptions: all("subscription"), Invoices: all("invoice"), Charges: all("charge"),
+		Now: b.now, Mode: l.sender.Mode(), Faults: l.faults.Len(), Customers: all("customer"), Subscriptions: all("subscription"), Invoices: all("invoice"), Charges: all("charge"),
 		Refunds: all("refund"), Disputes: all("dispute"), Sessions: all("checkout.session"), Links: all("payment_link"), Promotions: all("promotion_code"), Coupons: all("coupon"),
-		Balances: all("customer_balance_transaction"), Endpoints: all("webhook_endpoint"), Calls: slices.Clone(l.seen),
+		Balances: all("customer_balance_transaction"), Endpoints: all("webhook_endpoint"), Calls: slices.Clone(l.calls),
 	}
 	for _, k := range l.keys {
 		s.Keys = append(s.Keys, KeyState{masked(k.text), slices.Clone(k.permissions)})
 	}
-	for _, t := range l.post.tries {
+	for _, t := range l.sender.Tries() {
 		s.Deliveries = append(s.Deliveries, Delivery{
-			Event: t.event.id(), Type: t.event.text("type"), Subject: t.event.text("_subject"), Endpoint: t.endpoint, Due: t.due, Done: t.done, Attempt: t.attempt,
-			Status: t.status, Problem: t.err, Held: t.held,
+			Event: t.Message.id(), Type: t.Message.text("type"), Subject: t.Message.text("_subject"), Endpoint: t.To, Due: t.Due, Done: t.Done, Attempt: t.Attempt,
+			Status: t.Status, Problem: t.Problem, Held: t.Held,
 		})
 	}
 	return s

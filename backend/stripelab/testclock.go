@@ -1,6 +1,10 @@
 package stripelab
 
-import "time"
+import (
+	"time"
+
+	"kith/backend/labkit"
+)
 
 func (b *book) createClock(c *call) object {
 	c.need("frozen_time")
@@ -30,7 +34,7 @@ func (b *book) advanceClock(c *call) object {
 	if !to.After(from) {
 		return c.refuse(invalid("", "frozen_time", "The frozen time must be after the current frozen time."))
 	}
-	if to.Sub(from) > maxAdvance {
+	if to.Sub(from) > labkit.MaxAdvance {
 		return c.refuse(invalid("", "frozen_time", "A test clock can advance by at most two years at once."))
 	}
 	o["status"] = "advancing"

@@ -7,38 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
+
+	"kith/backend/labkit"
 )
-
-// Mode is how events are sent to webhook endpoints.
-type Mode string
-
-// Modes. A mode applies to the events that are made while it is set.
-const (
-	// Normal sends each once, in the order in which they were made, and again after
-	// pauses as long as it is not answered 2xx.
-	Normal Mode = "normal"
-	// Duplicate sends each twice.
-	Duplicate Mode = "duplicate"
-	// Reorder sends those that are due together in reverse order.
-	Reorder Mode = "reorder"
-	// Shuffle sends those that are due together in random order.
-	Shuffle Mode = "shuffle"
-	// Stale sends, after each, the one before it about the same record once more.
-	Stale Mode = "stale"
-	// Hold delays them until another mode is set.
-	Hold Mode = "hold"
-	// Drop never sends them.
-	Drop Mode = "drop"
-)
-
-var modes = []Mode{Normal, Duplicate, Reorder, Shuffle, Stale, Hold, Drop}
 
 // sendTimeout is how long an answer may take.
 const sendTimeout = 20 * time.Second
@@ -47,167 +22,71 @@ const sendTimeout = 20 * time.Second
 // the gateway documents. The single pauses are the lab's.
 var pauses = []time.Duration{5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour, 12 * time.Hour}
 
-// post is the state of sending.
-type post struct {
-	mode  Mode
-	tries []*try
+// newSender returns what sends the events of a lab to webhook endpoints.
+func (l *Lab) newSender() *labkit.Sender[object] {
+	return labkit.NewSender(labkit.Outbox[object]{
+		Lab: &l.mu, Now: l.now, Live: l.live, Before: l.eventBefore, Request: l.delivery, Timeout: sendTimeout,
+		Again: func(t *labkit.Try[object]) time.Duration {
+			switch {
+			case t.Accepted():
+				t.Message["pending_webhooks"] = max(t.Message.num("pending_webhooks")-1, 0)
+			case t.Attempt < len(pauses):
+				return pauses[t.Attempt]
+			}
+			return 0
+		},
+	})
 }
 
-// try is one attempt to send an event to an endpoint, done or scheduled.
-type try struct {
-	event    object
-	endpoint string
-	attempt  int
-	// due is the scheduled time, and done the time when it was sent; zero if not yet.
-	due, done time.Time
-	held      bool
-	// status is that of the answer; 0 if there was none, and then err is the reason.
-	status int
-	err    string
-}
+// Run runs what is due and sends events to webhook endpoints until ctx ends. Without Run,
+// what is due runs before each call, and Flush sends events.
+func (l *Lab) Run(ctx context.Context) { l.sender.Run(ctx) }
 
-// maxTries bounds the attempts that are remembered.
-const maxTries = 50_000
+// Flush sends all events that are due, and returns when each was answered or failed.
+func (l *Lab) Flush(ctx context.Context) { l.sender.Flush(ctx) }
+
+// SetMode changes how events are sent, and sends the delayed ones.
+func (l *Lab) SetMode(mode labkit.Mode) error { return l.sender.SetMode(mode) }
 
 // enqueue schedules the sending of new events.
 func (l *Lab) enqueue() {
-	p := &l.post
 	for _, n := range l.book.notes {
-		if p.mode == Drop {
-			continue
-		}
-		due := l.book.now
 		for _, endpoint := range n.endpoints {
-			p.tries = append(p.tries, &try{event: n.event, endpoint: endpoint, due: due, held: p.mode == Hold})
-			switch p.mode {
-			case Duplicate:
-				p.tries = append(p.tries, &try{event: n.event, endpoint: endpoint, due: due})
-			case Stale:
-				if old := l.eventBefore(n.event); old != nil {
-					p.tries = append(p.tries, &try{event: old, endpoint: endpoint, due: due})
-				}
-			}
+			l.sender.Add(n.event, endpoint, l.book.now)
 		}
 	}
 	l.book.notes = nil
-	if n := len(p.tries) - maxTries; n > 0 {
-		p.tries = slices.Clone(p.tries[n:])
-	}
 }
 
 // eventBefore returns the last event before one about the same record.
-func (l *Lab) eventBefore(event object) object {
-	var before object
+func (l *Lab) eventBefore(event object) (before object, has bool) {
 	for _, id := range l.book.tables["event"] {
 		if id == event.id() {
 			break
 		}
 		if other := l.book.all[id]; other.text("_subject") == event.text("_subject") {
-			before = other
+			before, has = other, true
 		}
 	}
-	return before
+	return before, has
 }
 
-// SetMode changes how events are sent, and sends the delayed ones.
-func (l *Lab) SetMode(mode Mode) error {
-	if !slices.Contains(modes, mode) {
-		return errors.New("mode: want normal, duplicate, reorder, shuffle, stale, hold or drop")
+// delivery makes the request that sends an event to an endpoint. The lab is locked.
+func (l *Lab) delivery(t *labkit.Try[object]) (*http.Request, error) {
+	endpoint := l.book.find("webhook_endpoint", t.To)
+	if endpoint == nil || endpoint.text("status") != "enabled" {
+		return nil, errors.New("the endpoint is disabled or deleted")
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.live()
-	l.post.mode = mode
-	if mode != Hold {
-		for _, t := range l.post.tries {
-			t.held = false
-		}
-	}
-	l.nudge()
-	return nil
-}
-
-// Flush sends all events that are due, and returns when each was answered or failed.
-func (l *Lab) Flush(ctx context.Context) {
-	l.sending.Lock()
-	defer l.sending.Unlock()
-	for ctx.Err() == nil {
-		due := l.due()
-		if len(due) == 0 {
-			return
-		}
-		for _, t := range due {
-			l.send(ctx, t)
-		}
-	}
-}
-
-func (l *Lab) due() (due []*try) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.live()
-	for _, t := range l.post.tries {
-		if t.done.IsZero() && !t.held && !t.due.After(l.book.now) {
-			due = append(due, t)
-		}
-	}
-	switch l.post.mode {
-	case Reorder:
-		slices.Reverse(due)
-	case Shuffle:
-		rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) // #nosec G404 -- no secret depends on the order
-	}
-	return due
-}
-
-// send posts an event, and schedules the next attempt after a failure.
-func (l *Lab) send(ctx context.Context, t *try) {
-	l.mu.Lock()
-	endpoint := l.book.find("webhook_endpoint", t.endpoint)
-	to, payload, signature := "", []byte(nil), ""
-	if endpoint != nil && endpoint.text("status") == "enabled" {
-		to = endpoint.text("url")
-		rendered, _ := l.book.render(t.event, nil)
-		payload = encode(rendered)
-		signature = sign(l.options.Now(), payload, l.book.secrets(endpoint))
-	}
-	l.mu.Unlock()
-	status, err := 0, errors.New("the endpoint is disabled or deleted")
-	if to != "" {
-		status, err = l.deliver(ctx, to, payload, signature)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.done, t.status = l.now(), status
+	rendered, _ := l.book.render(t.Message, nil)
+	payload := encode(rendered)
+	request, err := http.NewRequest(http.MethodPost, endpoint.text("url"), bytes.NewReader(payload)) // #nosec G704 -- the lab sends to where its user says
 	if err != nil {
-		t.err = err.Error()
-	}
-	if status >= 200 && status <= 299 {
-		t.event["pending_webhooks"] = max(t.event.num("pending_webhooks")-1, 0)
-		return
-	}
-	if to != "" && t.attempt < len(pauses) {
-		l.post.tries = append(l.post.tries, &try{event: t.event, endpoint: t.endpoint, attempt: t.attempt + 1, due: t.done.Add(pauses[t.attempt])})
-	}
-}
-
-func (l *Lab) deliver(ctx context.Context, to string, payload []byte, signature string) (status int, err error) {
-	bounded, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(bounded, http.MethodPost, to, bytes.NewReader(payload)) // #nosec G704 -- the lab sends to where its user says
-	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json; charset=utf-8")
 	request.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
-	request.Header.Set("Stripe-Signature", signature)
-	answer, err := l.sender.Do(request) // #nosec G704 -- see above
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10)
-	return answer.StatusCode, nil
+	request.Header.Set("Stripe-Signature", sign(l.options.Now(), payload, l.book.secrets(endpoint)))
+	return request, nil
 }
 
 // sign returns the header Stripe-Signature of a payload: one signature for each secret.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/stripe/stripe-go/v86"
 
+	"kith/backend/labkit"
 	"kith/backend/stripelab"
 )
 
@@ -41,8 +42,8 @@ func TestWebhooks_Modes(t *testing.T) {
 	t.Parallel()
 	b, ctx := newLab(t), t.Context()
 	in := b.listen(t, "customer.created", "customer.updated")
-	for mode, want := range map[stripelab.Mode][]string{
-		stripelab.Normal: {"a", "b", "c"}, stripelab.Duplicate: {"a", "a", "b", "b", "c", "c"}, stripelab.Reorder: {"c", "b", "a"}, stripelab.Drop: nil,
+	for mode, want := range map[labkit.Mode][]string{
+		labkit.Normal: {"a", "b", "c"}, labkit.Duplicate: {"a", "a", "b", "b", "c", "c"}, labkit.Reorder: {"c", "b", "a"}, labkit.Drop: nil,
 	} {
 		b.control(t, "mode", "mode", string(mode))
 		b.customers(t, "a", "b", "c")

@@ -15,7 +15,7 @@ import (
 	"kith/backend/app/payments"
 	"kith/backend/demo"
 	"kith/backend/gateway/braintree"
-	"kith/backend/stripelab"
+	"kith/backend/labkit"
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/billing"
@@ -576,7 +576,7 @@ func (s stripeShop) pass(days int) {
 }
 
 func (s stripeShop) arrive(mode string) {
-	require.NoError(s.t, s.lab.SetMode(stripelab.Mode(mode)))
+	require.NoError(s.t, s.lab.SetMode(labkit.Mode(mode)))
 }
 
 func (s stripeShop) loseAnswers() {

@@ -12,9 +12,9 @@ import (
 
 	"kith/backend/braintreelab"
 	"kith/backend/braintreelab/scenario"
-	"kith/backend/braintreelab/sdktest"
 	"kith/backend/demo"
 	"kith/backend/gateway/braintree"
+	"kith/backend/labkit/sdktest"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core/auth"
@@ -60,8 +60,8 @@ func (s *gatewayStage) stored(t *testing.T) int {
 func TestGateway_AcceptsNotificationsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
-	foreign := sdktest.Start(t, s.lab, "foreign", braintreelab.PublicKey, "of_another_merchant")
+	sdk := sdktest.Start(t, "braintree", s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
+	foreign := sdktest.Start(t, "braintree", s.lab, "foreign", braintreelab.PublicKey, "of_another_merchant")
 	card := map[string]any{"number": "4111111111111111", "expirationDate": "12/2030"}
 	token := sdk.Do(t, "customer.create", map[string]any{"id": "bob", "creditCard": card}).Get("customer.creditCards.0.token").String()
 	sdk.Do(t, "subscription.create", map[string]any{"paymentMethodToken": token, "planId": "pro", "id": "b1", "trialPeriod": true, "trialDuration": 14, "trialDurationUnit": "day"})
@@ -96,7 +96,7 @@ func TestGateway_AcceptsNotificationsOfTheSDK(t *testing.T) {
 func TestGateway_UnknownSubscription(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
+	sdk := sdktest.Start(t, "braintree", s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
 	notify := func(kinds ...braintree.Kind) {
 		for _, kind := range kinds {
 			require.Equal(t, http.StatusOK, s.deliver(t, sample(t, sdk, kind, "unknown")), kind)

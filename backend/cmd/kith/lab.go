@@ -60,7 +60,7 @@ func (c *stripelabCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	lab, err := stripelab.New(stripelab.Options{Journal: c.Journal, Log: e.log})
+	lab, err := stripelab.New(stripelab.Options{Journal: c.Journal})
 	if err != nil {
 		_ = listener.Close()
 		return err
@@ -124,7 +124,7 @@ func (c *devCommand) startLabs(e *env) (l *labs, err error) {
 	}
 	if err == nil && c.StripeLabAddr != off {
 		l.stripeURL, err = l.start("stripe-lab-addr", c.StripeLabAddr, func() (laboratory, error) {
-			return stripelab.New(stripelab.Options{Journal: filepath.Join(c.Data, "stripelab.journal"), Log: e.log})
+			return stripelab.New(stripelab.Options{Journal: filepath.Join(c.Data, "stripelab.journal")})
 		})
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/app/payments"
 	"kith/backend/demo"
+	"kith/backend/labkit"
 	"kith/backend/stripelab"
 	"kith/backend/testenv"
 	"kith/core"
@@ -121,14 +122,14 @@ func TestStripe_Orders(t *testing.T) {
 	s.send(t)
 	require.EqualValues(t, 3600, s.credit(t, "anna"))
 	s.refund(t, typed.PaymentIntent.ID, 1000)
-	require.NoError(t, s.lab.SetMode(stripelab.Drop))
+	require.NoError(t, s.lab.SetMode(labkit.Drop))
 	s.refund(t, typed.PaymentIntent.ID, 0)
 	s.later(t, 11*time.Minute)
 	require.EqualValues(t, 2400, s.credit(t, "anna"))
 	require.Len(t, s.events(t, eve), 3)
 
 	// A bank takes the guest's money back.
-	require.NoError(t, s.lab.SetMode(stripelab.Normal))
+	require.NoError(t, s.lab.SetMode(labkit.Normal))
 	intent, err := s.api.V1PaymentIntents.Retrieve(t.Context(), guest.PaymentIntent.ID, nil)
 	require.NoError(t, err)
 	s.control(t, "dispute", "charge", intent.LatestCharge.ID, "status", "open")
@@ -231,7 +232,7 @@ func TestStripe_Downtime(t *testing.T) {
 	s.subscribe(t, price, "bob@example.com", "", func(p *sdk.CheckoutSessionCreateParams) { p.ClientReferenceID = sdk.String("ANNA10") })
 	s.send(t)
 	require.EqualValues(t, 1000, s.credit(t, "anna"))
-	require.NoError(t, s.lab.SetMode(stripelab.Drop))
+	require.NoError(t, s.lab.SetMode(labkit.Drop))
 	// The service and its sweeps do not run: only the lab's clock is advanced.
 	s.control(t, "advance", "by", "3m")
 	s.control(t, "advance", "by", "2h")
@@ -334,7 +335,7 @@ func TestStripe_EveryOrderOfWebhooksEndsAlike(t *testing.T) {
 
 func stripeInEveryOrder(t *testing.T, seed uint64) {
 	var want []string
-	for i, mode := range []stripelab.Mode{stripelab.Normal, stripelab.Reorder, stripelab.Shuffle, stripelab.Duplicate, stripelab.Stale, stripelab.Drop, stripelab.Hold} {
+	for i, mode := range []labkit.Mode{labkit.Normal, labkit.Reorder, labkit.Shuffle, labkit.Duplicate, labkit.Stale, labkit.Drop, labkit.Hold} {
 		s := newStripeStage(t, payments.StripeSettings{})
 		s.byPurchase(t, "USD")
 		s.promotion(t, "ANNA10")
@@ -343,7 +344,7 @@ func stripeInEveryOrder(t *testing.T, seed uint64) {
 		price := s.price(t, 5000, "usd")
 		pause := func() {
 			// Sometimes the webhooks arrive at once, and sometimes with the next ones.
-			if mode != stripelab.Hold && r.IntN(2) == 0 {
+			if mode != labkit.Hold && r.IntN(2) == 0 {
 				s.send(t)
 			}
 		}
@@ -370,8 +371,8 @@ func stripeInEveryOrder(t *testing.T, seed uint64) {
 		}
 		pause()
 		s.refund(t, hat.PaymentIntent.ID, 1000)
-		if mode == stripelab.Hold {
-			require.NoError(t, s.lab.SetMode(stripelab.Shuffle))
+		if mode == labkit.Hold {
+			require.NoError(t, s.lab.SetMode(labkit.Shuffle))
 		}
 		s.send(t)
 		s.days(t, 2)

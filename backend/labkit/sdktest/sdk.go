@@ -1,5 +1,5 @@
-// Package sdktest runs the gateway's own client library for Node, unmodified, so that
-// tests use the same library as merchants. `make test` installs it.
+// Package sdktest runs a gateway's own client library for Node, unmodified, so that tests use
+// the same library as merchants. `make test` installs it.
 package sdktest
 
 import (
@@ -28,18 +28,18 @@ type SDK struct {
 // life bounds the process: a test that hangs fails and says so.
 const life = 2 * time.Minute
 
-// Start starts the library for the gateway at a base URL, with a merchant's keys. It ends
-// with the test.
-func Start(t testing.TB, base, merchant, public, private string) *SDK {
+// Start starts the library of a gateway, "braintree" or "stripe", for a lab at a base URL, with
+// a merchant's keys. It ends with the test.
+func Start(t testing.TB, gateway, base string, keys ...string) *SDK {
 	t.Helper()
-	dir, err := testenv.Path("backend/braintreelab/testdata/sdk")
+	dir, err := testenv.Path("backend/" + gateway + "lab/testdata/sdk")
 	require.NoError(t, err)
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "braintree")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", gateway)); err != nil {
 		t.Fatalf("%v: run make test, or npm ci --ignore-scripts in %s", err, dir)
 	}
 	u, err := url.Parse(base)
 	require.NoError(t, err)
-	node := exec.Command("node", "sdk.js", u.Hostname(), u.Port(), merchant, public, private) // #nosec G204 -- tests run it, with their own arguments
+	node := exec.Command("node", append([]string{"sdk.js", u.Hostname(), u.Port()}, keys...)...) // #nosec G204 -- tests run it, with their own arguments
 	node.Dir, node.Stderr = dir, os.Stderr
 	s := &SDK{}
 	s.in, err = node.StdinPipe()
@@ -85,6 +85,14 @@ func (s *SDK) Do(t testing.TB, call string, args ...any) gjson.Result {
 	require.True(t, answer.Get("value").Exists(), "%s: %s", call, answer)
 	require.NotEqual(t, gjson.False, answer.Get("value.success").Type, "%s: %s", call, answer)
 	return answer.Get("value")
+}
+
+// Fail makes a call that must fail, and returns the error.
+func (s *SDK) Fail(t testing.TB, call string, args ...any) gjson.Result {
+	t.Helper()
+	answer := s.Try(t, call, args...)
+	require.True(t, answer.Get("error").Exists(), "%s: %s", call, answer)
+	return answer.Get("error")
 }
 
 // Refused makes a call that the gateway must refuse, and returns the codes.
