@@ -24,10 +24,9 @@ type Line struct {
 	At    time.Time  `json:"at"`
 	// Call is the pattern of the command's route, such as "PUT /subscriptions/{id}".
 	Call string `json:"call,omitempty"`
-	// Path is the path of the URL, and ID and Sub are the records that it names.
+	// Path is the path of the URL, and ID the record that it names.
 	Path string `json:"path,omitempty"`
 	ID   string `json:"id,omitempty"`
-	Sub  string `json:"sub,omitempty"`
 	// Base is the address of the lab, and Key the idempotency key.
 	Base string `json:"base,omitempty"`
 	Key  string `json:"key,omitempty"`

@@ -50,10 +50,14 @@ func TestIdempotency(t *testing.T) {
 	require.Equal(t, stripe.ErrorCodeEmailInvalid, problem(t, err).Code)
 	_, err = create("c@example.com", "k2")
 	require.NoError(t, err)
-	declined := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(500), Currency: stripe.String("usd"), PaymentMethod: stripe.String("pm_card_chargeDeclined"), Confirm: stripe.Bool(true)}
+	customer := b.must(t, "POST", "/v1/customers", "invoice_settings[default_payment_method]=pm_card_chargeDeclined").Get("id").String()
+	declined := &stripe.SubscriptionCreateParams{
+		Customer: stripe.String(customer), PaymentBehavior: stripe.String("error_if_incomplete"),
+		Items: []*stripe.SubscriptionCreateItemParams{{Price: stripe.String(b.price(t, 500, "usd").ID)}},
+	}
 	declined.SetIdempotencyKey("k3")
 	for range 2 {
-		_, err = b.api.V1PaymentIntents.Create(ctx, declined)
+		_, err = b.api.V1Subscriptions.Create(ctx, declined)
 		require.Equal(t, []any{stripe.ErrorTypeCard, stripe.DeclineCodeGenericDecline}, []any{problem(t, err).Type, problem(t, err).DeclineCode})
 	}
 	require.Len(t, b.State().Charges, 1)
@@ -94,9 +98,9 @@ func TestKeys(t *testing.T) {
 	e = problem(t, err)
 	require.Equal(t, http.StatusUnauthorized, e.HTTPStatusCode)
 	require.Contains(t, e.Msg, "Invalid API Key provided: rk_test_***")
-	_, err = client(b.url, "sk_live_lab", 0).V1Balance.Retrieve(ctx, nil)
+	_, err = client(b.url, "sk_live_lab", 0).V1Accounts.Retrieve(ctx, nil)
 	require.Equal(t, http.StatusUnauthorized, problem(t, err).HTTPStatusCode)
-	_, err = client(b.url, stripelab.PublishableKey, 0).V1Balance.Retrieve(ctx, nil)
+	_, err = client(b.url, stripelab.PublishableKey, 0).V1Accounts.Retrieve(ctx, nil)
 	require.Equal(t, stripe.ErrorCodeSecretKeyRequired, problem(t, err).Code)
 }
 
@@ -160,8 +164,7 @@ func TestErrors(t *testing.T) {
 		{"POST /v1/refunds", "amount=5", 400, "parameter_missing", ""},
 		{"POST /v1/checkout/sessions", "mode=setup", 400, "", "mode"},
 		{"POST /v1/subscriptions", "customer=cus_x&items[0][price]=price_x&collection_method=send_invoice", 400, "", "collection_method"},
-		{"POST /v1/invoices", "customer=cus_x&collection_method=send_invoice", 400, "", "collection_method"},
-		{"POST /v1/prices", "currency=usd&product=prod_none&unit_amount=5", 400, "resource_missing", "product"},
+		{"POST /v1/prices", "currency=usd&unit_amount=5", 400, "parameter_missing", "product_data[name]"},
 		{"GET /v1/customers", "limit=101", 400, "", "limit"},
 		{"GET /v1/customers", "starting_after=cus_none", 404, "resource_missing", "starting_after"},
 		{"POST /v1/webhook_endpoints", "url=ftp://x&enabled_events[]=*", 400, "url_invalid", "url"},
@@ -174,7 +177,7 @@ func TestErrors(t *testing.T) {
 	customer := b.must(t, "POST", "/v1/customers", "email=a@example.com").Get("id").String()
 	status, answer := b.do(t, "GET", "/v1/customers/"+customer, "expand[]=email")
 	require.Equal(t, []any{400, "This property cannot be expanded (email)."}, []any{status, answer.Get("error.message").String()})
-	status, _ = b.do(t, "POST", "/v1/customers", "description="+strings.Repeat("a", 1<<20))
+	status, _ = b.do(t, "POST", "/v1/customers", "name="+strings.Repeat("a", 1<<20))
 	require.Equal(t, http.StatusBadRequest, status)
 	status, _ = b.do(t, "GET", "/v1/customers", "", "Stripe-Version", "2020-08-27")
 	require.Equal(t, http.StatusBadRequest, status)

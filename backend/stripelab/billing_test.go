@@ -21,7 +21,7 @@ func (b bundle) monthly(t testing.TB, amount int64, currency string) string {
 // payer creates a customer with a card.
 func (b bundle) payer(t testing.TB, params string) string {
 	t.Helper()
-	return b.must(t, "POST", "/v1/customers", "email=a@example.com&source=tok_visa&"+params).Get("id").String()
+	return b.must(t, "POST", "/v1/customers", "email=a@example.com&invoice_settings[default_payment_method]=pm_card_visa&"+params).Get("id").String()
 }
 
 func (b bundle) subscribe(t testing.TB, customer, price, params string) gjson.Result {
@@ -94,8 +94,8 @@ func TestBilling_FailureUntilCanceled(t *testing.T) {
 	require.Len(t, b.invoices(t, id, "id"), 2)
 }
 
-// A past due subscription is active again as soon as its invoice is paid: by an attempt, or
-// by hand. With other settings it ends unpaid.
+// A past due subscription is active again as soon as its invoice is paid. With other settings
+// it ends unpaid.
 func TestBilling_FailureAndBack(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -108,13 +108,6 @@ func TestBilling_FailureAndBack(t *testing.T) {
 	require.Equal(t, "active", b.sub(t, id).Get("status").String())
 
 	b.control(t, "decline", "customer", customer, "on", "true")
-	b.next(t)
-	invoice := b.sub(t, id).Get("latest_invoice.id").String()
-	status, answer := b.do(t, "POST", "/v1/invoices/"+invoice+"/pay", "")
-	require.Equal(t, []any{http.StatusPaymentRequired, "card_declined"}, []any{status, answer.Get("error.code").String()})
-	b.must(t, "POST", "/v1/invoices/"+invoice+"/pay", "payment_method=pm_card_visa")
-	require.Equal(t, "active", b.sub(t, id).Get("status").String())
-
 	b.control(t, "settings", "retry_days", "1", "after_retries", "unpaid", "draft", "0s")
 	b.advance(t, "1m")
 	b.advance(t, "1d")
@@ -126,7 +119,7 @@ func TestBilling_FailureAndBack(t *testing.T) {
 func TestBilling_FirstPaymentFails(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
-	customer := b.must(t, "POST", "/v1/customers", "source=tok_chargeCustomerFail").Get("id").String()
+	customer := b.must(t, "POST", "/v1/customers", "invoice_settings[default_payment_method]=pm_card_chargeCustomerFail").Get("id").String()
 	price := b.monthly(t, 1000, "usd")
 	status, answer := b.do(t, "POST", "/v1/subscriptions", "customer="+customer+"&items[0][price]="+price+"&payment_behavior=error_if_incomplete")
 	require.Equal(t, []any{http.StatusPaymentRequired, "card_error"}, []any{status, answer.Get("error.type").String()})
@@ -169,7 +162,6 @@ func TestBilling_Discounts(t *testing.T) {
 		coupon := b.must(t, "POST", "/v1/coupons", fmt.Sprintf("amount_off=%d&currency=usd&duration=once", amount)).Get("id").String()
 		b.must(t, "POST", "/v1/subscriptions/"+id, "discounts[0][coupon]="+coupon)
 		require.Equal(t, 1000-amount, b.must(t, "POST", "/v1/invoices/create_preview", "subscription="+id).Get("amount_due").Int())
-		require.Equal(t, int64(1000), b.must(t, "POST", "/v1/invoices/create_preview", "subscription="+id+"&discounts=").Get("amount_due").Int())
 	}
 	b.next(t)
 	b.next(t)
@@ -177,31 +169,26 @@ func TestBilling_Discounts(t *testing.T) {
 	require.Empty(t, b.sub(t, id).Get("discounts").Array())
 }
 
-// A change of the plan in the middle of a period is prorated: with the next invoice, at
-// once, or not at all. A change of the interval begins a period.
+// A change of the plan in the middle of a period is prorated with the next invoice, or not at
+// all. A change of the interval is refused.
 func TestBilling_Proration(t *testing.T) {
 	t.Parallel()
-	// April has 30 days.
-	b := newLabWith(t, stripelab.Options{Now: func() time.Time { return time.Date(2026, time.April, 1, 0, 0, 0, 0, time.UTC) }})
-	basic, pro := b.monthly(t, 3000, "usd"), b.monthly(t, 6000, "usd")
-	yearly := b.must(t, "POST", "/v1/prices", "product_data[name]=Year&currency=usd&unit_amount=30000&recurring[interval]=year").Get("id").String()
-	change := func(behavior, price string) string {
-		s := b.subscribe(t, b.payer(t, ""), basic, "")
+	for behavior, want := range map[string]string{"create_prorations": "7500", "none": "6000"} {
+		// April has 30 days.
+		b := newLabWith(t, stripelab.Options{Now: func() time.Time { return time.Date(2026, time.April, 1, 0, 0, 0, 0, time.UTC) }})
+		s := b.subscribe(t, b.payer(t, ""), b.monthly(t, 3000, "usd"), "")
+		id, item := s.Get("id").String(), "items[0][id]="+s.Get("items.data.0.id").String()
 		b.advance(t, "15d")
-		b.must(t, "POST", "/v1/subscriptions/"+s.Get("id").String(), "items[0][id]="+s.Get("items.data.0.id").String()+"&items[0][price]="+price+"&proration_behavior="+behavior)
+		b.must(t, "POST", "/v1/subscriptions/"+id, item+"&items[0][price]="+b.monthly(t, 6000, "usd")+"&proration_behavior="+behavior)
 		b.advance(t, "15d")
 		b.advance(t, "2h")
-		b.control(t, "settings", "draft", "0s")
-		return s.Get("id").String()
+		require.Equal(t, []string{want, "3000"}, b.invoices(t, id, "amount_paid"))
+
+		yearly := b.must(t, "POST", "/v1/prices", "product_data[name]=Year&currency=usd&unit_amount=30000&recurring[interval]=year").Get("id").String()
+		status, answer := b.do(t, "POST", "/v1/subscriptions/"+id, item+"&items[0][price]="+yearly)
+		require.Equal(t, http.StatusBadRequest, status)
+		require.Contains(t, answer.Get("error.message").String(), "recurring.interval")
 	}
-	require.Equal(t, []string{"7500", "3000"}, b.invoices(t, change("create_prorations", pro), "amount_paid"))
-	// The later ones begin at other times, in months with other numbers of days.
-	now := b.invoices(t, change("always_invoice", pro), "billing_reason")
-	require.Equal(t, []string{"subscription_update", "subscription_create"}, now[len(now)-2:])
-	none := b.invoices(t, change("none", pro), "amount_paid")
-	require.Equal(t, "3000", none[len(none)-1])
-	year := change("none", yearly)
-	require.Equal(t, []string{"30000", "3000"}, b.invoices(t, year, "amount_paid"))
 }
 
 // Credit is applied to the next invoice, what is left of it to the one after. An amount
@@ -253,40 +240,35 @@ func TestBilling_Currencies(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 }
 
-// Tax is added to the price or included in it, after the discount.
+// Tax is added to the price after the discount.
 func TestBilling_Tax(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	coupon := b.must(t, "POST", "/v1/coupons", "percent_off=10&duration=forever").Get("id").String()
-	for inclusive, want := range map[string][]int64{"false": {1080, 180, 900}, "true": {900, 150, 750}} {
-		rate := b.must(t, "POST", "/v1/tax_rates", "display_name=VAT&percentage=20&inclusive="+inclusive).Get("id").String()
-		id := b.subscribe(t, b.payer(t, ""), b.monthly(t, 1000, "eur"), "discounts[0][coupon]="+coupon+"&default_tax_rates[]="+rate).Get("id").String()
-		in := b.sub(t, id).Get("latest_invoice")
-		require.Equal(t, want, []int64{in.Get("amount_paid").Int(), in.Get("total_taxes.0.amount").Int(), in.Get("total_excluding_tax").Int()}, inclusive)
+	for percent, want := range map[string][]int64{"20": {1080, 180, 900}, "7": {963, 63, 900}} {
+		b.control(t, "settings", "tax_percent", percent)
+		in := b.sub(t, b.subscribe(t, b.payer(t, ""), b.monthly(t, 1000, "eur"), "discounts[0][coupon]="+coupon+"&automatic_tax[enabled]=true").Get("id").String()).Get("latest_invoice")
+		require.Equal(t, want, []int64{in.Get("amount_paid").Int(), in.Get("total_taxes.0.amount").Int(), in.Get("total_excluding_tax").Int()}, percent)
 	}
-	b.control(t, "settings", "tax_percent", "7")
-	in := b.sub(t, b.subscribe(t, b.payer(t, ""), b.monthly(t, 1000, "eur"), "automatic_tax[enabled]=true").Get("id").String()).Get("latest_invoice")
-	require.Equal(t, []int64{1070, 70}, []int64{in.Get("total").Int(), in.Get("total_taxes.0.amount").Int()})
 }
 
-// Subscriptions of one customer are billed each for itself, and end at once, at the end of
-// the period, or at a time.
+// Subscriptions of one customer are billed each for itself, and end at once or at the
+// end of the period.
 func TestBilling_SeveralAndEnds(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	customer, price := b.payer(t, ""), b.monthly(t, 1000, "usd")
-	one, two, three := b.subscribe(t, customer, price, "").Get("id").String(), b.subscribe(t, customer, price, "").Get("id").String(), b.subscribe(t, customer, price, "").Get("id").String()
+	one, two := b.subscribe(t, customer, price, "").Get("id").String(), b.subscribe(t, customer, price, "").Get("id").String()
 	b.must(t, "POST", "/v1/subscriptions/"+one, "cancel_at_period_end=true")
-	b.must(t, "POST", "/v1/subscriptions/"+three, "cancel_at="+itoa(start.AddDate(0, 0, 10)))
 	b.advance(t, "10d")
-	require.Equal(t, []string{"active", "active", "canceled"}, []string{b.sub(t, one).Get("status").String(), b.sub(t, two).Get("status").String(), b.sub(t, three).Get("status").String()})
+	require.Equal(t, []string{"active", "active"}, []string{b.sub(t, one).Get("status").String(), b.sub(t, two).Get("status").String()})
 	b.next(t)
 	require.Equal(t, "canceled", b.sub(t, one).Get("status").String())
 	require.Len(t, b.invoices(t, one, "id"), 1)
 	require.Len(t, b.invoices(t, two, "id"), 2)
 	b.must(t, "DELETE", "/v1/subscriptions/"+two, "")
 	require.Empty(t, b.must(t, "GET", "/v1/subscriptions", "customer="+customer).Get("data").Array())
-	require.Len(t, b.must(t, "GET", "/v1/subscriptions", "status=canceled&customer="+customer).Get("data").Array(), 3)
+	require.Len(t, b.must(t, "GET", "/v1/subscriptions", "status=canceled&customer="+customer).Get("data").Array(), 2)
 	status, answer := b.do(t, "POST", "/v1/invoices/create_preview", "subscription="+two)
 	require.Equal(t, []any{404, "invoice_upcoming_none"}, []any{status, answer.Get("error.code").String()})
 }
@@ -330,35 +312,15 @@ func TestRefundsAndDisputes(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 }
 
-// Customers with a test clock live in its time, and the others do not.
-func TestClock(t *testing.T) {
-	t.Parallel()
-	b := newLab(t)
-	clock := b.must(t, "POST", "/v1/test_helpers/test_clocks", "frozen_time="+itoa(start)).Get("id").String()
-	price := b.monthly(t, 1000, "usd")
-	frozen := b.subscribe(t, b.payer(t, "test_clock="+clock), price, "trial_period_days=7").Get("id").String()
-	normal := b.subscribe(t, b.payer(t, ""), price, "trial_period_days=7").Get("id").String()
-	b.must(t, "POST", "/v1/test_helpers/test_clocks/"+clock+"/advance", "frozen_time="+itoa(start.AddDate(0, 0, 8)))
-	require.Equal(t, []string{"active", "trialing"}, []string{b.sub(t, frozen).Get("status").String(), b.sub(t, normal).Get("status").String()})
-	require.Equal(t, []string{"1000", "0"}, b.invoices(t, frozen, "amount_paid"))
-	b.advance(t, "1y")
-	require.Len(t, b.invoices(t, frozen, "id"), 2)
-	require.Equal(t, "active", b.sub(t, normal).Get("status").String())
-	status, _ := b.do(t, "POST", "/v1/test_helpers/test_clocks/"+clock+"/advance", "frozen_time="+itoa(start))
-	require.Equal(t, http.StatusBadRequest, status)
-}
-
 // A bill that a customer pays by hand is refused, and leaves nothing.
 func TestBilling_SendInvoiceIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	price, customer := b.monthly(t, 1800, "usd"), b.payer(t, "")
-	for path, params := range map[string]string{"/v1/subscriptions": "items[0][price]=" + price, "/v1/invoices": "currency=usd"} {
-		status, answer := b.do(t, "POST", path, "customer="+customer+"&collection_method=send_invoice&"+params)
-		require.Equal(t, http.StatusBadRequest, status, path)
-		require.Equal(t, []string{"invalid_request_error", "collection_method", "The lab only charges automatically: send charge_automatically, or leave collection_method out."},
-			[]string{answer.Get("error.type").String(), answer.Get("error.param").String(), answer.Get("error.message").String()})
-		require.Empty(t, b.must(t, "GET", path, "customer="+customer).Get("data").Array(), path)
-	}
+	status, answer := b.do(t, "POST", "/v1/subscriptions", "customer="+customer+"&collection_method=send_invoice&items[0][price]="+price)
+	require.Equal(t, http.StatusBadRequest, status)
+	require.Equal(t, []string{"invalid_request_error", "collection_method", "The lab only charges automatically: send charge_automatically, or leave collection_method out."},
+		[]string{answer.Get("error.type").String(), answer.Get("error.param").String(), answer.Get("error.message").String()})
+	require.Empty(t, b.must(t, "GET", "/v1/subscriptions", "customer="+customer).Get("data").Array())
 	require.Equal(t, "charge_automatically", b.subscribe(t, customer, price, "collection_method=charge_automatically").Get("collection_method").String())
 }

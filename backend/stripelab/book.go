@@ -16,8 +16,7 @@ const maxRecords = 200_000
 
 // book is the state of the gateway. Callers of its methods hold the mutex of the lab.
 type book struct {
-	// now is the time of what runs: that of the lab, or that of a test clock while
-	// something of a customer with a test clock runs.
+	// now is the time of what runs.
 	now time.Time
 	// run distinguishes the ids of this book from those of all others, since clients of
 	// the lab store them.
@@ -121,32 +120,11 @@ func (b *book) watch(o object) {
 	}
 }
 
-// clockOf returns the test clock to which a record belongs, or "".
-func (b *book) clockOf(o object) string {
-	if o.kind() != "customer" {
-		o = b.all[o.text("customer")]
-	}
-	return o.text("test_clock")
-}
-
-// enter sets the time to that of a customer's test clock, and returns a function that
-// sets it back. Without a test clock it changes nothing.
-func (b *book) enter(customer object) (leave func()) {
-	clock := b.all[customer.text("test_clock")]
-	if clock == nil {
-		return func() {}
-	}
-	before := b.now
-	b.now = time.Unix(clock.num("frozen_time"), 0).UTC()
-	return func() { b.now = before }
-}
-
-// runTo runs all that is due up to a time, each at its own time: what has the given test
-// clock, or what has none. In a full lab nothing happens any more.
-func (b *book) runTo(to time.Time, clock string) {
-	before := b.now
+// runTo runs all that is due up to a time, each at its own time. In a full lab nothing
+// happens any more.
+func (b *book) runTo(to time.Time) {
 	for {
-		one, at := b.next(to, clock)
+		one, at := b.next(to)
 		if one == nil || len(b.all) >= maxRecords {
 			break
 		}
@@ -156,14 +134,11 @@ func (b *book) runTo(to time.Time, clock string) {
 		b.happen(one)
 	}
 	b.now = to
-	if clock != "" {
-		b.now = before
-	}
 }
 
 // next returns the record to which something happens first, not after a time. Of several
 // at the same time it is the oldest on the agenda.
-func (b *book) next(limit time.Time, clock string) (first object, at time.Time) {
+func (b *book) next(limit time.Time) (first object, at time.Time) {
 	kept := b.agenda[:0]
 	for _, o := range b.agenda {
 		due := b.due(o)
@@ -173,7 +148,7 @@ func (b *book) next(limit time.Time, clock string) (first object, at time.Time) 
 		}
 		kept = append(kept, o)
 		when := time.Unix(due, 0).UTC()
-		if b.clockOf(o) == clock && !when.After(limit) && (first == nil || when.Before(at)) {
+		if !when.After(limit) && (first == nil || when.Before(at)) {
 			first, at = o, when
 		}
 	}
@@ -196,14 +171,6 @@ func (b *book) due(o object) int64 {
 		if !o.yes("_ended") {
 			return o.num("end")
 		}
-	case "coupon":
-		if o.yes("valid") {
-			return o.num("redeem_by")
-		}
-	case "promotion_code":
-		if o.yes("active") {
-			return o.num("expires_at")
-		}
 	}
 	return 0
 }
@@ -219,12 +186,6 @@ func (b *book) happen(o object) {
 		b.expireSession(o)
 	case "discount":
 		b.endDiscount(o)
-	case "coupon":
-		o["valid"] = false
-		b.emit("coupon.updated", o, object{"valid": true})
-	case "promotion_code":
-		o["active"] = false
-		b.emit("promotion_code.updated", o, object{"active": true})
 	}
 }
 

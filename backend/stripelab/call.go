@@ -16,8 +16,8 @@ import (
 type call struct {
 	// name is the pattern of its route, such as "POST /v1/customers/{id}".
 	name string
-	// path is the path of the URL, and id and sub are the records that it names.
-	path, id, sub string
+	// path is the path of the URL, and id is the record that it names.
+	path, id string
 	// encoded has the parameters as they came, and form parsed.
 	encoded string
 	form    *form

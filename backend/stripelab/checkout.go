@@ -2,7 +2,6 @@ package stripelab
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -27,14 +26,8 @@ func (b *book) createSession(c *call) object {
 	}
 	s := b.newSession(c, f, mode, lines)
 	s["success_url"], s["cancel_url"] = or(f.str("success_url")), or(f.str("cancel_url"))
-	if s["success_url"] == nil && f.str("ui_mode") == "" {
+	if s["success_url"] == nil {
 		c.refuse(invalid("parameter_missing", "success_url", "Missing required param: success_url."))
-	}
-	if at := c.number(f, "expires_at", "expires_at"); at > 0 {
-		if at < b.unix()+30*60 || at > b.unix()+24*3600 {
-			c.refuse(invalid("", "expires_at", "The `expires_at` timestamp must be between 30 minutes and 24 hours from Checkout Session creation."))
-		}
-		s["expires_at"] = at
 	}
 	if email := f.str("customer_email"); email != "" {
 		if customer != nil {
@@ -54,7 +47,7 @@ func (b *book) createSession(c *call) object {
 		}
 		s["client_reference_id"] = reference
 	}
-	b.sessionGrants(c, f, s, customer)
+	b.sessionGrants(c, f, s)
 	if c.failed != nil {
 		return nil
 	}
@@ -62,14 +55,14 @@ func (b *book) createSession(c *call) object {
 }
 
 // sessionGrants reads the discounts that a session begins with.
-func (b *book) sessionGrants(c *call, f *form, s, customer object) {
+func (b *book) sessionGrants(c *call, f *form, s object) {
 	if !f.has("discounts") {
 		return
 	}
 	if f.yes("allow_promotion_codes") {
 		c.refuse(invalid("", "allow_promotion_codes", "You may only specify one of these parameters: allow_promotion_codes, discounts."))
 	}
-	made, _ := b.grants(c, f, "discounts", customer, s.text("currency"))
+	made, _ := b.grants(c, f, "discounts", s.text("currency"))
 	if len(made) > 1 {
 		c.refuse(invalid("", "discounts", "You can only apply up to 1 discount to a Checkout Session."))
 	}
@@ -104,41 +97,24 @@ func (b *book) checkSessionLines(c *call, mode string, lines []orderLine) {
 		c.refuse(invalid("parameter_missing", "line_items", "Missing required param: line_items."))
 		return
 	}
-	recurring, _ := parted(lines)
+	if mode == "subscription" {
+		b.checkItems(c, lines, "line_items")
+		return
+	}
 	for _, one := range lines {
 		if one.price.text("currency") != lines[0].price.text("currency") {
 			c.refuse(invalid("", "line_items", "All line items must have the same currency."))
 		}
-	}
-	switch {
-	case mode == "payment" && len(recurring) > 0:
-		c.refuse(invalid("", "line_items", "You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices."))
-	case mode == "subscription" && len(recurring) == 0:
-		c.refuse(invalid("", "line_items", "You must provide at least one recurring price in `subscription` mode when using prices."))
-	case mode == "subscription":
-		b.checkItems(c, recurring, "line_items")
-	}
-}
-
-// parted divides lines into those with recurring and with one-time prices.
-func parted(lines []orderLine) (recurring, once []orderLine) {
-	for _, one := range lines {
 		if one.price["recurring"] != nil {
-			recurring = append(recurring, one)
-		} else {
-			once = append(once, one)
+			c.refuse(invalid("", "line_items", "You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices."))
 		}
 	}
-	return recurring, once
 }
 
 // newSession returns a session that is not stored yet. A session of a payment link is made
 // from the parameters of the link.
 func (b *book) newSession(c *call, f *form, mode string, lines []orderLine) object {
 	currency := lines[0].price.text("currency")
-	if want := strings.ToLower(f.str("currency")); want != "" && want != currency {
-		c.refuse(invalid("", "currency", "The currency of the line items is "+currency+"."))
-	}
 	id := b.id("cs_test")
 	s := object{
 		"id": id, "object": "checkout.session", "adaptive_pricing": nil, "after_expiration": nil, "allow_promotion_codes": nil, "amount_subtotal": int64(0),
@@ -146,30 +122,23 @@ func (b *book) newSession(c *call, f *form, mode string, lines []orderLine) obje
 		"client_reference_id": nil, "client_secret": nil, "collected_information": nil, "consent": nil, "consent_collection": nil, "created": b.unix(), "currency": currency, "currency_conversion": nil,
 		"custom_fields": []object{}, "custom_text": object{"after_submit": nil, "shipping_address": nil, "submit": nil, "terms_of_service_acceptance": nil},
 		"customer": nil, "customer_account": nil, "customer_creation": nil, "customer_details": nil, "customer_email": nil, "discounts": []object{},
-		"expires_at": b.now.Add(keepOpen).Unix(), "integration_identifier": nil, "invoice": nil, "invoice_creation": nil, "livemode": false, "locale": or(f.str("locale")), "metadata": c.metadata(f, nil), "mode": mode, "origin_context": nil,
+		"expires_at": b.now.Add(keepOpen).Unix(), "integration_identifier": nil, "invoice": nil, "invoice_creation": nil, "livemode": false, "locale": nil, "metadata": c.metadata(f, nil), "mode": mode, "origin_context": nil,
 		"payment_intent": nil, "payment_link": nil, "payment_method_collection": nil, "payment_method_configuration_details": nil, "payment_method_options": object{}, "payment_method_types": []string{"card"},
 		"payment_status": "unpaid", "permissions": nil, "phone_number_collection": object{"enabled": false}, "recovered_from": nil, "saved_payment_method_options": nil,
 		"setup_intent": nil, "shipping_address_collection": nil, "shipping_cost": nil, "shipping_options": []object{}, "status": "open", "submit_type": nil, "subscription": nil,
-		"success_url": nil, "total_details": nil, "ui_mode": c.oneOf(f, "ui_mode", "ui_mode", "hosted_page", "hosted_page"), "url": c.base + "/c/pay/" + id, "wallet_options": nil,
-		"_lines": lines, "_rates": []object(nil),
+		"success_url": nil, "total_details": nil, "ui_mode": "hosted_page", "url": c.base + "/c/pay/" + id, "wallet_options": nil,
+		"_lines": lines,
 	}
 	if f.has("allow_promotion_codes") {
 		s["allow_promotion_codes"] = f.yes("allow_promotion_codes")
 	}
 	if mode == "subscription" {
-		s["payment_method_collection"] = c.oneOf(f, "payment_method_collection", "payment_method_collection", "always", "always", "if_required")
+		s["payment_method_collection"] = "always"
 		data := f.at("subscription_data")
 		b.trialEnd(c, data)
-		c.oneOf(data.at("trial_settings", "end_behavior"), "missing_payment_method", "subscription_data[trial_settings]", "create_invoice", "cancel", "create_invoice", "pause")
-		s["_rates"], s["_data"], s["_meta"] = b.rates(c, data, "default_tax_rates"), data, c.metadata(data, nil)
-	} else {
-		data := f.at("payment_intent_data")
 		s["_data"], s["_meta"] = data, c.metadata(data, nil)
-		if f.yes("invoice_creation", "enabled") {
-			s["invoice_creation"] = object{"enabled": true, "invoice_data": object{
-				"account_tax_ids": nil, "custom_fields": nil, "description": nil, "footer": nil, "issuer": nil, "metadata": c.metadata(f.at("invoice_creation", "invoice_data"), nil), "rendering_options": nil,
-			}}
-		}
+	} else {
+		s["_meta"] = c.metadata(f.at("payment_intent_data"), nil)
 		if options := f.list("shipping_options"); len(options) > 0 {
 			b.setShipping(c, s, options)
 		}
@@ -184,7 +153,7 @@ func (b *book) setShipping(c *call, s object, options []*form) {
 	}
 	all := []object{}
 	for i, one := range options {
-		rate := b.shippingFor(c, one, fmt.Sprintf("shipping_options[%d]", i))
+		rate := b.newShippingRate(c, one.at("shipping_rate_data"), fmt.Sprintf("shipping_options[%d][shipping_rate_data]", i))
 		if rate == nil {
 			return
 		}
@@ -233,7 +202,7 @@ func (b *book) reckon(s object) {
 	var all []*priced
 	for _, one := range lines {
 		p := &priced{price: one.price, quantity: one.quantity, amount: one.price.num("unit_amount") * one.quantity, description: b.nameOf(one.price)}
-		if trial && one.price["recurring"] != nil {
+		if trial {
 			p.amount = 0
 		}
 		all = append(all, p)
@@ -242,8 +211,7 @@ func (b *book) reckon(s object) {
 	if g, has := b.sessionGrant(s); has {
 		coupons = append(coupons, g.coupon)
 	}
-	rates, _ := s["_rates"].([]object)
-	t := b.total(s.text("currency"), all, coupons, rates, s.at("automatic_tax").yes("enabled"), s.at("shipping_cost").num("amount_total"))
+	t := b.total(s.text("currency"), all, coupons, s.at("automatic_tax").yes("enabled"), s.at("shipping_cost").num("amount_total"))
 	s["amount_subtotal"], s["amount_total"] = t.subtotal, t.total
 	s["total_details"] = object{"amount_discount": t.off, "amount_shipping": t.shipping, "amount_tax": t.tax}
 	if s.at("automatic_tax").yes("enabled") {
@@ -251,13 +219,9 @@ func (b *book) reckon(s object) {
 	}
 	items := []object{}
 	for i, p := range all {
-		total := p.amount - p.off()
-		if !p.inclusive {
-			total += p.tax
-		}
 		items = append(items, object{
 			"id": fmt.Sprintf("li_%s_%d", strings.TrimPrefix(s.id(), "cs_test_"), i+1), "object": "item", "adjustable_quantity": nil, "amount_discount": p.off(), "amount_subtotal": p.amount,
-			"amount_tax": p.tax, "amount_total": total, "currency": t.currency, "description": p.description, "metadata": map[string]string{}, "price": p.price, "quantity": p.quantity,
+			"amount_tax": p.tax, "amount_total": p.amount - p.off() + p.tax, "currency": t.currency, "description": p.description, "metadata": map[string]string{}, "price": p.price, "quantity": p.quantity,
 		})
 	}
 	s["_items"] = items
@@ -284,7 +248,6 @@ func (b *book) complete(s object, who payer) string {
 	}
 	if customer != nil {
 		who.email, who.name = customer.text("email"), customer.text("name")
-		defer b.enter(customer)()
 	} else if s.text("customer_email") != "" {
 		who.email = s.text("customer_email")
 	}
@@ -300,7 +263,7 @@ func (b *book) complete(s object, who payer) string {
 	if _, known := cards[card]; !known {
 		return "Your card number is invalid."
 	}
-	if problem := b.enterCode(s, customer, who.code); problem != "" {
+	if problem := b.enterCode(s, who.code); problem != "" {
 		return problem
 	}
 	b.reckon(s)
@@ -315,7 +278,7 @@ func (b *book) complete(s object, who payer) string {
 }
 
 // enterCode applies the promotion code that a person typed.
-func (b *book) enterCode(s, customer object, code string) string {
+func (b *book) enterCode(s object, code string) string {
 	code = strings.TrimSpace(code)
 	if code == "" {
 		return ""
@@ -327,7 +290,7 @@ func (b *book) enterCode(s, customer object, code string) string {
 		if !strings.EqualFold(p.text("code"), code) || !p.yes("active") {
 			continue
 		}
-		if why := b.unusable(p, customer, s.text("currency"), s.num("amount_subtotal")); why != "" {
+		if why := b.unusable(p, s.text("currency")); why != "" {
 			return why
 		}
 		s["discounts"] = []object{{"coupon": nil, "promotion_code": p.id()}}
@@ -379,16 +342,10 @@ func (b *book) newCustomerOf(s object, who payer) object {
 
 func (b *book) purchaseSubscription(s, customer, method object) *failure {
 	lines, _ := s["_lines"].([]orderLine)
-	rates, _ := s["_rates"].([]object)
 	metadata, _ := s["_meta"].(map[string]string)
-	data, _ := s["_data"].(*form)
-	recurring, once := parted(lines)
 	o := order{
-		customer: customer, lines: recurring, extra: once, metadata: slicesOf(metadata), method: method, rates: rates, automatic: s.at("automatic_tax").yes("enabled"),
-		description: data.str("description"), behavior: "error_if_incomplete", trialEnd: b.trialOf(s), endTrial: "create_invoice",
-	}
-	if end := data.str("trial_settings", "end_behavior", "missing_payment_method"); end != "" {
-		o.endTrial = end
+		customer: customer, lines: lines, metadata: slicesOf(metadata), method: method, automatic: s.at("automatic_tax").yes("enabled"),
+		behavior: "error_if_incomplete", trialEnd: b.trialOf(s),
 	}
 	if g, has := b.sessionGrant(s); has {
 		o.grants = append(o.grants, g)
@@ -406,10 +363,9 @@ func (b *book) purchaseSubscription(s, customer, method object) *failure {
 
 func (b *book) purchaseOnce(s, customer, method object) *failure {
 	metadata, _ := s["_meta"].(map[string]string)
-	data, _ := s["_data"].(*form)
 	total := s.num("amount_total")
 	if total > 0 {
-		intent := b.intent(customer, total, s.text("currency"), data.str("description"), slicesOf(metadata))
+		intent := b.intent(customer, total, s.text("currency"), "", slicesOf(metadata))
 		b.emit("payment_intent.created", intent, nil)
 		if f := b.confirm(intent, method); f != nil {
 			return f
@@ -420,64 +376,12 @@ func (b *book) purchaseOnce(s, customer, method object) *failure {
 		d := b.redeem(g, customer, nil)
 		d["checkout_session"], d["_ended"] = s.id(), true
 	}
-	if s.at("invoice_creation").yes("enabled") && customer != nil {
-		b.receipt(s, customer)
-	}
 	return nil
-}
-
-// receipt makes the paid invoice of a session in payment mode.
-func (b *book) receipt(s, customer object) {
-	lines, _ := s["_lines"].([]orderLine)
-	rates, _ := s["_rates"].([]object)
-	d := draft{
-		customer: customer, currency: s.text("currency"), reason: "manual", rates: rates, automatic: s.at("automatic_tax").yes("enabled"), start: b.unix(), end: b.unix(),
-		metadata: maps.Clone(meta(s.at("invoice_creation").at("invoice_data"))), shipping: b.all[s.at("shipping_cost").text("shipping_rate")],
-	}
-	for _, one := range lines {
-		d.lines = append(d.lines, &priced{
-			price: one.price, quantity: one.quantity, amount: one.price.num("unit_amount") * one.quantity, description: b.nameOf(one.price), start: b.unix(), end: b.unix(), pending: b.id("ii"),
-		})
-	}
-	if g, has := b.sessionGrant(s); has {
-		one := object{"id": b.id("di"), "object": "discount", "source": object{"type": "coupon", "coupon": g.coupon.id()}, "checkout_session": s.id(), "customer": customer.id(), "customer_account": nil,
-			"end": nil, "invoice": nil, "invoice_item": nil, "promotion_code": nil, "start": b.unix(), "subscription": nil, "subscription_item": nil}
-		if g.promotion != nil {
-			one["promotion_code"] = g.promotion.id()
-		}
-		d.discounts = append(d.discounts, b.add(one))
-	}
-	o := b.invoice(d)
-	o["status"], o["amount_due"], o["amount_paid"], o["amount_remaining"] = "open", s.num("amount_total"), s.num("amount_total"), int64(0)
-	o["number"], o["effective_at"], o["attempted"], o["ending_balance"] = customer.text("invoice_prefix")+"-C", b.unix(), true, customer.num("balance")
-	o.at("status_transitions")["finalized_at"] = b.unix()
-	s["invoice"] = o.id()
-	b.emit("invoice.finalized", o, nil)
-	if id := s.text("payment_intent"); id != "" {
-		b.add(object{
-			"id": b.id("inpay"), "object": "invoice_payment", "amount_paid": s.num("amount_total"), "amount_requested": s.num("amount_total"), "created": b.unix(), "currency": o.text("currency"),
-			"invoice": o.id(), "is_default": true, "livemode": false, "payment": object{"payment_intent": id, "type": "payment_intent"}, "status": "paid",
-			"status_transitions": object{"canceled_at": nil, "paid_at": b.unix()},
-		})
-	}
-	b.settle(o)
 }
 
 func (b *book) expireSession(s object) {
 	s["status"], s["url"] = "expired", nil
 	b.emit("checkout.session.expired", s, nil)
-}
-
-func (b *book) expire(c *call) object {
-	s := b.named(c, "checkout.session")
-	if s == nil {
-		return nil
-	}
-	if s.text("status") != "open" {
-		return c.refuse(invalid("", "", "Only Checkout Sessions with a status in [\"open\"] can be expired. This Checkout Session has a status of "+s.text("status")+"."))
-	}
-	b.expireSession(s)
-	return s
 }
 
 func (b *book) listSessions(c *call) object {
@@ -487,16 +391,6 @@ func (b *book) listSessions(c *call) object {
 	})
 }
 
-func listItemsOf(kind string) func(*book, *call) object {
-	return func(b *book, c *call) object {
-		o := b.named(c, kind)
-		if o == nil {
-			return nil
-		}
-		return c.page(o.objects("_items"))
-	}
-}
-
 func (b *book) createLink(c *call) object {
 	f := c.form
 	lines := b.sessionLines(c, f)
@@ -504,7 +398,7 @@ func (b *book) createLink(c *call) object {
 		return nil
 	}
 	mode := "payment"
-	if recurring, _ := parted(lines); len(recurring) > 0 {
+	if lines[0].price["recurring"] != nil {
 		mode = "subscription"
 	}
 	b.checkSessionLines(c, mode, lines)
@@ -525,9 +419,6 @@ func (b *book) createLink(c *call) object {
 		"tax_id_collection": object{"enabled": false, "required": "never"}, "transfer_data": nil, "url": c.base + "/p/" + strings.TrimPrefix(id, "plink_"),
 		"_form": f, "_lines": lines, "_mode": mode, "_items": trial.objects("_items"), "_base": c.base,
 	}
-	if to := f.str("after_completion", "redirect", "url"); to != "" {
-		o["after_completion"] = object{"type": "redirect", "redirect": object{"url": to}}
-	}
 	if mode == "subscription" {
 		o["subscription_data"] = object{
 			"description": nil, "invoice_settings": object{"issuer": object{"type": "self"}}, "metadata": trial["_meta"], "trial_period_days": whole(c.number(f.at("subscription_data"), "trial_period_days", "subscription_data[trial_period_days]")),
@@ -539,26 +430,6 @@ func (b *book) createLink(c *call) object {
 	}
 	b.add(o)
 	b.emit("payment_link.created", o, nil)
-	return o
-}
-
-func (b *book) updateLink(c *call) object {
-	o := b.named(c, "payment_link")
-	if o == nil {
-		return nil
-	}
-	metadata := c.metadata(c.form, meta(o))
-	if c.failed != nil {
-		return nil
-	}
-	b.change("payment_link.updated", o, func() {
-		o["metadata"] = metadata
-		for _, name := range []string{"active", "allow_promotion_codes"} {
-			if c.form.has(name) {
-				o[name] = c.form.yes(name)
-			}
-		}
-	})
 	return o
 }
 
@@ -583,9 +454,6 @@ func (l *Lab) followLink(c *call) object {
 	s["payment_link"], s["metadata"], s["allow_promotion_codes"] = o.id(), slicesOf(meta(o)), o.yes("allow_promotion_codes")
 	if o.text("_mode") == "payment" {
 		s["customer_creation"] = o.text("customer_creation")
-	}
-	if to := o.at("after_completion").at("redirect").text("url"); to != "" {
-		s["success_url"] = to
 	}
 	if reference := c.form.str("client_reference_id"); referenceText.MatchString(reference) {
 		s["client_reference_id"] = reference

@@ -1,12 +1,9 @@
 package stripelab
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +69,7 @@ func (l *Lab) advance(c *call) object {
 	if err != nil {
 		return c.refuse(invalid("", "by", err.Error()))
 	}
-	l.book.runTo(to, "")
+	l.book.runTo(to)
 	return object{}
 }
 
@@ -157,5 +154,3 @@ func (l *Lab) changeSettings(c *call) object {
 	l.book.settings = s
 	return object{}
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

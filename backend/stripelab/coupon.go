@@ -48,21 +48,10 @@ func (b *book) createCoupon(c *call) object {
 		c.refuse(invalid("", "duration_in_months", "You cannot set `duration_in_months` unless `duration` is `repeating`."))
 	}
 	o["max_redemptions"] = whole(c.number(f, "max_redemptions", "max_redemptions"))
-	o["redeem_by"] = whole(c.number(f, "redeem_by", "redeem_by"))
-	if by := o.num("redeem_by"); by != 0 && by <= b.unix() {
-		c.refuse(invalid("", "redeem_by", "Invalid timestamp: must be an integer Unix timestamp in the future."))
-	}
-	if products := f.texts("applies_to", "products"); len(products) > 0 {
-		for _, id := range products {
-			b.referred(c, "product", id, "applies_to[products]")
-		}
-		o["_applies_to"] = object{"products": products}
-	}
 	if c.failed != nil {
 		return nil
 	}
-	b.watch(b.add(o))
-	b.emit("coupon.created", o, nil)
+	b.emit("coupon.created", b.add(o), nil)
 	return o
 }
 
@@ -107,28 +96,15 @@ func (b *book) createPromotion(c *call) object {
 	if coupon == nil {
 		return c.refuse(invalid("parameter_missing", "promotion[coupon]", "Missing required param: promotion[coupon]."))
 	}
-	customer := b.referred(c, "customer", f.str("customer"), "customer")
-	restrictions := object{
-		"first_time_transaction": f.yes("restrictions", "first_time_transaction"), "minimum_amount": nil, "minimum_amount_currency": nil,
-	}
-	if r := f.at("restrictions"); r.has("minimum_amount") {
-		currency := strings.ToLower(r.str("minimum_amount_currency"))
-		if !validCurrency(currency) {
-			c.refuse(invalid("parameter_missing", "restrictions[minimum_amount_currency]", "Missing required param: restrictions[minimum_amount_currency]."))
-		}
-		restrictions["minimum_amount"], restrictions["minimum_amount_currency"] = c.number(r, "minimum_amount", "restrictions[minimum_amount]"), currency
-	}
 	o := object{
-		"id": b.id("promo"), "object": "promotion_code", "active": !f.has("active") || f.yes("active"), "code": f.str("code"), "created": b.unix(), "customer": nil,
-		"customer_account": nil, "expires_at": whole(c.number(f, "expires_at", "expires_at")), "livemode": false,
+		"id": b.id("promo"), "object": "promotion_code", "active": true, "code": f.str("code"), "created": b.unix(), "customer": nil,
+		"customer_account": nil, "expires_at": nil, "livemode": false,
 		"max_redemptions": whole(c.number(f, "max_redemptions", "max_redemptions")), "metadata": c.metadata(f, nil),
-		"promotion": object{"coupon": coupon.id(), "type": "coupon"}, "restrictions": restrictions, "times_redeemed": int64(0),
+		"promotion":    object{"coupon": coupon.id(), "type": "coupon"},
+		"restrictions": object{"first_time_transaction": false, "minimum_amount": nil, "minimum_amount_currency": nil}, "times_redeemed": int64(0),
 	}
 	if o.text("code") == "" {
 		o["code"] = strings.ToUpper(b.secret("x")[2:10])
-	}
-	if customer != nil {
-		o["customer"] = customer.id()
 	}
 	if !codeText.MatchString(o.text("code")) {
 		c.refuse(invalid("", "code", "Invalid code: Only letters (a-z, A-Z), digits (0-9) and dashes (-) are allowed."))
@@ -143,19 +119,14 @@ func (b *book) createPromotion(c *call) object {
 	if c.failed != nil {
 		return nil
 	}
-	b.watch(b.add(o))
-	b.emit("promotion_code.created", o, nil)
+	b.emit("promotion_code.created", b.add(o), nil)
 	return o
 }
 
-// refuseTaken refuses an active promotion code whose text an active one has: one for all
-// customers, or for the same.
+// refuseTaken refuses a promotion code whose text an active one has.
 func (b *book) refuseTaken(c *call, o object) {
-	if !o.yes("active") {
-		return
-	}
 	for _, other := range b.table("promotion_code") {
-		if other.id() != o.id() && other.yes("active") && strings.EqualFold(other.text("code"), o.text("code")) && other.text("customer") == o.text("customer") {
+		if other.id() != o.id() && other.yes("active") && strings.EqualFold(other.text("code"), o.text("code")) {
 			c.refuse(invalid("", "code", "An active promotion code with `code: "+o.text("code")+"` already exists."))
 			return
 		}
@@ -169,7 +140,7 @@ func (b *book) updatePromotion(c *call) object {
 	}
 	metadata := c.metadata(c.form, meta(o))
 	if c.form.yes("active") && !o.yes("active") {
-		b.refuseTaken(c, object{"active": true, "id": o.id(), "code": o.text("code"), "customer": o.text("customer")})
+		b.refuseTaken(c, o)
 		if coupon := b.all[o.at("promotion").text("coupon")]; !coupon.yes("valid") {
 			c.refuse(invalid("coupon_expired", "active", "A promotion code of a coupon that is not valid cannot be active."))
 		}
@@ -181,7 +152,6 @@ func (b *book) updatePromotion(c *call) object {
 		o["metadata"] = metadata
 		if c.form.has("active") {
 			o["active"] = c.form.yes("active")
-			b.watch(o)
 		}
 	})
 	return o
@@ -189,7 +159,7 @@ func (b *book) updatePromotion(c *call) object {
 
 func (b *book) listPromotions(c *call) object {
 	code, coupon := c.form.str("code"), c.form.str("coupon")
-	return b.list(c, "promotion_code", []string{"active", "customer"}, func(o object) bool {
+	return b.list(c, "promotion_code", []string{"active"}, func(o object) bool {
 		return (code == "" || strings.EqualFold(o.text("code"), code)) && (coupon == "" || o.at("promotion").text("coupon") == coupon)
 	})
 }
@@ -200,7 +170,7 @@ type grant struct{ coupon, promotion object }
 
 // grants reads discounts[]: each names a coupon, a promotion code, or a discount that is to
 // stay. have are the present discounts.
-func (b *book) grants(c *call, f *form, param string, customer object, currency string) (made []grant, kept []object) {
+func (b *book) grants(c *call, f *form, param, currency string) (made []grant, kept []object) {
 	for _, one := range f.list(param) {
 		switch {
 		case one.str("coupon") != "":
@@ -214,7 +184,7 @@ func (b *book) grants(c *call, f *form, param string, customer object, currency 
 				continue
 			}
 			coupon := b.all[p.at("promotion").text("coupon")]
-			if why := b.unusable(p, customer, currency, -1); why != "" {
+			if why := b.unusable(p, currency); why != "" {
 				c.refuse(invalid("", param+"[promotion_code]", why))
 			}
 			made = append(made, grant{coupon, p})
@@ -241,35 +211,16 @@ func (b *book) refuseCoupon(c *call, coupon object, currency string) {
 	}
 }
 
-// unusable returns why a promotion code cannot be used by a customer, who may be nil, or
-// "". subtotal is the amount before the discount, or -1 if it is not known.
-func (b *book) unusable(p, customer object, currency string, subtotal int64) string {
+// unusable returns why a promotion code cannot be used, or "".
+func (b *book) unusable(p object, currency string) string {
 	coupon := b.all[p.at("promotion").text("coupon")]
-	limits := p.at("restrictions")
 	switch {
-	case !p.yes("active"), p.num("expires_at") > 0 && p.num("expires_at") <= b.unix(), !coupon.yes("valid"):
+	case !p.yes("active"), !coupon.yes("valid"):
 		return "This promotion code cannot be redeemed because it is not active."
 	case coupon.text("currency") != "" && currency != "" && coupon.text("currency") != currency:
 		return "This promotion code cannot be redeemed: its currency is " + coupon.text("currency") + "."
-	case p.text("customer") != "" && (customer == nil || p.text("customer") != customer.id()):
-		return "This promotion code cannot be redeemed: it is for another customer."
-	case limits.yes("first_time_transaction") && customer != nil && b.hasPaid(customer):
-		return "This promotion code cannot be redeemed because the associated customer has prior transactions."
-	case limits.num("minimum_amount") > 0 && subtotal >= 0 && (limits.text("minimum_amount_currency") != currency || subtotal < limits.num("minimum_amount")):
-		return "This promotion code cannot be redeemed: the amount is less than its minimum."
 	}
 	return ""
-}
-
-// hasPaid reports whether a customer has a successful payment or a subscription that is
-// not canceled, as first_time_transaction asks.
-func (b *book) hasPaid(customer object) bool {
-	for _, charge := range b.where("charge", "customer", customer.id()) {
-		if charge.yes("paid") {
-			return true
-		}
-	}
-	return false
 }
 
 // redeem makes a discount, and counts it. owner is the subscription, or nil for that of a

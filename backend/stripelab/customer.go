@@ -10,14 +10,8 @@ func (b *book) createCustomer(c *call) object {
 		"livemode":         false, "metadata": map[string]string{}, "name": nil, "next_invoice_sequence": int64(1), "phone": nil, "preferred_locales": []string{},
 		"shipping": nil, "tax_exempt": "none", "test_clock": nil,
 	}
-	if clock := b.referred(c, "test_helpers.test_clock", c.form.str("test_clock"), "test_clock"); clock != nil {
-		o["test_clock"], o["created"] = clock.id(), clock.num("frozen_time")
-	}
 	b.setCustomer(c, o)
 	method := b.methodFor(c, c.form.str("payment_method"), "payment_method")
-	if source := c.form.str("source"); source != "" {
-		method = b.methodFor(c, "pm_card_"+strings.TrimPrefix(source, "tok_"), "source")
-	}
 	if c.failed != nil {
 		return nil
 	}
@@ -25,9 +19,6 @@ func (b *book) createCustomer(c *call) object {
 	b.emit("customer.created", o, nil)
 	if method != nil {
 		b.attach(method, o)
-		if c.form.str("source") != "" {
-			o.at("invoice_settings")["default_payment_method"] = method.id()
-		}
 	}
 	if wanted := c.form.str("invoice_settings", "default_payment_method"); wanted != "" {
 		b.setDefaultMethod(c, o, wanted)
@@ -37,7 +28,7 @@ func (b *book) createCustomer(c *call) object {
 
 // setCustomer sets the fields that a call gives.
 func (b *book) setCustomer(c *call, o object) {
-	for _, name := range []string{"email", "name", "description", "phone"} {
+	for _, name := range []string{"email", "name"} {
 		if c.form.has(name) {
 			if len(c.form.str(name)) > 512 {
 				c.refuse(invalid("", name, "Invalid string: at most 512 characters"))
@@ -48,30 +39,7 @@ func (b *book) setCustomer(c *call, o object) {
 	if email := o.text("email"); email != "" && !strings.Contains(email, "@") {
 		c.refuse(invalid("email_invalid", "email", "Invalid email address: "+email))
 	}
-	if c.form.has("tax_exempt") {
-		o["tax_exempt"] = c.oneOf(c.form, "tax_exempt", "tax_exempt", "none", "none", "exempt", "reverse")
-	}
-	if c.form.has("preferred_locales") {
-		o["preferred_locales"] = c.form.texts("preferred_locales")
-	}
-	if c.form.has("address") {
-		o["address"] = address(c.form.at("address"))
-	}
-	if c.form.has("balance") {
-		o["balance"] = c.number(c.form, "balance", "balance")
-	}
 	o["metadata"] = c.metadata(c.form, meta(o))
-}
-
-var addressFields = []string{"city", "country", "line1", "line2", "postal_code", "state"}
-
-// address returns an address with the given fields; the others are null.
-func address(f *form) object {
-	o := object{}
-	for _, name := range addressFields {
-		o[name] = or(f.str(name))
-	}
-	return o
 }
 
 func (b *book) updateCustomer(c *call) object {
@@ -119,11 +87,6 @@ func (b *book) getCustomer(c *call) object {
 	return b.named(c, "customer")
 }
 
-func (b *book) listCustomers(c *call) object {
-	email := c.form.str("email")
-	return b.list(c, "customer", []string{"test_clock"}, func(o object) bool { return email == "" || o.text("email") == email })
-}
-
 // setCurrency fixes the currency of a customer with the first record that has one.
 func setCurrency(customer object, currency string) {
 	if customer["currency"] == nil {
@@ -147,7 +110,6 @@ func (b *book) createBalance(c *call) object {
 	if c.failed != nil {
 		return nil
 	}
-	defer b.enter(customer)()
 	var t object
 	b.change("customer.updated", customer, func() {
 		setCurrency(customer, currency)
@@ -176,33 +138,5 @@ func (b *book) listBalance(c *call) object {
 	if b.named(c, "customer") == nil {
 		return nil
 	}
-	return b.list(c, "customer_balance_transaction", []string{"invoice"}, func(o object) bool { return o.text("customer") == c.id })
-}
-
-// balanceTransaction returns the one that the path names.
-func (b *book) balanceTransaction(c *call) object {
-	if b.named(c, "customer") == nil {
-		return nil
-	}
-	t := b.find("customer_balance_transaction", c.sub)
-	if t == nil || t.text("customer") != c.id {
-		return c.refuse(missing("customer_balance_transaction", c.sub, "id"))
-	}
-	return t
-}
-
-func (b *book) updateBalance(c *call) object {
-	t := b.balanceTransaction(c)
-	if t == nil {
-		return nil
-	}
-	metadata := c.metadata(c.form, meta(t))
-	if c.failed != nil {
-		return nil
-	}
-	t["metadata"] = metadata
-	if c.form.has("description") {
-		t["description"] = or(c.form.str("description"))
-	}
-	return t
+	return b.list(c, "customer_balance_transaction", nil, func(o object) bool { return o.text("customer") == c.id })
 }

@@ -99,7 +99,7 @@ func (b *book) named(c *call, kind string) object {
 	if o := b.find(kind, c.id); o != nil {
 		return o
 	}
-	return c.refuse(missing(shortKind(kind), c.id, "id"))
+	return c.refuse(missing(strings.ReplaceAll(kind, ".", " "), c.id, "id"))
 }
 
 // referred returns the record that a parameter names, or refuses the call. It returns nil
@@ -110,16 +110,9 @@ func (b *book) referred(c *call, kind, id, param string) object {
 	}
 	o := b.find(kind, id)
 	if o == nil {
-		f := missing(shortKind(kind), id, param)
+		f := missing(strings.ReplaceAll(kind, ".", " "), id, param)
 		f.status = 400
 		return c.refuse(f)
 	}
 	return o
-}
-
-func shortKind(kind string) string {
-	if kind == "test_helpers.test_clock" {
-		return "test_clock"
-	}
-	return strings.ReplaceAll(kind, ".", " ")
 }

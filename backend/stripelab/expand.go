@@ -10,8 +10,8 @@ const maxExpand = 4
 
 // expandable are the names of the fields that have the id of another record.
 var expandable = []string{
-	"charge", "coupon", "customer", "default_payment_method", "default_price", "discount", "discounts", "invoice", "latest_charge", "latest_invoice", "payment_intent",
-	"payment_link", "payment_method", "price", "product", "promotion_code", "shipping_rate", "subscription", "tax_rate", "test_clock",
+	"charge", "coupon", "customer", "default_payment_method", "discount", "discounts", "invoice", "latest_charge", "latest_invoice", "payment_intent",
+	"payment_link", "payment_method", "price", "product", "promotion_code", "shipping_rate", "subscription", "tax_rate",
 }
 
 // paths is what is to be expanded: paths below each name.
@@ -53,14 +53,12 @@ func (b *book) render(o object, expand paths) (object, *failure) {
 		if _, has := o[name]; has {
 			continue
 		}
-		list, has := b.included(o, name)
-		if !has {
+		if o.kind() != "invoice" || name != "payments" {
 			return nil, cannotExpand(name)
 		}
-		if list == nil {
-			continue
-		}
-		rendered, f := b.render(list, below)
+		// An invoice has its payments only if they are expanded.
+		payments := b.where("invoice_payment", "invoice", o.id())
+		rendered, f := b.render(listOf("/v1/invoice_payments?invoice="+o.id(), payments, false), below)
 		if f != nil {
 			return nil, f
 		}
@@ -124,38 +122,6 @@ func (b *book) follow(name, id string, below paths) (any, *failure) {
 		return object{"id": id, "object": target.kind(), "deleted": true}, nil
 	}
 	return b.render(target, below)
-}
-
-// included returns what a record has only if it is expanded: nil if it has none.
-func (b *book) included(o object, name string) (object, bool) {
-	var data []object
-	path := ""
-	switch o.kind() + "." + name {
-	case "coupon.applies_to":
-		return o.at("_applies_to"), true
-	case "invoice.payments":
-		path, data = "/v1/invoice_payments?invoice="+o.id(), b.where("invoice_payment", "invoice", o.id())
-	case "charge.refunds":
-		path, data = "/v1/charges/"+o.id()+"/refunds", b.where("refund", "charge", o.id())
-	case "checkout.session.line_items":
-		path, data = "/v1/checkout/sessions/"+o.id()+"/line_items", o.objects("_items")
-	case "payment_link.line_items":
-		path, data = "/v1/payment_links/"+o.id()+"/line_items", o.objects("_items")
-	case "customer.subscriptions":
-		path = "/v1/customers/" + o.id() + "/subscriptions"
-		for _, s := range b.where("subscription", "customer", o.id()) {
-			if s.text("status") != "canceled" {
-				data = append(data, s)
-			}
-		}
-	default:
-		return nil, false
-	}
-	if name != "line_items" {
-		data = slices.Clone(data)
-		slices.Reverse(data)
-	}
-	return listOf(path, data[:min(len(data), 10)], len(data) > 10), true
 }
 
 // where returns the records of a kind with a value in a field, oldest first.

@@ -15,24 +15,17 @@ type draft struct {
 	lines                  []*priced
 	// discounts are those that may apply.
 	discounts []object
-	rates     []object
 	automatic bool
-	shipping  object
 	// start and end are the period of the invoice.
 	start, end int64
-	metadata   map[string]string
-	// pending is whether the customer's pending items of the currency are added.
-	pending bool
 	// preview is whether nothing may be stored.
 	preview bool
 }
 
-// pendingItems returns the items of a customer that wait for an invoice: those of a
-// subscription, and those of none.
-func (b *book) pendingItems(customer, subscription object, currency string) (all []object) {
-	for _, item := range b.where("invoiceitem", "customer", customer.id()) {
-		owner := item.at("parent").at("subscription_details").text("subscription")
-		if item["invoice"] == nil && item.text("currency") == currency && (owner == "" || subscription != nil && owner == subscription.id()) {
+// pendingItems returns the items of a subscription that wait for an invoice.
+func (b *book) pendingItems(subscription object) (all []object) {
+	for _, item := range b.where("invoiceitem", "customer", subscription.text("customer")) {
+		if item["invoice"] == nil && item.at("parent").at("subscription_details").text("subscription") == subscription.id() {
 			all = append(all, item)
 		}
 	}
@@ -46,12 +39,10 @@ func (b *book) invoice(d draft) object {
 		id = "upcoming_" + id
 	}
 	lines := slices.Clone(d.lines)
-	if d.pending {
-		for _, item := range b.pendingItems(d.customer, d.subscription, d.currency) {
-			lines = append(lines, lineOfItem(b, item))
-			if !d.preview {
-				item["invoice"] = id
-			}
+	for _, item := range b.pendingItems(d.subscription) {
+		lines = append(lines, b.lineOfItem(item))
+		if !d.preview {
+			item["invoice"] = id
 		}
 	}
 	var applied, coupons []object
@@ -61,15 +52,13 @@ func (b *book) invoice(d draft) object {
 			coupons = append(coupons, b.all[one.at("source").text("coupon")])
 		}
 	}
-	t := b.total(d.currency, lines, coupons, d.rates, d.automatic, d.shipping.at("fixed_amount").num("amount"))
+	t := b.total(d.currency, lines, coupons, d.automatic, 0)
 	o := b.invoiceObject(id, d, t, applied)
 	if d.preview {
 		return o
 	}
 	setCurrency(d.customer, d.currency)
-	if d.subscription != nil {
-		d.subscription["latest_invoice"] = id
-	}
+	d.subscription["latest_invoice"] = id
 	b.add(o)
 	// A discount for one invoice is used up by the first from which it takes something:
 	// that of a trial leaves it.
@@ -96,27 +85,16 @@ func (b *book) invoiceObject(id string, d draft, t *bill, applied []object) obje
 		"collection_method": "charge_automatically", "created": b.unix(), "currency": t.currency, "custom_fields": nil, "customer": d.customer.id(), "customer_account": nil,
 		"customer_address": d.customer["address"], "customer_email": d.customer["email"], "customer_name": d.customer["name"], "customer_phone": d.customer["phone"],
 		"customer_shipping": nil, "customer_tax_exempt": d.customer["tax_exempt"], "customer_tax_ids": []object{}, "default_payment_method": nil,
-		"default_source": nil, "default_tax_rates": d.rates, "description": nil, "discounts": ids, "due_date": nil, "effective_at": nil, "ending_balance": nil,
+		"default_source": nil, "default_tax_rates": []object{}, "description": nil, "discounts": ids, "due_date": nil, "effective_at": nil, "ending_balance": nil,
 		"footer": nil, "from_invoice": nil, "hosted_invoice_url": nil, "invoice_pdf": nil, "issuer": object{"type": "self"}, "last_finalization_error": nil,
-		"latest_revision": nil, "livemode": false, "metadata": d.metadata, "next_payment_attempt": nil, "number": nil, "on_behalf_of": nil, "parent": nil,
+		"latest_revision": nil, "livemode": false, "metadata": map[string]string{}, "next_payment_attempt": nil, "number": nil, "on_behalf_of": nil,
+		"parent":           object{"quote_details": nil, "subscription_details": object{"metadata": maps.Clone(meta(d.subscription)), "subscription": d.subscription.id()}, "type": "subscription_details"},
 		"payment_settings": object{"default_mandate": nil, "payment_method_options": nil, "payment_method_types": nil}, "period_end": d.end, "period_start": d.start,
 		"post_payment_credit_notes_amount": int64(0), "pre_payment_credit_notes_amount": int64(0), "receipt_number": nil, "rendering": nil, "shipping_cost": nil,
 		"shipping_details": nil, "starting_balance": d.customer.num("balance"), "statement_descriptor": nil, "status": "draft",
 		"status_transitions": object{"finalized_at": nil, "marked_uncollectible_at": nil, "paid_at": nil, "voided_at": nil}, "subtotal": t.subtotal,
-		"subtotal_excluding_tax": t.subtotal - t.included, "test_clock": d.customer["test_clock"], "total": t.total, "total_discount_amounts": offs, "total_excluding_tax": t.total - t.tax,
+		"subtotal_excluding_tax": t.subtotal, "test_clock": nil, "total": t.total, "total_discount_amounts": offs, "total_excluding_tax": t.total - t.tax,
 		"total_pretax_credit_amounts": []object{}, "total_taxes": taxes(t.lines), "webhooks_delivered_at": nil,
-	}
-	if d.rates == nil {
-		o["default_tax_rates"] = []object{}
-	}
-	if d.metadata == nil {
-		o["metadata"] = map[string]string{}
-	}
-	if s := d.subscription; s != nil {
-		o["parent"] = object{"quote_details": nil, "subscription_details": object{"metadata": maps.Clone(meta(s)), "subscription": s.id()}, "type": "subscription_details"}
-	}
-	if d.shipping != nil {
-		o["shipping_cost"] = object{"amount_subtotal": t.shipping, "amount_tax": int64(0), "amount_total": t.shipping, "shipping_rate": d.shipping.id()}
 	}
 	o["lines"] = listOf("/v1/invoices/"+id+"/lines", b.lineObjects(id, t, applied), false)
 	b.setBalance(o, d.customer)
@@ -140,34 +118,36 @@ func (b *book) lineObjects(invoice string, t *bill, applied []object) []object {
 				offs = append(offs, object{"amount": p.offs[i], "discount": one.id()})
 			}
 		}
-		line := object{
-			"id": b.id("il"), "object": "line_item", "amount": p.amount, "currency": t.currency, "description": or(p.description), "discount_amounts": offs,
-			"discountable": !p.noDiscount, "discounts": []string{}, "invoice": invoice, "livemode": false, "metadata": p.metadata,
+		all = append(all, object{
+			"id": b.id("il"), "object": "line_item", "amount": p.amount, "currency": t.currency, "description": p.description, "discount_amounts": offs,
+			"discountable": !p.proration, "discounts": []string{}, "invoice": invoice, "livemode": false, "metadata": p.metadata,
 			"period": object{"end": p.end, "start": p.start}, "pretax_credit_amounts": []object{}, "quantity": p.quantity, "quantity_decimal": strconv.FormatInt(p.quantity, 10), "subtotal": p.amount,
-			"subscription": or(p.subscription), "taxes": taxes([]*priced{p}), "pricing": nil, "parent": nil,
-		}
-		if p.metadata == nil {
-			line["metadata"] = map[string]string{}
-		}
-		if p.price != nil {
-			line["pricing"] = object{
-				"price_details": object{"price": p.price.id(), "product": p.price.text("product")}, "type": "price_details",
-				"unit_amount_decimal": p.price.text("unit_amount_decimal"),
-			}
-		}
-		if p.item != "" {
-			line["parent"] = object{"invoice_item_details": nil, "type": "subscription_item_details", "subscription_item_details": object{
-				"invoice_item": or(p.pending), "proration": p.proration, "proration_details": object{"credited_items": nil}, "subscription": or(p.subscription),
+			"subscription": p.subscription, "taxes": taxes([]*priced{p}), "pricing": pricing(p.price),
+			"parent": object{"invoice_item_details": nil, "type": "subscription_item_details", "subscription_item_details": object{
+				"invoice_item": or(p.pending), "proration": p.proration, "proration_details": object{"credited_items": nil}, "subscription": p.subscription,
 				"subscription_item": p.item,
-			}}
-		} else if p.pending != "" {
-			line["parent"] = object{"subscription_item_details": nil, "type": "invoice_item_details", "invoice_item_details": object{
-				"invoice_item": p.pending, "proration": p.proration, "proration_details": object{"credited_items": nil}, "subscription": or(p.subscription),
-			}}
-		}
-		all = append(all, line)
+			}},
+		})
 	}
 	return all
+}
+
+// pricing returns how the price of a line is answered.
+func pricing(price object) object {
+	return object{
+		"price_details": object{"price": price.id(), "product": price.text("product")}, "type": "price_details", "unit_amount_decimal": price.text("unit_amount_decimal"),
+	}
+}
+
+// lineOfItem returns the line of a pending item, which is a proration. Discounts are in its
+// amount already.
+func (b *book) lineOfItem(item object) *priced {
+	details := item.at("parent").at("subscription_details")
+	return &priced{
+		price: b.all[item.at("pricing").at("price_details").text("price")], quantity: item.num("quantity"), amount: item.num("amount"), description: item.text("description"),
+		start: item.at("period").num("start"), end: item.at("period").num("end"), proration: true, subscription: details.text("subscription"),
+		item: details.text("subscription_item"), pending: item.id(), metadata: map[string]string{},
+	}
 }
 
 // setBalance computes what a draft has to be paid after the balance of the customer is
@@ -239,20 +219,16 @@ func (b *book) payment(o object) (payment, intent object) {
 	return nil, nil
 }
 
-// collect tries to have a final invoice paid, with a payment method or with the default
-// one. It returns the failure of the charge, or nil.
-func (b *book) collect(o, method object) *failure {
+// collect tries to have a final invoice paid with the default payment method. It returns the
+// failure of the charge, or nil.
+func (b *book) collect(o object) *failure {
 	if o.num("amount_due") == 0 {
 		b.settle(o)
 		return nil
 	}
-	customer := b.all[o.text("customer")]
-	if method == nil {
-		method = b.defaultMethod(o, customer)
-	}
 	payment, intent := b.payment(o)
 	o["attempted"], o["attempt_count"] = true, o.num("attempt_count")+1
-	f := b.confirm(intent, method)
+	f := b.confirm(intent, b.defaultMethod(o, b.all[o.text("customer")]))
 	if f != nil {
 		b.emit("invoice.payment_failed", o, nil)
 		return f
@@ -309,122 +285,7 @@ func (b *book) tryToCollect(o object) *failure {
 	} else {
 		o["next_payment_attempt"] = nil
 	}
-	return b.collect(o, nil)
-}
-
-// lineOfItem returns the line of a pending item.
-func lineOfItem(b *book, item object) *priced {
-	return &priced{
-		price: b.all[item.at("pricing").at("price_details").text("price")], quantity: item.num("quantity"), amount: item.num("amount"), description: item.text("description"),
-		start: item.at("period").num("start"), end: item.at("period").num("end"), proration: item.yes("proration"), noDiscount: !item.yes("discountable"),
-		subscription: item.at("parent").at("subscription_details").text("subscription"), item: item.at("parent").at("subscription_details").text("subscription_item"),
-		pending: item.id(), metadata: maps.Clone(meta(item)),
-	}
-}
-
-// invoiceItem stores an item that waits for the next invoice.
-func (b *book) invoiceItem(customer object, p *priced, currency string) object {
-	o := object{
-		"id": b.id("ii"), "object": "invoiceitem", "amount": p.amount, "currency": currency, "customer": customer.id(), "customer_account": nil, "date": b.unix(),
-		"created": b.unix(), "description": or(p.description), "discountable": !p.noDiscount, "discounts": []string{}, "invoice": nil, "livemode": false, "metadata": p.metadata,
-		"parent": nil, "period": object{"end": p.end, "start": p.start}, "pricing": nil, "proration": p.proration, "quantity": p.quantity, "quantity_decimal": strconv.FormatInt(p.quantity, 10), "tax_rates": []object{},
-		"test_clock": customer["test_clock"],
-	}
-	delete(o, "created")
-	if p.metadata == nil {
-		o["metadata"] = map[string]string{}
-	}
-	if p.price != nil {
-		o["pricing"] = object{
-			"price_details": object{"price": p.price.id(), "product": p.price.text("product")}, "type": "price_details",
-			"unit_amount_decimal": p.price.text("unit_amount_decimal"),
-		}
-	}
-	if p.subscription != "" {
-		details := object{"subscription": p.subscription}
-		if p.item != "" {
-			details["subscription_item"] = p.item
-		}
-		o["parent"] = object{"subscription_details": details, "type": "subscription_details"}
-	}
-	b.add(o)
-	b.emit("invoiceitem.created", o, nil)
-	return o
-}
-
-func (b *book) createInvoiceItem(c *call) object {
-	c.need("customer")
-	customer := b.referred(c, "customer", c.form.str("customer"), "customer")
-	if customer == nil {
-		return nil
-	}
-	defer b.enter(customer)()
-	p := &priced{quantity: 1, description: c.form.str("description"), metadata: c.metadata(c.form, nil), start: b.unix(), end: b.unix()}
-	if c.form.has("discountable") {
-		p.noDiscount = !c.form.yes("discountable")
-	}
-	var currency string
-	if id := c.form.str("pricing", "price"); id != "" {
-		if p.price = b.referred(c, "price", id, "pricing[price]"); p.price == nil {
-			return nil
-		}
-		if n := c.number(c.form, "quantity", "quantity"); n > 0 {
-			p.quantity = n
-		}
-		currency, p.amount = p.price.text("currency"), p.price.num("unit_amount")*p.quantity
-	} else {
-		c.need("amount", "currency")
-		if c.failed != nil {
-			return nil
-		}
-		currency = c.currency(c.form, "currency")
-		p.amount = c.amountOf(c.form, "amount", "amount", currency)
-	}
-	if s := b.referred(c, "subscription", c.form.str("subscription"), "subscription"); s != nil {
-		p.subscription = s.id()
-	}
-	in := b.referred(c, "invoice", c.form.str("invoice"), "invoice")
-	if in != nil && in.text("status") != "draft" {
-		c.refuse(invalid("invoice_not_editable", "invoice", "The invoice is no longer editable."))
-	}
-	if c.failed != nil {
-		return nil
-	}
-	item := b.invoiceItem(customer, p, currency)
-	if in != nil {
-		item["invoice"] = in.id()
-		b.reprice(in, lineOfItem(b, item))
-	}
-	return item
-}
-
-// reprice adds a line to a draft without discounts and taxes: a manual one.
-func (b *book) reprice(in object, p *priced) {
-	t := b.total(in.text("currency"), []*priced{p}, nil, nil, false, 0)
-	lines := in.at("lines")
-	lines["data"] = append(lines.objects("data"), b.lineObjects(in.id(), t, nil)...)
-	for _, name := range []string{"subtotal", "subtotal_excluding_tax", "total", "total_excluding_tax"} {
-		in[name] = in.num(name) + p.amount
-	}
-	b.setBalance(in, b.all[in.text("customer")])
-}
-
-func (b *book) deleteInvoiceItem(c *call) object {
-	o := b.named(c, "invoiceitem")
-	if o == nil {
-		return nil
-	}
-	if o["invoice"] != nil {
-		return c.refuse(invalid("invoice_not_editable", "", "You cannot delete an invoice item that is on an invoice."))
-	}
-	b.remove(o)
-	b.emit("invoiceitem.deleted", o, nil)
-	return object{"id": o.id(), "object": o.kind(), "deleted": true}
-}
-
-func (b *book) listInvoiceItems(c *call) object {
-	pending := c.form.at("pending")
-	return b.list(c, "invoiceitem", []string{"customer", "invoice"}, func(o object) bool { return pending == nil || (o["invoice"] == nil) == (pending.text == "true") })
+	return b.collect(o)
 }
 
 func (b *book) listInvoices(c *call) object {
@@ -432,152 +293,9 @@ func (b *book) listInvoices(c *call) object {
 	return b.list(c, "invoice", []string{"customer", "status", "collection_method"}, func(o object) bool { return subscription == "" || subscriptionOf(o) == subscription })
 }
 
-func (b *book) listInvoiceLines(c *call) object {
-	o := b.named(c, "invoice")
-	if o == nil {
-		return nil
-	}
-	return c.page(o.objects("lines"))
-}
-
 func (b *book) listInvoicePayments(c *call) object {
 	intent := c.form.str("payment", "payment_intent")
 	return b.list(c, "invoice_payment", []string{"invoice", "status"}, func(o object) bool { return intent == "" || o.at("payment").text("payment_intent") == intent })
-}
-
-// createInvoice makes an invoice by hand, of the customer's pending items.
-func (b *book) createInvoice(c *call) object {
-	c.need("customer")
-	c.chargesAutomatically()
-	customer := b.referred(c, "customer", c.form.str("customer"), "customer")
-	if customer == nil {
-		return nil
-	}
-	defer b.enter(customer)()
-	d := draft{
-		customer: customer, reason: "manual", currency: customer.text("currency"), metadata: c.metadata(c.form, nil), start: b.unix(), end: b.unix(),
-		pending:   c.form.str("pending_invoice_items_behavior") == "include",
-		automatic: c.form.yes("automatic_tax", "enabled"), rates: b.rates(c, c.form, "default_tax_rates"),
-	}
-	if c.form.has("currency") {
-		d.currency = c.currency(c.form, "currency")
-	}
-	if d.currency == "" {
-		d.currency = "usd"
-	}
-	if d.subscription = b.referred(c, "subscription", c.form.str("subscription"), "subscription"); d.subscription != nil {
-		d.pending = true
-	}
-	if cost := c.form.at("shipping_cost"); cost != nil {
-		d.shipping = b.shippingFor(c, cost, "shipping_cost")
-	}
-	made, kept := b.grants(c, c.form, "discounts", customer, d.currency)
-	if c.failed != nil {
-		return nil
-	}
-	d.discounts = kept
-	for _, g := range made {
-		d.discounts = append(d.discounts, b.redeem(g, customer, nil))
-	}
-	o := b.invoice(d)
-	o["auto_advance"] = c.form.yes("auto_advance")
-	o["description"] = or(c.form.str("description"))
-	if o.yes("auto_advance") {
-		o["_due"] = b.now.Add(b.settings.draft).Unix()
-		o["automatically_finalizes_at"] = o["_due"]
-		b.watch(o)
-	}
-	return o
-}
-
-// shippingFor returns a shipping rate: a stored one, or one that is made.
-func (b *book) shippingFor(c *call, f *form, param string) object {
-	if id := f.str("shipping_rate"); id != "" {
-		return b.referred(c, "shipping_rate", id, param+"[shipping_rate]")
-	}
-	o := b.newShippingRate(c, f.at("shipping_rate_data"), param+"[shipping_rate_data]")
-	if c.failed != nil {
-		return nil
-	}
-	return b.add(o)
-}
-
-func (b *book) updateInvoice(c *call) object {
-	o := b.named(c, "invoice")
-	if o == nil {
-		return nil
-	}
-	metadata := c.metadata(c.form, meta(o))
-	if c.failed != nil {
-		return nil
-	}
-	b.change("invoice.updated", o, func() {
-		o["metadata"] = metadata
-		if c.form.has("description") {
-			o["description"] = or(c.form.str("description"))
-		}
-	})
-	return o
-}
-
-func (b *book) finalizeInvoice(c *call) object {
-	o := b.named(c, "invoice")
-	if o == nil {
-		return nil
-	}
-	if o.text("status") != "draft" {
-		return c.refuse(invalid("invoice_already_finalized", "", "This invoice is already finalized, you can't re-finalize a non-draft invoice."))
-	}
-	defer b.enter(b.all[o.text("customer")])()
-	b.finalize(o)
-	if o.num("amount_due") == 0 {
-		b.settle(o)
-		b.paidFor(b.all[subscriptionOf(o)], o)
-	} else if o.yes("auto_advance") {
-		o["_due"] = b.now.Add(b.settings.draft).Unix()
-		b.watch(o)
-	}
-	return o
-}
-
-func (b *book) payInvoice(c *call) object {
-	o := b.named(c, "invoice")
-	if o == nil {
-		return nil
-	}
-	method := b.methodFor(c, c.form.str("payment_method"), "payment_method")
-	switch o.text("status") {
-	case "paid":
-		c.refuse(invalid("", "", "Invoice is already paid"))
-	case "void", "uncollectible":
-		c.refuse(invalid("", "", "Invoice can't be paid because its status is "+o.text("status")))
-	}
-	if c.failed != nil {
-		return nil
-	}
-	defer b.enter(b.all[o.text("customer")])()
-	if o.text("status") == "draft" {
-		b.finalize(o)
-	}
-	subscription := b.all[subscriptionOf(o)]
-	if f := b.collect(o, method); f != nil {
-		b.failedFor(subscription, o)
-		return c.refuse(f)
-	}
-	b.paidFor(subscription, o)
-	return o
-}
-
-func (b *book) voidInvoice(c *call) object {
-	o := b.named(c, "invoice")
-	if o == nil {
-		return nil
-	}
-	if o.text("status") != "open" && o.text("status") != "uncollectible" {
-		return c.refuse(invalid("", "", "You can only pass in open invoices. This invoice isn't open."))
-	}
-	b.void(o)
-	return o
 }
 
 // void voids an open invoice. As at the gateway, credit that was applied to it goes back to

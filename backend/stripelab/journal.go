@@ -29,8 +29,8 @@ func (l *Lab) replay(one labkit.Line) error {
 	if !isCommand(one.Call) {
 		return fmt.Errorf("unknown call %s; use the version that wrote the journal", one.Call)
 	}
-	l.book.runTo(one.At, "")
-	l.book.once(l, &call{name: one.Call, path: one.Path, id: one.ID, sub: one.Sub, base: one.Base, idempotency: one.Key, encoded: one.Body, form: params})
+	l.book.runTo(one.At)
+	l.book.once(l, &call{name: one.Call, path: one.Path, id: one.ID, base: one.Base, idempotency: one.Key, encoded: one.Body, form: params})
 	l.book.notes = nil
 	return nil
 }
@@ -38,7 +38,7 @@ func (l *Lab) replay(one labkit.Line) error {
 // record appends a call that has run to the journal, unless it only reads.
 func (l *Lab) record(at time.Time, c *call) {
 	if !c.reads() && isCommand(c.name) {
-		l.journal.Append(labkit.Line{At: at, Call: c.name, Path: c.path, ID: c.id, Sub: c.sub, Base: c.base, Key: c.idempotency, Body: c.encoded})
+		l.journal.Append(labkit.Line{At: at, Call: c.name, Path: c.path, ID: c.id, Base: c.base, Key: c.idempotency, Body: c.encoded})
 	}
 }
 

@@ -30,10 +30,10 @@ const maxKeys = 100
 // permissions are those that the gateway answers (prices are plan, webhook endpoints are
 // webhook); the lab made the others up after the same pattern.
 var labels = map[string]string{
-	"account": "Account", "balance": "Balance", "charge": "Charges and Refunds", "checkout_session": "Checkout Sessions", "coupon": "Coupons",
+	"account": "Account", "charge": "Charges and Refunds", "checkout_session": "Checkout Sessions", "coupon": "Coupons",
 	"customer": "Customers", "dispute": "Disputes", "event": "Events", "invoice": "Invoices", "payment_intent": "PaymentIntents",
-	"payment_links": "Payment Links", "payment_method": "PaymentMethods", "plan": "Prices", "product": "Products", "promotion_code": "Promotion Codes",
-	"shipping_rate": "Shipping Rates", "subscription": "Subscriptions", "tax_rate": "Tax Rates", "test_clock": "Test Clocks", "webhook": "Webhook Endpoints",
+	"payment_links": "Payment Links", "plan": "Prices", "promotion_code": "Promotion Codes",
+	"subscription": "Subscriptions", "webhook": "Webhook Endpoints",
 }
 
 // NewKey creates a restricted key with some permissions, such as customer_read or

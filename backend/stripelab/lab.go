@@ -24,9 +24,6 @@ type Options struct {
 	// Now returns the time. The lab's clock is ahead of it by the time that it was
 	// advanced; webhooks are signed with it. Default time.Now.
 	Now func() time.Time
-	// BaseURL is the address of the lab in the links that it answers. Default: the host
-	// of the request.
-	BaseURL string
 	// Journal is a file to which commands are appended. At start it is replayed, which
 	// restores the state. Default none.
 	Journal string
@@ -88,7 +85,7 @@ func (l *Lab) now() time.Time { return l.clock.Now(l.book.now) }
 
 // live runs what is due, and schedules the sending of its events.
 func (l *Lab) live() {
-	l.book.runTo(l.now(), "")
+	l.book.runTo(l.now())
 	l.enqueue()
 }
 

@@ -60,8 +60,10 @@ func TestNode(t *testing.T) {
 
 	missing := n.Fail(t, "customers.retrieve", "cus_none")
 	require.Equal(t, []string{"StripeInvalidRequestError", "resource_missing", "404"}, []string{missing.Get("type").String(), missing.Get("code").String(), missing.Get("status").String()})
-	require.Equal(t, "StripeCardError", n.Fail(t, "paymentIntents.create", fields{"amount": 500, "currency": "usd", "payment_method": "pm_card_chargeDeclined", "confirm": true}).Get("type").String())
-	require.Equal(t, "StripeAuthenticationError", sdktest.Start(t, "stripe", b.url, "sk_test_other").Fail(t, "balance.retrieve").Get("type").String())
+	declining := n.Do(t, "customers.create", fields{"invoice_settings": fields{"default_payment_method": "pm_card_chargeDeclined"}}).Get("id").String()
+	order := fields{"customer": declining, "items": []fields{{"price": price}}, "payment_behavior": "error_if_incomplete"}
+	require.Equal(t, "StripeCardError", n.Fail(t, "subscriptions.create", order).Get("type").String())
+	require.Equal(t, "StripeAuthenticationError", sdktest.Start(t, "stripe", b.url, "sk_test_other").Fail(t, "events.list").Get("type").String())
 
 	// The library repeats a call that was refused for a while, with the same key.
 	b.control(t, "faults", "kind", "in-flight", "times", "1")

@@ -3,7 +3,6 @@ package stripelab
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -27,14 +26,14 @@ var numbers = map[string]string{
 	"4000000000009995": "visa_chargeDeclinedInsufficientFunds", "4000000000000259": "createDispute",
 }
 
-// methodFor returns a payment method: a stored one, or a new one of a test card such as
-// pm_card_visa.
+// methodFor returns a new payment method of a test card such as pm_card_visa, or nil if id is
+// empty.
 func (b *book) methodFor(c *call, id, param string) object {
-	name, test := strings.CutPrefix(id, "pm_card_")
-	if !test {
-		return b.referred(c, "payment_method", id, param)
+	if id == "" {
+		return nil
 	}
-	if _, known := cards[name]; !known {
+	name, test := strings.CutPrefix(id, "pm_card_")
+	if _, known := cards[name]; !test || !known {
 		f := missing("PaymentMethod", id, param)
 		f.status = http.StatusBadRequest
 		return c.refuse(f)
@@ -59,76 +58,13 @@ func (b *book) newMethod(name string) object {
 }
 
 func billingDetails(customer object) object {
-	return object{"address": address(nil), "email": customer["email"], "name": customer["name"], "phone": customer["phone"], "tax_id": nil}
-}
-
-func (b *book) createMethod(c *call) object {
-	c.need("type")
-	c.oneOf(c.form, "type", "type", "", "card")
-	name := strings.TrimPrefix(c.form.str("card", "token"), "tok_")
-	if number := c.form.str("card", "number"); number != "" {
-		name = numbers[strings.ReplaceAll(number, " ", "")]
-	}
-	if _, known := cards[name]; !known {
-		c.refuse(invalid("", "card", "The lab knows the test cards tok_visa, tok_mastercard, tok_amex, tok_chargeCustomerFail, tok_chargeDeclined and tok_createDispute."))
-	}
-	metadata := c.metadata(c.form, nil)
-	if c.failed != nil {
-		return nil
-	}
-	o := b.newMethod(name)
-	o["metadata"] = metadata
-	return o
-}
-
-func (b *book) attachMethod(c *call) object {
-	c.need("customer")
-	customer := b.referred(c, "customer", c.form.str("customer"), "customer")
-	var o object
-	if strings.HasPrefix(c.id, "pm_card_") {
-		o = b.methodFor(c, c.id, "id")
-	} else {
-		o = b.named(c, "payment_method")
-	}
-	if c.failed != nil {
-		return nil
-	}
-	b.attach(o, customer)
-	return o
+	return object{"address": object{"city": nil, "country": nil, "line1": nil, "line2": nil, "postal_code": nil, "state": nil}, "email": customer["email"], "name": customer["name"], "phone": customer["phone"], "tax_id": nil}
 }
 
 func (b *book) attach(method, customer object) {
 	method["customer"] = customer.id()
 	method["billing_details"] = billingDetails(customer)
 	b.emit("payment_method.attached", method, nil)
-}
-
-func (b *book) detachMethod(c *call) object {
-	o := b.named(c, "payment_method")
-	if o == nil {
-		return nil
-	}
-	customer := b.all[o.text("customer")]
-	if customer == nil {
-		return c.refuse(invalid("", "", "The payment method you provided is not attached to a customer so detachment is impossible."))
-	}
-	if customer.at("invoice_settings").text("default_payment_method") == o.id() {
-		customer.at("invoice_settings")["default_payment_method"] = nil
-	}
-	o["customer"] = nil
-	b.emit("payment_method.detached", o, nil)
-	return o
-}
-
-func (b *book) listMethods(c *call) object {
-	customer := c.form.str("customer")
-	if c.id != "" {
-		if b.named(c, "customer") == nil {
-			return nil
-		}
-		customer = c.id
-	}
-	return b.list(c, "payment_method", []string{"type"}, func(o object) bool { return customer != "" && o.text("customer") == customer })
 }
 
 // setDefaultMethod makes a payment method that of a customer's invoices.
@@ -141,13 +77,7 @@ func (b *book) setDefaultMethod(c *call, customer object, id string) {
 	if method == nil {
 		return
 	}
-	if method.text("customer") == "" && strings.HasPrefix(id, "pm_card_") {
-		b.attach(method, customer)
-	}
-	if method.text("customer") != customer.id() {
-		c.refuse(invalid("resource_missing", "invoice_settings[default_payment_method]", "The customer does not have a payment method with the ID "+id+". The payment method must be attached to the customer."))
-		return
-	}
+	b.attach(method, customer)
 	customer.at("invoice_settings")["default_payment_method"] = method.id()
 }
 
@@ -155,9 +85,6 @@ func (b *book) setDefaultMethod(c *call, customer object, id string) {
 func (b *book) defaultMethod(o, customer object) object {
 	subscription := o
 	if o.kind() == "invoice" {
-		if one := b.all[o.text("default_payment_method")]; one != nil {
-			return one
-		}
 		subscription = b.all[subscriptionOf(o)]
 	}
 	if one := b.all[subscription.text("default_payment_method")]; one != nil {
@@ -252,93 +179,23 @@ func slicesOf(m map[string]string) map[string]string {
 	return copied
 }
 
-func (b *book) createIntent(c *call) object {
-	c.need("amount", "currency")
-	if c.failed != nil {
-		return nil
-	}
-	currency := c.currency(c.form, "currency")
-	amount := c.amountOf(c.form, "amount", "amount", currency)
-	if amount < minimum(currency) {
-		c.refuse(invalid("amount_too_small", "amount", "Amount must be at least "+strconv.FormatInt(minimum(currency), 10)))
-	}
-	customer := b.referred(c, "customer", c.form.str("customer"), "customer")
-	metadata := c.metadata(c.form, nil)
-	method := b.methodFor(c, c.form.str("payment_method"), "payment_method")
-	if c.failed != nil {
-		return nil
-	}
-	o := b.intent(customer, amount, currency, c.form.str("description"), metadata)
-	o["receipt_email"] = or(c.form.str("receipt_email"))
-	b.emit("payment_intent.created", o, nil)
-	if method != nil {
-		o["payment_method"], o["status"] = method.id(), "requires_confirmation"
-	}
-	if c.form.yes("confirm") {
-		c.refuseIf(b.confirm(o, method))
-	}
-	return o
-}
-
-func (b *book) confirmIntent(c *call) object {
-	o := b.named(c, "payment_intent")
-	method := b.methodFor(c, c.form.str("payment_method"), "payment_method")
-	if c.failed != nil {
-		return nil
-	}
-	if method == nil {
-		method = b.all[o.text("payment_method")]
-	}
-	if status := o.text("status"); status == "succeeded" || status == "canceled" {
-		return c.refuse(invalid("payment_intent_unexpected_state", "", "You cannot confirm this PaymentIntent because it has a status of "+status+"."))
-	}
-	c.refuseIf(b.confirm(o, method))
-	return o
-}
-
-func (b *book) cancelIntent(c *call) object {
-	o := b.named(c, "payment_intent")
-	if o == nil {
-		return nil
-	}
-	if status := o.text("status"); status == "succeeded" || status == "canceled" {
-		return c.refuse(invalid("payment_intent_unexpected_state", "", "You cannot cancel this PaymentIntent because it has a status of "+status+"."))
-	}
-	o["status"], o["canceled_at"], o["cancellation_reason"] = "canceled", b.unix(), "requested_by_customer"
-	b.emit("payment_intent.canceled", o, nil)
-	return o
-}
-
-// updateMeta answers the update of a record of which only the metadata and the description
-// can be changed.
-func updateMeta(kind, event string) func(*book, *call) object {
-	return func(b *book, c *call) object {
-		o := b.named(c, kind)
-		if o == nil {
-			return nil
-		}
-		metadata := c.metadata(c.form, meta(o))
-		if c.failed != nil {
-			return nil
-		}
-		do := func() {
-			o["metadata"] = metadata
-			if c.form.has("description") {
-				o["description"] = or(c.form.str("description"))
-			}
-		}
-		if event == "" {
-			do()
-		} else {
-			b.change(event, o, do)
-		}
-		return o
-	}
-}
-
 // listOfKind answers the records of a kind that have the values of some parameters.
 func listOfKind(kind string, fields ...string) func(*book, *call) object {
 	return func(b *book, c *call) object { return b.list(c, kind, fields, nil) }
+}
+
+// updateRefund changes the metadata of a refund.
+func (b *book) updateRefund(c *call) object {
+	o := b.named(c, "refund")
+	if o == nil {
+		return nil
+	}
+	metadata := c.metadata(c.form, meta(o))
+	if c.failed != nil {
+		return nil
+	}
+	b.change("refund.updated", o, func() { o["metadata"] = metadata })
+	return o
 }
 
 func (b *book) createRefund(c *call) object {
@@ -384,10 +241,6 @@ func (b *book) createRefund(c *call) object {
 }
 
 func (b *book) refund(charge object, amount int64, reason string, metadata map[string]string) object {
-	customer := b.all[charge.text("customer")]
-	if customer != nil {
-		defer b.enter(customer)()
-	}
 	r := b.add(object{
 		"id": b.id("re"), "object": "refund", "amount": amount, "balance_transaction": nil, "charge": charge.id(), "created": b.unix(), "currency": charge.text("currency"),
 		"destination_details": object{"card": object{"reference_status": "pending", "reference_type": "acquirer_reference_number", "type": "refund"}, "type": "card"},
@@ -407,22 +260,12 @@ func (b *book) chargedBack(charge object) bool {
 	return slices.ContainsFunc(b.where("dispute", "charge", charge.id()), func(d object) bool { return d.text("status") != "won" })
 }
 
-// evidence are the fields of a dispute's evidence, all null.
-var evidence = strings.Fields("access_activity_log billing_address cancellation_policy cancellation_policy_disclosure cancellation_rebuttal customer_communication customer_email_address " +
-	"customer_name customer_purchase_ip customer_signature duplicate_charge_documentation duplicate_charge_explanation duplicate_charge_id product_description receipt " +
-	"refund_policy refund_policy_disclosure refund_refusal_explanation service_date service_documentation shipping_address shipping_carrier shipping_date " +
-	"shipping_documentation shipping_tracking_number uncategorized_file uncategorized_text")
-
 // dispute opens a dispute about a charge.
 func (b *book) dispute(charge object, amount int64) object {
-	none := object{"enhanced_evidence": object{}}
-	for _, name := range evidence {
-		none[name] = nil
-	}
 	card := charge.at("payment_method_details").at("card").text("brand")
 	d := b.add(object{
 		"id": b.id("dp"), "object": "dispute", "amount": amount, "balance_transactions": []object{}, "charge": charge.id(), "created": b.unix(), "currency": charge.text("currency"),
-		"enhanced_eligibility_types": []string{}, "evidence": none,
+		"enhanced_eligibility_types": []string{}, "evidence": object{"enhanced_evidence": object{}},
 		"evidence_details":     object{"due_by": b.now.AddDate(0, 0, 7).Unix(), "enhanced_eligibility": object{}, "has_evidence": false, "past_due": false, "submission_count": int64(0)},
 		"is_charge_refundable": false, "livemode": false, "metadata": map[string]string{}, "payment_intent": charge["payment_intent"],
 		"payment_method_details": object{"card": object{"brand": card, "case_type": "chargeback", "network": card, "network_reason_code": "83"}, "type": "card"},
@@ -444,17 +287,4 @@ func (b *book) closeDispute(d object, status string) {
 
 func open(d object) bool {
 	return contains([]string{"needs_response", "under_review", "warning_needs_response", "warning_under_review"}, d.text("status"))
-}
-
-// acceptDispute is the call by which a merchant gives a dispute up.
-func (b *book) acceptDispute(c *call) object {
-	d := b.named(c, "dispute")
-	if d == nil {
-		return nil
-	}
-	if !open(d) {
-		return c.refuse(invalid("", "", "This dispute is already closed"))
-	}
-	b.closeDispute(d, "lost")
-	return d
 }

@@ -1,30 +1,26 @@
 package stripelab
 
-import (
-	"math/big"
-	"strconv"
-)
+import "math/big"
 
 // priced is a line of what is paid: of an invoice, a checkout session or a preview.
 type priced struct {
 	price    object
 	quantity int64
-	// amount is before discounts, tax included if its tax is inclusive.
-	amount       int64
-	description  string
-	start, end   int64
+	// amount is before discounts and tax.
+	amount      int64
+	description string
+	start, end  int64
+	// proration is whether it is for the rest of a period; it gets no discount.
 	proration    bool
-	noDiscount   bool
 	subscription string
 	// item is the subscription item, and pending the invoice item, that it comes from.
 	item, pending string
 	metadata      map[string]string
 
 	// The rest is computed by total. offs are the discounts in their order.
-	offs      []int64
-	tax       int64
-	inclusive bool
-	rate      object
+	offs []int64
+	tax  int64
+	rate object
 }
 
 func (p *priced) off() (sum int64) {
@@ -40,14 +36,13 @@ type bill struct {
 	lines    []*priced
 	coupons  []object
 	// offs is what each coupon takes off.
-	offs []int64
-	// tax is all tax, and included the part of it that the prices include.
-	subtotal, off, tax, included, shipping, total int64
+	offs                                []int64
+	subtotal, off, tax, shipping, total int64
 }
 
-// total computes the discounts in their order, then tax, then the sums. rates are tax rates;
-// automatic is whether the rate of the settings applies.
-func (b *book) total(currency string, lines []*priced, coupons, rates []object, automatic bool, shipping int64) *bill {
+// total computes the discounts in their order, then tax if it is automatic, then the sums.
+// Prices do not include tax.
+func (b *book) total(currency string, lines []*priced, coupons []object, automatic bool, shipping int64) *bill {
 	t := &bill{currency: currency, lines: lines, coupons: coupons, shipping: shipping}
 	for _, p := range lines {
 		t.subtotal += p.amount
@@ -58,13 +53,12 @@ func (b *book) total(currency string, lines []*priced, coupons, rates []object, 
 		t.discount(i, coupon)
 	}
 	for _, p := range lines {
-		b.taxLine(p, rates, automatic, currency)
-		t.tax += p.tax
-		if p.inclusive {
-			t.included += p.tax
+		if p.rate, p.tax = nil, 0; automatic {
+			p.rate, p.tax = b.taxRate(), percent(p.amount-p.off(), b.settings.taxPercent, currency)
 		}
+		t.tax += p.tax
 	}
-	t.total = t.subtotal - t.off + t.tax - t.included + shipping
+	t.total = t.subtotal - t.off + t.tax + shipping
 	return t
 }
 
@@ -74,7 +68,7 @@ func (t *bill) discount(i int, coupon object) {
 	var eligible []*priced
 	var rest int64
 	for _, p := range t.lines {
-		if p.noDiscount || p.proration && coupon.num("amount_off") > 0 || p.amount-p.off() <= 0 || !applies(coupon, p) {
+		if p.proration || p.amount-p.off() <= 0 {
 			continue
 		}
 		eligible = append(eligible, p)
@@ -99,74 +93,20 @@ func (t *bill) discount(i int, coupon object) {
 	t.off += off
 }
 
-func applies(coupon object, p *priced) bool {
-	products := coupon.at("_applies_to").texts("products")
-	return len(products) == 0 || p.price != nil && contains(products, p.price.text("product"))
-}
-
-// taxLine computes the tax of a line: with the first of its rates, or with that of the
-// settings. Several rates of one line are not modeled.
-func (b *book) taxLine(p *priced, rates []object, automatic bool, currency string) {
-	p.rate, p.tax, p.inclusive = nil, 0, false
-	switch {
-	case len(rates) > 0:
-		p.rate, p.inclusive = rates[0], rates[0].yes("inclusive")
-	case automatic:
-		p.inclusive = p.price != nil && p.price.text("tax_behavior") == "inclusive"
-		p.rate = b.automaticRate(p.inclusive)
-	default:
-		return
-	}
-	rate, _ := p.rate["percentage"].(float64)
-	net := p.amount - p.off()
-	if !p.inclusive {
-		p.tax = percent(net, rate, currency)
-		return
-	}
-	part, _ := new(big.Rat).SetString(strconv.FormatFloat(rate, 'f', -1, 64))
-	p.tax = share(net, part, new(big.Rat).Add(part, big.NewRat(100, 1)), currency)
-}
-
-// taxes returns the taxes of lines by rate, as invoices answer them.
+// taxes returns the tax of lines, as invoices answer it. All lines have the same rate.
 func taxes(lines []*priced) []object {
-	all := []object{}
+	var tax, net int64
+	var rate object
 	for _, p := range lines {
-		if p.rate == nil {
-			continue
-		}
-		net := p.amount - p.off()
-		behavior := "exclusive"
-		if p.inclusive {
-			behavior, net = "inclusive", net-p.tax
-		}
-		var same object
-		for _, one := range all {
-			if one.at("tax_rate_details").text("tax_rate") == p.rate.id() && one.text("tax_behavior") == behavior {
-				same = one
-			}
-		}
-		if same == nil {
-			same = object{
-				"amount": int64(0), "tax_behavior": behavior, "tax_rate_details": object{"tax_rate": p.rate.id()}, "taxability_reason": "standard_rated",
-				"taxable_amount": int64(0), "type": "tax_rate_details",
-			}
-			all = append(all, same)
-		}
-		same["amount"], same["taxable_amount"] = same.num("amount")+p.tax, same.num("taxable_amount")+net
-	}
-	return all
-}
-
-// rates returns the tax rates that a parameter names.
-func (b *book) rates(c *call, f *form, param string) []object {
-	var all []object
-	for _, id := range f.texts(param) {
-		if rate := b.referred(c, "tax_rate", id, param); rate != nil {
-			all = append(all, rate)
+		if p.rate != nil {
+			rate, tax, net = p.rate, tax+p.tax, net+p.amount-p.off()
 		}
 	}
-	if len(all) > 1 {
-		c.refuse(invalid("", param, "The lab models one tax rate for each line."))
+	if rate == nil {
+		return []object{}
 	}
-	return all
+	return []object{{
+		"amount": tax, "tax_behavior": "exclusive", "tax_rate_details": object{"tax_rate": rate.id()}, "taxability_reason": "standard_rated",
+		"taxable_amount": net, "type": "tax_rate_details",
+	}}
 }

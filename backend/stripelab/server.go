@@ -81,17 +81,9 @@ func (l *Lab) read(r *http.Request, name string) (*call, error) {
 		return nil, err
 	}
 	return &call{
-		name: name, path: r.URL.Path, id: r.PathValue("id"), sub: r.PathValue("sub"), encoded: encoded, form: params,
-		base: l.base(r), idempotency: r.Header.Get("Idempotency-Key"), request: l.readID(),
+		name: name, path: r.URL.Path, id: r.PathValue("id"), encoded: encoded, form: params,
+		base: "http://" + r.Host, idempotency: r.Header.Get("Idempotency-Key"), request: l.readID(),
 	}, nil
-}
-
-// base returns the address of the lab.
-func (l *Lab) base(r *http.Request) string {
-	if l.options.BaseURL != "" {
-		return strings.TrimSuffix(l.options.BaseURL, "/")
-	}
-	return "http://" + r.Host
 }
 
 // readID returns the id of a request that changes nothing.
