@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// keepOpen is how long a session waits to be paid, unless it says otherwise.
+// keepOpen is how long a session waits to be paid.
 const keepOpen = 24 * time.Hour
 
 func (b *book) createSession(c *call) object {
@@ -135,8 +135,7 @@ func (b *book) newSession(c *call, f *form, mode string, lines []orderLine) obje
 	if mode == "subscription" {
 		s["payment_method_collection"] = "always"
 		data := f.at("subscription_data")
-		b.trialEnd(c, data)
-		s["_data"], s["_meta"] = data, c.metadata(data, nil)
+		s["_trial"], s["_meta"] = c.trialDays(data), c.metadata(data, nil)
 	} else {
 		s["_meta"] = c.metadata(f.at("payment_intent_data"), nil)
 		if options := f.list("shipping_options"); len(options) > 0 {
@@ -186,23 +185,13 @@ func (b *book) sessionGrant(s object) (g grant, ok bool) {
 	return grant{b.all[all[0].text("coupon")], nil}, true
 }
 
-// trialOf returns the end of the trial of a session that is paid now, or 0.
-func (b *book) trialOf(s object) int64 {
-	data, _ := s["_data"].(*form)
-	if s.text("mode") != "subscription" {
-		return 0
-	}
-	return b.trialEnd(&call{form: data}, data)
-}
-
 // reckon computes the amounts of a session: what is to be paid now.
 func (b *book) reckon(s object) {
 	lines, _ := s["_lines"].([]orderLine)
-	trial := b.trialOf(s) > 0
 	var all []*priced
 	for _, one := range lines {
 		p := &priced{price: one.price, quantity: one.quantity, amount: one.price.num("unit_amount") * one.quantity, description: b.nameOf(one.price)}
-		if trial {
+		if s.num("_trial") > 0 {
 			p.amount = 0
 		}
 		all = append(all, p)
@@ -211,19 +200,18 @@ func (b *book) reckon(s object) {
 	if g, has := b.sessionGrant(s); has {
 		coupons = append(coupons, g.coupon)
 	}
-	t := b.total(s.text("currency"), all, coupons, s.at("automatic_tax").yes("enabled"), s.at("shipping_cost").num("amount_total"))
-	s["amount_subtotal"], s["amount_total"] = t.subtotal, t.total
-	s["total_details"] = object{"amount_discount": t.off, "amount_shipping": t.shipping, "amount_tax": t.tax}
+	t := b.total(s.text("currency"), all, coupons, s.at("automatic_tax").yes("enabled"))
+	shipping := s.at("shipping_cost").num("amount_total")
+	s["amount_subtotal"], s["amount_total"] = t.subtotal, t.total+shipping
+	s["total_details"] = object{"amount_discount": t.off, "amount_shipping": shipping, "amount_tax": t.tax}
 	if s.at("automatic_tax").yes("enabled") {
 		s.at("automatic_tax")["status"] = "complete"
 	}
 	items := []object{}
-	for i, p := range all {
-		items = append(items, object{
-			"id": fmt.Sprintf("li_%s_%d", strings.TrimPrefix(s.id(), "cs_test_"), i+1), "object": "item", "adjustable_quantity": nil, "amount_discount": p.off(), "amount_subtotal": p.amount,
-			"amount_tax": p.tax, "amount_total": p.amount - p.off() + p.tax, "currency": t.currency, "description": p.description, "metadata": map[string]string{}, "price": p.price, "quantity": p.quantity,
-		})
+	for _, p := range all {
+		items = append(items, object{"description": p.description, "quantity": p.quantity, "amount_subtotal": p.amount})
 	}
+	// The page shows them.
 	s["_items"] = items
 }
 
@@ -251,10 +239,8 @@ func (b *book) complete(s object, who payer) string {
 	} else if s.text("customer_email") != "" {
 		who.email = s.text("customer_email")
 	}
-	if !strings.Contains(who.email, "@") {
-		if customer == nil {
-			return "Enter your email address."
-		}
+	if customer == nil && !strings.Contains(who.email, "@") {
+		return "Enter your email address."
 	}
 	card := numbers[strings.ReplaceAll(who.card, " ", "")]
 	if card == "" {
@@ -345,7 +331,7 @@ func (b *book) purchaseSubscription(s, customer, method object) *failure {
 	metadata, _ := s["_meta"].(map[string]string)
 	o := order{
 		customer: customer, lines: lines, metadata: slicesOf(metadata), method: method, automatic: s.at("automatic_tax").yes("enabled"),
-		behavior: "error_if_incomplete", trialEnd: b.trialOf(s),
+		behavior: "error_if_incomplete", trialDays: s.num("_trial"),
 	}
 	if g, has := b.sessionGrant(s); has {
 		o.grants = append(o.grants, g)
@@ -405,24 +391,22 @@ func (b *book) createLink(c *call) object {
 	if c.failed != nil {
 		return nil
 	}
-	trial := b.newSession(c, f, mode, lines)
-	b.reckon(trial)
+	s := b.newSession(c, f, mode, lines)
 	id := b.id("plink")
 	o := object{
 		"id": id, "object": "payment_link", "active": true, "after_completion": object{"type": "hosted_confirmation", "hosted_confirmation": object{"custom_message": nil}},
 		"allow_promotion_codes": f.yes("allow_promotion_codes"), "application": nil, "application_fee_amount": nil, "application_fee_percent": nil,
-		"automatic_tax": object{"enabled": f.yes("automatic_tax", "enabled"), "liability": nil}, "billing_address_collection": "auto", "consent_collection": nil, "currency": trial.text("currency"),
+		"automatic_tax": object{"enabled": f.yes("automatic_tax", "enabled"), "liability": nil}, "billing_address_collection": "auto", "consent_collection": nil, "currency": s.text("currency"),
 		"custom_fields": []object{}, "custom_text": object{"after_submit": nil, "shipping_address": nil, "submit": nil, "terms_of_service_acceptance": nil},
 		"customer_creation": c.oneOf(f, "customer_creation", "customer_creation", "if_required", "if_required", "always"), "inactive_message": nil, "invoice_creation": nil, "livemode": false,
 		"metadata": c.metadata(f, nil), "on_behalf_of": nil, "payment_intent_data": nil, "payment_method_collection": "always", "payment_method_types": nil,
 		"phone_number_collection": object{"enabled": false}, "restrictions": nil, "shipping_address_collection": nil, "shipping_options": []object{}, "submit_type": "auto", "subscription_data": nil,
 		"tax_id_collection": object{"enabled": false, "required": "never"}, "transfer_data": nil, "url": c.base + "/p/" + strings.TrimPrefix(id, "plink_"),
-		"_form": f, "_lines": lines, "_mode": mode, "_items": trial.objects("_items"), "_base": c.base,
+		"_form": f, "_lines": lines, "_mode": mode, "_base": c.base,
 	}
 	if mode == "subscription" {
 		o["subscription_data"] = object{
-			"description": nil, "invoice_settings": object{"issuer": object{"type": "self"}}, "metadata": trial["_meta"], "trial_period_days": whole(c.number(f.at("subscription_data"), "trial_period_days", "subscription_data[trial_period_days]")),
-			"trial_settings": nil,
+			"description": nil, "invoice_settings": object{"issuer": object{"type": "self"}}, "metadata": s["_meta"], "trial_period_days": whole(s.num("_trial")), "trial_settings": nil,
 		}
 	}
 	if c.failed != nil {

@@ -169,7 +169,7 @@ func (b *book) listPromotions(c *call) object {
 type grant struct{ coupon, promotion object }
 
 // grants reads discounts[]: each names a coupon, a promotion code, or a discount that is to
-// stay. have are the present discounts.
+// stay.
 func (b *book) grants(c *call, f *form, param, currency string) (made []grant, kept []object) {
 	for _, one := range f.list(param) {
 		switch {
@@ -223,8 +223,8 @@ func (b *book) unusable(p object, currency string) string {
 	return ""
 }
 
-// redeem makes a discount, and counts it. owner is the subscription, or nil for that of a
-// customer.
+// redeem makes a discount, and counts it. owner is the subscription, or nil for that of an
+// order.
 func (b *book) redeem(g grant, customer, owner object) object {
 	d := object{
 		"id": b.id("di"), "object": "discount", "checkout_session": nil, "customer": nil, "customer_account": nil, "end": nil, "invoice": nil, "invoice_item": nil,

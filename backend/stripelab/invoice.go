@@ -52,7 +52,7 @@ func (b *book) invoice(d draft) object {
 			coupons = append(coupons, b.all[one.at("source").text("coupon")])
 		}
 	}
-	t := b.total(d.currency, lines, coupons, d.automatic, 0)
+	t := b.total(d.currency, lines, coupons, d.automatic)
 	o := b.invoiceObject(id, d, t, applied)
 	if d.preview {
 		return o
@@ -80,7 +80,7 @@ func (b *book) invoiceObject(id string, d draft, t *bill, applied []object) obje
 	}
 	o := object{
 		"id": id, "object": "invoice", "account_country": "US", "account_name": "Stripe lab", "account_tax_ids": nil, "amount_due": max(t.total, 0), "amount_overpaid": int64(0),
-		"amount_paid": int64(0), "amount_paid_off_stripe": int64(0), "amount_remaining": max(t.total, 0), "amount_shipping": t.shipping, "application": nil, "attempt_count": int64(0), "attempted": false,
+		"amount_paid": int64(0), "amount_paid_off_stripe": int64(0), "amount_remaining": max(t.total, 0), "amount_shipping": int64(0), "application": nil, "attempt_count": int64(0), "attempted": false,
 		"auto_advance": true, "automatic_tax": automaticTax(d.automatic), "automatically_finalizes_at": nil, "billing_reason": d.reason,
 		"collection_method": "charge_automatically", "created": b.unix(), "currency": t.currency, "custom_fields": nil, "customer": d.customer.id(), "customer_account": nil,
 		"customer_address": d.customer["address"], "customer_email": d.customer["email"], "customer_name": d.customer["name"], "customer_phone": d.customer["phone"],

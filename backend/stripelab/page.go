@@ -103,7 +103,7 @@ func (l *Lab) checkoutRoutes(mux *http.ServeMux) {
 
 // checkoutView is the data of the hosted page.
 type checkoutView struct {
-	Session, Data  object
+	Session        object
 	Items          []object
 	Problem        string
 	Email, Name    string

@@ -36,14 +36,14 @@ type bill struct {
 	lines    []*priced
 	coupons  []object
 	// offs is what each coupon takes off.
-	offs                                []int64
-	subtotal, off, tax, shipping, total int64
+	offs                      []int64
+	subtotal, off, tax, total int64
 }
 
 // total computes the discounts in their order, then tax if it is automatic, then the sums.
 // Prices do not include tax.
-func (b *book) total(currency string, lines []*priced, coupons []object, automatic bool, shipping int64) *bill {
-	t := &bill{currency: currency, lines: lines, coupons: coupons, shipping: shipping}
+func (b *book) total(currency string, lines []*priced, coupons []object, automatic bool) *bill {
+	t := &bill{currency: currency, lines: lines, coupons: coupons}
 	for _, p := range lines {
 		t.subtotal += p.amount
 		p.offs = make([]int64, len(coupons))
@@ -58,7 +58,7 @@ func (b *book) total(currency string, lines []*priced, coupons []object, automat
 		}
 		t.tax += p.tax
 	}
-	t.total = t.subtotal - t.off + t.tax + shipping
+	t.total = t.subtotal - t.off + t.tax
 	return t
 }
 

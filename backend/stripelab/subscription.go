@@ -14,12 +14,12 @@ const expireAfter = 23 * time.Hour
 
 // order is what a new subscription is made from.
 type order struct {
-	customer object
-	lines    []orderLine
-	grants   []grant
-	metadata map[string]string
-	trialEnd int64
-	method   object
+	customer  object
+	lines     []orderLine
+	grants    []grant
+	metadata  map[string]string
+	trialDays int64
+	method    object
 	// automatic is whether tax is added.
 	automatic bool
 	// behavior is what a failed first payment does.
@@ -45,7 +45,7 @@ func (b *book) createSubscription(c *call) object {
 		return nil
 	}
 	o := order{
-		customer: customer, metadata: c.metadata(c.form, nil), automatic: c.form.yes("automatic_tax", "enabled"), trialEnd: b.trialEnd(c, c.form),
+		customer: customer, metadata: c.metadata(c.form, nil), automatic: c.form.yes("automatic_tax", "enabled"), trialDays: c.trialDays(c.form),
 		behavior: c.oneOf(c.form, "payment_behavior", "payment_behavior", "allow_incomplete", "allow_incomplete", "error_if_incomplete"),
 	}
 	for i, one := range c.form.list("items") {
@@ -61,7 +61,7 @@ func (b *book) createSubscription(c *call) object {
 	if c.failed != nil {
 		return nil
 	}
-	if o.trialEnd == 0 && b.defaultMethod(object{}, customer) == nil && o.lines[0].price.num("unit_amount") > 0 {
+	if o.trialDays == 0 && b.defaultMethod(object{}, customer) == nil && o.lines[0].price.num("unit_amount") > 0 {
 		return c.refuse(invalid("resource_missing", "", "This customer has no attached payment source or default payment method. Please consider adding a default payment method. For more information, visit https://stripe.com/docs/billing/subscriptions/payment-methods-setting."))
 	}
 	s, _, f := b.subscribe(o)
@@ -82,16 +82,13 @@ func (b *book) orderLine(c *call, f *form, param string) orderLine {
 	return l
 }
 
-// trialEnd returns the end of the trial that a form gives, or 0.
-func (b *book) trialEnd(c *call, f *form) int64 {
+// trialDays returns the length of the trial that a form gives, or 0.
+func (c *call) trialDays(f *form) int64 {
 	days := c.number(f, "trial_period_days", "trial_period_days")
 	if days < 0 || days > 730 {
 		c.refuse(invalid("", "trial_period_days", "Invalid trial_period_days: must be between 1 and 730"))
 	}
-	if days == 0 {
-		return 0
-	}
-	return b.now.AddDate(0, 0, int(days)).Unix()
+	return days
 }
 
 // checkItems refuses prices that cannot be on one subscription.
@@ -146,8 +143,8 @@ func (b *book) subscribe(o order) (s, first object, f *failure) {
 		s["default_payment_method"] = o.method.id()
 	}
 	end := after(b.now, price.at("recurring").text("interval"), 1).Unix()
-	if o.trialEnd > 0 {
-		end = o.trialEnd
+	if o.trialDays > 0 {
+		end = b.now.AddDate(0, 0, int(o.trialDays)).Unix()
 		s["status"], s["trial_start"], s["trial_end"], s["billing_cycle_anchor"] = "trialing", start, end, end
 	}
 	items := []object{}
@@ -165,7 +162,7 @@ func (b *book) subscribe(o order) (s, first object, f *failure) {
 	s["discounts"] = ids
 	d := b.draftOf(s, "subscription_create")
 	d.start, d.end = start, start
-	d.lines = b.periodLines(s, items, o.trialEnd > 0)
+	d.lines = b.periodLines(s, items, o.trialDays > 0)
 	first = b.invoice(d)
 	b.finalize(first)
 	if f = b.collect(first); f != nil {
