@@ -3,7 +3,6 @@ package stripelab
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -372,7 +371,7 @@ func (b *book) expireSession(s object) {
 
 func (b *book) listSessions(c *call) object {
 	email := c.form.str("customer_details", "email")
-	return b.list(c, "checkout.session", []string{"customer", "payment_intent", "payment_link", "status", "subscription"}, func(s object) bool {
+	return b.list(c, "checkout.session", []string{"payment_intent", "status", "subscription"}, func(s object) bool {
 		return email == "" || strings.EqualFold(s.at("customer_details").text("email"), email)
 	})
 }
@@ -442,18 +441,11 @@ func (l *Lab) followLink(c *call) object {
 	if reference := c.form.str("client_reference_id"); referenceText.MatchString(reference) {
 		s["client_reference_id"] = reference
 	}
-	if email := c.form.str("prefilled_email"); strings.Contains(email, "@") && len(email) <= 512 {
-		s["_email"] = email
-	}
 	if of.failed != nil {
 		return c.refuse(of.failed)
 	}
 	b.openSession(of, s)
-	to := "/c/pay/" + s.id()
-	if code := c.form.str("prefilled_promo_code"); codeText.MatchString(code) {
-		to += "?promotion_code=" + url.QueryEscape(code)
-	}
-	return object{"_location": to}
+	return object{"_location": "/c/pay/" + s.id()}
 }
 
 // paySession is the form of the hosted page, and the control with the same fields.

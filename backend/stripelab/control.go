@@ -53,7 +53,8 @@ func (l *Lab) control(r *http.Request, name string) (fields map[string]any, err 
 	if c.failed != nil {
 		return nil, errors.New(c.failed.message)
 	}
-	return fields, json.Unmarshal(a.body, &fields)
+	err = json.Unmarshal(a.body, &fields)
+	return fields, err
 }
 
 // ran returns the time up to which the lab has run.

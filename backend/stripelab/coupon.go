@@ -158,10 +158,8 @@ func (b *book) updatePromotion(c *call) object {
 }
 
 func (b *book) listPromotions(c *call) object {
-	code, coupon := c.form.str("code"), c.form.str("coupon")
-	return b.list(c, "promotion_code", []string{"active"}, func(o object) bool {
-		return (code == "" || strings.EqualFold(o.text("code"), code)) && (coupon == "" || o.at("promotion").text("coupon") == coupon)
-	})
+	code := c.form.str("code")
+	return b.list(c, "promotion_code", []string{"active"}, func(o object) bool { return code == "" || strings.EqualFold(o.text("code"), code) })
 }
 
 // grant is a coupon that is to become a discount, and the promotion code by which it was

@@ -6,7 +6,7 @@ import "net/http"
 const (
 	common      = " metadata.* expand"
 	discountsOf = " discounts.coupon discounts.promotion_code"
-	created     = " created created.gt created.gte created.lt created.lte"
+	created     = " created.gte"
 
 	customerParams = "email name payment_method invoice_settings.default_payment_method" + common
 	lineParams     = " line_items.price line_items.quantity line_items.price_data.currency line_items.price_data.unit_amount line_items.price_data.recurring.interval" +
@@ -38,7 +38,7 @@ func init() {
 	subscriptionCalls(get, post, del)
 	paymentCalls(get, post)
 
-	get("events", "event", (*book).listEvents, "type types"+created+pages)
+	get("events", "event", (*book).listEvents, "types"+created+pages)
 	get("webhook_endpoints", "webhook", listOfKind("webhook_endpoint"), pages)
 	post("webhook_endpoints", "webhook", (*book).createEndpoint, "url enabled_events api_version description"+common)
 	get("webhook_endpoints/{id}", "webhook", retrieve("webhook_endpoint"), "")
@@ -65,14 +65,14 @@ func catalogCalls(get, post, del register) {
 	get("coupons/{id}", "coupon", retrieve("coupon"), "")
 	post("coupons/{id}", "coupon", (*book).updateCoupon, "name"+common)
 	del("coupons/{id}", "coupon", (*book).deleteCoupon, "")
-	get("promotion_codes", "promotion_code", (*book).listPromotions, "active code coupon"+created+pages)
+	get("promotion_codes", "promotion_code", (*book).listPromotions, "active code"+created+pages)
 	post("promotion_codes", "promotion_code", (*book).createPromotion, "promotion.type promotion.coupon code max_redemptions"+common)
 	get("promotion_codes/{id}", "promotion_code", retrieve("promotion_code"), "")
 	post("promotion_codes/{id}", "promotion_code", (*book).updatePromotion, "active"+common)
 }
 
 func checkoutCalls(get, post register) {
-	get("checkout/sessions", "checkout_session", (*book).listSessions, "customer payment_intent payment_link status subscription customer_details.email"+created+pages)
+	get("checkout/sessions", "checkout_session", (*book).listSessions, "payment_intent status subscription customer_details.email"+created+pages)
 	post("checkout/sessions", "checkout_session", (*book).createSession, "mode customer customer_email customer_creation client_reference_id success_url cancel_url allow_promotion_codes"+
 		" automatic_tax.enabled"+lineParams+subscriptionData+intentData+shippingOptions+discountsOf+common)
 	get("checkout/sessions/{id}", "checkout_session", retrieve("checkout.session"), "")

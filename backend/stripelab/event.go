@@ -75,17 +75,11 @@ func (b *book) change(kind string, o object, do func()) {
 
 func (b *book) listEvents(c *call) object {
 	kinds := c.form.texts("types")
-	if one := c.form.str("type"); one != "" {
-		kinds = append(kinds, one)
-	}
 	if len(kinds) > 20 {
 		return c.refuse(invalid("", "types", "You can filter by up to 20 types"))
 	}
 	return b.list(c, "event", nil, func(o object) bool {
-		return len(kinds) == 0 || slices.ContainsFunc(kinds, func(kind string) bool {
-			prefix, open := strings.CutSuffix(kind, "*")
-			return kind == o.text("type") || open && strings.HasPrefix(o.text("type"), prefix)
-		})
+		return len(kinds) == 0 || slices.Contains(kinds, o.text("type"))
 	})
 }
 

@@ -126,7 +126,7 @@ func TestCalls_AllInTheDocument(t *testing.T) {
 	call("GET invoices/{in}", "expand[]=customer")
 	call("GET invoice_payments", "payment[type]=payment_intent&payment[payment_intent]={pi}&status=paid&expand[]=data.invoice")
 
-	call("GET payment_intents", "customer={cus}&created[gt]=1")
+	call("GET payment_intents", "customer={cus}&created[gte]=1")
 	ids["ch"] = call("GET payment_intents/{pi}", "expand[]=latest_charge").Get("latest_charge.id").String()
 	call("GET charges", "customer={cus}&payment_intent={pi}")
 	call("GET charges/{ch}", "expand[]=customer&expand[]=payment_intent")

@@ -127,9 +127,6 @@ func (l *Lab) showCheckout(w http.ResponseWriter, r *http.Request) {
 	}
 	v.Session, _ = clone(s).(object)
 	v.Items, _ = clone(s.objects("_items")).([]object)
-	if v.Email == "" {
-		v.Email = s.text("_email")
-	}
 	if v.Fixed {
 		if v.Email = s.text("customer_email"); v.Email == "" {
 			v.Email = s.at("customer_details").text("email")

@@ -527,8 +527,6 @@ func (b *book) listSubscriptions(c *call) object {
 			return s.text("status") != "canceled"
 		case "all":
 			return true
-		case "ended":
-			return !live(s)
 		}
 		return s.text("status") == status
 	})

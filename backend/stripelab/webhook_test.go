@@ -67,7 +67,7 @@ func TestWebhooks_Modes(t *testing.T) {
 	status, _ := b.tryControl(t, "mode", "mode", "slow")
 	require.Equal(t, http.StatusBadRequest, status)
 	// Whatever was lost can be listed.
-	require.Len(t, b.must(t, "GET", "/v1/events", "type=customer.created&limit=100").Get("data").Array(), 15)
+	require.Len(t, b.must(t, "GET", "/v1/events", "types[]=customer.created&limit=100").Get("data").Array(), 15)
 }
 
 // An event that was not accepted is sent again, with pauses, for about three days.
@@ -84,7 +84,7 @@ func TestWebhooks_Retries(t *testing.T) {
 		b.Flush(ctx)
 	}
 	require.Equal(t, []string{"a", "a", "a"}, in.names(t))
-	event := b.must(t, "GET", "/v1/events", "type=customer.created").Get("data.0")
+	event := b.must(t, "GET", "/v1/events", "types[]=customer.created").Get("data.0")
 	require.Zero(t, event.Get("pending_webhooks").Int())
 	b.advance(t, "1w")
 	b.Flush(ctx)
