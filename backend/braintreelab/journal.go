@@ -29,7 +29,7 @@ func (l *Lab) replay(one labkit.Line) error {
 	}
 	do := commandFor(one.Call)
 	if do == nil {
-		return fmt.Errorf("unknown call %s; use the version that wrote the journal", one.Call)
+		return fmt.Errorf("unknown call %s; use the version that wrote the journal, or delete it, which empties the lab", one.Call)
 	}
 	l.book.runTo(one.At)
 	do(l, command{call: one.Call, id: one.ID, body: body})

@@ -27,7 +27,7 @@ func (l *Lab) replay(one labkit.Line) error {
 		return err
 	}
 	if !isCommand(one.Call) {
-		return fmt.Errorf("unknown call %s; use the version that wrote the journal", one.Call)
+		return fmt.Errorf("unknown call %s; use the version that wrote the journal, or delete it, which empties the lab", one.Call)
 	}
 	l.book.runTo(one.At)
 	l.book.once(l, &call{name: one.Call, path: one.Path, id: one.ID, base: one.Base, idempotency: one.Key, encoded: one.Body, form: params})

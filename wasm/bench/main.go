@@ -1,5 +1,6 @@
 // Command bench writes the tables of docs/performance.md from the output of
-// go test -v -bench, and fails if a target is missed. It imports no package of Kith.
+// go test -v -bench, and fails if a target is missed. With -base it compares two commits. It
+// imports no package of Kith.
 package main
 
 import (
@@ -23,8 +24,13 @@ const (
 func main() {
 	commit := flag.String("commit", "unknown", "commit that was measured")
 	document := flag.String("o", "docs/performance.md", "document to write the tables into; empty: print them, and do not require each target")
+	base := flag.String("base", "", "output of the same benchmarks of another commit: print how the figures differ from it, and write no document")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *document, *commit); err != nil {
+	run := func() error { return run(os.Stdin, os.Stdout, *document, *commit) }
+	if *base != "" {
+		run = func() error { return compare(os.Stdin, os.Stdout, *base) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -58,6 +64,33 @@ func run(in io.Reader, out io.Writer, document, commit string) error {
 	}
 	if failed > 0 {
 		return fmt.Errorf("targets not measured, or missed by more than %.0f %%: %d", 100*tolerance, failed)
+	}
+	return nil
+}
+
+// compare prints how the figures of an output differ from those in the file base. It fails if one
+// fell by more than the tolerance, or a benchmark failed.
+func compare(in io.Reader, out io.Writer, base string) error {
+	file, err := os.Open(base) // #nosec G304 -- the caller names it
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	before, err := parse(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", base, err)
+	}
+	now, err := parse(in)
+	if err != nil {
+		return err
+	}
+	table, fallen := drift(before, now)
+	fmt.Fprint(out, table)
+	if failed := append(before.failed, now.failed...); len(failed) > 0 {
+		return fmt.Errorf("benchmarks failed:\n%s", strings.Join(failed, "\n"))
+	}
+	if fallen > 0 {
+		return fmt.Errorf("figures that fell by more than %.0f %%: %d", 100*tolerance, fallen)
 	}
 	return nil
 }
