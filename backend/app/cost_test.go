@@ -18,8 +18,8 @@ func TestImport_CostsOfAUser(t *testing.T) {
 		rows, entries float64
 	}{
 		"a user":                              {manyUsers(users), 3, 4.05},
-		"a referred user":                     {referred(users, 1, ""), 5, 18.05},
-		"a user who is referred and converts": {referred(users, 1, "true"), 9, 37.05},
+		"a referred user":                     {referred(users, 1, ""), 5, 15.05},
+		"a user who is referred and converts": {referred(users, 1, "true"), 9, 32.05},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

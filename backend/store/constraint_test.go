@@ -364,7 +364,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"reward", `id='x', referral_id=null, expired=1`, "CHECK constraint failed: expired = 0 OR expires_at IS NOT NULL"},
 
 	{"reward_ledger", `reward_id='x'`, "UNIQUE constraint failed: reward_ledger.tenant, reward_ledger.id"},
-	{"reward_ledger", `id='x'`, "UNIQUE constraint failed: reward_ledger.tenant, reward_ledger.reward_id"},
+	{"reward_ledger", `id='x'`, "UNIQUE constraint failed: index 'reward_ledger_of'"},
 	{"reward_ledger", `id='x', action='refund', amount=-1`, "CHECK constraint failed: action IN ('grant', 'hold', 'release', 'redeem', 'expire', 'cancel', 'restore', 'reverse', 'adjust', 'settle')"},
 	{"reward_ledger", `id='x', reward_id='x', amount=0`, ledgerSigns},
 	{"reward_ledger", `id='x', action='hold'`, ledgerSigns},

@@ -233,9 +233,9 @@ var referrerColumns = store.Selection[analytics.Referrer]{
 	store.Col(`u.last_name`, func(f *analytics.Referrer) any { return &f.LastName }),
 	store.Col(`(SELECT coalesce(sum(v.visits), 0) FROM code c CROSS JOIN visit v ON v.tenant = ?1 AND v.code = c.code AND v.day >= ?2 AND v.day < ?3
 		WHERE c.tenant = ?1 AND c.account_id = top.account AND c.user_id = top.user AND ?4 IN ('', c.program) AND v.share_medium = coalesce(?7, v.share_medium))`, func(f *analytics.Referrer) any { return &f.Visits }),
-	store.Col(`(SELECT count(*) FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
+	store.Col(`(SELECT count(*) FROM referral r INDEXED BY referral_referrer WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
 		AND r.started_at >= ?2 AND r.started_at < ?3 AND ?4 IN ('', r.program) AND r.share_medium = coalesce(?7, r.share_medium))`, func(f *analytics.Referrer) any { return &f.Joined }),
-	store.Col(`(SELECT count(*) FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
+	store.Col(`(SELECT count(*) FROM referral r INDEXED BY referral_referrer WHERE r.tenant = ?1 AND r.referrer_account_id = top.account AND r.referrer_user_id = top.user
 		AND r.converted_at >= ?2 AND r.converted_at < ?3 AND ?4 IN ('', r.program) AND r.share_medium = coalesce(?7, r.share_medium))`, func(f *analytics.Referrer) any { return &f.Converted }),
 }
 

@@ -88,7 +88,12 @@ func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias
 // WidgetDue returns the number of a user's rewards on one side of a program that wait
 // for codes of a fuel tank.
 func WidgetDue(ctx context.Context, r store.Reads, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, user referral.Identity) (int, error) {
-	return store.One[int](ctx, r, "count due rewards", `SELECT count(*) FROM referral r CROSS JOIN fuel_due d
+	// SQLite would read all referrals of the tenant in an index that has all columns.
+	index := ``
+	if side == referral.ReferrerSide {
+		index = `INDEXED BY referral_referrer`
+	}
+	return store.One[int](ctx, r, "count due rewards", `SELECT count(*) FROM referral r `+index+` CROSS JOIN fuel_due d
 			ON d.tenant = r.tenant AND d.referral_id = r.id AND d.key = ?1 AND d.program = ?3
 		WHERE r.tenant = ?2 AND r.program = ?3 AND r.`+string(side)+`_account_id = ?4 AND r.`+string(side)+`_user_id = ?5`,
 		string(side), string(tenant), string(program), string(user.Account), string(user.User))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
@@ -21,7 +22,7 @@ func MadeByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	if err != nil {
 		return nil, err
 	}
-	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
+	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r INDEXED BY referral_referrer WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
 	return store.PagesOf(totals, found, func(m referral.Referral) referral.Identity {
 		return referral.Identity{Account: m.Referrer.Account, User: m.Referrer.User}
 	}), err
@@ -47,7 +48,7 @@ func madeBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, users [
 	of := madeWhere(f)
 	w := store.Where{ByRow: true}
 	w.Require(`r.rowid IN (SELECT made.rowid FROM `+store.GivenUsers+` CROSS JOIN referral made ON +made.tenant = ? AND made.rowid IN (
-			SELECT r.rowid FROM referral r WHERE r.tenant = ? AND `+of.SQL()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
+			SELECT r.rowid FROM referral r INDEXED BY referral_referrer WHERE r.tenant = ? AND `+of.SQL()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
 		append(append([]any{store.Identities(users), string(tenant)}, of.ArgsFor(tenant)...), f.Limit, f.Offset)...)
 	return find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
 }
@@ -67,7 +68,26 @@ func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []st
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
 	page, err = find(ctx, r, tenant, w, byStart(f), f.Limit, f.Offset)
-	return store.Counted(ctx, r, page, err, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
+	return store.Counted(ctx, r, page, err, "count referrals", `SELECT count(*) FROM referral r `+countedBy(f)+` WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
+}
+
+// countedBy names the index in which a list is counted, where SQLite would take one that has
+// all columns of the condition, and all referrals of the tenant.
+func countedBy(f referral.Filter) string {
+	moderation := []referral.SideStatus{f.Moderation, f.ReferrerModeration, f.ReferredModeration}
+	switch {
+	case f.ID != "" || f.ReferredAccount != "":
+	case f.ReferrerAccount != "":
+		return `INDEXED BY referral_referrer`
+	case f.Code != "":
+	case slices.Contains(moderation, referral.SidePending):
+		return `INDEXED BY referral_pending`
+	case slices.Contains(moderation, referral.SideDenied):
+		return `INDEXED BY referral_denied`
+	case f.Program != "" && f.Situation == "" && f.Converted == (core.Span{}) && f.Ended == (core.Span{}):
+		return `INDEXED BY referral_program`
+	}
+	return ``
 }
 
 // byStart returns the order by start, newest first. If an account or an id narrows
@@ -87,12 +107,13 @@ func referralWhere(f referral.Filter) (w store.Where) {
 		{`r.id = ?`, f.ID}, {`r.program = ?`, string(f.Program)},
 		{`r.referred_account_id = ?`, string(f.ReferredAccount)}, {`r.referred_user_id = ?`, string(f.ReferredUser)},
 		{`r.referrer_account_id = ?`, string(f.ReferrerAccount)}, {`r.referrer_user_id = ?`, string(f.ReferrerUser)},
-		{`r.referrer_moderation = ?`, string(f.ReferrerModeration)}, {`r.referred_moderation = ?`, string(f.ReferredModeration)},
 	} {
 		if equal[1] != "" {
 			w.Require(equal[0], equal[1])
 		}
 	}
+	requireSide(&w, `r.referrer_moderation`, f.ReferrerModeration)
+	requireSide(&w, `r.referred_moderation`, f.ReferredModeration)
 	requireSituation(&w, f.Situation, f.Moderation, f.Code)
 	w.Span(`r.started_at`, f.Started)
 	w.Span(`r.converted_at`, f.Converted)

@@ -120,7 +120,7 @@ func requireSituation(w *store.Where, situation referral.Situation, moderation r
 	default:
 		w.Require(`r.state = ?`, string(situation))
 	}
-	// The statuses are not parameters, so that SQLite sees that a partial index has the rows.
+	// The statuses are not parameters, see requireSide.
 	switch moderation {
 	case referral.SidePending:
 		w.Require(`(r.referrer_moderation = 'PENDING' OR r.referred_moderation = 'PENDING')`)
@@ -131,5 +131,21 @@ func requireSituation(w *store.Where, situation referral.Situation, moderation r
 	}
 	if code != "" {
 		w.Require(`r.code = ? COLLATE NOCASE`, string(code))
+	}
+}
+
+// requireSide requires a moderation of one side, if it is not empty. The status is not a
+// parameter, so that SQLite sees that the index of pending or denied referrals has the rows.
+func requireSide(w *store.Where, column string, status referral.SideStatus) {
+	switch status {
+	case "":
+	case referral.SidePending:
+		w.Require(column + ` = 'PENDING'`)
+	case referral.SideDenied:
+		w.Require(column + ` = 'DENIED'`)
+	case referral.SideApproved:
+		w.Require(column + ` = 'APPROVED'`)
+	default:
+		w.Require(`false`)
 	}
 }

@@ -112,9 +112,11 @@ var redemptionColumns = store.Selection[redemption]{
 	store.Col(`l.at`, func(r *redemption) any { return &r.At }),
 }
 
+// lastRedemptions reads the last redemptions of each reward. Their order is that of the index
+// reward_ledger_of, which has the number of an entry in this expression.
 var lastRedemptions = `SELECT ` + redemptionColumns.SQL() + ` FROM reward r
 	CROSS JOIN reward_ledger l ON +l.tenant = r.tenant AND l.seq IN (SELECT seq FROM reward_ledger
-		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
+		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY CASE action WHEN 'grant' THEN 0 ELSE seq END DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
 
 // DrawnOtherwise reports whether what was redeemed with the key of a draw since a time is not

@@ -1,6 +1,7 @@
 package rewarddb
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,4 +17,13 @@ func TestRewards_FindByIndex(t *testing.T) {
 	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
 	explained.Explain(putRewards, []any{"t", "[]"})
 	require.NoError(t, attachRedemptions(t.Context(), store.NewReads(explained), "t", []reward.Reward{{ID: "r", Sums: reward.Sums{Redeemed: 1}}}))
+}
+
+// A reward may have thousands of redemptions. The index has them in their order, so that only
+// the latest are read.
+func TestRewards_LastRedemptionsAreReadInOrder(t *testing.T) {
+	t.Parallel()
+	plan := strings.Join(sqltest.Explained{DB: sqltest.File(t), T: t}.Plan(lastRedemptions+`(?) ORDER BY l.seq DESC`, []any{1, "t", "r"}), "\n")
+	require.Contains(t, plan, "SEARCH reward_ledger USING INDEX reward_ledger_of (tenant=? AND reward_id=?)")
+	require.NotContains(t, plan, "TEMP B-TREE")
 }

@@ -81,6 +81,22 @@ func TestReads_FindByIndex(t *testing.T) {
 			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferrerAccount: "a", ReferrerUser: "u"})
 			return err
 		},
+		func() error {
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferrerAccount: "a", Program: "p", ReferrerModeration: referral.SideApproved})
+			return err
+		},
+		func() error {
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferredModeration: referral.SidePending})
+			return err
+		},
+		func() error {
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferrerModeration: referral.SideDenied, Program: "p"})
+			return err
+		},
+		func() error {
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{Moderation: referral.SidePending, ReferrerModeration: referral.SideApproved})
+			return err
+		},
 		func() error { _, err := referraldb.ByID(ctx, r, "t", "r"); return err },
 		func() error { _, err := rewarddb.FuelTank(ctx, r, "t", "p", referral.ReferrerSide); return err },
 		func() error {
@@ -115,6 +131,14 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, err := rewarddb.GroupsByUsers(ctx, r, "t", 1, someUsers); return err },
 		func() error {
 			_, err := referraldb.MadeByUsers(ctx, r, "t", someUsers, referral.Filter{Limit: 1})
+			return err
+		},
+		func() error {
+			_, err := referraldb.MadeByUsers(ctx, r, "t", someUsers, referral.Filter{Program: "p", ReferredModeration: referral.SidePending, Limit: 1})
+			return err
+		},
+		func() error {
+			_, err := programdb.WidgetDue(ctx, r, "t", "p", referral.ReferrerSide, someUsers[0])
 			return err
 		},
 		func() error { _, err := referraldb.ByIDs(ctx, r, "t", []string{"r", "s"}); return err },
@@ -236,9 +260,15 @@ func (o inOrder) QueryRowContext(ctx context.Context, query string, args ...any)
 func TestLists_AreReadInOrder(t *testing.T) {
 	t.Parallel()
 	r := store.NewReads(inOrder{sqltest.Explained{DB: sqltest.File(t), T: t}})
-	_, _, err := referraldb.List(t.Context(), r, "t", referral.Filter{Limit: 10})
-	require.NoError(t, err)
-	_, _, err = rewarddb.List(t.Context(), r, "t", reward.Filter{Limit: 10})
+	for _, f := range []referral.Filter{
+		{}, {Moderation: referral.SideApproved}, {ReferrerModeration: referral.SideApproved}, {ReferredModeration: referral.SidePending},
+		{ReferrerModeration: referral.SideDenied, ReferredModeration: referral.SidePending},
+	} {
+		f.Limit = 10
+		_, _, err := referraldb.List(t.Context(), r, "t", f)
+		require.NoError(t, err)
+	}
+	_, _, err := rewarddb.List(t.Context(), r, "t", reward.Filter{Limit: 10})
 	require.NoError(t, err)
 	_, _, err = rewarddb.List(t.Context(), r, "t", reward.Filter{Kind: reward.Credit, Unit: "CENTS", Limit: 10})
 	require.NoError(t, err)

@@ -73,7 +73,7 @@ var ownCodes = `code ON ` + ofGone("code", "account_id", "user_id")
 var ownReferrals = `referral ON ` + ofGone("referral", "referred_account_id", "referred_user_id")
 
 // madeReferrals joins the referrals that erased users made.
-var madeReferrals = `referral ON ` + ofGone("referral", "referrer_account_id", "referrer_user_id")
+var madeReferrals = `referral INDEXED BY referral_referrer ON ` + ofGone("referral", "referrer_account_id", "referrer_user_id")
 
 // readNow makes a worker read a subscription at the gateway, unless it has ended.
 const readNow = `due_at = CASE WHEN status IN ('Canceled', 'Expired') THEN due_at ELSE 0 END`
