@@ -62,8 +62,11 @@ func (r *Rules) rate(s *state.State, ref *referral.Referral) (int, error) {
 	if count <= referral.RateMost {
 		return count, nil
 	}
-	for _, id := range recent {
-		other, ok := s.Referral(id)
+	for _, one := range recent {
+		if one.Flagged {
+			continue
+		}
+		other, ok := s.Referral(one.ID)
 		if !ok || other.Moderation.Shows(referral.SignalRate) {
 			continue
 		}

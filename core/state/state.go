@@ -44,9 +44,9 @@ type State struct {
 	// Referrals are by id. Referred has the id of each referred account's referral.
 	Referrals Table[string, referral.Referral]
 	Referred  Table[core.AccountID, string]
-	// Recent has the ids of a referrer's referrals that started within
-	// referral.RateWindow, latest first, at most MaxRecent.
-	Recent Table[referral.Identity, []string]
+	// Recent has a referrer's referrals that started within referral.RateWindow, latest
+	// first, at most MaxRecent.
+	Recent Table[referral.Identity, []Recent]
 	// Untracked has true for deleted users who must not be tracked again.
 	Untracked Table[referral.Identity, bool]
 	// Erased has true for accounts that were deleted after they had converted or paid.
@@ -101,6 +101,14 @@ type State struct {
 // too many, all within the window are flagged, so there are never more than
 // referral.RateMost without a flag.
 const MaxRecent = 10
+
+// Recent is one of a referrer's recent referrals.
+type Recent struct {
+	ID string
+	// Flagged is true if the referral had referral.SignalRate when it was loaded or added. It
+	// keeps that signal, so no rule needs the rest of it.
+	Flagged bool
+}
 
 // Facts are the data that all calls share.
 type Facts struct {
@@ -426,7 +434,7 @@ func (s *State) PutReferral(r referral.Referral) {
 	if !known || Who(before.Referrer) != Who(r.Referrer) {
 		s.Referred.Put(r.Referred.Account, r.ID)
 		recent, _ := s.Recent.Get(Who(r.Referrer))
-		s.Recent.Put(Who(r.Referrer), append([]string{r.ID}, recent[:min(len(recent), MaxRecent-1)]...))
+		s.Recent.Put(Who(r.Referrer), append([]Recent{{r.ID, r.Moderation.Shows(referral.SignalRate)}}, recent[:min(len(recent), MaxRecent-1)]...))
 	}
 	s.Referrals.Put(r.ID, r)
 }

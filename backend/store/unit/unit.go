@@ -303,20 +303,47 @@ func (u *Unit) loadReferrals() (all []query) {
 			store.TextList(strs(accounts)), func(r referral.Referral) { u.Referred.Load(r.Referred.Account, r.ID) })...)
 	}
 	if referrers := u.Recent.Wanted(); len(referrers) > 0 {
-		recent := map[referral.Identity][]string{}
-		for _, who := range referrers {
-			u.Recent.Load(who, nil)
-		}
-		all = append(all, u.referrals(`SELECT made.rowid FROM json_each(?2) given CROSS JOIN referral made ON +made.tenant = ?1 AND made.rowid IN (
-				SELECT r.rowid FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = given.value ->> 0 AND r.referrer_user_id = given.value ->> 1
-					AND r.started_at > ?3 ORDER BY r.started_at DESC, r.rowid DESC LIMIT ?4)`,
-			store.Identities(referrers), func(r referral.Referral) {
-				who := state.Who(r.Referrer)
-				recent[who] = append(recent[who], r.ID)
-				u.Recent.Load(who, recent[who])
-			}, int64(u.Now-referral.RateWindow), state.MaxRecent)...)
+		all = append(all, u.loadRecent(referrers)...)
 	}
 	return all
+}
+
+// madeRecently are the latest referrals made of the referrers ?2, of which each has at most ?4
+// since ?3.
+const madeRecently = ` FROM json_each(?2) given CROSS JOIN referral made ON +made.tenant = ?1 AND made.rowid IN (
+		SELECT r.rowid FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = given.value ->> 0 AND r.referrer_user_id = given.value ->> 1
+			AND r.started_at > ?3 ORDER BY r.started_at DESC, r.rowid DESC LIMIT ?4)`
+
+// flagged is true for a referral made that has the signal of too many referrals.
+const flagged = `json_type(made.fraud_signals, '$.` + string(referral.SignalRate) + `') IS NOT NULL`
+
+// loadRecent loads the recent referrals of referrers: which there are, and all of those that
+// may be flagged now. These are the latest, and at most referral.RateMost, see state.MaxRecent.
+func (u *Unit) loadRecent(referrers []referral.Identity) []query {
+	recent := map[referral.Identity][]state.Recent{}
+	for _, who := range referrers {
+		u.Recent.Load(who, nil)
+	}
+	given, since := store.Identities(referrers), int64(u.Now-referral.RateWindow)
+	return append([]query{{`SELECT ` + recentColumns.SQL() + madeRecently + ` ORDER BY made.started_at DESC, made.rowid DESC`,
+		[]any{string(u.Tenant), given, since, state.MaxRecent}, bySelection(recentColumns, func(one recentOf) {
+			recent[one.who] = append(recent[one.who], one.Recent)
+			u.Recent.Load(one.who, recent[one.who])
+		})}},
+		u.referrals(`SELECT made.rowid`+madeRecently+` WHERE NOT `+flagged, given, func(referral.Referral) {}, since, referral.RateMost)...)
+}
+
+// recentOf is a recent referral of a referrer.
+type recentOf struct {
+	who referral.Identity
+	state.Recent
+}
+
+var recentColumns = store.Selection[recentOf]{
+	store.Col(`made.referrer_account_id`, func(r *recentOf) any { return &r.who.Account }),
+	store.Col(`made.referrer_user_id`, func(r *recentOf) any { return &r.who.User }),
+	store.Col(`made.id`, func(r *recentOf) any { return &r.ID }),
+	store.Col(flagged, func(r *recentOf) any { return &r.Flagged }),
 }
 
 // referrals returns the statements that load referrals, latest first, and the first
