@@ -3,6 +3,8 @@ package jobs
 import (
 	"sync/atomic"
 	"time"
+
+	"kith/backend/store"
 )
 
 // A batch is the rows of an import that are committed together. While its transaction
@@ -47,8 +49,15 @@ func newBatchSizer(embedded bool) *batchSizer {
 	return b
 }
 
-// size returns the number of rows that the next batch should have.
-func (b *batchSizer) size() int { return int(b.rows.Load()) }
+// size returns the number of rows that the next batch should have: if there are many, a
+// multiple of store.ManyRows, so that no rest is written row by row.
+func (b *batchSizer) size() int {
+	rows := int(b.rows.Load())
+	if rows > store.ManyRows {
+		rows -= rows % store.ManyRows
+	}
+	return rows
+}
 
 // took records the duration of a batch. One batch changes the size by a factor of at most
 // 2: a very fast batch says little about larger ones, and a slow batch may be an

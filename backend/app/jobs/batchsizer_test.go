@@ -9,7 +9,7 @@ import (
 
 func TestBatchSizer(t *testing.T) {
 	b := newBatchSizer(true)
-	require.Equal(t, firstRows, b.size())
+	require.EqualValues(t, firstRows, b.rows.Load())
 	for _, c := range []struct {
 		rows int
 		took time.Duration
@@ -23,10 +23,19 @@ func TestBatchSizer(t *testing.T) {
 		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, minRows}, {20, time.Hour, minRows},
 	} {
 		b.took(c.rows, c.took)
-		require.Equal(t, c.want, b.size(), c)
+		require.EqualValues(t, c.want, b.rows.Load(), c)
 	}
 	for range 20 {
 		b.took(b.size(), 0)
 	}
-	require.Equal(t, maxRows, b.size())
+	require.EqualValues(t, maxRows, b.rows.Load())
+}
+
+// The rows of a batch fill the statements that write many rows.
+func TestBatchSizer_FillsStatements(t *testing.T) {
+	b := newBatchSizer(true)
+	for rows, want := range map[int64]int{20: 20, 32: 32, 33: 32, 63: 32, 64: 64, 500: 480} {
+		b.rows.Store(rows)
+		require.Equal(t, want, b.size(), rows)
+	}
 }
