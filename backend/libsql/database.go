@@ -14,10 +14,9 @@ import (
 // the other; see groupWriter.
 type Database struct {
 	config Config
-	// source is nil with PerRequest; own then makes the connections to a file.
+	// source and write are nil with PerRequest.
 	source   source
 	write    *groupWriter
-	own      *Connector
 	inFlight *inFlight
 
 	mu         sync.RWMutex
@@ -88,7 +87,7 @@ type Connection = interface {
 // Connect returns the shared connection, or a new one with PerRequest.
 func (d *Database) Connect() Connection {
 	if d.config.PerRequest {
-		return &ownConnection{of: d, limits: d.config.limits()}
+		return &ownConnection{config: d.config}
 	}
 	return shared{d}
 }

@@ -2,7 +2,6 @@ package libsql
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strings"
 )
@@ -21,30 +20,29 @@ func (c Config) checkPerRequest() error {
 // (rusqlite, src/inner_connection.rs).
 const spinBusyTimeout = "busy_timeout(5000)"
 
-func (d *Database) openPerRequest() (err error) {
-	if err = d.config.checkPerRequest(); err == nil && d.config.onFile() {
-		d.own, err = NewConnector(WithPragmas(d.config.URL, spinBusyTimeout), "")
+func (d *Database) openPerRequest() error {
+	if err := d.config.checkPerRequest(); err != nil || !d.config.onFile() {
+		return err
 	}
-	return err
+	return makePrivate(d.config.URL)
 }
 
 // ownConnection is a connection that one caller uses.
 type ownConnection struct {
-	of *Database
-	limits
-	db     *sql.DB // of a file
+	config Config
+	// file or server is set by the first statement.
+	file   *fileConn
 	server *httpStream
 }
 
 // open connects at the first statement.
 func (c *ownConnection) open() (err error) {
 	switch {
-	case c.db != nil || c.server != nil:
-	case c.of.own != nil:
-		c.db = sql.OpenDB(c.of.own)
-		c.db.SetMaxOpenConns(1)
+	case c.file != nil || c.server != nil:
+	case c.config.onFile():
+		c.file, err = connectFile(c.config.URL, c.config.limits(), spinBusyTimeout)
 	default:
-		c.server, err = newHTTPStream(c.of.config.URL, c.of.config.Token, c.limits)
+		c.server, err = newHTTPStream(c.config.URL, c.config.Token, c.config.limits())
 	}
 	return err
 }
@@ -73,11 +71,7 @@ func (c *ownConnection) query(ctx context.Context, text []byte, args []any) (*re
 	if c.server != nil {
 		return c.server.once(ctx, &call{ctx: ctx, text: string(text), args: args})
 	}
-	rows, err := c.db.QueryContext(ctx, string(text), args...)
-	if err != nil {
-		return nil, err
-	}
-	return c.readAll(rows)
+	return c.file.run(ctx, string(text), args)
 }
 
 // Close closes the connection.
@@ -85,8 +79,8 @@ func (c *ownConnection) Close() error {
 	if c.server != nil {
 		c.server.client.CloseIdleConnections()
 	}
-	if c.db != nil {
-		return c.db.Close()
+	if c.file != nil {
+		c.file.close()
 	}
 	return nil
 }

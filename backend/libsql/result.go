@@ -1,7 +1,6 @@
 package libsql
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,36 +36,11 @@ var errTooLarge = errors.New("the result is larger")
 // result has all rows of a statement, one after the other.
 type result struct {
 	columns []string
-	values  []any // int64, float64, string, []byte, bool, time.Time or nil
+	values  []any // int64, float64, string, []byte or nil
 }
 
 func (l limits) tooLarge() error {
 	return fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
-}
-
-func (l limits) readAll(rows *sql.Rows) (*result, error) {
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	r := &result{columns: columns}
-	row := make([]any, len(columns))
-	targets := make([]any, len(columns))
-	for i := range row {
-		targets[i] = &row[i]
-	}
-	size := 0
-	for n := 0; rows.Next(); n++ {
-		if err := rows.Scan(targets...); err != nil {
-			return nil, err
-		}
-		if size += sizeOf(row); n >= l.maxRows || size > l.maxBytes {
-			return nil, l.tooLarge()
-		}
-		r.values = append(r.values, row...)
-	}
-	return r, rows.Err()
 }
 
 // sizeOf estimates how many bytes a row takes in the guest.

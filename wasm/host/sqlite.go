@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"kith/edge/abi"
 )
@@ -56,10 +55,9 @@ type Database interface {
 // a package can implement Database without importing this one.
 type Connection = interface {
 	// Query runs a statement and returns its whole result: the names of the columns,
-	// and the values of all rows, one row after the other. Arguments are int64,
-	// float64, string, []byte or nil; values may also be bool or time.Time. Query does
-	// not keep a reference to text. If the disk is full, the error has a method Full
-	// that returns true.
+	// and the values of all rows, one row after the other. Arguments and values are
+	// int64, float64, string, []byte or nil. Query does not keep a reference to text. If
+	// the disk is full, the error has a method Full that returns true.
 	Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error)
 	// Writes reports whether a statement may write.
 	Writes(ctx context.Context, text []byte) (bool, error)
@@ -223,30 +221,21 @@ func (g *guest) putRow(ctx context.Context, rows []byte, values []any) (_ []byte
 	return g.putList(ctx, rows, list, len(values), abi.ValueAlign)
 }
 
-// putValue appends one value to list. The drivers also return two types that SQLite does
-// not have: booleans, and times from columns that are declared as dates, which are written
-// in the format of SQLite's own functions.
+// putValue appends one value to list.
 func (g *guest) putValue(ctx context.Context, list []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return appendValue(list, abi.KindNull, 0), nil
 	case int64:
 		return appendValue(list, abi.KindInteger, uint64(v)), nil
-	case bool:
-		if v {
-			return appendValue(list, abi.KindInteger, 1), nil
-		}
-		return appendValue(list, abi.KindInteger, 0), nil
 	case float64:
 		return appendValue(list, abi.KindReal, math.Float64bits(v)), nil
 	case string:
 		return g.put(ctx, appendWords(list, uint32(abi.KindText), 0), v)
 	case []byte:
 		return g.putBytes(ctx, appendWords(list, uint32(abi.KindBlob), 0), v)
-	case time.Time:
-		return g.put(ctx, appendWords(list, uint32(abi.KindText), 0), v.Format("2006-01-02 15:04:05.999999999"))
 	default:
-		return nil, fmt.Errorf("host: the driver returned a %T", v)
+		return nil, fmt.Errorf("host: the database returned a %T", v)
 	}
 }
 
