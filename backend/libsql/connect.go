@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	turso "github.com/tursodatabase/libsql-client-go/libsql"
 	"golang.org/x/sys/unix"
@@ -21,52 +20,27 @@ import (
 // ErrNoConnection reports that no connection could be made: no statement was sent.
 var ErrNoConnection = errors.New("no connection")
 
-// defaultTimeout is the Timeout of a new Connector to a server.
-const defaultTimeout = 5 * time.Second
-
-// Connector makes connections to a database. Make it with NewConnector.
+// Connector makes connections to a file. Make it with NewConnector.
 //
-// The driver ignores the caller's context while it connects, for up to two minutes,
-// and panics when a server refuses a stream. A Connector respects the context and
-// returns an error.
-type Connector struct {
-	driver.Connector
-	// Timeout bounds the making of a connection, in addition to the caller's context:
-	// a pool also makes connections that no caller waits for. Default 5 s for a
-	// server. Zero means no bound; it is the default for a file, so that a process
-	// does not fail to start on a busy machine.
-	Timeout time.Duration
+// The driver ignores the caller's context while it connects, and may wait for a lock. A
+// Connector respects the context.
+type Connector struct{ driver.Connector }
+
+// NewConnector returns a Connector to the file at a URL of the form "file:PATH". It is
+// created if it does not exist; only its owner may read it and its log.
+func NewConnector(databaseURL string) (Connector, error) {
+	if err := makePrivate(databaseURL); err != nil {
+		return Connector{}, err
+	}
+	inner, err := turso.NewConnector(existing(databaseURL))
+	return Connector{inner}, err
 }
 
-// NewConnector returns a Connector to the database at a URL of any scheme that the
-// driver knows. The token may be empty. A file is created if it does not exist; only
-// its owner may read it and its log.
-func NewConnector(databaseURL, token string) (*Connector, error) {
-	if strings.HasPrefix(databaseURL, "file:") {
-		if err := makePrivate(databaseURL); err != nil {
-			return nil, err
-		}
-	}
-	var options []turso.Option
-	if token != "" {
-		options = append(options, turso.WithAuthToken(token))
-	}
-	inner, err := turso.NewConnector(existing(databaseURL), options...)
-	if err != nil {
-		return nil, err
-	}
-	c := &Connector{Connector: inner}
-	if !strings.HasPrefix(databaseURL, "file:") {
-		c.Timeout = defaultTimeout
-	}
-	return c, nil
-}
-
-// existing returns the URL of a database by which a file is not created again: a new one in
-// place of a file that was deleted would be empty.
+// existing returns the URL of a file by which it is not created again: a new one in place
+// of a file that was deleted would be empty.
 func existing(databaseURL string) string {
 	_, query, _ := strings.Cut(databaseURL, "?")
-	if given, err := url.ParseQuery(query); !strings.HasPrefix(databaseURL, "file:") || err != nil || given.Has("mode") {
+	if given, err := url.ParseQuery(query); err != nil || given.Has("mode") {
 		return databaseURL
 	}
 	separator := "?"
@@ -174,34 +148,22 @@ type connResult struct {
 }
 
 // Connect implements driver.Connector.
-func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
+func (c Connector) Connect(ctx context.Context) (driver.Conn, error) {
 	result := make(chan connResult, 1)
-	go func() { result <- c.open(context.WithoutCancel(ctx)) }()
+	go func() {
+		conn, err := c.Connector.Connect(context.WithoutCancel(ctx))
+		result <- connResult{conn, err}
+	}()
 	select {
 	case m := <-result:
-		return m.conn, m.err
+		if m.err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoConnection, m.err)
+		}
+		return m.conn, nil
 	case <-ctx.Done():
 		go closeLate(result)
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, ctx.Err())
 	}
-}
-
-func (c *Connector) open(ctx context.Context) (m connResult) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			m = connResult{err: fmt.Errorf("%w: the server refused it", ErrNoConnection)}
-		}
-	}()
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return connResult{err: fmt.Errorf("%w: %w", ErrNoConnection, err)}
-	}
-	return connResult{conn: conn}
 }
 
 func closeLate(result <-chan connResult) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,32 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-func connectTo(t *testing.T, url string) *sql.DB {
-	t.Helper()
-	c, err := NewConnector(url, "")
-	require.NoError(t, err)
-	db := sql.OpenDB(c)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-// A server that accepts connections but never answers delays a caller only until its
-// context is done, and other callers can connect meanwhile.
-func TestConnector_ServerThatAnswersNothing(t *testing.T) {
-	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer silent.Close()
-	db := connectTo(t, "ws://"+silent.Addr().String())
-	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		err = db.PingContext(ctx)
-		cancel()
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, ErrNoConnection)
-	}
-}
 
 // slow is a driver that needs a fixed time to connect and ignores the context.
 type slow struct {
@@ -60,40 +33,21 @@ type lateConn struct {
 
 func (c lateConn) Close() error { close(c.closed); return nil }
 
-// A caller waits until its context is done or Timeout is over; a connection that is
-// made later is closed.
+// A caller waits until its context is done; a connection that is made later is closed.
 func TestConnector_DriverThatIgnoresTheContext(t *testing.T) {
 	t.Parallel()
-	for _, wait := range []time.Duration{50 * time.Millisecond, 2 * defaultTimeout} {
-		synctest.Test(t, func(t *testing.T) {
-			inner := slow{takes: 2 * time.Minute, closed: make(chan struct{})}
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
-			defer cancel()
-			began := time.Now()
-			_, err := (&Connector{inner, defaultTimeout}).Connect(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, ErrNoConnection)
-			require.Equal(t, min(wait, defaultTimeout), time.Since(began))
-			<-inner.closed
-			require.Equal(t, inner.takes, time.Since(began))
-		})
-	}
-}
-
-// refusing panics as the driver does when a server refuses a stream.
-type refusing struct{ driver.Connector }
-
-func (refusing) Connect(context.Context) (driver.Conn, error) {
-	var noError map[string]any
-	return nil, noError["error"].(error)
-}
-
-// A server that refuses a stream, for example because it has too many, causes an error.
-func TestConnector_ServerThatRefusesAStream(t *testing.T) {
-	t.Parallel()
-	db := sql.OpenDB(&Connector{refusing{}, defaultTimeout})
-	defer db.Close()
-	require.ErrorIs(t, db.PingContext(t.Context()), ErrNoConnection)
+	synctest.Test(t, func(t *testing.T) {
+		inner := slow{takes: 2 * time.Minute, closed: make(chan struct{})}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := Connector{inner}.Connect(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, ErrNoConnection)
+		require.Equal(t, 50*time.Millisecond, time.Since(began))
+		<-inner.closed
+		require.Equal(t, inner.takes, time.Since(began))
+	})
 }
 
 // Only the owner can read a database and its log, even if the file existed before.
@@ -101,7 +55,7 @@ func TestNewConnector_FilesArePrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b.db")
 	for _, first := range []bool{true, false} {
-		c, err := NewConnector(WithPragmas("file:"+strings.ReplaceAll(path, " ", "%20"), "journal_mode(WAL)"), "")
+		c, err := NewConnector(WithPragmas("file:"+strings.ReplaceAll(path, " ", "%20"), "journal_mode(WAL)"))
 		require.NoError(t, err)
 		db := sql.OpenDB(c)
 		_, err = db.Exec(`CREATE TABLE IF NOT EXISTS t (x); INSERT INTO t VALUES (1)`)
@@ -125,7 +79,6 @@ func TestExisting(t *testing.T) {
 		"file:a.db": "file:a.db?mode=rw",
 		"file:mode=/a.db?_pragma=journal_mode=WAL": "file:mode=/a.db?_pragma=journal_mode=WAL&mode=rw",
 		"file:a.db?mode=ro":                        "file:a.db?mode=ro",
-		"ws://a.example":                           "ws://a.example",
 	} {
 		require.Equal(t, want, existing(given))
 	}
@@ -141,7 +94,10 @@ func TestWithPragmas(t *testing.T) {
 	} {
 		require.Equal(t, want, WithPragmas(url, "query_only(1)", "cache_size(-2)"))
 	}
-	db := connectTo(t, WithPragmas("file:"+filepath.Join(t.TempDir(), "a.db"), "foreign_keys(ON)", "cache_size(-1234)"))
+	c, err := NewConnector(WithPragmas("file:"+filepath.Join(t.TempDir(), "a.db"), "foreign_keys(ON)", "cache_size(-1234)"))
+	require.NoError(t, err)
+	db := sql.OpenDB(c)
+	t.Cleanup(func() { _ = db.Close() })
 	var keys, pages int
 	require.NoError(t, db.QueryRow("PRAGMA foreign_keys").Scan(&keys))
 	require.NoError(t, db.QueryRow("PRAGMA cache_size").Scan(&pages))

@@ -144,7 +144,7 @@ func TestLog_LostLink(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kith.db")
 	require.NoError(t, os.Symlink("real.db", path))
-	c, err := NewConnector("file:"+path+"?_pragma=journal_mode(WAL)", "")
+	c, err := NewConnector("file:" + path + "?_pragma=journal_mode(WAL)")
 	require.NoError(t, err)
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { _ = db.Close() })
@@ -166,7 +166,7 @@ func TestNewConnector_LogWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kith.db")
 	require.NoError(t, os.WriteFile(path+"-wal", []byte("log"), 0o600))
-	_, err := NewConnector("file:"+path, "")
+	_, err := NewConnector("file:" + path)
 	require.EqualError(t, err, path+"-wal: is the log of a database that is not there; put "+path+" back, or move the log away")
 	require.NoFileExists(t, path)
 }

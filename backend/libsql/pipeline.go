@@ -104,7 +104,7 @@ func NewPipeline(url, token string) (*Pipeline, error) {
 	if _, err := newHTTPStream(url, token, limits{}); err != nil {
 		return nil, err
 	}
-	return &Pipeline{url: url, token: token, Timeout: defaultTimeout, BeginTimeout: 20 * time.Second}, nil
+	return &Pipeline{url: url, token: token, Timeout: 5 * time.Second, BeginTimeout: 20 * time.Second}, nil
 }
 
 // pipelineLimits bound the rows of one statement. The store reads page by page.

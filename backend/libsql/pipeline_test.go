@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -184,6 +185,29 @@ func TestPipeline_CallerGivesUp(t *testing.T) {
 		require.False(t, c.broken)
 		return rows.Close()
 	}))
+}
+
+// A server that accepts connections but never answers delays a caller only until its
+// context is done or Timeout is over, and other callers can connect meanwhile.
+func TestPipeline_ServerThatAnswersNothing(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	for _, limit := range []struct{ caller, timeout time.Duration }{{50 * time.Millisecond, deadline}, {deadline, 50 * time.Millisecond}} {
+		p, err := NewPipeline("ws://"+silent.Addr().String(), "")
+		require.NoError(t, err)
+		p.Timeout = limit.timeout
+		db := sql.OpenDB(p)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), limit.caller)
+			err = db.PingContext(ctx)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, ErrNoConnection)
+		}
+		require.NoError(t, db.Close())
+	}
 }
 
 // When a server does not answer, the connection is dropped shortly after its caller gave up.

@@ -18,7 +18,7 @@ const maxProblems = 20
 // takes minutes: if the context ends before, the error is that of the context. A server
 // checks its own file; the result is then empty.
 func Integrity(ctx context.Context, p *Primary, thorough bool) ([]string, error) {
-	if !p.embedded {
+	if !p.Embedded() {
 		return nil, nil
 	}
 	pragma := "quick_check"

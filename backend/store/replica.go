@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
+	"strings"
 	"time"
 
 	"kith/backend/libsql"
@@ -19,7 +21,13 @@ type Replica struct {
 
 // OpenReplica opens a database for reading; url and token are those of Open.
 func OpenReplica(url, token string) (*Replica, error) {
-	connector, err := libsql.NewConnector(libsql.WithPragmas(url, "query_only(1)", "busy_timeout(5000)"), token)
+	var connector driver.Connector
+	var err error
+	if strings.HasPrefix(url, "file:") {
+		connector, err = libsql.NewConnector(libsql.WithPragmas(url, "query_only(1)", "busy_timeout(5000)"))
+	} else {
+		connector, err = libsql.NewPipeline(url, token)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 // empties the log, so that erased data is in neither. For a server it does
 // nothing: a server checkpoints by itself.
 func (p *Primary) Checkpoint(ctx context.Context) error {
-	if !p.embedded {
+	if !p.Embedded() {
 		return nil
 	}
 	if err := p.fileLost(); err != nil {

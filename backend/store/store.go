@@ -54,13 +54,9 @@ type Primary struct {
 	write *sql.DB
 	read  *sql.DB
 	list  *sql.DB
-	// timeouts are the connection timeouts of write and read.
-	timeouts []*time.Duration
 	// beginTimeout limits how long a transaction may take to begin. For retryTime,
 	// a transaction is retried even after maxTries tries.
 	beginTimeout, retryTime time.Duration
-	// embedded is true for a file.
-	embedded bool
 	// server makes the connections to a server; nil for a file.
 	server *libsql.Pipeline
 	// log is the write-ahead log of a file; nil for a server, which syncs its own.
@@ -72,10 +68,10 @@ type Primary struct {
 	wrote, full atomic.Int64
 }
 
-// maxWriters is how many connections write to a server. The server queues writers
-// unfairly, and each waiting connection polls the lock without a pause: a dozen of
-// them, with their retries, left a small server no time for the writer that had
-// the lock. The writers of one process queue in the pool instead, in order.
+// maxWriters is how many connections write. SQLite allows one writer at a time. A
+// server queues writers unfairly, and each waiting connection polls the lock without a
+// pause: a dozen of them, with their retries, left a small server no time for the writer
+// that had the lock. The writers of one process queue in the pool instead, in order.
 const maxWriters = 1
 
 // beginTimeout limits how long a transaction may take to begin, unless SetTimeout
@@ -111,72 +107,58 @@ func maxLists(embedded bool) int {
 // for a server. The token authenticates to a server; it may be empty. The caller
 // must call Migrate before using the database, and Close after.
 func Open(url, token string) (*Primary, error) {
-	embedded := strings.HasPrefix(url, "file:")
-	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)")
-	p := &Primary{beginTimeout: beginTimeout, embedded: embedded}
-	open := p.openServer
-	if embedded {
-		open = p.openFile
+	p := &Primary{beginTimeout: beginTimeout}
+	var write, read driver.Connector
+	var err error
+	if strings.HasPrefix(url, "file:") {
+		write, read, err = p.openFile(url)
+	} else {
+		p.server, err = libsql.NewPipeline(url, token)
+		write, read = p.server, p.server
 	}
-	if err := open(url, token); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	p.Reads = Reads{q: p.read}
-	p.read.SetMaxOpenConns(maxReaders)
-	p.read.SetMaxIdleConns(maxReaders)
-	p.Lists = Reads{q: p.list}
-	p.list.SetMaxOpenConns(maxLists(embedded))
-	p.list.SetMaxIdleConns(maxLists(embedded))
-	if embedded {
-		// SQLite allows one writer at a time; queueing in the pool is fairer and
-		// faster than waiting for SQLite's lock.
-		p.write.SetMaxOpenConns(1)
-	} else {
-		p.write.SetMaxOpenConns(maxWriters)
-		p.write.SetMaxIdleConns(maxWriters)
-		// The server, or a proxy in between, may drop idle connections.
-		p.write.SetConnMaxIdleTime(30 * time.Second)
-		p.read.SetConnMaxIdleTime(30 * time.Second)
-		p.list.SetConnMaxIdleTime(30 * time.Second)
-	}
+	p.write, p.read, p.list = p.pool(write, maxWriters), p.pool(read, maxReaders), p.pool(read, maxLists(p.Embedded()))
+	p.Reads, p.Lists = Reads{q: p.read}, Reads{q: p.list}
 	return p, nil
 }
 
-func (p *Primary) openFile(url, token string) error {
-	write, err := libsql.NewConnector(libsql.WithPragmas(url, writerPragmas...), token)
+func (p *Primary) openFile(url string) (write, read driver.Connector, err error) {
+	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)")
+	writer, err := libsql.NewConnector(libsql.WithPragmas(url, writerPragmas...))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	read, err := libsql.NewConnector(libsql.WithPragmas(url, "busy_timeout(10000)"), token)
+	reader, err := libsql.NewConnector(libsql.WithPragmas(url, "busy_timeout(10000)"))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	p.timeouts = []*time.Duration{&write.Timeout, &read.Timeout}
-	p.write, p.read = sql.OpenDB(markingConnector{preparingConnector{write, p}, p}), sql.OpenDB(markingConnector{preparingConnector{read, p}, p})
-	p.list = sql.OpenDB(markingConnector{preparingConnector{read, p}, p})
 	p.log, err = libsql.NewLog(url)
-	return err
+	return preparingConnector{writer, p}, preparingConnector{reader, p}, err
 }
 
-func (p *Primary) openServer(url, token string) error {
-	to, err := libsql.NewPipeline(url, token)
-	if err != nil {
-		return err
+// pool returns a pool of at most so many connections.
+func (p *Primary) pool(c driver.Connector, most int) *sql.DB {
+	pool := sql.OpenDB(markingConnector{c, p})
+	pool.SetMaxOpenConns(most)
+	pool.SetMaxIdleConns(most)
+	if !p.Embedded() {
+		// The server, or a proxy in between, may drop idle connections.
+		pool.SetConnMaxIdleTime(30 * time.Second)
 	}
-	p.timeouts, p.server = []*time.Duration{&to.Timeout, &to.BeginTimeout}, to
-	p.write, p.read, p.list = sql.OpenDB(markingConnector{to, p}), sql.OpenDB(markingConnector{to, p}), sql.OpenDB(markingConnector{to, p})
-	return nil
+	return pool
 }
 
-// SetTimeout sets how long connecting may take (default 5 s), how long a
+// SetTimeout sets how long connecting to a server may take (default 5 s), how long a
 // transaction may take to begin (default 20 s), and for how long at least a
 // transaction that the database aborted is retried (default: until it was tried 5
 // times). It must be called before any other method. Tests call it, because a slow
 // machine may need longer.
 func (p *Primary) SetTimeout(d time.Duration) {
 	p.beginTimeout, p.retryTime = d, d
-	for _, timeout := range p.timeouts {
-		*timeout = d
+	if p.server != nil {
+		p.server.Timeout, p.server.BeginTimeout = d, d
 	}
 }
 
@@ -186,7 +168,7 @@ func (p *Primary) SetTimeout(d time.Duration) {
 // libsql.ErrFileLost from when the file, its log or the locks of this process are lost;
 // it returns that error if they are lost already. No other method may run meanwhile.
 func (p *Primary) Watch(timeout time.Duration, log *slog.Logger) error {
-	if p.embedded {
+	if p.Embedded() {
 		p.lock = newFileLock(log)
 		return p.log.Watch(log)
 	}
@@ -203,7 +185,7 @@ func (p *Primary) Away() bool {
 }
 
 // Embedded reports whether the database is a file. A file has no replicas.
-func (p *Primary) Embedded() bool { return p.embedded }
+func (p *Primary) Embedded() bool { return p.server == nil }
 
 // Close waits for running statements to end and closes the database.
 func (p *Primary) Close() error {
@@ -211,10 +193,10 @@ func (p *Primary) Close() error {
 		p.lock.close()
 	}
 	err := errors.Join(p.write.Close(), p.read.Close(), p.list.Close())
-	if p.embedded {
-		err = errors.Join(err, p.log.Close())
+	if p.server != nil {
+		return errors.Join(err, p.server.Close())
 	}
-	return err
+	return errors.Join(err, p.log.Close())
 }
 
 // Durable waits until all transactions that this process has committed would
@@ -435,7 +417,7 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys foreignKeys,
 }
 
 func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
-	return &Tx{Reads: Reads{q: conn}, Now: now, Embedded: p.embedded}
+	return &Tx{Reads: Reads{q: conn}, Now: now, Embedded: p.Embedded()}
 }
 
 // runAndCommit runs do in a transaction that has begun. It commits if do returns

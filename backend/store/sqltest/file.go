@@ -16,10 +16,10 @@ func File(t testing.TB) *sql.DB {
 	return Open(t, storetest.File(t))
 }
 
-// Open opens a database by its URL without the store. The test closes it.
+// Open opens a file by its URL without the store. The test closes it.
 func Open(t testing.TB, url string) *sql.DB {
 	t.Helper()
-	connector, err := libsql.NewConnector(url, "")
+	connector, err := libsql.NewConnector(url)
 	require.NoError(t, err)
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
