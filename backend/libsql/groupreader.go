@@ -3,7 +3,6 @@ package libsql
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -43,17 +42,11 @@ const (
 	renewalWait = 20 * time.Millisecond
 )
 
-// readStream runs Hrana batches, one after the other, on a stream of its own.
-type readStream interface {
-	batch(ctx context.Context, steps []hranaStep) (*hranaResult, error)
-	close()
-}
-
-func newGroupReader(open func() readStream, l limits, c clock, timeout time.Duration) *groupReader {
+func newGroupReader(another func() stream, l limits, c clock, timeout time.Duration) *groupReader {
 	r := &groupReader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
 	r.ended, r.end = context.WithCancel(context.Background())
 	for range readStreams {
-		r.done.Go(func() { r.work(open) })
+		r.done.Go(func() { r.work(another) })
 	}
 	return r
 }
@@ -75,8 +68,8 @@ func (r *groupReader) send(ctx context.Context, c *call) error {
 	}
 }
 
-func (r *groupReader) work(open func() readStream) {
-	s := &renewedStream{of: r, open: open, readStream: open(), tried: r.now()}
+func (r *groupReader) work(another func() stream) {
+	s := &renewedStream{of: r, another: another, stream: another(), tried: r.now()}
 	defer s.end()
 	_ = r.ping(s) // opens it; if that fails, the next group opens it or has the error
 	var first *call
@@ -99,21 +92,21 @@ func (r *groupReader) work(open func() readStream) {
 // renewedStream is a stream that is replaced when it is old. The new one is opened beside
 // it, and replaces it when it has answered: until then the old one is used.
 type renewedStream struct {
-	of   *groupReader
-	open func() readStream
-	readStream
+	of      *groupReader
+	another func() stream
+	stream
 	// tried is when the opening of the last stream began.
 	tried time.Time
-	// next receives the new stream, or nil if it did not answer. It is nil while no stream
+	// opening receives the new stream, or nil if it did not answer. It is nil while no stream
 	// is being opened.
-	next chan readStream
+	opening chan stream
 }
 
 // renew replaces the stream if it is old and the new one answers soon.
 func (s *renewedStream) renew() {
-	if s.next != nil {
+	if s.opening != nil {
 		select {
-		case next := <-s.next:
+		case next := <-s.opening:
 			s.replace(next)
 		default:
 		}
@@ -122,15 +115,15 @@ func (s *renewedStream) renew() {
 	if s.of.now().Sub(s.tried) <= streamAge {
 		return
 	}
-	opened := make(chan readStream, 1)
-	s.tried, s.next = s.of.now(), opened
+	opened := make(chan stream, 1)
+	s.tried, s.opening = s.of.now(), opened
 	s.of.done.Go(func() {
-		stream := s.open()
-		if s.of.ping(stream) != nil {
-			stream.close()
-			stream = nil
+		next := s.another()
+		if s.of.ping(next) != nil {
+			next.close()
+			next = nil
 		}
-		opened <- stream
+		opened <- next
 	})
 	wait, cancel := s.of.withTimeout(s.of.ended, renewalWait)
 	defer cancel()
@@ -141,34 +134,34 @@ func (s *renewedStream) renew() {
 	}
 }
 
-func (s *renewedStream) replace(by readStream) {
-	s.next = nil
+func (s *renewedStream) replace(by stream) {
+	s.opening = nil
 	if by != nil {
 		s.close()
-		s.readStream = by
+		s.stream = by
 	}
 }
 
 // end closes the stream, and the one that is being opened.
 func (s *renewedStream) end() {
-	if s.next != nil {
-		s.replace(<-s.next)
+	if s.opening != nil {
+		s.replace(<-s.opening)
 	}
 	s.close()
 }
 
 // ping runs a statement that reads no table.
-func (r *groupReader) ping(stream readStream) error {
+func (r *groupReader) ping(s stream) error {
 	ctx, cancel := r.withTimeout(r.ended, r.timeout)
 	defer cancel()
-	_, err := stream.batch(ctx, []hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}})
+	_, err := s.batch(ctx, []hranaStep{stepOf("SELECT 1", nil, false)})
 	return err
 }
 
 // runGroup runs calls and gives each its result. When the server refuses the whole
 // group, because it cannot parse one of the statements or because the results
 // together are too large, runGroup runs each call alone.
-func (r *groupReader) runGroup(to readStream, calls []*call) {
+func (r *groupReader) runGroup(to stream, calls []*call) {
 	unlike, at := distinct(calls)
 	done, err := r.run(to, unlike)
 	if err != nil && len(calls) > 1 && !unreachable(err) && r.ended.Err() == nil {
@@ -216,19 +209,16 @@ func (c *call) equals(other *call) bool {
 
 // run sends calls, and sends them once more when the connection broke: it may have
 // been broken since the last group, and a read is safe to repeat.
-func (r *groupReader) run(to readStream, calls []*call) (*hranaResult, error) {
+func (r *groupReader) run(to stream, calls []*call) (*hranaResult, error) {
 	ctx, cancel := r.withTimeout(r.ended, r.timeout)
 	defer cancel()
 	steps := make([]hranaStep, len(calls))
 	for i, c := range calls {
-		steps[i].Stmt = hranaStmtOf(c)
+		steps[i] = c.step()
 	}
 	done, err := to.batch(ctx, steps)
 	if err != nil && unreachable(err) && ctx.Err() == nil {
 		done, err = to.batch(ctx, steps)
-	}
-	if err == nil && (len(done.Results) != len(steps) || len(done.Errors) != len(steps)) {
-		err = fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
 	}
 	return done, err
 }

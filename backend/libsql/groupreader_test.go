@@ -69,7 +69,7 @@ func TestGroupReader_EqualStatementsRunOnce(t *testing.T) {
 		calls = append(calls, &call{ctx: t.Context(), text: "SELECT hex(randomblob(8)), ?", args: a, result: make(chan outcome, 1)})
 	}
 	calls = append(calls, &call{ctx: t.Context(), text: "SELECT hex(randomblob(9)), ?", args: args[0], result: make(chan outcome, 1)})
-	stream := d.servers().all[0].server.reads()
+	stream := d.servers().all[0].server.stream()
 	t.Cleanup(stream.close)
 	r.runGroup(stream, calls)
 	var values []any

@@ -81,6 +81,9 @@ type call struct {
 // awaited reports whether the caller still waits.
 func (c *call) awaited() bool { return c.ctx.Err() == nil }
 
+// step returns the step that runs the statement on a server.
+func (c *call) step() hranaStep { return stepOf(c.text, c.args, true) }
+
 type outcome struct {
 	result *result
 	err    error

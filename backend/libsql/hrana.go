@@ -1,6 +1,7 @@
 package libsql
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,20 @@ import (
 	"strconv"
 	"strings"
 )
+
+// stream runs batches of statements on a server, one batch after the other.
+type stream interface {
+	// open connects to the server.
+	open(ctx context.Context) error
+	// next runs a batch that depends on those before: if it does not reach the server's
+	// stream on which they ran, it fails. After an error next must not be called again.
+	next(ctx context.Context, steps []hranaStep) (*hranaResult, error)
+	// reset is called before a batch that depends on none, if those after it are run by next.
+	reset()
+	// batch runs a batch that depends on none, on a new connection if need be.
+	batch(ctx context.Context, steps []hranaStep) (*hranaResult, error)
+	close()
+}
 
 type (
 	hranaStep struct {
@@ -31,19 +46,17 @@ type (
 		Base64 *string `json:"base64,omitempty"`
 	}
 	hranaRequest struct {
-		Type  string      `json:"type"`
-		Batch *hranaBatch `json:"batch,omitempty"`
+		Type   string      `json:"type"`
+		Stream int32       `json:"stream_id,omitempty"` // over a WebSocket
+		Batch  *hranaBatch `json:"batch,omitempty"`
 	}
 	hranaBatch struct {
 		Steps []hranaStep `json:"steps"`
 	}
-	hranaError  struct{ Message string }
-	hranaAnswer struct {
-		Baton   string
-		Results []struct {
-			Error    *hranaError
-			Response struct{ Result hranaResult }
-		}
+	hranaError    struct{ Message string }
+	hranaResponse struct {
+		Error    *hranaError
+		Response struct{ Result hranaResult }
 	}
 	// hranaResult has a result or an error for each step of a batch, or neither
 	// when the condition of the step was false.
@@ -62,18 +75,59 @@ type (
 	}
 )
 
-func hranaStmtOf(c *call) hranaStmt {
-	stmt := hranaStmt{SQL: c.text, WantRows: true}
-	for _, arg := range c.args {
+// stepOf returns the step that runs a statement.
+func stepOf(text string, args []any, rows bool) hranaStep {
+	stmt := hranaStmt{SQL: text, WantRows: rows}
+	for _, arg := range args {
 		stmt.Args = append(stmt.Args, hranaValueOf(arg))
 	}
-	return stmt
+	return hranaStep{Stmt: stmt}
 }
+
+// chain makes each step run only if the one before succeeded.
+func chain(steps []hranaStep) []hranaStep {
+	for i := 1; i < len(steps); i++ {
+		before := i - 1
+		steps[i].Condition = &hranaCondition{Type: "ok", Step: &before}
+	}
+	return steps
+}
+
+// result returns the result of a batch of n steps.
+func (r *hranaResponse) result(n int) (*hranaResult, error) {
+	if r.Error != nil {
+		return nil, r.Error.err()
+	}
+	done := &r.Response.Result
+	if len(done.Results) != n || len(done.Errors) != n {
+		return nil, fmt.Errorf("the server answered %d of %d statements", len(done.Results), n)
+	}
+	return done, nil
+}
+
+// err returns the first error of a step, or nil.
+func (r *hranaResult) err() error {
+	for _, e := range r.Errors {
+		if e != nil {
+			return e.err()
+		}
+	}
+	return nil
+}
+
+func (e *hranaError) err() error { return fmt.Errorf("the server: %s", e.Message) }
 
 func hranaValueOf(v any) hranaValue {
 	switch v := v.(type) {
 	case int64:
 		return hranaValue{Type: "integer", Value: strconv.FormatInt(v, 10)}
+	case int:
+		return hranaValueOf(int64(v))
+	case bool:
+		if v {
+			return hranaValueOf(1)
+		}
+		return hranaValueOf(0)
 	case float64:
 		return hranaValue{Type: "float", Value: v}
 	case string:
@@ -100,7 +154,7 @@ func (l limits) readText(r io.Reader) ([]byte, error) {
 // outcome returns the result or the error of a step.
 func (l limits) outcome(of *hranaResult, step int) (o outcome) {
 	if e := of.Errors[step]; e != nil {
-		return outcome{err: fmt.Errorf("the server: %s", e.Message)}
+		return outcome{err: e.err()}
 	}
 	if of.Results[step] == nil {
 		return outcome{err: errors.New("the server did not run the statement")}
@@ -128,7 +182,7 @@ func (l limits) rows(from *hranaRows) (*result, error) {
 			r.values = append(r.values, value)
 		}
 		if n >= l.maxRows || size > l.maxBytes {
-			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
+			return nil, l.tooLarge()
 		}
 	}
 	return r, nil

@@ -2,6 +2,7 @@ package libsql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,10 @@ import (
 // After a restart of the server it is broken, which the client does not see, and a
 // statement that was sent over it is not sent again. Few restarts take less time.
 const writerIdle = 2 * time.Second
+
+// maxIdle is how many idle connections are kept. The store has the most streams, one for
+// each connection of its pools.
+const maxIdle = 32
 
 // httpStream implements the part of the libSQL protocol over HTTP
 // (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) that groups of statements
@@ -61,47 +66,49 @@ func newHTTPStream(databaseURL, token string, l limits) (*httpStream, error) {
 		return nil, errors.New("the URL of a database has no parameters")
 	}
 	h.url = u.JoinPath("v2/pipeline").String()
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1 + readStreams, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
 	h.client = &http.Client{Transport: transport}
 	return h, nil
 }
 
-// reads returns another stream to the same server, for reads.
-func (h *httpStream) reads() readStream {
+// stream returns another stream to the same server.
+func (h *httpStream) stream() stream {
 	if h.socket != "" {
 		return &socket{url: h.socket, token: h.token, limits: h.limits}
 	}
 	return &httpStream{client: h.client, url: h.url, token: h.token, limits: h.limits}
 }
 
-// session returns a separate stream to the same server, for transactions of several
-// batches.
-func (h *httpStream) session() session {
-	if h.socket != "" {
-		return &socket{url: h.socket, token: h.token, limits: h.limits}
-	}
-	return h
-}
-
-// open implements session. Over HTTP the first batch opens the stream.
+// open does nothing: the first batch opens the stream.
 func (h *httpStream) open(context.Context) error { return nil }
 
-// next implements session. When the stream of the last batch is gone, so is its
-// transaction: next then fails, and does not use another stream.
+// next sends one batch, on the stream of the last one.
 func (h *httpStream) next(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
-	answer, err := h.post(ctx, h.baton, hranaRequest{Type: "batch", Batch: &hranaBatch{steps}})
-	if err != nil {
-		return nil, err
+	baton := h.baton
+	h.baton = ""
+	done, baton, err := h.post(ctx, baton, steps)
+	if err == nil {
+		h.baton, h.used = baton, time.Now()
 	}
-	h.baton, h.used = answer.Baton, time.Now()
-	return &answer.Results[0].Response.Result, nil
+	return done, err
 }
 
-// reset implements session. The server ends a stream that is idle for a while.
+// reset forgets a stream that was idle for a while: after a restart of the server it is
+// gone, and few restarts take less time.
 func (h *httpStream) reset() {
 	if time.Since(h.used) > writerIdle {
 		h.baton = ""
 	}
+}
+
+// batch sends one batch, on the stream of the last one if that still exists.
+func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	h.reset()
+	done, err := h.next(ctx, steps)
+	if errors.Is(err, errNoStream) {
+		return h.next(ctx, steps)
+	}
+	return done, err
 }
 
 // close does nothing: the client is shared, and the server ends idle streams.
@@ -110,9 +117,10 @@ func (h *httpStream) close() {}
 // transact runs statements in one transaction; see writer.
 func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	begun := &hranaCondition{Type: "ok", Step: new(int)}
-	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
+	steps := []hranaStep{stepOf("BEGIN IMMEDIATE", nil, false)}
 	for _, c := range calls {
-		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmtOf(c)})
+		steps = append(steps, c.step())
+		steps[len(steps)-1].Condition = begun
 	}
 	commit := len(steps)
 	if len(calls) == 1 {
@@ -129,15 +137,12 @@ func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, er
 	if err != nil {
 		return nil, err
 	}
-	if len(done.Results) != len(steps) || len(done.Errors) != len(steps) {
-		return nil, fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
-	}
 	if e := done.Errors[0]; e != nil && (commit > 0 || strings.Contains(e.Message, "database is locked")) {
 		return nil, fmt.Errorf("%w: %s", errNotRun, e.Message)
 	}
 	if e := done.Errors[commit]; commit > 0 && (e != nil || done.Results[commit] == nil) {
 		// An error that ended the transaction, for example a full disk.
-		return nil, fmt.Errorf("the transaction was not committed: %s", messageOf(done.Errors))
+		return nil, fmt.Errorf("the transaction was not committed: %w", cmp.Or(done.err(), errors.New("the server gave no reason")))
 	}
 	results := make([]outcome, len(calls))
 	first := min(commit, 1)
@@ -147,41 +152,11 @@ func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, er
 	return results, nil
 }
 
-// messageOf returns the message of the first error in all.
-func messageOf(all []*hranaError) string {
-	for _, e := range all {
-		if e != nil {
-			return e.Message
-		}
-	}
-	return "the server gave no reason"
-}
-
-// batch sends one batch, on the stream of the last batch if that still exists.
-func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
-	baton := h.baton
-	// After a restart of the server the stream is gone; few restarts take less time.
-	if time.Since(h.used) > writerIdle {
-		baton = ""
-	}
-	h.baton = ""
-	batch := hranaRequest{Type: "batch", Batch: &hranaBatch{steps}}
-	answer, err := h.post(ctx, baton, batch)
-	if errors.Is(err, errNoStream) && baton != "" {
-		answer, err = h.post(ctx, "", batch)
-	}
-	if err != nil {
-		return nil, err
-	}
-	h.baton, h.used = answer.Baton, time.Now()
-	return &answer.Results[0].Response.Result, nil
-}
-
 // errNoStream reports that the server did not run a batch, since its stream is gone.
 var errNoStream = fmt.Errorf("%w: the stream has ended", errNotRun)
 
 // ping runs a statement that reads no table, on a stream of its own. Unlike the other
-// methods, ping and pingWriter are safe for concurrent use.
+// methods, ping, pingWriter and once are safe for concurrent use.
 func (h *httpStream) ping(ctx context.Context) error { return h.alone(ctx, "SELECT 1") }
 
 // pingWriter runs a transaction that takes the write lock and changes nothing, on a
@@ -193,54 +168,71 @@ func (h *httpStream) pingWriter(ctx context.Context) error {
 // alone runs statements on a stream of their own, and ends the stream.
 func (h *httpStream) alone(ctx context.Context, texts ...string) error {
 	var steps []hranaStep
-	for i, text := range texts {
-		steps = append(steps, hranaStep{Stmt: hranaStmt{SQL: text}})
-		if before := i - 1; i > 0 {
-			steps[i].Condition = &hranaCondition{Type: "ok", Step: &before}
-		}
+	for _, text := range texts {
+		steps = append(steps, stepOf(text, nil, false))
 	}
-	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{steps}}, hranaRequest{Type: "close"})
+	done, _, err := h.post(ctx, "", chain(steps), closing)
 	if err != nil {
 		return err
 	}
-	for _, e := range answer.Results[0].Response.Result.Errors {
-		if e != nil {
-			return fmt.Errorf("the server: %s", e.Message)
-		}
-	}
-	return nil
+	return done.err()
 }
 
 // once runs one statement on a stream of its own, and ends the stream.
 func (h *httpStream) once(ctx context.Context, c *call) (*result, error) {
-	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmtOf(c)}}}}, hranaRequest{Type: "close"})
+	done, _, err := h.post(ctx, "", []hranaStep{c.step()}, closing)
 	if err != nil {
 		return nil, err
-	}
-	done := &answer.Results[0].Response.Result
-	if len(done.Results) != 1 || len(done.Errors) != 1 {
-		return nil, fmt.Errorf("the server answered %d of 1 steps", len(done.Results))
 	}
 	o := h.outcome(done, 0)
 	return o.result, o.err
 }
 
-// post sends one message. The error is errNotSent when there was no connection.
-func (h *httpStream) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
-	message := map[string]any{"requests": requests}
+// closing ends a stream.
+var closing = hranaRequest{Type: "close"}
+
+// post sends one message with a batch, and returns its result and the baton of the stream.
+// The error is errNotSent when there was no connection.
+func (h *httpStream) post(ctx context.Context, baton string, steps []hranaStep, after ...hranaRequest) (*hranaResult, string, error) {
+	message := map[string]any{"requests": append([]hranaRequest{{Type: "batch", Batch: &hranaBatch{steps}}}, after...)}
 	if baton != "" {
 		message["baton"] = baton
 	}
 	body, err := json.Marshal(message)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotRun, err)
+		return nil, "", fmt.Errorf("%w: %w", errNotRun, err)
 	}
+	text, status, err := h.send(ctx, body)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case status == http.StatusBadRequest && baton != "":
+		return nil, "", errNoStream
+	case status != http.StatusOK:
+		return nil, "", fmt.Errorf("the server answered %d %s: %.200s", status, http.StatusText(status), text)
+	}
+	var answer struct {
+		Baton   string
+		Results []hranaResponse
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, "", fmt.Errorf("the server's answer: %w", err)
+	}
+	if len(answer.Results) == 0 {
+		return nil, "", errors.New("the server's answer has no results")
+	}
+	done, err := answer.Results[0].result(len(steps))
+	return done, answer.Baton, err
+}
+
+// send sends the body of a message, and returns the answer.
+func (h *httpStream) send(ctx context.Context, body []byte) (text []byte, status int, err error) {
 	// The body has a type that net/http cannot rewind, so that it is never sent twice.
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotRun, err)
+		return nil, 0, fmt.Errorf("%w: %w", errNotRun, err)
 	}
 	request.ContentLength = int64(len(body))
 	request.Header.Set("Content-Type", "application/json")
@@ -249,31 +241,12 @@ func (h *httpStream) post(ctx context.Context, baton string, requests ...hranaRe
 	}
 	response, err := h.client.Do(request)
 	if err != nil && !connected.Load() {
-		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+		return nil, 0, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer response.Body.Close()
-	text, err := h.readText(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode == http.StatusBadRequest && baton != "" {
-		return nil, errNoStream
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answered %s: %.200s", response.Status, text)
-	}
-	var answer hranaAnswer
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, fmt.Errorf("the server's answer: %w", err)
-	}
-	if len(answer.Results) == 0 {
-		return nil, fmt.Errorf("the server's answer has no results")
-	}
-	if e := answer.Results[0].Error; e != nil {
-		return nil, fmt.Errorf("the server: %s", e.Message)
-	}
-	return &answer, nil
+	text, err = h.readText(response.Body)
+	return text, response.StatusCode, err
 }

@@ -37,7 +37,7 @@ type Query struct {
 // sent at once; when its connection breaks, the error is driver.ErrBadConn, and the
 // statement may or may not have run.
 type Pipeline struct {
-	url, token string
+	server *httpStream
 	// Timeout bounds the making of a connection. Default 5 s.
 	Timeout time.Duration
 	// BeginTimeout bounds the message with a BEGIN, which waits for the write lock.
@@ -57,11 +57,7 @@ var ErrAway = watchdog.ErrSilent
 // failures all statements that wait fail, and so do new ones, at once, until the server
 // answers. The caller must call Close.
 func (p *Pipeline) Watch(timeout time.Duration, log *slog.Logger) error {
-	h, err := newHTTPStream(p.url, p.token, pipelineLimits)
-	if err != nil {
-		return err
-	}
-	before := p.watchdog.Swap(watchdog.New(watchdog.Config{Name: h.host, Check: h.ping, Timeout: timeout, Log: log}))
+	before := p.watchdog.Swap(watchdog.New(watchdog.Config{Name: p.server.host, Check: p.server.ping, Timeout: timeout, Log: log}))
 	if before != nil {
 		before.Close()
 	}
@@ -101,10 +97,11 @@ func cause(ctx context.Context, err error) error {
 
 // NewPipeline returns a Pipeline to the server at a URL of the form of Config.URL.
 func NewPipeline(url, token string) (*Pipeline, error) {
-	if _, err := newHTTPStream(url, token, limits{}); err != nil {
+	server, err := newHTTPStream(url, token, pipelineLimits)
+	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{url: url, token: token, Timeout: 5 * time.Second, BeginTimeout: 20 * time.Second}, nil
+	return &Pipeline{server: server, Timeout: 5 * time.Second, BeginTimeout: 20 * time.Second}, nil
 }
 
 // pipelineLimits bound the rows of one statement. The store reads page by page.
@@ -112,11 +109,7 @@ var pipelineLimits = limits{maxRows: 1 << 20, maxBytes: 128 * mib}
 
 // Connect implements driver.Connector.
 func (p *Pipeline) Connect(ctx context.Context) (driver.Conn, error) {
-	h, err := newHTTPStream(p.url, p.token, pipelineLimits)
-	if err != nil {
-		return nil, err
-	}
-	c := &pipelined{of: p, stream: h.session(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
+	c := &pipelined{of: p, stream: p.server.stream(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
 	ctx, end, err := p.watched(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
@@ -143,20 +136,10 @@ func (pipelineDriver) Open(url string) (driver.Conn, error) {
 	return p.Connect(context.Background())
 }
 
-// session is a stream whose batches depend on each other: after one that fails to
-// reach the server, all fail.
-type session interface {
-	open(ctx context.Context) error
-	next(ctx context.Context, steps []hranaStep) (*hranaResult, error)
-	// reset is called before the first batch of a new transaction.
-	reset()
-	close()
-}
-
 // pipelined is a connection of a Pipeline.
 type pipelined struct {
 	of     *Pipeline
-	stream session
+	stream stream
 	limits
 	beginTimeout time.Duration
 	// queue has the statements that were not sent yet.
@@ -209,7 +192,7 @@ func (c *pipelined) ExecContext(ctx context.Context, text string, args []driver.
 	if c.broken {
 		return nil, driver.ErrBadConn
 	}
-	step := stepOf(text, args, false)
+	step := stepOf(text, valuesOf(args), false)
 	switch verb(text) {
 	case "BEGIN":
 		c.beginQueued, c.inTx = true, true
@@ -239,10 +222,10 @@ func (c *pipelined) QueryContext(ctx context.Context, text string, args []driver
 	first := len(c.queue)
 	if queries, ok := only(args).(Queries); ok {
 		for _, q := range queries {
-			c.queue = append(c.queue, hranaStep{Stmt: hranaStmt{SQL: q.Text, Args: hranaValues(q.Args), WantRows: true}})
+			c.queue = append(c.queue, stepOf(q.Text, q.Args, true))
 		}
 	} else {
-		c.queue = append(c.queue, stepOf(text, args, true))
+		c.queue = append(c.queue, stepOf(text, valuesOf(args), true))
 	}
 	done, err := c.flush(ctx)
 	if err != nil {
@@ -308,16 +291,7 @@ func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 	ctx, cancel := c.sendContext(ctx)
 	defer cancel()
 	c.queue, c.beginQueued = nil, false
-	for i := range steps {
-		if i > 0 {
-			before := i - 1
-			steps[i].Condition = &hranaCondition{Type: "ok", Step: &before}
-		}
-	}
-	done, err := c.next(ctx, steps)
-	if err == nil && (len(done.Results) != len(steps) || len(done.Errors) != len(steps)) {
-		err = fmt.Errorf("the server answered %d of %d statements", len(done.Results), len(steps))
-	}
+	done, err := c.next(ctx, chain(steps))
 	if err != nil {
 		c.broken = true
 		if ctx.Err() != nil && !errors.Is(err, ErrAway) {
@@ -328,10 +302,8 @@ func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 	}
-	for _, e := range done.Errors {
-		if e != nil {
-			return nil, markFull(fmt.Errorf("the server: %s", e.Message))
-		}
+	if err := done.err(); err != nil {
+		return nil, markFull(err)
 	}
 	return done, nil
 }
@@ -375,33 +347,12 @@ func only(args []driver.NamedValue) any {
 	return args[0].Value
 }
 
-func stepOf(text string, args []driver.NamedValue, rows bool) hranaStep {
-	stmt := hranaStmt{SQL: text, WantRows: rows}
-	for _, arg := range args {
-		stmt.Args = append(stmt.Args, hranaValueOf(plain(arg.Value)))
-	}
-	return hranaStep{Stmt: stmt}
-}
-
-func hranaValues(args []any) (values []hranaValue) {
-	for _, arg := range args {
-		values = append(values, hranaValueOf(plain(arg)))
+func valuesOf(args []driver.NamedValue) []any {
+	values := make([]any, len(args))
+	for i, arg := range args {
+		values[i] = arg.Value
 	}
 	return values
-}
-
-// plain converts bool and int to int64, which the protocol has.
-func plain(v any) any {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return int64(1)
-		}
-		return int64(0)
-	case int:
-		return int64(v)
-	}
-	return v
 }
 
 // pipelinedResult is the result of a statement that may not have been sent yet.

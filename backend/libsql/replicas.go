@@ -99,7 +99,7 @@ func newReplica(url string, config Config) (*replica, error) {
 	}
 	r := &replica{name: server.host, server: server, log: config.Log}
 	r.connect = func() *uptime {
-		return &uptime{groupReader: newGroupReader(server.reads, server.limits, config.clock, config.ReadTimeout), began: config.clock.now(), over: make(chan struct{})}
+		return &uptime{groupReader: newGroupReader(server.stream, server.limits, config.clock, config.ReadTimeout), began: config.clock.now(), over: make(chan struct{})}
 	}
 	r.up = r.connect()
 	return r, nil

@@ -28,47 +28,41 @@ var errBroken = errors.New("no connection to the server")
 
 type (
 	socketMessage struct {
-		Type    string         `json:"type"`
-		JWT     string         `json:"jwt,omitempty"`
-		ID      int32          `json:"request_id,omitempty"`
-		Request *socketRequest `json:"request,omitempty"`
-	}
-	socketRequest struct {
-		Type   string      `json:"type"`
-		Stream int32       `json:"stream_id"`
-		Batch  *hranaBatch `json:"batch,omitempty"`
+		Type    string        `json:"type"`
+		JWT     string        `json:"jwt,omitempty"`
+		ID      int32         `json:"request_id,omitempty"`
+		Request *hranaRequest `json:"request,omitempty"`
 	}
 	socketAnswer struct {
-		Type     string
-		ID       int32 `json:"request_id"`
-		Error    *hranaError
-		Response struct{ Result hranaResult }
+		Type string
+		ID   int32 `json:"request_id"`
+		hranaResponse
 	}
 )
 
-// batch runs statements, and connects if there is no connection.
+// next implements stream.
+func (s *socket) next(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	if s.conn == nil {
+		return nil, errBroken
+	}
+	answer, err := s.ask(ctx, hranaRequest{Type: "batch", Stream: socketStream, Batch: &hranaBatch{steps}})
+	if err != nil {
+		return nil, err
+	}
+	return answer.result(len(steps))
+}
+
+// batch implements stream.
 func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	if s.conn == nil {
 		if err := s.open(ctx); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := s.ask(ctx, socketRequest{Type: "batch", Stream: socketStream, Batch: &hranaBatch{steps}})
-	if err != nil {
-		return nil, err
-	}
-	return &answer.Response.Result, nil
+	return s.next(ctx, steps)
 }
 
-// next implements session.
-func (s *socket) next(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
-	if s.conn == nil {
-		return nil, errBroken
-	}
-	return s.batch(ctx, steps)
-}
-
-// reset implements session. It does nothing: a stream lasts as long as its connection.
+// reset does nothing: a stream lasts as long as its connection.
 func (s *socket) reset() {}
 
 func (s *socket) close() {
@@ -86,67 +80,54 @@ func (s *socket) open(ctx context.Context) error {
 	}
 	conn.SetReadLimit(-1) // readText has a limit
 	s.conn, s.sent = conn, 0
-	if err := s.openStream(ctx); err != nil {
+	if _, err = s.exchange(ctx, socketMessage{Type: "hello", JWT: s.token}, "hello_ok"); err == nil {
+		_, err = s.ask(ctx, hranaRequest{Type: "open_stream", Stream: socketStream})
+	}
+	if err != nil {
 		s.close()
-		return err
 	}
-	return nil
-}
-
-func (s *socket) openStream(ctx context.Context) error {
-	if err := s.send(ctx, socketMessage{Type: "hello", JWT: s.token}); err != nil {
-		return err
-	}
-	if _, err := s.receive(ctx, "hello_ok"); err != nil {
-		return err
-	}
-	_, err := s.ask(ctx, socketRequest{Type: "open_stream", Stream: socketStream})
 	return err
 }
 
-func (s *socket) ask(ctx context.Context, r socketRequest) (*socketAnswer, error) {
+func (s *socket) ask(ctx context.Context, r hranaRequest) (*socketAnswer, error) {
 	s.sent++
-	if err := s.send(ctx, socketMessage{Type: "request", ID: s.sent, Request: &r}); err != nil {
-		return nil, err
-	}
-	answer, err := s.receive(ctx, "response_ok")
-	if err == nil && answer.ID != s.sent {
-		s.close()
-		err = fmt.Errorf("the server answered request %d, not %d", answer.ID, s.sent)
-	}
-	return answer, err
+	return s.exchange(ctx, socketMessage{Type: "request", ID: s.sent, Request: &r}, "response_ok")
 }
 
-func (s *socket) send(ctx context.Context, m socketMessage) error {
+// exchange sends a message, and returns the answer of type want, or the server's error.
+// The connection is closed after any other error.
+func (s *socket) exchange(ctx context.Context, m socketMessage, want string) (*socketAnswer, error) {
+	answer, err := s.send(ctx, m)
+	switch {
+	case err != nil:
+	case answer.Error != nil:
+		return nil, answer.Error.err()
+	case answer.Type != want || answer.ID != m.ID:
+		err = fmt.Errorf("the server answered %q to request %d, not %q to %d", answer.Type, answer.ID, want, m.ID)
+	default:
+		return answer, nil
+	}
+	s.close()
+	return nil, err
+}
+
+func (s *socket) send(ctx context.Context, m socketMessage) (*socketAnswer, error) {
 	text, err := json.Marshal(m) // #nosec G117 -- the protocol sends the token in this field
 	if err != nil {
-		return err
-	}
-	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
-		s.close()
-		return fmt.Errorf("%w: %w", errBroken, err)
-	}
-	return nil
-}
-
-// receive reads an answer of type want, or the server's error.
-func (s *socket) receive(ctx context.Context, want string) (*socketAnswer, error) {
-	text, err := s.read(ctx)
-	if err != nil {
-		s.close()
 		return nil, err
+	}
+	if err = s.conn.Write(ctx, websocket.MessageText, text); err == nil {
+		text, err = s.read(ctx)
+	}
+	if errors.Is(err, errTooLarge) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	answer := &socketAnswer{}
 	if err := json.Unmarshal(text, answer); err != nil {
-		s.close()
 		return nil, fmt.Errorf("the server's answer: %w", err)
-	}
-	switch {
-	case answer.Error != nil:
-		return nil, fmt.Errorf("the server: %s", answer.Error.Message)
-	case answer.Type != want:
-		s.close()
-		return nil, fmt.Errorf("the server answered %q, not %q", answer.Type, want)
 	}
 	return answer, nil
 }
@@ -154,11 +135,7 @@ func (s *socket) receive(ctx context.Context, want string) (*socketAnswer, error
 func (s *socket) read(ctx context.Context) ([]byte, error) {
 	_, message, err := s.conn.Reader(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBroken, err)
+		return nil, err
 	}
-	text, err := s.readText(message)
-	if err != nil && !errors.Is(err, errTooLarge) {
-		err = fmt.Errorf("%w: %w", errBroken, err)
-	}
-	return text, err
+	return s.readText(message)
 }
