@@ -223,11 +223,8 @@ func (p *Primary) written(err error) error {
 // Ping returns an error if the database does not answer a query. It runs a query
 // because the driver's connections do not implement driver.Pinger.
 func (p *Primary) Ping(ctx context.Context) error {
-	var one int
-	if err := p.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
-		return fmt.Errorf("store: ping: %w", err)
-	}
-	return nil
+	_, err := One[int](ctx, p.Reads, "ping", "SELECT 1")
+	return err
 }
 
 // querier is what *sql.DB and *sql.Conn have in common.
@@ -478,7 +475,7 @@ func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first st
 		conn, err = pool.Conn(ctx)
 		end(err)
 		if err != nil {
-			return nil, markUnavailable(err)
+			return nil, p.mark(err)
 		}
 		if err = p.begin(ctx, conn, first); err == nil {
 			return conn, nil

@@ -26,22 +26,17 @@ func (u unavailable) Error() string { return u.cause.Error() }
 // Unwrap returns the error for callers and the cause.
 func (u unavailable) Unwrap() []error { return []error{errUnavailable, u.cause} }
 
-// markUnavailable returns err, as an error of the code unavailable if the database could
-// not be used. So every handler, of HTTP, GraphQL, the portal and SFTP, answers that the
-// call may be sent again, and every worker repeats its work.
-func markUnavailable(err error) error {
-	if !libsql.Unavailable(err) || errors.Is(err, errUnavailable) {
-		return err
-	}
-	return unavailable{err}
-}
-
-// mark is markUnavailable. It also records that the disk is full.
+// mark returns err, as an error of the code unavailable if the database could not be used.
+// So every handler, of HTTP, GraphQL, the portal and SFTP, answers that the call may be sent
+// again, and every worker repeats its work. It also records that the disk is full.
 func (p *Primary) mark(err error) error {
 	if err != nil && strings.Contains(err.Error(), full) {
 		p.full.Store(time.Now().UnixNano())
 	}
-	return markUnavailable(err)
+	if !libsql.Unavailable(err) || errors.Is(err, errUnavailable) {
+		return err
+	}
+	return unavailable{err}
 }
 
 // full is in the error of the database when its disk is full.
@@ -51,7 +46,7 @@ const full = "database or disk is full"
 func IsUnavailable(err error) bool { return errors.Is(err, errUnavailable) }
 
 // markingConnector opens connections whose statements are observed, and whose errors are
-// marked by markUnavailable.
+// marked.
 type markingConnector struct {
 	driver.Connector
 	primary *Primary
@@ -60,16 +55,18 @@ type markingConnector struct {
 func (m markingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := m.Connector.Connect(ctx)
 	if err != nil {
-		return nil, markUnavailable(err)
+		return nil, m.primary.mark(err)
 	}
 	return &markedConn{c.(usedConn), m.primary}, nil
 }
 
-// usedConn is what this package uses of the connections of both drivers.
+// usedConn is what this package uses of the connections to files and to servers.
 type usedConn interface {
 	driver.Conn
 	driver.ExecerContext
 	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
 }
 
 type markedConn struct {
@@ -94,25 +91,7 @@ func (c *markedConn) QueryContext(ctx context.Context, query string, args []driv
 		end(err)
 		return nil, c.primary.mark(err)
 	}
-	marked := markedRows{Rows: rows, primary: c.primary, end: end}
-	if sets, ok := rows.(driver.RowsNextResultSet); ok {
-		return &markedSets{marked, sets}, nil
-	}
-	return &marked, nil
-}
-
-// ResetSession implements driver.SessionResetter, as the connection itself does.
-func (c *markedConn) ResetSession(ctx context.Context) error {
-	if own, ok := c.usedConn.(driver.SessionResetter); ok {
-		return own.ResetSession(ctx)
-	}
-	return nil
-}
-
-// IsValid implements driver.Validator, as the connection itself does.
-func (c *markedConn) IsValid() bool {
-	own, ok := c.usedConn.(driver.Validator)
-	return !ok || own.IsValid()
+	return &markedRows{Rows: rows, primary: c.primary, end: end}, nil
 }
 
 // CheckNamedValue implements driver.NamedValueChecker, as the connection itself does.
@@ -158,11 +137,16 @@ func (r *markedRows) Close() error {
 	return r.primary.mark(err)
 }
 
-type markedSets struct {
-	markedRows
-	sets driver.RowsNextResultSet
+// HasNextResultSet implements driver.RowsNextResultSet. Only a server has several results.
+func (r *markedRows) HasNextResultSet() bool {
+	sets, ok := r.Rows.(driver.RowsNextResultSet)
+	return ok && sets.HasNextResultSet()
 }
 
-func (r *markedSets) HasNextResultSet() bool { return r.sets.HasNextResultSet() }
-
-func (r *markedSets) NextResultSet() error { return r.sets.NextResultSet() }
+// NextResultSet implements driver.RowsNextResultSet.
+func (r *markedRows) NextResultSet() error {
+	if sets, ok := r.Rows.(driver.RowsNextResultSet); ok {
+		return sets.NextResultSet()
+	}
+	return io.EOF
+}
