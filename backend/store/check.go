@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -25,8 +24,7 @@ func Integrity(ctx context.Context, p *Primary, thorough bool) ([]string, error)
 	if thorough {
 		pragma = "integrity_check"
 	}
-	rows, err := p.read.QueryContext(ctx, fmt.Sprintf("PRAGMA %s(%d)", pragma, maxProblems))
-	found, err := Collect(rows, err, "integrity", func(rows *sql.Rows, problem *string) error { return rows.Scan(problem) })
+	found, err := List[string](ctx, p.Reads, "integrity", fmt.Sprintf("PRAGMA %s(%d)", pragma, maxProblems))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -197,8 +196,7 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, m migration, check
 		if err := check(ctx, tx); err != nil {
 			return err
 		}
-		var applied bool
-		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version).Scan(&applied)
+		applied, err := One[bool](ctx, tx.Reads, "schema", "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version)
 		if err != nil || applied {
 			return err
 		}
@@ -227,15 +225,10 @@ func (r Reads) Migrations(ctx context.Context) ([]int, error) {
 	if err != nil || !has {
 		return nil, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT version FROM schema_version ORDER BY version`)
-	return Collect(rows, err, "migrations", func(rows *sql.Rows, v *int) error { return rows.Scan(v) })
+	return List[int](ctx, r, "migrations", `SELECT version FROM schema_version ORDER BY version`)
 }
 
 // HasTable reports whether the database has a table of this name.
-func (r Reads) HasTable(ctx context.Context, name string) (has bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)`, name).Scan(&has)
-	if err != nil {
-		return false, fmt.Errorf("store: schema: %w", err)
-	}
-	return has, nil
+func (r Reads) HasTable(ctx context.Context, name string) (bool, error) {
+	return One[bool](ctx, r, "schema", `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)`, name)
 }

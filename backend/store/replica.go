@@ -32,10 +32,9 @@ func OpenReplica(url, token string) (*Replica, error) {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}
 	db := sql.OpenDB(markingConnector{connector, &Primary{}})
-	r := &Replica{Reads{db}, db}
-	r.db.SetMaxOpenConns(1)
-	r.db.SetConnMaxIdleTime(30 * time.Second)
-	return r, nil
+	db.SetMaxOpenConns(1)
+	db.SetConnMaxIdleTime(30 * time.Second)
+	return &Replica{Reads{db}, db}, nil
 }
 
 // Close closes the connection.
@@ -45,9 +44,5 @@ func (r *Replica) Close() error { return r.db.Close() }
 // backends. It is zero if no backend writes heartbeats, as on an embedded
 // database.
 func (r *Replica) Heartbeat(ctx context.Context) (core.Time, error) {
-	var at core.Time
-	if err := r.db.QueryRowContext(ctx, `SELECT beat_at FROM heartbeat`).Scan(&at); err != nil {
-		return 0, fmt.Errorf("store: beat: %w", err)
-	}
-	return at, nil
+	return One[core.Time](ctx, r.Reads, "beat", `SELECT beat_at FROM heartbeat`)
 }

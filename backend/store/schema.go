@@ -45,11 +45,8 @@ func (r Reads) Schema(ctx context.Context) (s Schema, err error) {
 	if len(s.Unknown) == 0 || !slices.Contains(has, writerMigration) {
 		return s, nil
 	}
-	err = r.QueryRowContext(ctx, `SELECT kith FROM schema_version WHERE version = ?`, slices.Max(s.Unknown)).Scan(&s.Version)
-	if err != nil {
-		return s, fmt.Errorf("store: schema: %w", err)
-	}
-	return s, nil
+	s.Version, err = One[string](ctx, r, "schema", `SELECT kith FROM schema_version WHERE version = ?`, slices.Max(s.Unknown))
+	return s, err
 }
 
 func compareSchemas(has, knows []int) Schema {

@@ -75,12 +75,7 @@ func TenantExists(table string) string {
 // Inserted runs an INSERT … ON CONFLICT DO NOTHING and reports whether it inserted
 // a row; what names the row in errors.
 func (tx *Tx) Inserted(ctx context.Context, what, statement string, args ...any) (bool, error) {
-	result, err := tx.q.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return false, fmt.Errorf("store: insert %s: %w", what, err)
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
+	return tx.Changed(ctx, "insert "+what, statement, args...)
 }
 
 // Exec runs a statement; what names it in errors.

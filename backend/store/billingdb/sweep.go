@@ -3,7 +3,6 @@ package billingdb
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/backend/store/leasedb"
@@ -59,17 +58,13 @@ func AddSubscriptions(ctx context.Context, tx *store.Tx, tenant core.TenantAlias
 
 // AllRead reports whether all known subscriptions of a list were read from the
 // gateway at least once.
-func AllRead(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) (all bool, err error) {
+func AllRead(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) (bool, error) {
 	list, err := json.Marshal(append([]string{}, ids...))
 	if err != nil {
 		return false, err
 	}
-	err = r.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM json_each(?2) CROSS JOIN gateway_subscription s ON s.tenant = ?1 AND s.id = value
-		WHERE s.status = '')`, string(tenant), string(list)).Scan(&all)
-	if err != nil {
-		return false, fmt.Errorf("store: all gateway subscriptions read: %w", err)
-	}
-	return all, nil
+	return store.One[bool](ctx, r, "all gateway subscriptions read", `SELECT NOT EXISTS (SELECT 1 FROM json_each(?2) CROSS JOIN gateway_subscription s ON s.tenant = ?1 AND s.id = value
+		WHERE s.status = '')`, string(tenant), string(list))
 }
 
 // Coupon is a referral code that the custom field of a customer at the gateway should

@@ -33,13 +33,8 @@ func AppendIntakeWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAli
 // Recorded returns the key of an event that was recorded in place of a call whose key was
 // used; see event.Recorded.
 func Recorded(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (string, error) {
-	var key string
-	err := r.QueryRowContext(ctx, event.Recorded, string(tenant), string(b.Account), string(b.User), string(b.Key),
-		string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received))).Scan(&key)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("store: recorded call: %w", err)
-	}
-	return key, nil
+	return store.OneOrZero[string](ctx, r, "recorded call", event.Recorded, string(tenant), string(b.Account), string(b.User), string(b.Key),
+		string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)))
 }
 
 func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (added bool, err error) {

@@ -2,9 +2,6 @@ package jobdb
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -28,13 +25,6 @@ func PutColumns(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t jo
 }
 
 // Columns returns what PutColumns stored, or "".
-func Columns(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, header string) (columns string, err error) {
-	err = r.QueryRowContext(ctx, `SELECT columns FROM import_columns WHERE tenant = ? AND type = ? AND header = ?`, string(tenant), string(t), header).Scan(&columns)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("store: import columns: %w", err)
-	}
-	return columns, nil
+func Columns(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, header string) (string, error) {
+	return store.OneOrZero[string](ctx, r, "import columns", `SELECT columns FROM import_columns WHERE tenant = ? AND type = ? AND header = ?`, string(tenant), string(t), header)
 }

@@ -154,12 +154,9 @@ const AllRows = -1
 
 // ExportCount returns the number of rows of the file that a job would write, but at
 // most most.
-func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, most int) (n int, err error) {
+func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, most int) (int, error) {
 	query, args := exports[t].page(tenant, p, nil, most)
-	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM (`+query+`)`, args...).Scan(&n); err != nil {
-		return 0, fmt.Errorf("store: count export: %w", err)
-	}
-	return n, nil
+	return store.One[int](ctx, r, "count export", `SELECT count(*) FROM (`+query+`)`, args...)
 }
 
 // page returns the query for one page, and its arguments.

@@ -2,9 +2,6 @@ package jobdb
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -55,18 +52,11 @@ func DeleteChunks(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id
 
 // SameImport returns the id of the latest earlier job of the same type that imported a
 // file with the same content and was not aborted, or "".
-func SameImport(ctx context.Context, r store.Reads, tenant core.TenantAlias, j job.Job) (id string, err error) {
-	err = r.QueryRowContext(ctx, `SELECT j.id FROM file f
+func SameImport(ctx context.Context, r store.Reads, tenant core.TenantAlias, j job.Job) (string, error) {
+	return store.OneOrZero[string](ctx, r, "same import", `SELECT j.id FROM file f
 		JOIN file g ON g.tenant = f.tenant AND g.hash = f.hash AND g.hash <> ''
 		JOIN job j ON j.tenant = g.tenant AND j.file = g.ref
 		WHERE f.tenant = ? AND f.ref = ? AND j.type = ? AND j.id <> ? AND j.created_at <= ? AND j.status <> 'ABORTED'
 		ORDER BY j.created_at DESC, j.rowid DESC LIMIT 1`,
-		string(tenant), string(j.File), string(j.Type), j.ID, int64(j.Created)).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("store: same import: %w", err)
-	}
-	return id, nil
+		string(tenant), string(j.File), string(j.Type), j.ID, int64(j.Created))
 }

@@ -2,7 +2,6 @@ package programdb
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -119,10 +118,9 @@ func (v Version) Plan() (conversion.Plan, error) {
 
 // EventNames returns the names of the events that programs of a tenant use, or have used.
 func EventNames(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]string, error) {
-	rows, err := r.QueryContext(ctx, `SELECT event FROM program_version WHERE tenant = ?1 AND event <> ''
+	return store.List[string](ctx, r, "event names", `SELECT event FROM program_version WHERE tenant = ?1 AND event <> ''
 		UNION SELECT reversal FROM program_version WHERE tenant = ?1 AND event <> ''
 		UNION SELECT ?2 FROM program WHERE tenant = ?1 AND money_back > 0`, string(tenant), conversion.DefaultReversal)
-	return store.Collect(rows, err, "event names", func(rows *sql.Rows, name *string) error { return rows.Scan(name) })
 }
 
 // Versions returns the versions of a program, the latest first. A program that never

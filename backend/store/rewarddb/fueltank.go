@@ -2,7 +2,6 @@ package rewarddb
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -57,10 +56,9 @@ func PutFuelDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prog
 // TakeFuelDues removes up to limit referrals from those that wait for a code, and
 // returns their ids, oldest first.
 func TakeFuelDues(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, limit int64) ([]string, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT referral_id FROM fuel_due
+	ids, err := store.List[string](ctx, tx.Reads, "fuel dues", `SELECT referral_id FROM fuel_due
 		WHERE tenant = ? AND program = ? AND key = ? ORDER BY seq LIMIT ?`,
 		string(tenant), string(program), string(side), limit)
-	ids, err := store.Collect(rows, err, "fuel dues", func(rows *sql.Rows, id *string) error { return rows.Scan(id) })
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -74,6 +72,5 @@ func TakeFuelDues(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, pr
 
 // FuelDuesOf returns the sides of a referral whose reward waits for a code of a fuel tank.
 func FuelDuesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, referralID string) ([]referral.SideKey, error) {
-	rows, err := r.QueryContext(ctx, `SELECT key FROM fuel_due WHERE tenant = ? AND referral_id = ?`, string(tenant), referralID)
-	return store.Collect(rows, err, "fuel dues of a referral", func(rows *sql.Rows, side *referral.SideKey) error { return rows.Scan(side) })
+	return store.List[referral.SideKey](ctx, r, "fuel dues of a referral", `SELECT key FROM fuel_due WHERE tenant = ? AND referral_id = ?`, string(tenant), referralID)
 }

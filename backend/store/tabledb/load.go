@@ -283,9 +283,9 @@ func withoutSequences(all []Table) []Table {
 // EndRestore brings a restored database to the newest schema and releases it for use.
 // It returns an error if a row refers to a row that does not exist.
 func EndRestore(ctx context.Context, p *store.Primary, now core.Time, run Run) error {
-	var broken int
-	if err := p.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil {
-		return fmt.Errorf("store: check references: %w", err)
+	broken, err := store.One[int](ctx, p.Reads, "check references", `SELECT count(*) FROM pragma_foreign_key_check`)
+	if err != nil {
+		return err
 	}
 	if broken > 0 {
 		return fmt.Errorf("store: rows that refer to missing rows: %d", broken)

@@ -6,7 +6,6 @@ package tabledb
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -147,7 +146,7 @@ func (t Table) quotedKey() string {
 
 // HasRows reports whether any table has a row of a tenant. If it does and the tenant
 // does not exist, an erasure or a restore of the tenant did not end.
-func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (has bool, err error) {
+func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (bool, error) {
 	all, err := Tables(ctx, r)
 	if err != nil {
 		return false, err
@@ -161,10 +160,7 @@ func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (has b
 	if len(either) == 0 {
 		return false, nil
 	}
-	if err := r.QueryRowContext(ctx, `SELECT `+strings.Join(either, ` OR `), string(tenant)).Scan(&has); err != nil {
-		return false, fmt.Errorf("store: rows of a tenant: %w", err)
-	}
-	return has, nil
+	return store.One[bool](ctx, r, "rows of a tenant", `SELECT `+strings.Join(either, ` OR `), string(tenant))
 }
 
 // Aliases returns the aliases of all tenants, in alphabetical order.

@@ -3,7 +3,6 @@ package tenantdb
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -13,11 +12,8 @@ import (
 // Sites returns the allowed origins of a tenant in the form that origin.Allowed
 // takes: those that it lists, and those of its landing pages.
 func Sites(ctx context.Context, r store.Reads, tenant core.TenantAlias) (string, error) {
-	var sites sql.NullString
-	if err := r.QueryRowContext(ctx, origin.Sites, string(tenant)).Scan(&sites); err != nil {
-		return "", fmt.Errorf("store: sites: %w", err)
-	}
-	return sites.String, nil
+	sites, err := store.One[sql.NullString](ctx, r, "sites", origin.Sites, string(tenant))
+	return sites.String, err
 }
 
 // Origins returns the origins that a tenant lists, in alphabetical order.

@@ -2,7 +2,6 @@ package userdb
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -224,7 +223,6 @@ func WithoutUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, i
 		asked.Row()
 		asked.Text(string(id))
 	}
-	rows, err := r.QueryContext(ctx, `SELECT given.value ->> 0 FROM json_each(?2) given
+	return store.List[core.AccountID](ctx, r, "accounts without users", `SELECT given.value ->> 0 FROM json_each(?2) given
 		WHERE NOT EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND account_id = given.value ->> 0)`, string(tenant), asked.String())
-	return store.Collect(rows, err, "accounts without users", func(rows *sql.Rows, id *core.AccountID) error { return rows.Scan(id) })
 }
