@@ -53,11 +53,11 @@ func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error
 		return nil, err
 	}
 	if p.lock == nil {
-		return p.liveConn(ctx, p.write, maxWriters, first)
+		return p.liveConn(ctx, p.write, first)
 	}
 	waiting, end := p.lock.breaker.WhileClosed(ctx)
 	defer end()
-	conn, err := p.liveConn(waiting, p.write, maxWriters, first)
+	conn, err := p.liveConn(waiting, p.write, first)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		if _, refused := p.lock.breaker.Admit(); refused != nil {
 			err = refused
@@ -99,7 +99,7 @@ func (p *Primary) probeLock() {
 			return
 		case <-time.After(lockPause):
 		}
-		conn, err := p.liveConn(p.lock.ended, p.write, maxWriters, beginWrite)
+		conn, err := p.liveConn(p.lock.ended, p.write, beginWrite)
 		if err == nil {
 			rollback(p.lock.ended, conn)
 			_ = conn.Close()

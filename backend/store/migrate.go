@@ -170,7 +170,7 @@ func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration,
 		return nil
 	}
 	// Several processes that start at once contend for the lock here, too.
-	err = p.retry(ctx, func() error {
+	err = p.retry(ctx, retryable, func() error {
 		_, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
 			version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`)
 		return err

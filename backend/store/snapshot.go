@@ -27,7 +27,7 @@ func (p *Primary) Checkpoint(ctx context.Context) error {
 // server ended the snapshot early.
 func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
 	// BEGIN alone would not detect a dead connection: it is sent with the first read.
-	conn, err := p.liveConn(ctx, p.read, maxReaders, "SELECT 1")
+	conn, err := p.liveConn(ctx, p.read, "SELECT 1")
 	if err != nil {
 		return fmt.Errorf("store: begin snapshot: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"kith/core"
 )
 
 // BoolInt returns b as SQLite stores it: 1 for true, 0 for false.
@@ -14,6 +16,22 @@ func BoolInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// NullTime returns t as a parameter of a statement: zero is NULL.
+func NullTime(t core.Time) any {
+	if t == 0 {
+		return nil
+	}
+	return int64(t)
+}
+
+// NullText returns s as a parameter of a statement: "" is NULL.
+func NullText[S ~string](s S) any {
+	if s == "" {
+		return nil
+	}
+	return string(s)
 }
 
 // Collect scans all rows of a query and closes them. Its first arguments are the
