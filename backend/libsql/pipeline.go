@@ -56,12 +56,11 @@ var ErrAway = watchdog.ErrSilent
 // wait for it, it is sent one that reads, which may take as long as the timeout. After two
 // failures all statements that wait fail, and so do new ones, at once, until the server
 // answers. The caller must call Close.
-func (p *Pipeline) Watch(timeout time.Duration, log *slog.Logger) error {
+func (p *Pipeline) Watch(timeout time.Duration, log *slog.Logger) {
 	before := p.watchdog.Swap(watchdog.New(watchdog.Config{Name: p.server.host, Check: p.server.ping, Timeout: timeout, Log: log}))
 	if before != nil {
 		before.Close()
 	}
-	return nil
 }
 
 // Away reports whether statements fail at once, because the server hangs. Always false
@@ -109,7 +108,7 @@ var pipelineLimits = limits{maxRows: 1 << 20, maxBytes: 128 * mib}
 
 // Connect implements driver.Connector.
 func (p *Pipeline) Connect(ctx context.Context) (driver.Conn, error) {
-	c := &pipelined{of: p, stream: p.server.stream(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
+	c := &pipelined{of: p, stream: p.server.stream()}
 	ctx, end, err := p.watched(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
@@ -140,8 +139,6 @@ func (pipelineDriver) Open(url string) (driver.Conn, error) {
 type pipelined struct {
 	of     *Pipeline
 	stream stream
-	limits
-	beginTimeout time.Duration
 	// queue has the statements that were not sent yet.
 	queue []hranaStep
 	// results are those of the queued statements.
@@ -219,13 +216,14 @@ func (c *pipelined) QueryContext(ctx context.Context, text string, args []driver
 	if c.broken {
 		return nil, driver.ErrBadConn
 	}
-	first := len(c.queue)
-	if queries, ok := only(args).(Queries); ok {
-		for _, q := range queries {
-			c.queue = append(c.queue, stepOf(q.Text, q.Args, true))
+	first, queries := len(c.queue), Queries{{text, valuesOf(args)}}
+	if len(args) == 1 {
+		if several, ok := args[0].Value.(Queries); ok {
+			queries = several
 		}
-	} else {
-		c.queue = append(c.queue, stepOf(text, valuesOf(args), true))
+	}
+	for _, q := range queries {
+		c.queue = append(c.queue, stepOf(q.Text, q.Args, true))
 	}
 	done, err := c.flush(ctx)
 	if err != nil {
@@ -233,7 +231,7 @@ func (c *pipelined) QueryContext(ctx context.Context, text string, args []driver
 	}
 	rows := &pipelinedRows{}
 	for _, one := range done.Results[first:] {
-		r, err := c.rows(one)
+		r, err := pipelineLimits.rows(one)
 		if err != nil {
 			return nil, err
 		}
@@ -327,7 +325,7 @@ const answerTime = 250 * time.Millisecond
 // sendContext returns the context of a message.
 func (c *pipelined) sendContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.beginQueued {
-		return context.WithTimeout(context.WithoutCancel(ctx), c.beginTimeout)
+		return context.WithTimeout(context.WithoutCancel(ctx), c.of.BeginTimeout)
 	}
 	extended, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(answerTime, cancel) })
@@ -338,13 +336,6 @@ func (c *pipelined) sendContext(ctx context.Context) (context.Context, context.C
 func verb(text string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strings.ToUpper(word)
-}
-
-func only(args []driver.NamedValue) any {
-	if len(args) != 1 {
-		return nil
-	}
-	return args[0].Value
 }
 
 func valuesOf(args []driver.NamedValue) []any {

@@ -237,7 +237,7 @@ func TestPipeline_BeginTimeout(t *testing.T) {
 	conn := pipelineTo(t, cluster.Replicas[0].URL())
 	require.NoError(t, conn.Raw(func(raw any) error {
 		c := raw.(*pipelined)
-		c.beginTimeout = 100 * time.Millisecond
+		c.of.BeginTimeout = 100 * time.Millisecond
 		cluster.Replicas[0].Pause(t)
 		defer cluster.Replicas[0].Resume(t)
 		_, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE", nil)
@@ -260,7 +260,7 @@ func TestPipeline_ServerHangs(t *testing.T) {
 			p, err := NewPipeline(strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1), "")
 			require.NoError(t, err)
 			p.Timeout, p.BeginTimeout = deadline, deadline
-			require.NoError(t, p.Watch(deadline, slog.Default()))
+			p.Watch(deadline, slog.Default())
 			db := sql.OpenDB(p)
 			t.Cleanup(func() { require.NoError(t, db.Close()) })
 			exec := func(conn *sql.Conn, texts ...string) error {
@@ -286,7 +286,7 @@ func TestPipeline_ServerHangs(t *testing.T) {
 			require.False(t, p.watchdog.Load().Away())
 			_ = exec(one, "ROLLBACK")
 
-			require.NoError(t, p.Watch(50*time.Millisecond, slog.Default()))
+			p.Watch(50*time.Millisecond, slog.Default())
 			cluster.PausePrimary(t)
 			read := make(chan error, 1)
 			go func() { read <- reader.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(new(int)) }()

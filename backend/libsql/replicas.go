@@ -55,7 +55,6 @@ var (
 
 // replica is one server: the database's own or a fallback.
 type replica struct {
-	name   string // in the log
 	server *httpStream
 	log    *slog.Logger
 	// reads counts the reads that this server answered.
@@ -97,7 +96,7 @@ func newReplica(url string, config Config) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{name: server.host, server: server, log: config.Log}
+	r := &replica{server: server, log: config.Log.With("server", server.host)}
 	r.connect = func() *uptime {
 		return &uptime{groupReader: newGroupReader(server.stream, server.limits, config.clock, config.ReadTimeout), began: config.clock.now(), over: make(chan struct{})}
 	}
@@ -251,7 +250,7 @@ func (rs *replicas) markUnavailable(r *replica, p *uptime, why error) {
 	}
 	r.up = nil
 	close(p.over)
-	r.log.Warn("a database server does not answer", "server", r.name, "error", why)
+	r.log.Warn("a database server does not answer", "error", why)
 	rs.watches.Go(func() {
 		rs.sleep(rs.readTimeout) // no read waits longer
 		p.close()
@@ -294,7 +293,7 @@ func (rs *replicas) probeServer(ctx context.Context, r *replica) error {
 	defer r.mu.Unlock()
 	if r.up == nil && rs.ended.Err() == nil {
 		r.up = r.connect()
-		r.log.Info("a database server answers again", "server", r.name)
+		r.log.Info("a database server answers again")
 	}
 	return nil
 }

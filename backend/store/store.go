@@ -157,7 +157,8 @@ func (p *Primary) Watch(timeout time.Duration, log *slog.Logger) error {
 		p.lock = newFileLock(log)
 		return p.log.Watch(log)
 	}
-	return p.server.Watch(timeout, log)
+	p.server.Watch(timeout, log)
+	return nil
 }
 
 // Away reports whether calls fail at once, because the database server hangs, or writes,
