@@ -17,8 +17,8 @@ import (
 	_ "modernc.org/sqlite" // turso opens file: URLs with it
 )
 
-// ErrNoConnection reports that no connection could be made: no statement was sent.
-var ErrNoConnection = errors.New("no connection")
+// errNoConnection reports that no connection could be made: no statement was sent.
+var errNoConnection = errors.New("no connection")
 
 // Connector makes connections to a file. Make it with NewConnector.
 //
@@ -157,12 +157,12 @@ func (c Connector) Connect(ctx context.Context) (driver.Conn, error) {
 	select {
 	case m := <-result:
 		if m.err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNoConnection, m.err)
+			return nil, fmt.Errorf("%w: %w", errNoConnection, m.err)
 		}
 		return m.conn, nil
 	case <-ctx.Done():
 		go closeLate(result)
-		return nil, fmt.Errorf("%w: %w", ErrNoConnection, ctx.Err())
+		return nil, fmt.Errorf("%w: %w", errNoConnection, ctx.Err())
 	}
 }
 

@@ -43,7 +43,7 @@ func TestConnector_DriverThatIgnoresTheContext(t *testing.T) {
 		began := time.Now()
 		_, err := Connector{inner}.Connect(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, ErrNoConnection)
+		require.ErrorIs(t, err, errNoConnection)
 		require.Equal(t, 50*time.Millisecond, time.Since(began))
 		<-inner.closed
 		require.Equal(t, inner.takes, time.Since(began))

@@ -6,26 +6,21 @@ import (
 	"strings"
 )
 
-// checkPerRequest refuses a database that Spin's configuration cannot name.
-func (c Config) checkPerRequest() error {
-	for _, scheme := range []string{"file:", "http://", "https://"} {
-		if strings.HasPrefix(c.URL, scheme) && len(c.Fallbacks) == 0 {
-			return nil
-		}
+// openPerRequest refuses a database that Spin's configuration cannot name.
+func (d *Database) openPerRequest() error {
+	url := d.config.URL
+	if len(d.config.Fallbacks) > 0 || !d.config.onFile() && !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		return errors.New("with a connection for each request, as in Spin, a database is one file, or one libSQL server by http:// or https://; set such a URL and no fallback")
 	}
-	return errors.New("with a connection for each request, as in Spin, a database is one file, or one libSQL server by http:// or https://; set such a URL and no fallback")
+	if d.config.onFile() {
+		return makePrivate(url)
+	}
+	return nil
 }
 
 // spinBusyTimeout is how long a statement waits for the lock of a file
 // (rusqlite, src/inner_connection.rs).
 const spinBusyTimeout = "busy_timeout(5000)"
-
-func (d *Database) openPerRequest() error {
-	if err := d.config.checkPerRequest(); err != nil || !d.config.onFile() {
-		return err
-	}
-	return makePrivate(d.config.URL)
-}
 
 // ownConnection is a connection that one caller uses.
 type ownConnection struct {

@@ -111,13 +111,13 @@ func (p *Pipeline) Connect(ctx context.Context) (driver.Conn, error) {
 	c := &pipelined{of: p, stream: p.server.stream()}
 	ctx, end, err := p.watched(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
+		return nil, fmt.Errorf("%w: %w", errNoConnection, err)
 	}
 	defer end()
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	if err := c.stream.open(ctx); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoConnection, cause(ctx, err))
+		return nil, fmt.Errorf("%w: %w", errNoConnection, cause(ctx, err))
 	}
 	return c, nil
 }

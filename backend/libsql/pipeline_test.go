@@ -204,7 +204,7 @@ func TestPipeline_ServerThatAnswersNothing(t *testing.T) {
 			err = db.PingContext(ctx)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, ErrNoConnection)
+			require.ErrorIs(t, err, errNoConnection)
 		}
 		require.NoError(t, db.Close())
 	}

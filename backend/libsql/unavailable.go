@@ -22,7 +22,7 @@ func Unavailable(err error) bool {
 		return unavailableCode(code)
 	}
 	for _, cause := range []error{
-		ErrNoConnection, ErrNotCommitted, ErrAway, ErrFileLost, errUnavailable, errLost, errLate, errNotRun, errBroken,
+		errNoConnection, ErrNotCommitted, ErrAway, ErrFileLost, errUnavailable, errLost, errLate, errNotRun, errBroken,
 		driver.ErrBadConn, context.DeadlineExceeded, io.ErrUnexpectedEOF,
 	} {
 		if errors.Is(err, cause) {
