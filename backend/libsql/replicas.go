@@ -301,14 +301,8 @@ func (rs *replicas) probeServer(ctx context.Context, r *replica) error {
 // transact runs statements on the first server that accepts a connection; see
 // httpStream.transact.
 func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, error) {
-	servers := rs.available()
-	if len(servers) == 0 {
-		// A write waits for probes, and a read does not: a caller that cannot read may
-		// ask the backend, but one that cannot write gets an error.
-		servers = rs.probeAll(ctx)
-	}
 	err := fmt.Errorf("%w: %w", errNotSent, errUnavailable)
-	for _, r := range servers {
+	for _, r := range rs.toWrite(ctx) {
 		results, failed := rs.send(ctx, r, calls)
 		if !errors.Is(failed, errNotSent) {
 			return results, failed
@@ -333,12 +327,8 @@ func (rs *replicas) interval() time.Duration { return 0 }
 // releases it. A replica runs BEGIN itself; only a statement that writes goes to the
 // primary.
 func (rs *replicas) probe(ctx context.Context) error {
-	servers := rs.available()
-	if len(servers) == 0 {
-		servers = rs.probeAll(ctx)
-	}
 	err := errUnavailable
-	for _, r := range servers {
+	for _, r := range rs.toWrite(ctx) {
 		p := r.uptime()
 		if err = rs.pingWriter(ctx, r); err == nil || ctx.Err() != nil {
 			return err
@@ -363,8 +353,13 @@ func (rs *replicas) probePause() time.Duration { return probePause }
 // durable returns at once: a server answers after a transaction is stored.
 func (rs *replicas) durable() error { return nil }
 
-// probeAll probes all servers at once, and returns those that answered.
-func (rs *replicas) probeAll(ctx context.Context) []*replica {
+// toWrite returns the available servers, and probes all at once if there is none. So a
+// write waits for probes, and a read does not: a caller that cannot read may ask the
+// backend, but one that cannot write gets an error.
+func (rs *replicas) toWrite(ctx context.Context) []*replica {
+	if servers := rs.available(); len(servers) > 0 {
+		return servers
+	}
 	var probes sync.WaitGroup
 	for _, r := range rs.all {
 		probes.Go(func() { _ = rs.probeServer(ctx, r) })
