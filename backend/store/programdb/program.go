@@ -78,6 +78,10 @@ var offerColumns = store.Selection[reward.Offer]{
 	store.Col(`of_revenue`, func(o *reward.Offer) any { return &o.OfRevenue }),
 }
 
+// SettingColumns and OfferColumns are the names of the columns of program and program_reward that
+// people set. None has personal data.
+var SettingColumns, OfferColumns = settingColumns.SQL(), offerColumns.SQL()
+
 var programColumns = store.Selection[programRow]{
 	store.Col(`p.key`, func(p *programRow) any { return &p.Key }),
 	store.Col(`p.created_at`, func(p *programRow) any { return &p.Created }),

@@ -6,8 +6,12 @@ import (
 	"strings"
 
 	"kith/backend/store"
+	"kith/backend/store/programdb"
 	"kith/core"
 )
+
+// names returns the names of columns, separated by blanks.
+func names(columns string) string { return strings.ReplaceAll(columns, ",", "") }
 
 // Conditions of the rows that are about a user. ?1 is the tenant, ?2 the account, ?3
 // the user.
@@ -138,8 +142,8 @@ var PersonalData = map[string]Personal{
 	"person_reset":    {Kept: []Kept{{"person hash expires_at", team, removed}}},
 	"person_session":  {None: "hash id", Kept: []Kept{{"person stage created_at seen_at confirmed_at ip agent entered failed failed_at failed_from", team, "14 days after the sign-in, or it ends"}}},
 	"pipeline":        {None: "tenant settings secret old_secret old_until"},
-	"program":         {None: "tenant key name landing_url allowed_hosts cookie_life most_rewards most_in_period reward_period most_discount fraud_handling fraud_signals daily_rewards created_at updated_at invitations conversion money_back utm_source utm_campaign"},
-	"program_reward":  {None: "tenant program key kind percent amount unit currency name description settings valid_for given_after of_revenue"},
+	"program":         {None: "tenant key created_at updated_at " + names(programdb.SettingColumns)},
+	"program_reward":  {None: "tenant program key " + names(programdb.OfferColumns)},
 	"program_version": {None: "tenant program since event reversal settings"},
 	"readiness":       {None: "one checked_at"},
 	"referral": {
