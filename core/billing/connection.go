@@ -42,9 +42,6 @@ const (
 	Stripe    Kind = "stripe"
 )
 
-// Kinds returns all kinds of gateways.
-func Kinds() []Kind { return []Kind{Braintree, Stripe} }
-
 // SearchOverlap returns the time by which a search of the gateway overlaps the last one,
 // since clocks differ and the search may lag: a day at Braintree, which searches by the
 // day, and an hour at Stripe, which lists each event within seconds.

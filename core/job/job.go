@@ -98,14 +98,6 @@ const (
 	Expired Status = "EXPIRED"
 )
 
-// ParseStatus returns s as a stored status or an error about field.
-func ParseStatus(field, s string) (Status, error) {
-	if status, ok := core.OneOf(s, Pending, Completed, Aborted); ok {
-		return status, nil
-	}
-	return "", core.Invalid(field, "must be one of PENDING, COMPLETED, ABORTED")
-}
-
 // Format is the form of the files that a job writes.
 type Format string
 

@@ -23,8 +23,6 @@ func TestParse(t *testing.T) {
 		"type":        second(ParseType("f", "QUERY/US_TAXABLE_VALUE")),
 		"no type":     second(ParseType("f", "")),
 		"export type": second(ParseExportType("f", "USER_EVENT")),
-		"status":      second(ParseStatus("f", "RUNNING")),
-		"expired":     second(ParseStatus("f", "EXPIRED")),
 		"format":      second(ParseFormat("f", "pdf")),
 		"dates":       second(ParseDates("f", "iso")),
 		"attachment":  second(ParseAttachment("f", "log")),

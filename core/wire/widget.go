@@ -59,14 +59,6 @@ func ParseWidget(body []byte) (u WidgetUpdate, err error) {
 	return u, nil
 }
 
-// ParseWidgetPart parses a JSON object from the command line for a field of a widget.
-func ParseWidgetPart(field string, text []byte) (string, error) {
-	if err := checkObject(text, widget.MaxOptions); err != nil {
-		return "", core.Invalid(field, err.Error())
-	}
-	return string(text), nil
-}
-
 // template stores a string of any length; widget.Stored.Check checks its length. Null
 // does not change the field.
 func (r *reader) template(into **string, key string, v *fastjson.Value) bool {

@@ -40,10 +40,6 @@ const (
 	tries = 2
 )
 
-// Longest returns the longest time after which a call to a server that hangs is ended, if
-// Timeout bounds a check.
-func Longest(timeout time.Duration) time.Duration { return 2*pause + tries*timeout }
-
 // Watchdog watches one server. Make it with New. It is safe for concurrent use.
 type Watchdog struct {
 	Config

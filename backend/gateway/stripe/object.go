@@ -161,8 +161,6 @@ func (o *invoice) UnmarshalJSON(data []byte) error {
 	return read(data, (*plain)(o), "id", "status", "currency", "amount_paid", "total", "status_transitions")
 }
 
-func (o invoice) key() string { return o.ID }
-
 // parent is what an invoice is for.
 type parent struct {
 	SubscriptionDetails struct {

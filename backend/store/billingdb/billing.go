@@ -55,13 +55,6 @@ func TouchSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 		ON CONFLICT (tenant, id) DO UPDATE SET due_at = ?3, tries = 0`, string(tenant), id, int64(tx.Now))
 }
 
-// TouchBilling schedules the subscriptions of an account that have not ended to be
-// read from the gateway now.
-func TouchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
-	return tx.Exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?
-		WHERE tenant = ? AND account_id = ? AND `+LiveSubscription, int64(tx.Now), string(tenant), string(account))
-}
-
 // TouchOthers schedules the subscriptions of an account that have not ended, except one, to
 // be read from the gateway now.
 func TouchOthers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, except string) error {
