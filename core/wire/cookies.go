@@ -28,7 +28,7 @@ type CookieCode struct {
 // false for an invalid cookie.
 func CookieCodes(tenant core.TenantAlias, text string) (codes []CookieCode, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
-	if err != nil || !gjson.ValidBytes(raw) || tooDeep(raw) {
+	if err != nil || tooDeep(raw) || !gjson.ValidBytes(raw) { // in this order: gjson recurses
 		return nil, false
 	}
 	document := gjson.ParseBytes(raw)
