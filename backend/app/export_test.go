@@ -455,3 +455,27 @@ func TestDownloadLink(t *testing.T) {
 	b.pass(1)
 	require.Error(t, b.Files.CheckLink(b.tenant, d, q.Get("signature")))
 }
+
+// A call that could neither run its job nor release it, because the database was away, leaves it
+// to the workers as soon as the database is back.
+func TestCreateJob_IsReleasedOnceTheDatabaseIsBack(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.addUsers(t, 3)
+	change := func(statement string) {
+		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error { return tx.Exec(t.Context(), "test", statement) }))
+	}
+	change(`CREATE TRIGGER away BEFORE UPDATE ON job WHEN new.leased_by IS NULL BEGIN SELECT RAISE(ABORT, 'away'); END`)
+	b.Jobs.CallTime = 1 // the call has no time to run it
+	made := b.create(t, b.jobInput(job.User, "{}"))
+	require.Equal(t, job.Pending, made.Status)
+	_, err := b.Jobs.Work(t.Context())
+	require.ErrorContains(t, err, "away")
+	change(`DROP TRIGGER away`)
+	did, err := b.Jobs.Work(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Completed, done.Status)
+}

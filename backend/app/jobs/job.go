@@ -224,7 +224,7 @@ func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	case ctx.Err() != nil:
 		js.release(ctx, l)
 	default:
-		js.failed.put([]failure{{lease: l, at: time.Now(), full: full(err)}})
+		js.failed.put([]failure{{lease: l, at: time.Now(), free: full(err)}})
 	}
 	return true, err
 }
@@ -256,7 +256,7 @@ func (js *Jobs) Waiting(ctx context.Context) (bool, error) {
 	if due := js.failed.due(time.Now().Add(-cmp.Or(js.RetryAfter, DefaultRetry))); len(due) > 0 {
 		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 			for _, f := range due {
-				if err := jobdb.ReleaseLease(ctx, tx, f.lease, !f.full); err != nil {
+				if err := jobdb.ReleaseLease(ctx, tx, f.lease, !f.free); err != nil {
 					return err
 				}
 			}
@@ -283,8 +283,8 @@ type failures struct {
 type failure struct {
 	lease jobdb.Lease
 	at    time.Time
-	// full is true if the disk was full: then the attempt does not count.
-	full bool
+	// free is true if the attempt does not count: the disk was full, or the database away.
+	free bool
 }
 
 // report records whether the last attempt at a job met a full disk.
@@ -330,12 +330,14 @@ func (fs *failures) due(at time.Time) (due []failure) {
 	return due
 }
 
-// release ends the lease of a job, so that another worker can run it at once. Errors are
-// ignored: the lease is released anyway when the process has stopped, or as stale.
+// release ends the lease of a job, so that another worker can run it at once. While the
+// database is away, Waiting does it later. When the process stops, others do it.
 func (js *Jobs) release(ctx context.Context, l jobdb.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, l, false) })
+	if js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, l, false) }) != nil {
+		js.failed.put([]failure{{lease: l, free: true}})
+	}
 }
 
 // work runs a leased job until it has completed or was aborted. If it returns an error,
