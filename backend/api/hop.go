@@ -228,7 +228,7 @@ func (e *envelope) WriteHeader(status int) {
 		h.Set(auth.LocationHeader, location)
 	}
 	if e.hop != "" {
-		signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader), Target: h.Get(auth.TargetHeader)}
+		signed := auth.Envelope{Hop: e.hop, Status: h.Get(auth.StatusHeader), Location: h.Get(auth.LocationHeader), Kept: h.Get(auth.KeptHeader)}
 		h.Set(auth.EnvelopeHeader, signed.Sign(e.by))
 	}
 	if status >= 300 && status < 400 {

@@ -43,19 +43,25 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// maxTarget is the most bytes of a target in a header, which clients of HTTP limit. A program with
-// many hosts has a longer one, and each of its links is forwarded.
-const maxTarget = 4 << 10
-
 // giveTarget adds the target of a link to the answer, if an edge keeps it: that of a code in
 // another spelling would say which code it is.
 func giveTarget(w http.ResponseWriter, r *http.Request, t programdb.Target, code string) {
-	if !FromEdge(r) || r.Header.Get(auth.KeepsHeader) == "" || t.Code == "" || string(t.Code) != code {
+	if t.Code != "" && string(t.Code) == code {
+		giveKept(w, r, wire.Kept{Tenant: t.Tenant, MaxAge: t.LinkMaxAge, Texts: wire.TargetOf(t.Target)})
+	}
+}
+
+// maxKept is the most bytes of what an edge keeps in a header, which clients of HTTP limit. The
+// target of a program with many hosts is longer, and each of its links is forwarded.
+const maxKept = 4 << 10
+
+// giveKept adds what an edge keeps to an answer, if it asks for that.
+func giveKept(w http.ResponseWriter, r *http.Request, k wire.Kept) {
+	if !FromEdge(r) || r.Header.Get(auth.KeepsHeader) != auth.KeepsForm || k.MaxAge == 0 {
 		return
 	}
-	target := base64.StdEncoding.EncodeToString([]byte(wire.List(wire.TargetOf(t.Target))))
-	if len(target) <= maxTarget {
-		w.Header().Set(auth.TargetHeader, target)
+	if kept := base64.StdEncoding.EncodeToString([]byte(k.Text())); len(kept) <= maxKept {
+		w.Header().Set(auth.KeptHeader, kept)
 	}
 }
 

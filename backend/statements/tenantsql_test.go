@@ -31,6 +31,7 @@ var acrossTenants = map[string]string{
 	"indexNew":                                           "indexes the users that the same transaction added",
 	"countNew":                                           "counts the users that the same transaction added; each row has its tenant",
 	"RefusedUndated":                                     "the operator's examination of all tenants",
+	"EditedSince":                                        "a worker looks for edits of all tenants, and gets the tenant with each",
 	"ListTenants":                                        "the operator's list of tenants",
 	"SubscriptionDue":                                    "a worker looks for work of all tenants",
 	"LeaseSubscriptions":                                 "a worker takes work of any tenant, and gets the tenant with it",

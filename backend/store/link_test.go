@@ -36,9 +36,9 @@ func TestTarget_IsTheProgramOfTheCodeOrTheFirst(t *testing.T) {
 		// Where a link is answered, a campaign that is not set is the name of the program.
 		first.UTMCampaign, second.UTMCampaign = first.Name, second.Name
 		for code, want := range map[core.ReferralCode]programdb.Target{
-			"anna-10": {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: second.Program, MasterKey: " "}, Code: "Anna-10"},
-			"UNKNOWN": {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program, MasterKey: " "}},
-			"":        {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program, MasterKey: " "}},
+			"anna-10": {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: second.Program, MasterKey: " "}, LinkMaxAge: core.Minute, Code: "Anna-10"},
+			"UNKNOWN": {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program, MasterKey: " "}, LinkMaxAge: core.Minute},
+			"":        {Target: link.Target{Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program, MasterKey: " "}, LinkMaxAge: core.Minute},
 		} {
 			got, err := programdb.TargetOf(t.Context(), b.db.Reads, b.tenant, code)
 			require.NoError(t, err)

@@ -30,7 +30,7 @@ func TestTenant_RoundTrip(t *testing.T) {
 		want := tenantdb.Tenant{
 			Alias: b.tenant + "-Other_1", DiscountID: awkward[2],
 			Policy: link.Policy{Consent: link.ConsentOptIn, ConsentCookie: awkward[4]}, Created: now + 7,
-			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentSigned, APIKeyTokens: true, ExportDates: job.DatesMillis, RememberDeleted: 365 * core.Day, SquatchParameter: link.SquatchAuto,
+			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentSigned, APIKeyTokens: true, ExportDates: job.DatesMillis, RememberDeleted: 365 * core.Day, SquatchParameter: link.SquatchAuto, LinkMaxAge: core.Minute, CodeNames: true,
 		}
 		for _, added := range []bool{true, false} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -45,6 +45,7 @@ func TestTenant_RoundTrip(t *testing.T) {
 		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentAny
 		want.SquatchParameter = link.SquatchOff
 		want.TimeZone = "Europe/Berlin"
+		want.LinkMaxAge, want.CodeNames = 7, false
 		want.InitChecksum, want.UndatedTokens, want.APIKeyTokens = true, true, false
 		want.ExportDates, want.RememberDeleted = job.DatesISO, 5
 		want.Policy = link.Policy{Consent: link.ConsentOptOut, ConsentCookie: awkward[1]}

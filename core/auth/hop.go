@@ -46,12 +46,16 @@ func HeaderURI(uri string) string {
 	return string(b)
 }
 
-// KeepsHeader is a header of a hop of an edge without a database: it keeps what TargetHeader has.
+// KeepsHeader is a header of a hop of an edge without a database: it keeps what KeptHeader has.
+// Its value is KeepsForm.
 const KeepsHeader = "x-kith-keeps"
 
-// TargetHeader is a header of the backend's response to such a hop: the target of the share
-// link, as wire.TargetOf and wire.List write it, in base64.
-const TargetHeader = "x-kith-target"
+// KeepsForm is the form of KeptHeader. An edge of another version asks for another one, and gets
+// nothing to keep.
+const KeepsForm = "2"
+
+// KeptHeader is a header of the backend's response to such a hop: a wire.Kept in base64.
+const KeptHeader = "x-kith-kept"
 
 // VisitsPath is the path to which an edge without a database sends, as JSON, the visits that it
 // has counted (analytics.VisitBatch). The query is the SHA-256 of the body, in hex, so that the
@@ -141,10 +145,15 @@ func HopForm(signature string) bool {
 // Verify returns why a signature is to be refused, or "" if it was made by Sign with the
 // same signer and contents, at most tolerance before or after now.
 func (h Hop) Verify(by Signer, signature string, now, tolerance core.Time) Refusal {
+	return verifyAt(by, signature, h.text, now, tolerance)
+}
+
+// verifyAt returns why the signature of a text with its time is to be refused.
+func verifyAt(by Signer, signature string, text func(at string) string, now, tolerance core.Time) Refusal {
 	at, mac, _ := strings.Cut(signature, ".")
 	signed, err := strconv.ParseInt(at, 10, 64)
 	switch {
-	case err != nil || !by.Verify(h.text(at), mac):
+	case err != nil || !by.Verify(text(at), mac):
 		return RefusedKey
 	case core.Time(signed) < now-tolerance || core.Time(signed) > now+tolerance:
 		return RefusedClock
@@ -154,14 +163,37 @@ func (h Hop) Verify(by Signer, signature string, now, tolerance core.Time) Refus
 
 func (h Hop) text(at string) string { return signedText(at, h.Method, h.URI, h.For, h.Proto, h.Host) }
 
+// Edits is the part of a report to an edge that the backend signs.
+type Edits struct {
+	// Query is the query of EditsPath: the tenants that were edited, separated by commas, or ""
+	// if all may have been.
+	Query string
+}
+
+// EditsPath is the path to which a backend sends which tenants were edited, so that an edge
+// removes what it keeps of them.
+const EditsPath = "/edge/edits"
+
+// Sign returns the value of HopHeader, as Hop.Sign does.
+func (e Edits) Sign(by Signer, now core.Time) string {
+	at := strconv.FormatInt(int64(now), 10)
+	return at + "." + by.Sign(signedText("edits", at, e.Query))
+}
+
+// Verify reports whether a signature was made by Sign with the same signer and contents, at
+// most tolerance before or after now.
+func (e Edits) Verify(by Signer, signature string, now, tolerance core.Time) bool {
+	return verifyAt(by, signature, func(at string) string { return signedText("edits", at, e.Query) }, now, tolerance) == ""
+}
+
 // Envelope is the part of a response to a hop that the backend signs: without it, an edge
 // would believe any server to which backend_url leads.
 type Envelope struct {
 	// Hop is the value of HopHeader of the request.
 	Hop string
-	// Status, Location and Target are the values of StatusHeader, LocationHeader and
-	// TargetHeader.
-	Status, Location, Target string
+	// Status, Location and Kept are the values of StatusHeader, LocationHeader and
+	// KeptHeader.
+	Status, Location, Kept string
 }
 
 // Sign returns the value of EnvelopeHeader.
@@ -172,8 +204,8 @@ func (e Envelope) Verify(by Signer, signature string) bool { return by.Verify(e.
 
 func (e Envelope) text() string {
 	text := signedText("envelope", e.Hop, e.Status, e.Location)
-	if e.Target != "" { // edges of earlier versions know none, and ask for none
-		text += signedText(e.Target)
+	if e.Kept != "" { // edges of earlier versions know none, and ask for none
+		text += signedText(e.Kept)
 	}
 	return text
 }

@@ -18,6 +18,9 @@ const (
 	LandingPageParameter      = "rsLandingPage"
 )
 
+// MaxAge is the longest time for which an edge without a database keeps where a link leads.
+const MaxAge = 5 * core.Minute
+
 // LocaleParameter is the query parameter with the language of a page.
 const LocaleParameter = "locale"
 

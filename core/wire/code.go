@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -43,6 +44,31 @@ func Code(c CodeInfo) []byte {
 	w.text("discountId", c.DiscountID)
 	w.close()
 	return w.b
+}
+
+// CodeTexts returns the texts of a code for CodeOf. They name neither the code nor a person.
+func CodeTexts(c CodeInfo) []string {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []string{
+		c.DiscountID, string(c.Program), number(int64(c.Created)), string(c.Offer.Kind), number(int64(c.Offer.Percent)),
+		number(c.Offer.Amount), c.Offer.Unit, c.Offer.Currency, c.Offer.Settings, number(int64(c.Offer.ValidFor)),
+		number(int64(c.Offer.OfRevenue)),
+	}
+}
+
+// CodeOf returns a code without names from the texts of CodeTexts; false for others.
+func CodeOf(v []string, code core.ReferralCode) (CodeInfo, bool) {
+	if len(v) != 11 {
+		return CodeInfo{}, false
+	}
+	number := func(text string) int64 { n, _ := strconv.ParseInt(text, 10, 64); return n }
+	return CodeInfo{
+		Code: code, DiscountID: v[0], Program: core.ProgramKey(v[1]), Created: core.Time(number(v[2])),
+		Offer: reward.Offer{
+			Kind: reward.Kind(v[3]), Percent: reward.BasisPoints(number(v[4])), Amount: number(v[5]), Unit: v[6], Currency: v[7],
+			Settings: v[8], ValidFor: core.Time(number(v[9])), OfRevenue: reward.BasisPoints(number(v[10])),
+		},
+	}, true
 }
 
 // UnknownCode returns the error for a code that the tenant does not have.

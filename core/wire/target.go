@@ -43,6 +43,30 @@ func TargetOf(t link.Target) []string {
 	}
 }
 
+// Kept is what an edge keeps of an answer.
+type Kept struct {
+	Tenant core.TenantAlias
+	// MaxAge is the tenant's limit of the time for which it is kept.
+	MaxAge core.Time
+	// Texts are those of TargetOf or CodeTexts.
+	Texts []string
+}
+
+// Text returns the text of auth.KeptHeader, before base64.
+func (k Kept) Text() string {
+	return List(append([]string{string(k.Tenant), strconv.FormatInt(int64(k.MaxAge), 10)}, k.Texts...))
+}
+
+// ParseKept parses the result of Text.
+func ParseKept(text string) (k Kept, ok bool) {
+	texts, ok := Items(text)
+	if !ok || len(texts) < 2 {
+		return k, false
+	}
+	age, err := strconv.ParseInt(texts[1], 10, 64)
+	return Kept{Tenant: core.TenantAlias(texts[0]), MaxAge: core.Time(age), Texts: texts[2:]}, err == nil
+}
+
 // List encodes texts, each with its length in front.
 func List(texts []string) string {
 	var b strings.Builder

@@ -19,14 +19,11 @@ func (r *request) code(to route.Route) (abi.Response, error) {
 	if err != nil || credentials.Key == "" {
 		return abi.Response{}, errForward
 	}
-	found, ok := r.findCode(to.Tenant, to.Code)
+	found, ok := r.lookUp(to.Tenant, to.Code, credentials.Key)
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	if key, ok := found.keys.Match(credentials.Key, r.now); !ok || !key.Role.Permits(auth.LookUpCode) {
-		return abi.Response{}, errForward
-	}
-	return jsonResponse(200, wire.Code(found.CodeInfo)), nil
+	return jsonResponse(200, wire.Code(found)), nil
 }
 
 // openCode handles a public code lookup, if the replica has the code. Requests from
@@ -35,7 +32,7 @@ func (r *request) openCode(to route.Route) (abi.Response, error) {
 	if r.origin() != "" {
 		return abi.Response{}, errForward
 	}
-	found, ok := r.findOpenCode(to.Tenant, to.Code)
+	found, ok := r.lookUp(to.Tenant, to.Code, "")
 	if !ok {
 		return abi.Response{}, errForward
 	}

@@ -148,6 +148,9 @@ func (r *request) answer() (abi.Response, error) {
 	if r.path == auth.VisitsPath { // the backend believes what edges send there
 		return abi.Response{}, wire.NoSuchPath()
 	}
+	if r.path == auth.EditsPath {
+		return r.edits()
+	}
 	if err := r.checkBody(); err != nil {
 		return abi.Response{}, err
 	}

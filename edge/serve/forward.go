@@ -41,7 +41,7 @@ func (r *request) forward() (abi.Response, error) {
 		abi.Header{Name: auth.HopHeader, Value: signed},
 	)
 	if r.wanted.ok {
-		headers = append(headers, abi.Header{Name: auth.KeepsHeader, Value: "1"})
+		headers = append(headers, abi.Header{Name: auth.KeepsHeader, Value: auth.KeepsForm})
 	}
 	uri := r.URI
 	if rewritten(uri) {
@@ -131,7 +131,7 @@ func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string
 		}
 	}
 	if status >= 200 && status <= 599 {
-		r.keepTarget(e.Target)
+		r.keepAnswer(e.Kept)
 		return abi.Response{Status: status, Headers: kept, Body: response.Body}, nil
 	}
 	cause := errors.New("backend_url responded with " + strconv.Itoa(response.Status) + " and without a valid " + auth.EnvelopeHeader)
@@ -144,11 +144,11 @@ func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string
 	}
 }
 
-// keepTarget keeps a target, as auth.TargetHeader has it, if it is wanted.
-func (r *request) keepTarget(encoded string) {
+// keepAnswer keeps what auth.KeptHeader has, if it is wanted.
+func (r *request) keepAnswer(encoded string) {
 	text, err := base64.StdEncoding.DecodeString(encoded)
-	if texts, ok := wire.Items(string(text)); err == nil && ok && len(texts) == wire.TargetTexts && r.wanted.ok {
-		r.keep(r.wanted, texts)
+	if kept, ok := wire.ParseKept(string(text)); err == nil && ok {
+		r.keep(r.wanted, kept)
 	}
 }
 
@@ -163,8 +163,8 @@ func envelopeOf(response abi.Response, by auth.Signer, hop string) (e auth.Envel
 			e.Status = h.Value
 		case auth.LocationHeader:
 			e.Location = h.Value
-		case auth.TargetHeader:
-			e.Target = h.Value
+		case auth.KeptHeader:
+			e.Kept = h.Value
 		case auth.EnvelopeHeader:
 			signature = h.Value
 		}

@@ -66,7 +66,7 @@ type target struct {
 
 const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, ` + auth.MasterKeyOf + `,
 	p.utm_source, CASE p.utm_campaign WHEN '' THEN p.name ELSE p.utm_campaign END, t.squatch_parameter = 'on',
-	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
+	t.link_max_age, CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
 
 const targetByTenant = targetColumns + `FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
@@ -98,19 +98,12 @@ func (r *request) findTarget(statement, by string, code core.ReferralCode) (targ
 		}
 		return target{}, false
 	}
-	found, columns := core.ReferralCode(v[wire.TargetTexts].String()), texts(v[:wire.TargetTexts])
-	if slot.ok && found == code {
-		r.keep(slot, columns)
+	found, columns := core.ReferralCode(v[wire.TargetTexts+1].String()), texts(v[:wire.TargetTexts])
+	if found == code {
+		r.keep(slot, wire.Kept{Tenant: core.TenantAlias(columns[0]), MaxAge: core.Time(v[wire.TargetTexts].Int64()), Texts: columns})
 	}
 	t, ok := wire.Target(columns)
 	return target{t, found}, ok
-}
-
-// keep keeps texts as long as links may be.
-func (r *request) keep(slot slot, texts []string) {
-	if age := r.linkAge(); age > 0 {
-		slot.keep(r.now, r.now+age, texts...)
-	}
 }
 
 // texts returns values as texts, for the cache.
@@ -125,7 +118,8 @@ func texts(values []abi.Value) []string {
 	return all
 }
 
-const codeStatement = `SELECT coalesce((` + auth.Keys + `), ''), u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
+const codeStatement = `SELECT coalesce((` + auth.Keys + `), ''), u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at,
+		iif(t.code_names, u.first_name, ''), iif(t.code_names, u.last_name, ''), t.link_max_age,
 		coalesce(o.kind, ''), coalesce(o.percent, 0), coalesce(o.amount, 0), coalesce(o.unit, ''), coalesce(o.currency, ''),
 		coalesce(o.settings, ''), coalesce(o.valid_for, 0), coalesce(o.of_revenue, 0)
 	FROM tenant t
@@ -142,6 +136,8 @@ type foundCode struct {
 	// blocked is true if the code's owner is blocked: only calls with the API key
 	// find it.
 	blocked bool
+	// maxAge is the tenant's limit of the time for which the code may be kept.
+	maxAge core.Time
 }
 
 // findCode looks up a code.
@@ -150,57 +146,50 @@ func (r *request) findCode(tenant core.TenantAlias, code core.ReferralCode) (fou
 	if !ok {
 		return foundCode{}, false
 	}
-	return foundCode{keys: auth.ParseKeys(v[0].String()), blocked: v[1].Int64() != 0, CodeInfo: wire.CodeInfo{
+	return foundCode{keys: auth.ParseKeys(v[0].String()), blocked: v[1].Int64() != 0, maxAge: core.Time(v[8].Int64()), CodeInfo: wire.CodeInfo{
 		DiscountID: v[2].String(), Code: core.ReferralCode(v[3].String()), Program: core.ProgramKey(v[4].String()),
 		Created: core.Time(v[5].Int64()), FirstName: v[6].String(), LastName: v[7].String(),
 		Offer: reward.Offer{
-			Kind: reward.Kind(v[8].String()), Percent: reward.BasisPoints(v[9].Int64()),
-			Amount: v[10].Int64(), Unit: v[11].String(), Currency: v[12].String(),
-			Settings: v[13].String(), ValidFor: core.Time(v[14].Int64()), OfRevenue: reward.BasisPoints(v[15].Int64()),
+			Kind: reward.Kind(v[9].String()), Percent: reward.BasisPoints(v[10].Int64()),
+			Amount: v[11].Int64(), Unit: v[12].String(), Currency: v[13].String(),
+			Settings: v[14].String(), ValidFor: core.Time(v[15].Int64()), OfRevenue: reward.BasisPoints(v[16].Int64()),
 		},
 	}}, true
 }
 
-// findOpenCode looks up a code for a public lookup, from the cache or the replica. It
-// does not find the code of a blocked user. Only a code whose owner has no name is
-// cached.
-func (r *request) findOpenCode(tenant core.TenantAlias, code core.ReferralCode) (wire.CodeInfo, bool) {
-	slot := openSlot(codeStatement, string(tenant), string(code))
-	if kept, ok := slot.find(r.now); ok && len(kept) == codeTextCount {
-		return codeOf(kept, code), true
+// lookUp looks up a code for a caller with an API key, or for any caller if key is "". It uses what
+// was kept for that key: so a revoked one may be used until the end of that. It does not find a
+// code that the caller may not read. A code in another spelling is not kept, and none of an owner
+// with a name. Nothing is kept for pages, whose answers need the tenant's sites.
+func (r *request) lookUp(tenant core.TenantAlias, code core.ReferralCode, key string) (wire.CodeInfo, bool) {
+	var s slot
+	if r.origin() == "" {
+		s = openSlot(codeStatement, string(tenant), string(code), key)
+	}
+	if kept, ok := s.find(r.now); ok {
+		if found, ok := wire.CodeOf(kept, code); ok {
+			return found, true
+		}
 	}
 	found, ok := r.findCode(tenant, code)
-	if !ok || found.blocked {
+	if !ok {
+		if r.without {
+			r.wanted = s
+		}
 		return wire.CodeInfo{}, false
 	}
-	if slot.ok && found.Code == code && found.FirstName == "" && found.LastName == "" {
-		r.keep(slot, codeTexts(found.CodeInfo))
+	if key == "" && found.blocked || key != "" && !found.readableWith(key, r.now) {
+		return wire.CodeInfo{}, false
+	}
+	if found.Code == code && found.FirstName == "" && found.LastName == "" {
+		r.keep(s, wire.Kept{Tenant: tenant, MaxAge: found.maxAge, Texts: wire.CodeTexts(found.CodeInfo)})
 	}
 	return found.CodeInfo, true
 }
 
-// codeTextCount is the number of texts that codeTexts returns.
-const codeTextCount = 11
-
-// codeTexts returns the texts of a code that may be cached, for codeOf.
-func codeTexts(c wire.CodeInfo) []string {
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []string{
-		c.DiscountID, string(c.Program), number(int64(c.Created)), string(c.Offer.Kind), number(int64(c.Offer.Percent)),
-		number(c.Offer.Amount), c.Offer.Unit, c.Offer.Currency, c.Offer.Settings, number(int64(c.Offer.ValidFor)),
-		number(int64(c.Offer.OfRevenue)),
-	}
-}
-
-func codeOf(v []string, code core.ReferralCode) wire.CodeInfo {
-	number := func(text string) int64 { n, _ := strconv.ParseInt(text, 10, 64); return n }
-	return wire.CodeInfo{
-		Code: code, DiscountID: v[0], Program: core.ProgramKey(v[1]), Created: core.Time(number(v[2])),
-		Offer: reward.Offer{
-			Kind: reward.Kind(v[3]), Percent: reward.BasisPoints(number(v[4])), Amount: number(v[5]), Unit: v[6], Currency: v[7],
-			Settings: v[8], ValidFor: core.Time(number(v[9])), OfRevenue: reward.BasisPoints(number(v[10])),
-		},
-	}
+func (f foundCode) readableWith(key string, now core.Time) bool {
+	match, ok := f.keys.Match(key, now)
+	return ok && match.Role.Permits(auth.LookUpCode)
 }
 
 // A server parses every statement again, so only the statement for pages has the

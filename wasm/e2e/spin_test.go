@@ -290,7 +290,7 @@ func TestCLI_Spin(t *testing.T) {
 
 	out, errOut, status = s.run(t, nil, "spin", "--without-database")
 	require.Zero(t, status, errOut)
-	require.Contains(t, out, "SPIN_VARIABLE_LINK_MAX_AGE_MS=60000 ")
+	require.Contains(t, out, "SPIN_VARIABLE_LINK_MAX_AGE_MS=300000 ")
 	for _, name := range []string{"spin.toml", "runtime-config.toml"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)

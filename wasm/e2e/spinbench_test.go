@@ -22,13 +22,14 @@ import (
 // BenchmarkSpin answers calls in strict mode, as Spin does: without a database, on a file and on
 // a libSQL server. "kept" is a share link from the key-value store; for "cold" the clock advances
 // by 3 seconds with each request, so that each is read and stored again; "unkept" stores
-// nothing. "lookup" and "event" are calls of a code and of a new event, and "script" reads
-// nothing. "empty" is another component of the same compiler, which does nothing: "of-empty" is
+// nothing. "lookup" is a look-up of a code that is not stored, "known" one from the store, "event" a
+// new event, and "script" reads nothing. "empty" is another component of the same compiler, which does nothing: "of-empty" is
 // the share of its requests per second that the others reach, and "of-empty-cpu" the same by the
 // processor time of this process.
 func BenchmarkSpin(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
+	s.ok(b, "tenant", "set", "demo", "--code-names", "off")
 	empty := measureSpin(b, "empty", s.emptyComponent(b), get("/"), http.StatusNotFound, cost{})
 	measureSpin(b, "script", s.spin(b, nil).handler, get("/kith.js"), http.StatusOK, empty)
 	s.benchmarkSpin(b, "none", withoutDatabase, empty)
@@ -64,7 +65,8 @@ func (s *site) benchmarkSpin(b *testing.B, name string, on func(*host.Options), 
 		{"kept", "2000", time.Now, get(benchLink), http.StatusFound},
 		{"cold", "2000", func() time.Time { return time.UnixMilli(passed.Add(3000)) }, get(benchLink), http.StatusFound},
 		{"unkept", "0", time.Now, get(benchLink), http.StatusFound},
-		{"lookup", "2000", time.Now, withKey("GET", "/code/ANNA10", ""), http.StatusOK},
+		{"lookup", "0", time.Now, withKey("GET", "/code/ANNA10", ""), http.StatusOK},
+		{"known", "2000", time.Now, withKey("GET", "/code/ANNA10", ""), http.StatusOK},
 		{"event", "2000", time.Now, withKey("POST", "/open/account/anna/user/anna/events", event), http.StatusOK},
 	} {
 		if name == "none" && row.name == "cold" {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/wasm/host"
@@ -45,13 +48,17 @@ func TestEdge_WithoutDatabase(t *testing.T) {
 	sent, err := s.sendEvents(s.edge, "demo", "anna", `{"events":[{"key":"seen"}]}`)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, sent.status)
-	mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
+	s.identify(t, s.backend, "demo", "bob", `{"firstName":"Bob","referralCode":"BOB10"}`)
+	for _, code := range []string{"ANNA10", "BOB10"} {
+		mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/code/"+code, "", s.auth("demo"))
+	}
 	mustCall(t, http.StatusNotFound, "GET", s.edge+"/api/v1/demo/code/UNKNOWN", "", s.auth("demo"))
 
 	backend.kill()
 	follow(t, "demo", 50, s.edge)
 	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/s/demo/UNKNOWN", "")
-	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
+	mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
+	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/api/v1/demo/code/BOB10", "", s.auth("demo")) // it names Bob
 	require.Contains(t, mustCall(t, http.StatusOK, "GET", s.edge+"/readyz", "").body, `"degraded"`)
 	backend = s.serve(t)
 	s.awaitCounted(t, "demo", 350)
@@ -65,7 +72,8 @@ func TestEdge_WithoutDatabase(t *testing.T) {
 func TestEdge_WithoutDatabaseSeesEdits(t *testing.T) {
 	t.Parallel()
 	s, _ := visitedSite(t)
-	s.serveWithoutDatabase(t, "KITH_LINK_MAX_AGE=50ms")
+	s.ok(t, "tenant", "set", "demo", "--link-max-age", "50ms")
+	s.serveWithoutDatabase(t)
 	seen := func(what string, is func(http.Header) bool) {
 		t.Helper()
 		await(t, func() error {
@@ -81,6 +89,61 @@ func TestEdge_WithoutDatabaseSeesEdits(t *testing.T) {
 	seen("the edit", func(h http.Header) bool { return strings.HasPrefix(h.Get("Location"), "https://edited.example/") })
 	mustCall(t, http.StatusOK, "POST", s.backend+"/api/v1/demo/account/anna/user/anna/block", `{"rewards":"KEEP"}`, s.auth("demo"))
 	seen("the block", func(h http.Header) bool { return h.Get("Set-Cookie") == "" })
+}
+
+// Guarantee: a backend that knows the edge reports edits, blocks and revoked keys to it: what the
+// edge keeps for minutes is not answered any more, also if many ask for it meanwhile.
+func TestEdge_WithoutDatabaseGetsReports(t *testing.T) {
+	t.Parallel()
+	s, backend := visitedSite(t)
+	s.ok(t, "tenant", "set", "demo", "--link-max-age", "5m", "--code-names", "off")
+	s.serveWithoutDatabase(t)
+	lookUp := func(key string, status int) error {
+		a, err := call("GET", s.edge+"/api/v1/demo/code/ANNA10", "", key)
+		if err == nil && a.status != status {
+			err = fmt.Errorf("status %d: %s", a.status, a.body)
+		}
+		return err
+	}
+	require.NoError(t, lookUp(s.auth("demo"), http.StatusOK))
+	backend.kill()
+	require.NoError(t, lookUp(s.auth("demo"), http.StatusOK), "it is kept")
+	require.NoError(t, lookUp("Authorization: Basic Ondyb25n", http.StatusServiceUnavailable), "for the key that asked")
+	s.serve(t, "KITH_EDGE_URL="+s.edge)
+	location := func() string {
+		return mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10", "").header.Get("Location")
+	}
+	asking, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for asking.Err() == nil {
+				if a, err := call("GET", s.edge+"/s/demo/ANNA10", ""); err == nil {
+					assert.Equal(t, http.StatusFound, a.status)
+				}
+			}
+		})
+	}
+	for i := range 5 {
+		page := fmt.Sprintf("https://edited%d.example/", i)
+		s.ok(t, "program", "set", "--tenant", "demo", "classic", "sharing.url="+page)
+		await(t, func() error {
+			if got := location(); !strings.HasPrefix(got, page) {
+				return fmt.Errorf("the edit is not seen: %s", got)
+			}
+			return nil
+		})
+		for range 100 {
+			require.True(t, strings.HasPrefix(location(), page), "an old answer was kept")
+		}
+	}
+	stop()
+	readers.Wait()
+	require.NoError(t, lookUp(s.auth("demo"), http.StatusOK))
+	s.ok(t, "key", "revoke", "demo", "default", "--last")
+	await(t, func() error { return lookUp(s.auth("demo"), http.StatusUnauthorized) })
+	mustCall(t, http.StatusNotFound, "POST", s.edge+"/edge/edits?demo", "")
+	mustCall(t, http.StatusNotFound, "POST", s.edge+"/edge/edits", "", "X-Kith-Hop: 1.a")
 }
 
 // What edge and backend send each other is for them only.

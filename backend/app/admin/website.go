@@ -105,6 +105,7 @@ func auditedTenant(t tenantdb.Tenant) map[string]any {
 	all["discountId"], all["browserPayment"], all["exportDates"] = t.DiscountID, t.BrowserPayment, t.ExportDates
 	all["timeZone"] = t.TimeZone
 	all["initChecksum"], all["undatedTokens"], all["apiKeyTokens"] = t.InitChecksum, t.UndatedTokens, t.APIKeyTokens
+	all["linkMaxAge"], all["codeNames"] = core.FormatDuration(t.LinkMaxAge), t.CodeNames
 	all["secondStep"] = t.SecondStep
 	all["rememberDeleted"] = core.FormatDuration(t.RememberDeleted)
 	return all

@@ -44,6 +44,9 @@ func (cs *Codes) LookupPublic(ctx context.Context, tenant tenantdb.Tenant, code 
 
 func (cs *Codes) info(ctx context.Context, tenant tenantdb.Tenant, c referral.Code) (wire.CodeInfo, error) {
 	program, err := programdb.ByKey(ctx, cs.DB.Reads, tenant.Alias, c.Program)
+	if !tenant.CodeNames {
+		c.FirstName, c.LastName = "", ""
+	}
 	return wire.CodeInfo{
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
 		Offer: program.Referred, DiscountID: tenant.DiscountID, Created: c.Created,

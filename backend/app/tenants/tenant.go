@@ -143,6 +143,9 @@ type TenantChange struct {
 	TimeZone         *string
 	// RememberDeleted is 0 to MaxRemember.
 	RememberDeleted *core.Time
+	// LinkMaxAge is 0 to link.MaxAge.
+	LinkMaxAge *core.Time
+	CodeNames  *bool
 	// SecondStep is a setting of live tenants.
 	SecondStep *bool
 	// SecureMode has changes of the form ENDPOINT=MODE, separated by commas; an empty
@@ -180,12 +183,16 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.ExportDates, c.ExportDates)
 	given(&t.TimeZone, c.TimeZone)
 	given(&t.RememberDeleted, c.RememberDeleted)
+	given(&t.LinkMaxAge, c.LinkMaxAge)
+	given(&t.CodeNames, c.CodeNames)
 	given(&t.SecondStep, c.SecondStep)
 	switch {
 	case c.SecondStep != nil && !base.Live(t.Alias):
 		return t, core.Invalid("second-step", "is a setting of the live tenant, which has the same members; give its alias")
 	case t.RememberDeleted < 0 || t.RememberDeleted > MaxRemember:
 		return t, core.Invalid("remember-deleted", "must be 0s to 87600h, which is 10 years")
+	case t.LinkMaxAge < 0 || t.LinkMaxAge > link.MaxAge:
+		return t, core.Invalid("link-max-age", "must be 0s to 5m")
 	case t.DiscountID == "":
 		return t, core.Invalid("discount-id", "must not be empty")
 	case t.Policy.Consent != link.ConsentOff && t.Policy.ConsentCookie == "":
@@ -211,6 +218,12 @@ func given[T any](setting *T, value *T) {
 // ByAlias returns a tenant, or core.UnknownTenant.
 func (ts *Tenants) ByAlias(ctx context.Context, alias core.TenantAlias) (tenantdb.Tenant, error) {
 	return tenantdb.Find(ctx, ts.DB.Reads, alias)
+}
+
+// Edited returns the tenants of which something was edited that edges keep; see
+// tenantdb.EditedSince.
+func (ts *Tenants) Edited(ctx context.Context, number int64) (tenantdb.Edited, error) {
+	return tenantdb.EditedSince(ctx, ts.DB.Reads, number)
 }
 
 // SignToken makes a user token that expires at the given time, signed by the tenant's

@@ -23,6 +23,7 @@ import (
 	"kith/backend/upstream"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/wasm/host"
 )
 
@@ -45,8 +46,8 @@ type edgeCommand struct {
 	connectionFlags
 	edgeFlags
 	BackendURL          string        `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
-	WithoutDatabase     bool          `env:"KITH_WITHOUT_DATABASE" help:"Read no database: the edge keeps where share links lead, as the backend answers them, and forwards everything else. It needs only the backend and its master key (KITH_MASTER_KEY, or a data folder that has it)."`
-	LinkMaxAge          time.Duration `env:"KITH_LINK_MAX_AGE" default:"60s" help:"With --without-database: how long the edge keeps where a share link leads, 0 to 5 minutes. An edit or a block is seen after this time at the latest; 0 keeps nothing." placeholder:"DURATION"`
+	WithoutDatabase     bool          `env:"KITH_WITHOUT_DATABASE" help:"Read no database: the edge keeps where links lead, and look-ups of codes that name no person, as the backend answers them, and forwards everything else. It needs only the backend and its master key (KITH_MASTER_KEY, or a data folder that has it)."`
+	LinkMaxAge          time.Duration `env:"KITH_LINK_MAX_AGE" default:"5m" help:"With --without-database: the longest time for which the edge keeps an answer, 0 to 5 minutes; each tenant has a limit of its own (kith tenant set --link-max-age), which is a minute by default. 0 keeps nothing." placeholder:"DURATION"`
 	DatabaseFallbackURL []string      `env:"KITH_DATABASE_FALLBACK_URL" help:"Other libSQL servers with the same database and token. The edge reads from them, in this order, while its own server does not answer." placeholder:"URL,..."`
 }
 
@@ -98,7 +99,7 @@ func (c *edgeCommand) runWithout(e *env, tracer *trace.Tracer, trusted auth.Netw
 	switch {
 	case c.DatabaseURL != "" || len(c.DatabaseFallbackURL) > 0:
 		return core.Invalid("without-database", "is given together with a database (--database-url, --database-fallback-url); leave one of them out")
-	case c.LinkMaxAge < 0 || c.LinkMaxAge > maxLinkAge:
+	case c.LinkMaxAge < 0 || core.Time(c.LinkMaxAge.Milliseconds()) > link.MaxAge:
 		return core.Invalid("link-max-age", "must be 0s to 5m")
 	}
 	keys, _, ok, err := c.keys()
@@ -166,9 +167,6 @@ func edgeProbes(replicas *replicas, database *libsql.Database, backend upstream.
 		},
 	}
 }
-
-// maxLinkAge is the longest time for which the component keeps a share link.
-const maxLinkAge = 5 * time.Minute
 
 // tryWrite writes a row that has no other use, on the way on which the component writes.
 func tryWrite(ctx context.Context, database *libsql.Database) error {

@@ -21,6 +21,7 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/statistics"
 	"kith/backend/demo"
+	"kith/backend/downstream"
 	"kith/backend/drain"
 	"kith/backend/graphql"
 	"kith/backend/guess"
@@ -42,7 +43,8 @@ type backendFlags struct {
 	jobFlags
 	scheduleFlags
 	sftpFlags
-	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
+	BackendAddr string   `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
+	EdgeURL     []string `env:"KITH_EDGE_URL" help:"URLs of the edges that keep answers: components under Spin, and each kith edge --without-database. The backend reports edits to them within seconds; without it, they are seen after the tenant's link-max-age." placeholder:"URL,..."`
 	answerFlags
 	sessionFlags
 	oidcFlags
@@ -89,6 +91,9 @@ func (f answerFlags) apply(engine *app.Engine) (err error) {
 // written.
 func (f *backendFlags) check(e *env) error {
 	_, providerErr := f.provider(f.PortalURL)
+	for _, url := range f.EdgeURL {
+		providerErr = errors.Join(providerErr, checkURL("edge-url", url))
+	}
 	return errors.Join(checkAddr("backend-addr", f.BackendAddr), checkAddr("ops-addr", f.OpsAddr, ""), providerErr, f.answerFlags.check(),
 		f.connectionFlags.check(), f.jobFlags.check(e, f.Data), f.scheduleFlags.check(), f.sftpFlags.check(), f.sessionFlags.check())
 }
@@ -192,7 +197,7 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Log(e.ctx, e.configLevel, "config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "max_storage", f.MaxStorage, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "portal_idle", f.PortalIdle, "portal_life", f.PortalLife, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "write_timeout", f.WriteTimeout, "health_timeout", f.HealthTimeout,
+		"max_file", f.MaxFile, "max_storage", f.MaxStorage, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "portal_url", f.PortalURL, "edge_url", f.EdgeURL, "portal_idle", f.PortalIdle, "portal_life", f.PortalLife, "rate_limit", f.RateLimit, "clock_tolerance", f.ClockTolerance, "write_timeout", f.WriteTimeout, "health_timeout", f.HealthTimeout,
 		"oidc_issuer", f.Issuer, "oidc_client_id", f.ClientID, "oidc_client_secret", secret(f.ClientSecret), "oidc_name", f.ProviderName, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease, "backup_dir", f.BackupDir, "backup_every", f.BackupEvery, "backup_keep", f.BackupKeep, "backup_recipient", f.BackupRecipient)
 }
 
@@ -263,6 +268,9 @@ func (b backend) serve(e *env) error {
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now, Wrap: b.tracer.Outgoing})
 	all := append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, &engine.Users, e.log),
 		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, &engine.Erasures, e.log), worker.NewKeyUses(&engine.APIKeys, e.log))
+	for _, url := range b.flags.EdgeURL {
+		all = append(all, worker.NewEdits(&engine.Tenants, downstream.Edge{URL: url, Keys: engine.Keys, Now: engine.Now}, e.log))
+	}
 	for _, w := range all {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 	}

@@ -20,7 +20,7 @@ type spinCommand struct {
 	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
 	EdgeAddr   string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that Spin listens on."`
 
-	WithoutDatabase bool `env:"KITH_WITHOUT_DATABASE" help:"Read no database: the component keeps where share links lead in its key-value store, as the backend answers them, and forwards everything else."`
+	WithoutDatabase bool `env:"KITH_WITHOUT_DATABASE" help:"Read no database: the component keeps where links lead, and look-ups of codes that name no person, in its key-value store, as the backend answers them, and forwards everything else."`
 }
 
 // Run writes manifest, component and runtime configuration to the data folder, and
@@ -52,7 +52,7 @@ func (c *spinCommand) Run(e *env) error {
 	}
 	age := ""
 	if c.WithoutDatabase {
-		age = "SPIN_VARIABLE_LINK_MAX_AGE_MS=60000 "
+		age = "SPIN_VARIABLE_LINK_MAX_AGE_MS=300000 "
 	}
 	_, err = fmt.Fprintf(e.out, "SPIN_VARIABLE_MASTER_KEY=%s SPIN_VARIABLE_BACKEND_URL=%s %sspin up --from %s --runtime-config-file %s --listen %s\n",
 		key, shellQuote(c.BackendURL), age, shellQuote(filepath.Join(dir, "spin.toml")), shellQuote(filepath.Join(dir, "runtime-config.toml")), shellQuote(c.EdgeAddr))

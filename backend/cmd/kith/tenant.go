@@ -157,6 +157,8 @@ type tenantSetCommand struct {
 	ExportDates      *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
 	TimeZone         *string        `help:"Time zone in which people read times in the portal and in files for spreadsheets, such as Europe/Berlin. Empty, the default, is that of each person's browser, and UTC in files." placeholder:"NAME"`
 	RememberDeleted  *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
+	LinkMaxAge       *time.Duration `help:"How long edges keep where a link leads, and look-ups of codes: 0s to 5m. An edge with a database keeps them for 2s at most. An edit or a block is seen after this time at the latest. Default: 1m." placeholder:"DURATION"`
+	CodeNames        *string        `help:"Whether look-ups of codes name the referrer: on (the default) or off. An edge keeps no answer that names a person, so look-ups are quicker with off." placeholder:"on|off"`
 	SecondStep       *string        `help:"Whether members who have a password must sign in with two steps: on or off (the default). Owners set it in the portal, too." placeholder:"on|off"`
 	Consent          *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
 	ConsentCookie    *string        `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
@@ -195,6 +197,12 @@ func (c *tenantSetCommand) Run(e *env) error {
 	}
 	if change.SecondStep, err = onOff("second-step", c.SecondStep); err != nil {
 		return err
+	}
+	if change.CodeNames, err = onOff("code-names", c.CodeNames); err != nil {
+		return err
+	}
+	if c.LinkMaxAge != nil {
+		change.LinkMaxAge = new(core.Time(c.LinkMaxAge.Milliseconds()))
 	}
 	if c.RememberDeleted != nil {
 		change.RememberDeleted = new(core.Time(c.RememberDeleted.Milliseconds()))
@@ -259,7 +267,7 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
 		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"squatch-parameter", string(t.SquatchParameter)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
 		{"export-dates", string(t.ExportDates)}, {"time-zone", t.TimeZone}, {"remember-deleted", durationText(t.RememberDeleted)},
-		{"second-step", onOrOff(t.SecondStep)},
+		{"link-max-age", durationText(t.LinkMaxAge)}, {"code-names", onOrOff(t.CodeNames)}, {"second-step", onOrOff(t.SecondStep)},
 	}
 	for _, endpoint := range auth.Endpoints() {
 		lines = append(lines, [2]string{"secure-mode", endpoint.String() + "=" + t.SecureMode[endpoint].String()})

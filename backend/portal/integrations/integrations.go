@@ -62,6 +62,7 @@ func Section() *frame.Section {
 				"POST /website/secure-mode":   changeSecureMode,
 				"POST /website/share-origin":  changeShareOrigin,
 				"POST /website/time-zone":     changeTimeZone,
+				"POST /website/cache":         changeCache,
 
 				"GET /gateway":                gatewayPage,
 				"GET /gateway/check":          checkGateway,
@@ -100,6 +101,7 @@ func Section() *frame.Section {
 				"consent-saved":          "The rule for consent is saved.",
 				"secure-mode-saved":      "Secure mode is saved.",
 				"time-zone-saved":        "Times are in this time zone from now on.",
+				"cache-saved":            "Edges keep answers as you have set it.",
 				"share-origin-saved":     "The share links begin with the new origin from now on.",
 				"gateway-connected":      "The credentials are stored. The checklist shows whether the gateway accepts them.",
 				"stripe-connected":       "Stripe is connected. The checklist shows what is still missing.",

@@ -2,6 +2,7 @@ package integrations
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"kith/backend/app/admin"
@@ -25,6 +26,8 @@ type websiteForm struct {
 	Calls    []securedCall
 	// ShareLink is an example of a share link.
 	ShareLink string
+	// KeptFor is for how many seconds edges keep answers.
+	KeptFor int
 }
 
 // secureState says for how many calls of browsers secure mode is on.
@@ -87,7 +90,7 @@ func modeField(e auth.Endpoint) string { return "mode-" + e.String() }
 
 var websiteLabels = map[string]string{
 	"origin": "The origin", "consent": "The rule", "consentCookie": "The cookie of your banner", "shareOrigin": "The origin of share links",
-	"time-zone": "The time zone",
+	"time-zone": "The time zone", "link-max-age": "The time",
 }
 
 func websitePage(v *frame.Visit) error { return showWebsite(v, v.NewForm()) }
@@ -99,7 +102,7 @@ func showWebsite(v *frame.Visit, f *frame.Form) error {
 	}
 	data := websiteForm{
 		Form: f, WebsiteSettings: s, May: v.Caller.Role.Permits(people.WriteIntegrations), Secure: secureStateOf(s.Tenant.SecureMode),
-		ShareLink: v.Engine.Share(s.Tenant).URL("ANNA10"),
+		ShareLink: v.Engine.Share(s.Tenant).URL("ANNA10"), KeptFor: int(s.Tenant.LinkMaxAge / core.Second),
 	}
 	chosen := f.Value("consent")
 	if chosen == "" {
@@ -186,6 +189,17 @@ func changeTimeZone(v *frame.Visit) error {
 	zone := strings.TrimSpace(f.Value("time-zone"))
 	_, err := v.Engine.Admin.Website.ChangeTenant(v.Ctx(), v.Caller, tenants.TenantChange{TimeZone: &zone})
 	return afterWebsite(v, f, err, "time-zone-saved")
+}
+
+func changeCache(v *frame.Visit) error {
+	f := v.NewForm()
+	seconds, err := strconv.ParseUint(strings.TrimSpace(f.Value("link-max-age")), 10, 16)
+	if err != nil || core.Time(seconds)*core.Second > link.MaxAge {
+		return afterWebsite(v, f, core.Invalid("link-max-age", "must be a whole number from 0 to 300"), "cache-saved")
+	}
+	age, names := core.Time(seconds)*core.Second, f.Value("code-names") != ""
+	_, err = v.Engine.Admin.Website.ChangeTenant(v.Ctx(), v.Caller, tenants.TenantChange{LinkMaxAge: &age, CodeNames: &names})
+	return afterWebsite(v, f, err, "cache-saved")
 }
 
 // storage is the data of the page about what browsers store.

@@ -15,6 +15,8 @@ import (
 // that of the code, or else the tenant's first one.
 type Target struct {
 	link.Target
+	// LinkMaxAge is that of the tenant.
+	LinkMaxAge core.Time
 	// Code is empty if the tenant has no such code, and if its owner is blocked.
 	Code core.ReferralCode
 }
@@ -37,6 +39,7 @@ var targetColumns = store.Selection[targetRow]{
 	store.Col(`coalesce(p.utm_source, '')`, func(t *targetRow) any { return &t.Program.UTMSource }),
 	store.Col(`coalesce(CASE p.utm_campaign WHEN '' THEN p.name ELSE p.utm_campaign END, '')`, func(t *targetRow) any { return &t.Program.UTMCampaign }),
 	store.Col(`t.squatch_parameter = 'on'`, func(t *targetRow) any { return &t.SquatchParameter }),
+	store.Col(`t.link_max_age`, func(t *targetRow) any { return &t.LinkMaxAge }),
 	store.Col(auth.MasterKeyOf, func(t *targetRow) any { return &t.MasterKey }),
 }
 

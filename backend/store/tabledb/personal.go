@@ -72,6 +72,7 @@ var PersonalData = map[string]Personal{
 	"code":            {Rows: ofUser, None: "tenant", Erased: "code program account_id user_id created_at link_only linked_at"},
 	"decision":        {Rows: ofUser, None: "tenant", Erased: "id account_id user_id code source rule accepted inputs times first_at last_at"},
 	"do_not_track":    {None: "tenant created_at", Kept: []Kept{{"identity", hashed + "; it refuses the person", forever}}},
+	"edge_edit":       {None: "seq tenant"},
 	"erased_account": {
 		None: "tenant forget_at",
 		Kept: []Kept{{"identity earned", hashed + "; it keeps the account from being referred again", "a year, or as long as `kith tenant set --remember-deleted` says"}},
@@ -174,7 +175,7 @@ var PersonalData = map[string]Personal{
 	"sftp_key":       {None: "tenant fingerprint type note created_at used_at"},
 	"site":           {None: "host tenant"},
 	sequences:        {None: "name seq"},
-	tenants:          {None: "alias key_hash key_sealed discount_id consent consent_cookie created_at share_origin browser_payment export_dates namesake init_checksum undated_tokens undated_refused undated_refused_at squatch_parameter time_zone api_key_tokens remember_deleted second_step"},
+	tenants:          {None: "alias key_hash key_sealed discount_id consent consent_cookie created_at share_origin browser_payment export_dates namesake init_checksum undated_tokens undated_refused undated_refused_at squatch_parameter time_zone api_key_tokens remember_deleted second_step link_max_age code_names"},
 	"tenant_origin":  {None: "tenant origin created_at"},
 	users: {
 		Rows: `tenant = ?1 AND account_id = ?2 AND id = ?3`, None: "seq tenant",

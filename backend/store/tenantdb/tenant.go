@@ -48,6 +48,11 @@ type Tenant struct {
 	// RememberDeleted is for how long a deleted account is recognised when it is made again;
 	// zero: it is not.
 	RememberDeleted core.Time
+	// LinkMaxAge is for how long edges keep where the tenant's links lead, and look-ups of its
+	// codes; an edge's own limit may be lower.
+	LinkMaxAge core.Time
+	// CodeNames is true if look-ups of codes name the referrer.
+	CodeNames bool
 	// SecondStep is true if members who have a password must sign in with two steps. That of
 	// the live tenant counts.
 	SecondStep bool
@@ -82,6 +87,8 @@ var tenantRowColumns = store.Selection[tenantRow]{
 	store.Col(`export_dates`, func(t *tenantRow) any { return &t.ExportDates }),
 	store.Col(`time_zone`, func(t *tenantRow) any { return &t.TimeZone }),
 	store.Col(`remember_deleted`, func(t *tenantRow) any { return &t.RememberDeleted }),
+	store.Col(`link_max_age`, func(t *tenantRow) any { return &t.LinkMaxAge }),
+	store.Col(`code_names`, func(t *tenantRow) any { return &t.CodeNames }),
 	store.Col(`second_step`, func(t *tenantRow) any { return &t.SecondStep }),
 	store.Col(`created_at`, func(t *tenantRow) any { return &t.Created }),
 	store.Col(`coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), '')`, func(t *tenantRow) any { return &t.Landing }),
@@ -165,9 +172,9 @@ func RefusedUndated(ctx context.Context, r store.Reads, since core.Time) ([]Tena
 // time of creation.
 func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, squatch_parameter = ?, api_key_tokens = ?, export_dates = ?, time_zone = ?, remember_deleted = ?, second_step = ? WHERE alias = ?`,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, squatch_parameter = ?, api_key_tokens = ?, export_dates = ?, time_zone = ?, remember_deleted = ?, link_max_age = ?, code_names = ?, second_step = ? WHERE alias = ?`,
 		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, string(t.SquatchParameter), t.APIKeyTokens,
-		string(t.ExportDates), t.TimeZone, int64(t.RememberDeleted), t.SecondStep, string(t.Alias))
+		string(t.ExportDates), t.TimeZone, int64(t.RememberDeleted), int64(t.LinkMaxAge), t.CodeNames, t.SecondStep, string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {
 			return err
