@@ -2,14 +2,15 @@ package api
 
 import (
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
 func (a *API) accountRoutes() routes {
 	return routes{
-		tenantPath + "/accountsync":            {"POST": a.keyed(a.syncAccount)},
-		tenantPath + "/account/{account}":      {"GET": a.keyed(a.account)},
-		tenantPath + "/open/account/{account}": {"DELETE": a.keyed(a.deleteAccount)},
+		tenantPath + "/accountsync":            {"POST": a.keyed(operation.SyncAccount, a.syncAccount)},
+		tenantPath + "/account/{account}":      {"GET": a.keyed(operation.ReadReferrals, a.account)},
+		tenantPath + "/open/account/{account}": {"DELETE": a.keyed(operation.EraseAccount, a.deleteAccount)},
 	}
 }
 

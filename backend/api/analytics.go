@@ -8,6 +8,7 @@ import (
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
@@ -16,10 +17,10 @@ func (a *API) analyticsRoutes() routes {
 		"/a/{tenant}/visit":                    {"POST": a.visited},
 		"/a/{tenant}/widgets/analytics/loaded": {"POST": a.widgetUsed(analytics.Loaded)},
 		"/a/{tenant}/widgets/analytics/shared": {"POST": a.widgetUsed(analytics.Shared)},
-		tenantPath + "/analytics":              {"GET": a.keyed(a.analytics)},
-		tenantPath + "/analytics/series":       {"GET": a.keyed(a.series)},
-		tenantPath + "/analytics/referrers":    {"GET": a.keyed(a.topReferrers)},
-		tenantPath + "/analytics/attention":    {"GET": a.keyed(a.attention)},
+		tenantPath + "/analytics":              {"GET": a.keyed(operation.ReadPrograms, a.analytics)},
+		tenantPath + "/analytics/series":       {"GET": a.keyed(operation.ReadPrograms, a.series)},
+		tenantPath + "/analytics/referrers":    {"GET": a.keyed(operation.ReadPrograms, a.topReferrers)},
+		tenantPath + "/analytics/attention":    {"GET": a.keyed(operation.ReadPrograms, a.attention)},
 	}
 }
 

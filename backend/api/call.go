@@ -14,6 +14,7 @@ import (
 	"kith/backend/store/answerdb"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/wire"
@@ -42,20 +43,20 @@ func (c *call) who() referral.Identity { return referral.Identity{Account: c.acc
 // answer; nil: no body.
 type action func(*call) ([]byte, error)
 
-// keyed returns the handler of an action that needs the API key.
-func (a *API) keyed(do action) handler { return answerBy(a.keyHolder, do) }
+// keyed returns the handler of an action that needs an API key whose role permits op.
+func (a *API) keyed(op *operation.Operation, do action) handler { return answerBy(a.keyHolder, op, do) }
 
-// open returns the handler of an action that checks itself which callers may use it.
-func (a *API) open(do action) handler { return answerBy(a.caller, do) }
+// open returns the handler of an action that checks itself which callers without an API key may
+// use it. The role of a key must permit op.
+func (a *API) open(op *operation.Operation, do action) handler { return answerBy(a.caller, op, do) }
 
 // public returns the handler of an action that needs no credentials and ignores those
 // that were sent.
-func (a *API) public(do action) handler { return answerBy(a.anonymous, do) }
+func (a *API) public(do action) handler { return answerBy(a.anonymous, nil, do) }
 
-// keyedUser returns the handler of an action on the user in the path that needs the API
-// key.
-func (a *API) keyedUser(do action) handler {
-	return a.keyed(func(c *call) ([]byte, error) {
+// keyedUser is keyed for an action on the user in the path.
+func (a *API) keyedUser(op *operation.Operation, do action) handler {
+	return a.keyed(op, func(c *call) ([]byte, error) {
 		if err := c.readUser(); err != nil {
 			return nil, err
 		}
@@ -63,10 +64,10 @@ func (a *API) keyedUser(do action) handler {
 	})
 }
 
-// userAt returns the handler of an action on the user in the path. The tenant's secure
-// mode for the endpoint decides which callers may use it.
-func (a *API) userAt(e auth.Endpoint, do action) handler {
-	return a.open(func(c *call) ([]byte, error) {
+// userAt is open for an action on the user in the path. The tenant's secure mode for the
+// endpoint decides which callers may use it.
+func (a *API) userAt(op *operation.Operation, e auth.Endpoint, do action) handler {
+	return a.open(op, func(c *call) ([]byte, error) {
 		if err := c.readUser(); err != nil {
 			return nil, err
 		}
@@ -85,10 +86,10 @@ func created(do action) action {
 	}
 }
 
-// answerBy returns the handler of an action for the callers that authenticate accepts.
-func answerBy(authenticate func(http.ResponseWriter, *http.Request) (base.Caller, error), do action) handler {
+// answerBy returns the handler of an action for the callers that authenticate accepts for op.
+func answerBy(authenticate func(http.ResponseWriter, *http.Request, *operation.Operation) (base.Caller, error), op *operation.Operation, do action) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		caller, err := authenticate(w, r)
+		caller, err := authenticate(w, r, op)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 )
 
 // userTokenHeader may have the user token instead of Authorization (clients 2.2.3).
@@ -18,8 +19,8 @@ const referrerHeader = "X-SaaSquatch-Referrer"
 const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of a header
 
 // caller authenticates a request to the tenant in its path. It refuses an API key whose
-// role does not permit the request.
-func (a *API) caller(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
+// role does not permit op.
+func (a *API) caller(w http.ResponseWriter, r *http.Request, op *operation.Operation) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return base.Caller{}, err
@@ -28,12 +29,12 @@ func (a *API) caller(w http.ResponseWriter, r *http.Request) (base.Caller, error
 	if err != nil {
 		return c, err
 	}
-	return c, c.Require(operationOf(r))
+	return c, c.Require(op, nameOf(r))
 }
 
 // maybeAnonymous is caller for a request that may concern a user without ids; see
 // callers.Callers.AuthenticateAnonymous.
-func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
+func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request, op *operation.Operation) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return base.Caller{}, err
@@ -42,16 +43,16 @@ func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (base.Calle
 	if err != nil {
 		return c, err
 	}
-	return c, c.Require(operationOf(r))
+	return c, c.Require(op, nameOf(r))
 }
 
-// operationOf returns the operation of a request, by the name that roles use.
-func operationOf(r *http.Request) auth.Operation {
+// nameOf returns the method and the path of a request's route, without the tenant.
+func nameOf(r *http.Request) string {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	return auth.Operation(method + " " + strings.TrimPrefix(r.Pattern, tenantPath))
+	return method + " " + strings.TrimPrefix(r.Pattern, tenantPath)
 }
 
 // authenticate identifies the caller and counts the call if it may be a guess.
@@ -92,8 +93,8 @@ func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantA
 func (a *API) guesses() guesses { return guesses{a.Guesses} }
 
 // keyHolder authenticates a request that needs the API key.
-func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
-	c, err := a.caller(w, r)
+func (a *API) keyHolder(w http.ResponseWriter, r *http.Request, op *operation.Operation) (base.Caller, error) {
+	c, err := a.caller(w, r, op)
 	if err != nil {
 		return c, err
 	}
@@ -110,8 +111,8 @@ func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err err
 }
 
 // anonymous returns the caller of a request without its credentials: they are ignored,
-// even if they are wrong (clients 2.3.3).
-func (a *API) anonymous(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
+// even if they are wrong (clients 2.3.3). Such a caller needs no operation.
+func (a *API) anonymous(w http.ResponseWriter, r *http.Request, _ *operation.Operation) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return base.Caller{}, err

@@ -4,14 +4,15 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
 func (a *API) codeRoutes() routes {
 	return routes{
-		tenantPath + "/code/{code}":                                    {"GET": a.keyed(a.code)},
+		tenantPath + "/code/{code}":                                    {"GET": a.keyed(operation.LookUpCode, a.code)},
 		tenantPath + "/open/code/{code}":                               {"GET": a.public(a.openCode)},
-		tenantPath + "/open/code/{code}/account/{account}/user/{user}": {"POST": a.userAt(auth.ApplyCode, a.applyCode)},
+		tenantPath + "/open/code/{code}/account/{account}/user/{user}": {"POST": a.userAt(operation.ApplyCode, auth.ApplyCode, a.applyCode)},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/rules"
 	"kith/core/wire"
 )
@@ -108,7 +109,7 @@ func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 // cookieIdentified identifies the user that the request's cookie names, or a new user,
 // and sets the cookie that names the user in later requests.
 func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.Caller, done rules.Identified, err error) {
-	if c, err = a.maybeAnonymous(w, r); err != nil {
+	if c, err = a.maybeAnonymous(w, r, operation.IdentifyCookieUser); err != nil {
 		return c, done, err
 	}
 	if err = c.May(auth.CreateCookieUser, "", ""); err != nil {

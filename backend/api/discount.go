@@ -2,6 +2,7 @@ package api
 
 import (
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
@@ -9,12 +10,12 @@ import (
 // calls a discount "coupon" (clients 1.3.5).
 func (a *API) discountRoutes() routes {
 	return routes{
-		tenantPath + "/account/{account}/reward":   {"GET": a.keyed(a.accountDiscount)},
-		tenantPath + "/account/{account}/discount": {"GET": a.keyed(a.accountDiscount)},
-		tenantPath + "/discount/{code}":            {"GET": a.keyed(a.discountCode)},
-		tenantPath + "/coupon/{code}":              {"GET": a.keyed(a.discountCode)},
-		tenantPath + "/discount":                   {"POST": a.keyed(a.registerDiscount)},
-		tenantPath + "/coupon":                     {"POST": a.keyed(created(a.registerCoupon))},
+		tenantPath + "/account/{account}/reward":   {"GET": a.keyed(operation.ReadReferrals, a.accountDiscount)},
+		tenantPath + "/account/{account}/discount": {"GET": a.keyed(operation.ReadReferrals, a.accountDiscount)},
+		tenantPath + "/discount/{code}":            {"GET": a.keyed(operation.LookUpCode, a.discountCode)},
+		tenantPath + "/coupon/{code}":              {"GET": a.keyed(operation.LookUpCode, a.discountCode)},
+		tenantPath + "/discount":                   {"POST": a.keyed(operation.RegisterDiscount, a.registerDiscount)},
+		tenantPath + "/coupon":                     {"POST": a.keyed(operation.RegisterDiscount, created(a.registerCoupon))},
 	}
 }
 

@@ -10,14 +10,15 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
+	"kith/core/operation"
 	"kith/core/pipeline"
 	"kith/core/wire"
 )
 
 func (a *API) eventRoutes() routes {
 	return routes{
-		userPath + "/events":           {"POST": a.userAt(auth.TrackEvents, a.events)},
-		tenantPath + "/events/refused": {"GET": a.keyed(a.refusedEvents)},
+		userPath + "/events":           {"POST": a.userAt(operation.LogEvents, auth.TrackEvents, a.events)},
+		tenantPath + "/events/refused": {"GET": a.keyed(operation.ReadReferrals, a.refusedEvents)},
 	}
 }
 
@@ -48,8 +49,8 @@ func (a *API) pipelineRoutes() routes {
 	failures := guess.New(failuresPerMinute, time.Now)
 	return routes{
 		segment:               {"POST": func(w http.ResponseWriter, r *http.Request) error { return a.messages(w, r, failures) }},
-		segment + "/settings": {"GET": a.keyed(a.pipelineSettings), "PUT": a.keyed(a.changePipeline)},
-		segment + "/secret":   {"POST": a.keyed(a.rotatePipelineSecret), "DELETE": a.keyed(a.removePipelineSecret)},
+		segment + "/settings": {"GET": a.keyed(operation.ReadIntegrations, a.pipelineSettings), "PUT": a.keyed(operation.ChangePipeline, a.changePipeline)},
+		segment + "/secret":   {"POST": a.keyed(operation.RotatePipelineSecret, a.rotatePipelineSecret), "DELETE": a.keyed(operation.RemovePipelineSecret, a.removePipelineSecret)},
 	}
 }
 
@@ -77,7 +78,7 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request, failures *guess.L
 func (a *API) pipelineCaller(w http.ResponseWriter, r *http.Request, failures *guess.Limiter) (c base.Caller, body []byte, err error) {
 	signature := r.Header.Get(signatureHeader)
 	if signature == "" || r.Header.Get("Authorization") != "" {
-		if c, err = a.keyHolder(w, r); err != nil {
+		if c, err = a.keyHolder(w, r, operation.LogEvents); err != nil {
 			return c, nil, err
 		}
 		body, err = readPipeline(w, r)

@@ -16,15 +16,16 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
 func (a *API) exportRoutes() routes {
 	return routes{
-		tenantPath + "/export":               {"POST": a.keyed(created(a.createExport))},
-		tenantPath + "/export/upload":        {"POST": a.keyed(a.upload)},
-		tenantPath + "/export/history/list":  {"GET": a.keyed(a.exports)},
-		tenantPath + "/export/{id}":          {"GET": a.keyed(a.export)},
+		tenantPath + "/export":               {"POST": a.keyed(operation.StartExport, created(a.createExport))},
+		tenantPath + "/export/upload":        {"POST": a.keyed(operation.StartImport, a.upload)},
+		tenantPath + "/export/history/list":  {"GET": a.keyed(operation.ReadExports, a.exports)},
+		tenantPath + "/export/{id}":          {"GET": a.keyed(operation.ReadExports, a.export)},
 		tenantPath + "/export/{id}/download": {"GET": a.download},
 	}
 }
@@ -159,7 +160,7 @@ func partOf(r *http.Request, size int64) (p part, some bool) {
 func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (c base.Caller, err error) {
 	signature := q.Get("signature")
 	if signature == "" {
-		return a.keyHolder(w, r)
+		return a.keyHolder(w, r, operation.DownloadFile)
 	}
 	if c.Tenant.Alias, err = core.ParseTenantAlias(r.PathValue("tenant")); err != nil {
 		return c, err

@@ -15,6 +15,7 @@ import (
 	"kith/backend/guess"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
@@ -24,14 +25,14 @@ func (a *API) gatewayRoutes() routes {
 	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, challenges) }
 	notification := func(w http.ResponseWriter, r *http.Request) error { return a.notification(w, r, failures) }
 	return routes{
-		braintree + "/connection":      {"PUT": a.keyed(a.connect), "GET": a.keyed(a.connection), "DELETE": a.keyed(a.disconnect)},
-		braintree + "/connection/test": {"POST": a.keyed(a.testConnection)},
+		braintree + "/connection":      {"PUT": a.keyed(operation.ConnectGateway, a.connect), "GET": a.keyed(operation.ReadIntegrations, a.connection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect)},
+		braintree + "/connection/test": {"POST": a.keyed(operation.TestGateway, a.testConnection)},
 		braintree + "/webhook":         {"POST": notification, "GET": challenge},
 
-		braintree + "/notifications":             {"GET": a.keyed(a.notifications)},
-		braintree + "/notifications/{id}/replay": {"POST": a.keyed(a.replayNotification)},
-		braintree + "/operations":                {"GET": a.keyed(a.operations)},
-		braintree + "/operations/retry":          {"POST": a.keyed(a.retryOperations)},
+		braintree + "/notifications":             {"GET": a.keyed(operation.ReadIntegrations, a.notifications)},
+		braintree + "/notifications/{id}/replay": {"POST": a.keyed(operation.ReplayNotification, a.replayNotification)},
+		braintree + "/operations":                {"GET": a.keyed(operation.ReadIntegrations, a.operations)},
+		braintree + "/operations/retry":          {"POST": a.keyed(operation.RetryGateway, a.retryOperations)},
 	}
 }
 
@@ -230,15 +231,15 @@ func (a *API) stripeRoutes() routes {
 	failures := guess.New(failuresPerMinute, time.Now)
 	webhook := func(w http.ResponseWriter, r *http.Request) error { return a.stripeWebhook(w, r, failures) }
 	return routes{
-		path + "/connection":       {"PUT": a.keyed(a.connectStripe), "GET": a.keyed(a.stripeConnection), "DELETE": a.keyed(a.disconnectStripe)},
-		path + "/connection/test":  {"POST": a.keyed(a.testStripe)},
+		path + "/connection":       {"PUT": a.keyed(operation.ConnectGateway, a.connectStripe), "GET": a.keyed(operation.ReadIntegrations, a.stripeConnection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnectStripe)},
+		path + "/connection/test":  {"POST": a.keyed(operation.TestGateway, a.testStripe)},
 		path + "/webhook":          {"POST": webhook},
-		path + "/promotion/{code}": {"PUT": a.keyed(a.askForPromotion)},
+		path + "/promotion/{code}": {"PUT": a.keyed(operation.RequestPromotion, a.askForPromotion)},
 
-		path + "/notifications":             {"GET": a.keyed(a.notifications)},
-		path + "/notifications/{id}/replay": {"POST": a.keyed(a.replayNotification)},
-		path + "/operations":                {"GET": a.keyed(a.operations)},
-		path + "/operations/retry":          {"POST": a.keyed(a.retryOperations)},
+		path + "/notifications":             {"GET": a.keyed(operation.ReadIntegrations, a.notifications)},
+		path + "/notifications/{id}/replay": {"POST": a.keyed(operation.ReplayNotification, a.replayNotification)},
+		path + "/operations":                {"GET": a.keyed(operation.ReadIntegrations, a.operations)},
+		path + "/operations/retry":          {"POST": a.keyed(operation.RetryGateway, a.retryOperations)},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/graphql"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
@@ -20,7 +21,7 @@ func (a *API) graphQLRoutes() routes {
 
 // graphQL handles POST /graphql. Any client may call it; each field checks its caller.
 func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.maybeAnonymous(w, r)
+	caller, err := a.maybeAnonymous(w, r, operation.CallGraphQL)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 
 // graphQLByGet handles GET /graphql?query=.
 func (a *API) graphQLByGet(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.maybeAnonymous(w, r)
+	caller, err := a.maybeAnonymous(w, r, operation.CallGraphQL)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,20 @@
 package api
 
-import "kith/core/wire"
+import (
+	"kith/core/wire"
+
+	"kith/core/operation"
+)
 
 func (a *API) keyRoutes() routes {
 	const one = tenantPath + "/keys/{name}"
 	return routes{
-		tenantPath + "/keys": {"GET": a.keyed(a.keys), "POST": a.keyed(created(a.createKey))},
-		one:                  {"DELETE": a.keyed(a.revokeKey)},
-		one + "/rotate":      {"POST": a.keyed(a.rotateKey)},
+		tenantPath + "/keys": {"GET": a.keyed(operation.ReadKeys, a.keys), "POST": a.keyed(operation.CreateKey, created(a.createKey))},
+		one:                  {"DELETE": a.keyed(operation.RevokeKey, a.revokeKey)},
+		one + "/rotate":      {"POST": a.keyed(operation.RotateKey, a.rotateKey)},
 
-		tenantPath + "/sftp/keys":               {"GET": a.keyed(a.sftpKeys), "POST": a.keyed(created(a.addSFTPKey))},
-		tenantPath + "/sftp/keys/{fingerprint}": {"DELETE": a.keyed(a.removeSFTPKey)},
+		tenantPath + "/sftp/keys":               {"GET": a.keyed(operation.ReadIntegrations, a.sftpKeys), "POST": a.keyed(operation.AddSFTPKey, created(a.addSFTPKey))},
+		tenantPath + "/sftp/keys/{fingerprint}": {"DELETE": a.keyed(operation.RemoveSFTPKey, a.removeSFTPKey)},
 	}
 }
 

@@ -208,7 +208,7 @@ type exampledMessage struct {
 	Content     map[string]struct{ Example json.RawMessage }
 }
 
-func (d document) described(t *testing.T, o operation) (is describedOperation) {
+func (d document) described(t *testing.T, o endpoint) (is describedOperation) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(d.Paths[o.path][strings.ToLower(o.method)], &is))
 	return is
@@ -237,7 +237,7 @@ func TestOpenAPI_EveryOperationIsExplained(t *testing.T) {
 	}
 }
 
-func checkResponses(t *testing.T, d document, schemas *jsonschema.Compiler, o operation, is describedOperation) {
+func checkResponses(t *testing.T, d document, schemas *jsonschema.Compiler, o endpoint, is describedOperation) {
 	t.Helper()
 	exampled := false
 	for status, r := range is.Responses {
@@ -287,7 +287,7 @@ type listedError struct{ status, code, rs string }
 var errorLine = regexp.MustCompile("(?m)^- (?:([0-9]{3}) )?`([A-Z_]+)`(?: \\(`(RS[0-9]{3})`\\))?: .+\\. .+\\.$")
 
 // errors returns the errors that the document lists for a status of an operation.
-func (d document) errors(t *testing.T, o operation, status string) (all []listedError) {
+func (d document) errors(t *testing.T, o endpoint, status string) (all []listedError) {
 	t.Helper()
 	response := d.described(t, o).Responses[status]
 	text := response.Description

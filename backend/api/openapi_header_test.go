@@ -38,7 +38,7 @@ func (d document) headers(t *testing.T, m message) map[string]header {
 
 // checkHeaders checks that the document has each compared header of an answer, and that
 // the answer has each compared header that the document requires.
-func (d document) checkHeaders(t *testing.T, o operation, x transcript.Exchange) {
+func (d document) checkHeaders(t *testing.T, o endpoint, x transcript.Exchange) {
 	t.Helper()
 	_, response := o.response(t, x.Status)
 	documented := d.headers(t, response)

@@ -34,8 +34,8 @@ type document struct {
 	}
 }
 
-// operation is one method of one documented path.
-type operation struct {
+// endpoint is one method of one documented path.
+type endpoint struct {
 	path, method string
 	// ref is its place in the document, as a JSON pointer.
 	ref string
@@ -128,15 +128,15 @@ func uniqueKeys(t *testing.T, in *json.Decoder, at string) {
 
 var pathParameter = regexp.MustCompile(`\\\{[a-zA-Z]+\\\}`)
 
-func (d document) operations(t *testing.T) []operation {
+func (d document) operations(t *testing.T) []endpoint {
 	t.Helper()
-	var all []operation
+	var all []endpoint
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 		for method, body := range d.Paths[path] {
 			if method == "parameters" {
 				continue
 			}
-			o := operation{path: path, method: strings.ToUpper(method)}
+			o := endpoint{path: path, method: strings.ToUpper(method)}
 			o.ref = "/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path) + "/" + method
 			o.form = regexp.MustCompile("^" + pathParameter.ReplaceAllString(regexp.QuoteMeta(path), "[^/]+") + "$")
 			require.NoError(t, json.Unmarshal(body, &o.body), "%s %s", o.method, path)
@@ -194,7 +194,7 @@ func TestOpenAPI_IsWhatTheStoriesSay(t *testing.T) {
 
 // maySucceed reports whether the operation has a documented status below 400. One that
 // is always refused has none.
-func (o operation) maySucceed() bool {
+func (o endpoint) maySucceed() bool {
 	for status := range o.body.Responses {
 		if status < "4" {
 			return true
@@ -205,7 +205,7 @@ func (o operation) maySucceed() bool {
 
 // called returns the operation of a request of a story. If the request matches several,
 // it is the one with the fewest path parameters.
-func called(operations []operation, x transcript.Exchange) (found operation, ok bool) {
+func called(operations []endpoint, x transcript.Exchange) (found endpoint, ok bool) {
 	path, _, _ := strings.Cut(x.Target, "?")
 	if _, err := url.PathUnescape(path); err != nil {
 		return found, false
@@ -223,7 +223,7 @@ func called(operations []operation, x transcript.Exchange) (found operation, ok 
 	return found, ok
 }
 
-func (o operation) check(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
+func (o endpoint) check(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
 	t.Helper()
 	status, response := o.response(t, x.Status)
 	if isJSON(x.ResponseType) && x.Method != http.MethodHead {
@@ -236,7 +236,7 @@ func (o operation) check(t *testing.T, schemas *jsonschema.Compiler, x transcrip
 }
 
 // response returns the documented answer for a status and its key in the document.
-func (o operation) response(t *testing.T, status int) (key string, response message) {
+func (o endpoint) response(t *testing.T, status int) (key string, response message) {
 	t.Helper()
 	key = strconv.Itoa(status)
 	response, ok := o.body.Responses[key]
@@ -253,13 +253,13 @@ func (o operation) response(t *testing.T, status int) (key string, response mess
 var unexpected = map[int]bool{405: true, 408: true, 429: true, 431: true, 500: true}
 
 // requestSchema returns the JSON pointer of the schema of the request's body.
-func (o operation) requestSchema() string {
+func (o endpoint) requestSchema() string {
 	return o.body.RequestBody.schema("#" + o.ref + "/requestBody")
 }
 
 // checkUnknownKey checks that a request which the service refuses for an unknown key does
 // not match its schema. schemas are those that are served.
-func (o operation) checkUnknownKey(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
+func (o endpoint) checkUnknownKey(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
 	t.Helper()
 	if x.Status != http.StatusBadRequest || !strings.Contains(x.Response, "is not a key of this request") || o.body.RequestBody == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"kith/backend/app/tenants"
+	"kith/core/operation"
 	"kith/core/origin"
 	"kith/core/wire"
 )
@@ -48,7 +49,7 @@ func answered(err error) handler {
 }
 
 func (a *API) websiteRoutes() routes {
-	return routes{tenantPath + "/website": {"GET": a.keyed(a.website), "PUT": a.keyed(a.changeWebsite)}}
+	return routes{tenantPath + "/website": {"GET": a.keyed(operation.ReadIntegrations, a.website), "PUT": a.keyed(operation.ChangeWebsite, a.changeWebsite)}}
 }
 
 // website handles GET /website.

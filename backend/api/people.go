@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/members"
 	"kith/core"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/wire"
 )
@@ -16,11 +17,11 @@ import (
 func (a *API) peopleRoutes() routes {
 	const invitations = tenantPath + "/members/invitations"
 	return routes{
-		tenantPath + "/members":          {"GET": a.keyed(a.members)},
-		tenantPath + "/members/{person}": {"PUT": a.keyed(a.changeMember), "DELETE": a.keyed(a.removeMember)},
-		invitations:                      {"POST": a.keyed(created(a.inviteMember))},
-		invitations + "/{id}":            {"DELETE": a.keyed(a.revokeInvitation)},
-		tenantPath + "/audit":            {"GET": a.keyed(a.audit)},
+		tenantPath + "/members":          {"GET": a.keyed(operation.ReadMembers, a.members)},
+		tenantPath + "/members/{person}": {"PUT": a.keyed(operation.ChangeMemberRole, a.changeMember), "DELETE": a.keyed(operation.RemoveMember, a.removeMember)},
+		invitations:                      {"POST": a.keyed(operation.InviteMember, created(a.inviteMember))},
+		invitations + "/{id}":            {"DELETE": a.keyed(operation.RevokeInvitation, a.revokeInvitation)},
+		tenantPath + "/audit":            {"GET": a.keyed(operation.ReadAudit, a.audit)},
 		tenantPath + "/audit/export":     {"GET": a.exportAudit},
 	}
 }
@@ -99,7 +100,7 @@ func (a *API) audit(c *call) ([]byte, error) {
 
 // exportAudit handles GET /audit/export: the entries that a filter selects, as a file.
 func (a *API) exportAudit(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+	caller, err := a.keyHolder(w, r, operation.ExportAudit)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/wire"
 )
@@ -9,13 +10,13 @@ import (
 func (a *API) programRoutes() routes {
 	const one = tenantPath + "/programs/{program}"
 	return routes{
-		tenantPath + "/programs": {"GET": a.keyed(a.programs), "POST": a.keyed(created(a.createProgram))},
-		one:                      {"GET": a.keyed(a.program), "PUT": a.keyed(a.putProgram), "DELETE": a.keyed(a.deleteProgram)},
+		tenantPath + "/programs": {"GET": a.keyed(operation.ReadPrograms, a.programs), "POST": a.keyed(operation.CreateProgram, created(a.createProgram))},
+		one:                      {"GET": a.keyed(operation.ReadPrograms, a.program), "PUT": a.keyed(operation.ChangeProgram, a.putProgram), "DELETE": a.keyed(operation.DeleteProgram, a.deleteProgram)},
 
-		one + "/try":      {"POST": a.keyed(a.tryProgram)},
-		one + "/versions": {"GET": a.keyed(a.programVersions)},
+		one + "/try":      {"POST": a.keyed(operation.ReadPrograms, a.tryProgram)},
+		one + "/versions": {"GET": a.keyed(operation.ReadPrograms, a.programVersions)},
 
-		one + "/rewards/{side}/codes": {"GET": a.keyed(a.fuelTank), "POST": a.keyed(a.fillFuelTank)},
+		one + "/rewards/{side}/codes": {"GET": a.keyed(operation.ReadPrograms, a.fuelTank), "POST": a.keyed(operation.FillFuelTank, a.fillFuelTank)},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/timeline"
 	"kith/core/wire"
@@ -13,12 +14,12 @@ import (
 
 func (a *API) referralRoutes() routes {
 	return routes{
-		tenantPath + "/referrals":               {"GET": a.keyed(a.referrals)},
-		tenantPath + "/referrals/{id}":          {"GET": a.keyed(a.referral)},
-		tenantPath + "/referrals/{id}/orders":   {"GET": a.keyed(a.orders)},
-		tenantPath + "/referrals/{id}/timeline": {"GET": a.keyed(a.timeline)},
-		tenantPath + "/referrals/moderate":      {"POST": a.keyed(a.moderate)},
-		tenantPath + "/open/referrals":          {"GET": a.open(a.openReferrals)},
+		tenantPath + "/referrals":               {"GET": a.keyed(operation.ReadReferrals, a.referrals)},
+		tenantPath + "/referrals/{id}":          {"GET": a.keyed(operation.ReadReferrals, a.referral)},
+		tenantPath + "/referrals/{id}/orders":   {"GET": a.keyed(operation.ReadReferrals, a.orders)},
+		tenantPath + "/referrals/{id}/timeline": {"GET": a.keyed(operation.ReadReferrals, a.timeline)},
+		tenantPath + "/referrals/moderate":      {"POST": a.keyed(operation.Moderate, a.moderate)},
+		tenantPath + "/open/referrals":          {"GET": a.open(operation.ReadReferrals, a.openReferrals)},
 	}
 }
 
@@ -145,8 +146,8 @@ func (a *API) moderate(c *call) ([]byte, error) {
 
 func (a *API) attributionRoutes() routes {
 	return routes{
-		tenantPath + "/attributions":         {"GET": a.keyed(a.decisions)},
-		tenantPath + "/attributions/unknown": {"GET": a.keyed(a.unknownCodes)},
+		tenantPath + "/attributions":         {"GET": a.keyed(operation.ReadReferrals, a.decisions)},
+		tenantPath + "/attributions/unknown": {"GET": a.keyed(operation.ReadReferrals, a.unknownCodes)},
 	}
 }
 

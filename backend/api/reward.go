@@ -6,19 +6,20 @@ import (
 
 	"kith/backend/store/answerdb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/reward"
 	"kith/core/wire"
 )
 
 func (a *API) rewardRoutes() routes {
 	return routes{
-		tenantPath + "/reward":                                {"GET": a.keyed(a.rewards)},
-		tenantPath + "/reward/balance":                        {"GET": a.keyed(a.rewardBalances)},
-		tenantPath + "/reward/{id}":                           {"GET": a.keyed(a.reward)},
-		tenantPath + "/reward/{id}/cancel":                    {"POST": a.keyed(a.cancelReward)},
-		tenantPath + "/rewards/account/{account}/user/{user}": {"POST": a.keyedUser(created(a.createReward))},
-		tenantPath + "/credit/{id}/redeem":                    {"POST": a.keyed(a.redeemReward)},
-		tenantPath + "/credit/bulkredeem":                     {"POST": a.keyed(a.redeemCredit)},
+		tenantPath + "/reward":                                {"GET": a.keyed(operation.ReadReferrals, a.rewards)},
+		tenantPath + "/reward/balance":                        {"GET": a.keyed(operation.ReadReferrals, a.rewardBalances)},
+		tenantPath + "/reward/{id}":                           {"GET": a.keyed(operation.ReadReferrals, a.reward)},
+		tenantPath + "/reward/{id}/cancel":                    {"POST": a.keyed(operation.CancelReward, a.cancelReward)},
+		tenantPath + "/rewards/account/{account}/user/{user}": {"POST": a.keyedUser(operation.GrantReward, created(a.createReward))},
+		tenantPath + "/credit/{id}/redeem":                    {"POST": a.keyed(operation.RedeemCredit, a.redeemReward)},
+		tenantPath + "/credit/bulkredeem":                     {"POST": a.keyed(operation.RedeemCredit, a.redeemCredit)},
 	}
 }
 

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"flag"
 	"log/slog"
 	"net/http/httptest"
 	"os"
@@ -21,8 +22,8 @@ import (
 var parameter = regexp.MustCompile(`\{[a-zA-Z]+\}`)
 
 // Each call of the OpenAPI document is permitted to the roles of API keys in testdata/roles.txt,
-// and refuses all others with a message that names those. The file is edited by hand, so that a
-// change of permissions is deliberate.
+// and refuses all others with a message that names those. With -update the file is
+// rewritten: read the diff.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
@@ -77,7 +78,11 @@ func TestRoles(t *testing.T) {
 		}
 		got[i] += ": " + strings.Join(permitted, " ")
 	}
+	text := strings.Join(got, "\n") + "\n"
+	if flag.Lookup("update").Value.String() == "true" {
+		require.NoError(t, os.WriteFile("testdata/roles.txt", []byte(text), 0o600))
+	}
 	want, err := os.ReadFile("testdata/roles.txt")
 	require.NoError(t, err)
-	require.Equal(t, string(want), strings.Join(got, "\n")+"\n")
+	require.Equal(t, string(want), text)
 }

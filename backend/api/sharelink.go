@@ -8,15 +8,16 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
 func (a *API) shareLinkRoutes() routes {
 	const known = tenantPath + "/account/{account}/user/{user}"
 	return routes{
-		userPath + "/shareurls":                      {"GET": a.userAt(auth.GetShareLinks, a.shareURLs)},
-		known + "/shareurls":                         {"GET": a.keyedUser(a.shareURLs)},
-		known + "/sharelinks":                        {"GET": a.keyedUser(a.shareLinks)},
+		userPath + "/shareurls":                      {"GET": a.userAt(operation.ReadReferrals, auth.GetShareLinks, a.shareURLs)},
+		known + "/shareurls":                         {"GET": a.keyedUser(operation.ReadReferrals, a.shareURLs)},
+		known + "/sharelinks":                        {"GET": a.keyedUser(operation.ReadReferrals, a.shareLinks)},
 		"/a/{tenant}/message/redirect/{shareMedium}": {"GET": a.message},
 	}
 }
@@ -52,7 +53,7 @@ func (a *API) shareLinks(c *call) ([]byte, error) {
 // message handles GET /a/{tenant}/message/redirect/{shareMedium}. It redirects to the
 // service or app with which the user shares the link, such as WhatsApp.
 func (a *API) message(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anonymous(w, r)
+	caller, err := a.anonymous(w, r, nil)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"kith/core/operation"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
@@ -10,13 +11,13 @@ import (
 func (a *API) subscriptionRoutes() routes {
 	const one = tenantPath + "/subscription/{endpointUrl}"
 	return routes{
-		tenantPath + "/subscription":        {"POST": a.keyed(created(a.subscribe)), "GET": a.keyed(a.subscriptions)},
-		tenantPath + "/subscription/sample": {"GET": a.keyed(a.sampleEvents)},
-		one:                                 {"DELETE": a.keyed(a.unsubscribe)},
-		one + "/test":                       {"POST": a.keyed(a.testSubscription)},
-		one + "/secret":                     {"POST": a.keyed(a.rotateSecret)},
-		one + "/deliveries":                 {"GET": a.keyed(a.deliveries)},
-		one + "/replay":                     {"POST": a.keyed(a.replay)},
+		tenantPath + "/subscription":        {"POST": a.keyed(operation.SubscribeWebhook, created(a.subscribe)), "GET": a.keyed(operation.ReadIntegrations, a.subscriptions)},
+		tenantPath + "/subscription/sample": {"GET": a.keyed(operation.ReadIntegrations, a.sampleEvents)},
+		one:                                 {"DELETE": a.keyed(operation.UnsubscribeWebhook, a.unsubscribe)},
+		one + "/test":                       {"POST": a.keyed(operation.TestWebhook, a.testSubscription)},
+		one + "/secret":                     {"POST": a.keyed(operation.RotateWebhookSecret, a.rotateSecret)},
+		one + "/deliveries":                 {"GET": a.keyed(operation.ReadIntegrations, a.deliveries)},
+		one + "/replay":                     {"POST": a.keyed(operation.ReplayWebhook, a.replay)},
 		"/.well-known/jwks.json":            {"GET": a.keySet},
 	}
 }

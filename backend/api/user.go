@@ -11,6 +11,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/rules"
 	"kith/core/wire"
@@ -19,17 +20,17 @@ import (
 func (a *API) userRoutes() routes {
 	const known = tenantPath + "/account/{account}/user/{user}"
 	return routes{
-		userPath:                  {"PUT": a.identify, "POST": a.identify, "GET": a.userAt(auth.LookupUser, a.user), "DELETE": a.keyedUser(a.deleteUser)},
+		userPath:                  {"PUT": a.identify, "POST": a.identify, "GET": a.userAt(operation.ReadReferrals, auth.LookupUser, a.user), "DELETE": a.keyedUser(operation.EraseUser, a.deleteUser)},
 		tenantPath + "/open/user": {"GET": a.public(a.openUser)},
 		cookieUserPath:            {"PUT": a.cookieUser},
-		tenantPath + "/user":      {"POST": a.keyed(a.identifyInAccount), "GET": a.keyed(a.userByCode)},
-		tenantPath + "/users":     {"GET": a.keyed(a.users)},
-		known:                     {"GET": a.keyedUser(a.user)},
-		known + "/pii":            {"GET": a.keyedUser(a.user)},
-		known + "/block":          {"POST": a.keyedUser(a.block)},
-		known + "/unblock":        {"POST": a.keyedUser(a.unblock)},
-		known + "/referrer":       {"POST": a.keyedUser(a.attributeByHand)},
-		known + "/export":         {"GET": a.keyedUser(a.exportUser)},
+		tenantPath + "/user":      {"POST": a.keyed(operation.IdentifyUser, a.identifyInAccount), "GET": a.keyed(operation.ReadReferrals, a.userByCode)},
+		tenantPath + "/users":     {"GET": a.keyed(operation.ReadReferrals, a.users)},
+		known:                     {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
+		known + "/pii":            {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
+		known + "/block":          {"POST": a.keyedUser(operation.BlockUser, a.block)},
+		known + "/unblock":        {"POST": a.keyedUser(operation.UnblockUser, a.unblock)},
+		known + "/referrer":       {"POST": a.keyedUser(operation.AttributeUser, a.attributeByHand)},
+		known + "/export":         {"GET": a.keyedUser(operation.ExportUser, a.exportUser)},
 	}
 }
 
@@ -39,7 +40,7 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, done, err := a.identified(w, r)
+	_, done, err := a.identified(w, r, operation.IdentifyUser)
 	if err != nil {
 		return err
 	}
@@ -53,9 +54,9 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 
 // identified stores the user in the path of a request with the values in its body. For
 // POST the user must be new.
-func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller base.Caller, done rules.Identified, err error) {
+func (a *API) identified(w http.ResponseWriter, r *http.Request, op *operation.Operation) (caller base.Caller, done rules.Identified, err error) {
 	in := rules.Identification{Create: r.Method == http.MethodPost}
-	caller, account, user, body, err := a.identifier(w, r)
+	caller, account, user, body, err := a.identifier(w, r, op)
 	if err != nil {
 		return caller, done, err
 	}
@@ -81,8 +82,8 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller base.Ca
 
 // identifier authenticates a request that identifies the user in its path: by its
 // credentials or, for PUT, by the checksum of its body.
-func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
-	if c, err = a.caller(w, r); err != nil {
+func (a *API) identifier(w http.ResponseWriter, r *http.Request, op *operation.Operation) (c base.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
+	if c, err = a.caller(w, r, op); err != nil {
 		return c, "", "", nil, err
 	}
 	if account, user, err = userIDs(r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/widgets"
 	"kith/core"
 	"kith/core/analytics"
+	"kith/core/operation"
 	"kith/core/rules"
 	"kith/core/widget"
 	"kith/core/wire"
@@ -16,11 +17,11 @@ func (a *API) widgetRoutes() routes {
 	const user = tenantPath + "/widget/account/{account}/user/{user}"
 	return routes{
 		user + "/upsert":                        {"PUT": a.upsertWidget},
-		user + "/render":                        {"GET": a.open(a.renderWidget)},
+		user + "/render":                        {"GET": a.open(operation.RenderWidget, a.renderWidget)},
 		tenantPath + "/widget/user/cookie_user": {"PUT": a.cookieUserWidget},
-		tenantPath + "/mail/referralinvite":     {"POST": a.open(a.invite)},
-		tenantPath + "/widgets":                 {"GET": a.keyed(a.widgets)},
-		tenantPath + "/widgets/{widgetType}":    {"GET": a.keyed(a.widget), "PUT": a.keyed(a.putWidget), "DELETE": a.keyed(a.deleteWidget)},
+		tenantPath + "/mail/referralinvite":     {"POST": a.open(operation.InviteFriend, a.invite)},
+		tenantPath + "/widgets":                 {"GET": a.keyed(operation.ReadPrograms, a.widgets)},
+		tenantPath + "/widgets/{widgetType}":    {"GET": a.keyed(operation.ReadPrograms, a.widget), "PUT": a.keyed(operation.ChangeWidget, a.putWidget), "DELETE": a.keyed(operation.ChangeWidget, a.deleteWidget)},
 	}
 }
 
@@ -45,7 +46,7 @@ func (a *API) upsertWidget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	caller, done, err := a.identified(w, r)
+	caller, done, err := a.identified(w, r, operation.RenderWidget)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"kith/core/event"
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -198,7 +199,7 @@ func (b bundle) live(t testing.TB, anna, ben core.AccountID) {
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
 		for _, account := range []core.AccountID{anna, ben} {
 			entry := people.Entry{
-				Actor: "member@shop.example", Action: people.UserBlocked, Subject: marker, Before: `{"a":"qzmark"}`, After: `{"a":"qzmark"}`, Account: account, User: user,
+				Actor: "member@shop.example", Action: operation.BlockUser.Action, Subject: marker, Before: `{"a":"qzmark"}`, After: `{"a":"qzmark"}`, Account: account, User: user,
 			}
 			if err := peopledb.Audit(t.Context(), tx, b.tenant, entry); err != nil {
 				return err

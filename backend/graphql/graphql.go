@@ -39,6 +39,7 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -59,18 +60,23 @@ type Server struct {
 	// introspection reports whether introspection needs no credentials, which is for
 	// development.
 	introspection bool
+	// operations are those of fields, by the names of their types and their own.
+	operations map[string]*operation.Operation
 	binding
 }
 
 // New returns a server. With introspection, callers without the API key may use
-// introspection too. New fails if the resolvers do not match the schema.
+// introspection too. New fails if the resolvers or the
+// operations of fields do not match the schema.
 func New(engine *app.Engine, log *slog.Logger, introspection bool) (*Server, error) {
 	schema, err := loadSchema(schemaText)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{MaxTime: defaultMaxTime, engine: engine, log: log, introspection: introspection}
-	s.binding, err = bind(schema, &query{}, &mutation{})
+	if s.operations, err = operationsOf(schema); err == nil {
+		s.binding, err = bind(schema, &query{}, &mutation{})
+	}
 	return s, err
 }
 
@@ -235,7 +241,7 @@ func (s *Server) prepare(c *call, limits bounds, q wire.GraphQLRequest) (*execut
 	if problems := validate(s.schema, d); len(problems) > 0 {
 		return nil, nil, problems
 	}
-	op, err := operation(d, q.Operation)
+	op, err := operationNamed(d, q.Operation)
 	if err != nil {
 		return nil, nil, refused(err)
 	}
@@ -255,9 +261,9 @@ func (s *Server) prepare(c *call, limits bounds, q wire.GraphQLRequest) (*execut
 	return e, op, nil
 }
 
-// operation returns the operation of a document that a call runs; name may be empty if
+// operationNamed returns the operation of a document that a call runs; name may be empty if
 // the document has one operation.
-func operation(d *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
+func operationNamed(d *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
 	if name == "" && len(d.Operations) > 1 {
 		return nil, core.Invalid("operationName", "is required, since the document has several operations")
 	}

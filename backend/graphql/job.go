@@ -6,8 +6,8 @@ import (
 
 	"kith/backend/app/jobs"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/job"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
@@ -166,7 +166,7 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 		return nil, err
 	}
 	if !in.Type.Import() {
-		if err := c.Caller.Require(auth.CreateExports); err != nil {
+		if err := c.Caller.Require(operation.StartExport, "Mutation.createJob exports"); err != nil {
 			return nil, err
 		}
 	}

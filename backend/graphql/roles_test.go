@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"flag"
 	"log/slog"
 	"os"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 // Each field of Query and Mutation, and each other field that has fields, is permitted to the
 // roles of API keys in testdata/roles.txt, and refuses all others with a message that names
-// those. The file is edited by hand, so that a change of permissions is deliberate.
+// those. With -update the file is rewritten: read the diff.
 func TestRoles(t *testing.T) {
 	s, err := New(nil, slog.New(slog.DiscardHandler), false)
 	require.NoError(t, err)
@@ -52,7 +53,11 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
+	text := strings.Join(got, "\n") + "\n"
+	if flag.Lookup("update").Value.String() == "true" {
+		require.NoError(t, os.WriteFile("testdata/roles.txt", []byte(text), 0o600))
+	}
 	want, err := os.ReadFile("testdata/roles.txt")
 	require.NoError(t, err)
-	require.Equal(t, string(want), strings.Join(got, "\n")+"\n")
+	require.Equal(t, string(want), text)
 }

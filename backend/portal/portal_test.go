@@ -16,6 +16,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -224,13 +225,13 @@ func TestRoles(t *testing.T) {
 	w := portaltest.New(t)
 	for _, role := range people.Roles() {
 		b := w.As(t, role)
-		for path, op := range map[string]people.Operation{
-			"overview": people.ReadPrograms, "programs": people.ReadPrograms, "referrals": people.ReadReferrals, "people": people.ReadReferrals,
-			"files": people.RunImports, "files/sftp": people.ReadIntegrations, "integrations": people.ReadIntegrations, "integrations/keys": people.ReadIntegrations,
-			"members": people.ReadMembers, "audit": people.ReadAudit,
+		for path, op := range map[string]*operation.Operation{
+			"overview": operation.ReadPrograms, "programs": operation.ReadPrograms, "referrals": operation.ReadReferrals, "people": operation.ReadReferrals,
+			"files": operation.ReadImports, "files/sftp": operation.ReadIntegrations, "integrations": operation.ReadIntegrations, "integrations/keys": operation.ReadIntegrations,
+			"members": operation.ReadMembers, "audit": operation.ReadAudit,
 		} {
 			want := http.StatusForbidden
-			if role.Permits(op) {
+			if op.Permits(role) {
 				want = http.StatusOK
 			}
 			require.Equal(t, want, b.Get("/portal/t/acme/"+path).Status, "%s %s", role, path)
@@ -238,10 +239,10 @@ func TestRoles(t *testing.T) {
 		}
 		got := b.Post(t, "/portal/profile", "/portal/t/acme/members/invite", "email", "new@acme.example", "role", "owner")
 		require.Equal(t, role == people.Owner, got.Status == http.StatusOK, "%s %d", role, got.Status)
-		require.Equal(t, role.Permits(people.ReadMembers), strings.Contains(b.Get("/portal/profile").Body+b.Get(b.Get("/portal/t/acme").Header.Get("Location")).Body, "/portal/t/acme/members"), role)
+		require.Equal(t, operation.ReadMembers.Permits(role), strings.Contains(b.Get("/portal/profile").Body+b.Get(b.Get("/portal/t/acme").Header.Get("Location")).Body, "/portal/t/acme/members"), role)
 	}
 	var refused []string
-	for _, e := range w.Audit(t, people.AuditFilter{Action: people.PermissionRefused}) {
+	for _, e := range w.Audit(t, people.AuditFilter{Action: operation.TryForbidden.Action}) {
 		refused = append(refused, e.Actor+" "+e.Subject)
 	}
 	for _, role := range []string{"viewer", "support"} {
@@ -397,7 +398,7 @@ func TestAudit_Download(t *testing.T) {
 	w := portaltest.New(t)
 	b := w.SignedIn(t, portaltest.Owner)
 	require.NoError(t, w.Engine.DB.Write(t.Context(), portaltest.Began, func(tx *store.Tx) error {
-		return base.Audit(t.Context(), tx, people.Caller{Email: "=1+1", Tenant: "acme"}, base.Change{Action: people.MemberRemoved, Subject: "a,b", After: map[string]any{"role": "x"}})
+		return base.Audit(t.Context(), tx, people.Caller{Email: "=1+1", Tenant: "acme"}, base.Change{Operation: operation.RemoveMember, Subject: "a,b", After: map[string]any{"role": "x"}})
 	}))
 	got := b.Post(t, "/portal/t/acme/audit", "/portal/t/acme/audit/export", "format", "csv", "action", "member.removed", "zone", "Europe/Berlin")
 	require.Equal(t, `attachment; filename="audit-acme-2023-11-14.csv"`, got.Header.Get("Content-Disposition"))

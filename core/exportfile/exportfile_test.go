@@ -8,6 +8,7 @@ import (
 
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -125,7 +126,7 @@ func TestHarmless(t *testing.T) {
 
 func TestAuditRow(t *testing.T) {
 	e := people.Entry{
-		Seq: 7, At: 1772355600123, Actor: "ann@acme.example", From: "192.0.2.1", Action: people.MemberInvited,
+		Seq: 7, At: 1772355600123, Actor: "ann@acme.example", From: "192.0.2.1", Action: operation.InviteMember.Action,
 		Subject: "=1+1", After: `{"role":"viewer"}`, Account: "a", User: "u", InvitedBy: "API key crm",
 	}
 	want := []string{"7", "2026-03-01T09:00:00.123Z", "ann@acme.example", "192.0.2.1", "member.invited", "'=1+1", "", `{"role":"viewer"}`, "a", "u", "API key crm"}

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"slices"
+
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
@@ -13,7 +15,7 @@ import (
 // events stores the events of a call, if it is valid, and the replica knows the user and
 // permits the sender.
 func (r *request) events(to route.Route) (abi.Response, error) {
-	by, ok := r.maySend(to, auth.LogEvents)
+	by, ok := r.maySend(to)
 	if !ok {
 		return abi.Response{}, errForward
 	}
@@ -65,7 +67,7 @@ func (r *request) recorded(tenant core.TenantAlias, b event.Call) (key string) {
 // maySend reports whether the replica knows the user and permits the call: by the
 // tenant's secure mode, the role of the API key and the origin of the page. If not,
 // the primary still may. by is the identity of the sender.
-func (r *request) maySend(to route.Route, op auth.Operation) (by bearer, ok bool) {
+func (r *request) maySend(to route.Route) (by bearer, ok bool) {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil {
 		return by, false
@@ -74,16 +76,16 @@ func (r *request) maySend(to route.Route, op auth.Operation) (by bearer, ok bool
 	if !ok {
 		return by, false
 	}
-	return r.admits(to, op, from, credentials)
+	return r.admits(to, from, credentials)
 }
 
 // admits reports whether a request may make a call, and returns its identity.
-func (r *request) admits(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) (bearer, bool) {
+func (r *request) admits(to route.Route, from sender, credentials auth.Credentials) (bearer, bool) {
 	r.sites = &from.sites
 	if r.origin() != "" && !origin.Allowed(r.origin(), from.sites) {
 		return bearer{}, false
 	}
-	b := r.bearer(to, op, from, credentials)
+	b := r.bearer(to, from, credentials)
 	return b, from.mode.Admits(b.Bearer)
 }
 
@@ -99,12 +101,12 @@ type bearer struct {
 // bearer returns the verified identity of a request. Credentials that cannot be
 // verified count as those of another user, which no mode admits: the backend responds
 // with the error.
-func (r *request) bearer(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) bearer {
+func (r *request) bearer(to route.Route, from sender, credentials auth.Credentials) bearer {
 	switch {
 	case credentials == (auth.Credentials{}):
 		return bearer{Bearer: auth.Anonymous}
 	case credentials.Key != "":
-		if key, ok := from.keys.Match(credentials.Key, r.now); ok && key.Role.Permits(op) {
+		if key, ok := from.keys.Match(credentials.Key, r.now); ok && slices.Contains(auth.Senders(), key.Role) {
 			return bearer{Bearer: auth.KeyHolder, key: key.ID()}
 		}
 	case credentials.Token != "":

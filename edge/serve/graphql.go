@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"kith/core/auth"
 	"kith/core/wire"
 	"kith/edge/abi"
 	"kith/edge/route"
@@ -19,7 +18,7 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	to.Account, to.User = plain.Call.Account, plain.Call.User
-	by, ok := r.maySend(to, auth.LogEventsQL)
+	by, ok := r.maySend(to)
 	if !ok {
 		return abi.Response{}, errForward
 	}

@@ -45,7 +45,7 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 	if !ok || known.needsBackend {
 		return info, false
 	}
-	by, ok := r.admits(to, auth.Identify, known.sender, credentials)
+	by, ok := r.admits(to, known.sender, credentials)
 	if !ok {
 		return info, false
 	}

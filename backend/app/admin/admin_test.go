@@ -11,6 +11,7 @@ import (
 	"kith/backend/portal/portaltest"
 	"kith/backend/store/sqldtest"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 )
@@ -19,31 +20,31 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 
 // operations has the operation that each use case of a member requires: a row for each
 // exported method of each field of Admin.
-var operations = map[string]people.Operation{
-	"Users.Profile": people.ReadReferrals, "Users.Ordered": people.ReadReferrals, "Users.Stake": people.ReadReferrals, "Users.ByID": people.ReadReferrals, "Users.Block": people.WriteUsers, "Users.Unblock": people.WriteUsers, "Users.Attribute": people.WriteUsers,
-	"Users.AddReward": people.WriteUsers, "Users.AddEvent": people.WriteUsers, "Users.Export": people.RunExports, "Users.Erase": people.EraseUsers,
-	"Users.Grant": people.WriteUsers, "Users.Delete": people.EraseUsers, "Users.DeleteAccount": people.EraseUsers,
-	"Programs.Create": people.WritePrograms, "Programs.Update": people.WritePrograms, "Programs.Delete": people.WritePrograms,
-	"Programs.Fill":     people.WritePrograms,
-	"Programs.Versions": people.ReadPrograms,
+var operations = map[string]*operation.Operation{
+	"Users.Profile": operation.ReadReferrals, "Users.Ordered": operation.ReadReferrals, "Users.Stake": operation.ReadReferrals, "Users.ByID": operation.ReadReferrals, "Users.Block": operation.BlockUser, "Users.Unblock": operation.UnblockUser, "Users.Attribute": operation.AttributeUser,
+	"Users.AddReward": operation.GrantReward, "Users.AddEvent": operation.AddEvent, "Users.Export": operation.ExportUser, "Users.Erase": operation.EraseUser,
+	"Users.Grant": operation.GrantReward, "Users.Delete": operation.EraseUser, "Users.DeleteAccount": operation.EraseAccount,
+	"Programs.Create": operation.CreateProgram, "Programs.Update": operation.ChangeProgram, "Programs.Delete": operation.DeleteProgram,
+	"Programs.Fill":     operation.FillFuelTank,
+	"Programs.Versions": operation.ReadPrograms,
 
-	"Files.Check": people.RunImports, "Files.Import": people.RunImports, "Files.List": people.RunImports, "Files.Job": people.RunImports, "Files.Remove": people.RunImports,
-	"Files.Download": people.RunImports, "Files.WriteRejected": people.RunImports, "Files.Export": people.RunExports,
-	"SFTPKeys.Add": people.WriteIntegrations, "SFTPKeys.Remove": people.WriteIntegrations,
-	"Referrals.Export":   people.RunExports,
-	"Referrals.Moderate": people.Moderate, "Referrals.CancelReward": people.Moderate,
+	"Files.Check": operation.ReadImports, "Files.Import": operation.StartImport, "Files.List": operation.ReadImports, "Files.Job": operation.ReadImports, "Files.Remove": operation.RemoveJob,
+	"Files.Download": operation.DownloadFile, "Files.WriteRejected": operation.DownloadFile, "Files.Export": operation.StartExport,
+	"SFTPKeys.Add": operation.AddSFTPKey, "SFTPKeys.Remove": operation.RemoveSFTPKey,
+	"Referrals.Export":   operation.ExportReferrals,
+	"Referrals.Moderate": operation.Moderate, "Referrals.CancelReward": operation.CancelReward,
 
-	"APIKeys.Create": people.WriteKeys, "APIKeys.Rotate": people.WriteKeys, "APIKeys.Revoke": people.WriteKeys,
-	"Webhooks.List": people.ReadIntegrations, "Webhooks.Delivery": people.ReadIntegrations,
-	"Webhooks.Subscribe": people.WriteIntegrations, "Webhooks.Unsubscribe": people.WriteIntegrations, "Webhooks.RotateSecret": people.WriteIntegrations,
-	"Webhooks.Test": people.WriteIntegrations, "Webhooks.Replay": people.WriteIntegrations, "Webhooks.ReplayFailed": people.WriteIntegrations,
-	"Website.Read": people.ReadIntegrations, "Website.AddOrigins": people.WriteIntegrations, "Website.RemoveOrigin": people.WriteIntegrations, "Website.Change": people.WriteIntegrations, "Website.ChangeTenant": people.WriteIntegrations,
-	"Gateway.Connection": people.ReadIntegrations, "Gateway.Check": people.ReadIntegrations,
-	"Gateway.Connect": people.WriteIntegrations, "Gateway.ConnectStripe": people.WriteIntegrations, "Gateway.SendTest": people.WriteIntegrations, "Gateway.Disconnect": people.WriteIntegrations, "Gateway.Replay": people.WriteIntegrations, "Gateway.Retry": people.WriteIntegrations,
-	"Pipelines.Read": people.ReadIntegrations, "Pipelines.Change": people.WriteIntegrations, "Pipelines.RotateSecret": people.WriteKeys, "Pipelines.RemoveSecret": people.WriteIntegrations,
+	"APIKeys.Create": operation.CreateKey, "APIKeys.Rotate": operation.RotateKey, "APIKeys.Revoke": operation.RevokeKey,
+	"Webhooks.List": operation.ReadIntegrations, "Webhooks.Delivery": operation.ReadIntegrations,
+	"Webhooks.Subscribe": operation.SubscribeWebhook, "Webhooks.Unsubscribe": operation.UnsubscribeWebhook, "Webhooks.RotateSecret": operation.RotateWebhookSecret,
+	"Webhooks.Test": operation.TestWebhook, "Webhooks.Replay": operation.ReplayWebhook, "Webhooks.ReplayFailed": operation.ReplayWebhook,
+	"Website.Read": operation.ReadIntegrations, "Website.AddOrigins": operation.AddOrigin, "Website.RemoveOrigin": operation.RemoveOrigin, "Website.Change": operation.ChangeWebsite, "Website.ChangeTenant": operation.ChangeTenant,
+	"Gateway.Connection": operation.ReadIntegrations, "Gateway.Check": operation.ReadIntegrations,
+	"Gateway.Connect": operation.ConnectGateway, "Gateway.ConnectStripe": operation.ConnectGateway, "Gateway.SendTest": operation.TestGateway, "Gateway.Disconnect": operation.DisconnectGateway, "Gateway.Replay": operation.ReplayNotification, "Gateway.Retry": operation.RetryGateway,
+	"Pipelines.Read": operation.ReadIntegrations, "Pipelines.Change": operation.ChangePipeline, "Pipelines.RotateSecret": operation.RotatePipelineSecret, "Pipelines.RemoveSecret": operation.RemovePipelineSecret,
 }
 
-// Each use case refuses each role that the table of core/people does not permit, and no
+// Each use case refuses each role that the catalogue does not permit, and no
 // other; a refused call changes nothing.
 func TestRoles(t *testing.T) {
 	t.Parallel()
@@ -59,7 +60,7 @@ func TestRoles(t *testing.T) {
 			found++
 			for _, role := range append(people.Roles(), "") {
 				caller := people.Caller{Person: "p", Email: "p@acme.example", Tenant: "none", Role: role, Confirmed: true}
-				require.Equal(t, role.Permits(op), admitted(t, subject.Method(j), caller), "%s as %q", name, role)
+				require.Equal(t, op.Permits(role), admitted(t, subject.Method(j), caller), "%s as %q", name, role)
 			}
 		}
 	}
@@ -110,9 +111,9 @@ func TestPrograms_AreAudited(t *testing.T) {
 	entries, _, err := w.Engine.Audits.Page(ctx, owner, people.AuditFilter{Subject: "second"})
 	require.NoError(t, err)
 	require.Len(t, entries, 3)
-	require.Equal(t, people.ProgramDeleted, entries[0].Action)
-	require.Equal(t, people.ProgramChanged, entries[1].Action)
+	require.Equal(t, operation.DeleteProgram.Action, entries[0].Action)
+	require.Equal(t, operation.ChangeProgram.Action, entries[1].Action)
 	require.Contains(t, entries[1].After, `"name":"Renamed"`)
 	require.NotContains(t, entries[1].Before, "Renamed")
-	require.Equal(t, []any{people.ProgramCreated, "owner@acme.example", "192.0.2.1"}, []any{entries[2].Action, entries[2].Actor, entries[2].From})
+	require.Equal(t, []any{operation.CreateProgram.Action, "owner@acme.example", "192.0.2.1"}, []any{entries[2].Action, entries[2].Actor, entries[2].From})
 }

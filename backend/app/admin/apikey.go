@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/tenants"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -24,11 +25,8 @@ type auditedKey struct {
 
 // Create adds a key and returns it with its secret; see tenants.APIKeys.Create.
 func (ks *APIKeys) Create(ctx context.Context, c people.Caller, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
-	if err := c.RequireConfirmed(people.WriteKeys); err != nil {
-		return k, "", err
-	}
-	change := base.Change{Action: people.KeyCreated, Subject: name, After: auditedKey{role, expires}}
-	err = ks.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.CreateKey, Subject: name, After: auditedKey{role, expires}}
+	err = ks.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		k, secret, err = ks.api.Create(ctx, c.Tenant, name, role, expires)
 		return err
 	})
@@ -37,11 +35,8 @@ func (ks *APIKeys) Create(ctx context.Context, c people.Caller, name string, rol
 
 // Rotate gives a key a new secret and returns both; see tenants.APIKeys.Rotate.
 func (ks *APIKeys) Rotate(ctx context.Context, c people.Caller, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
-	if err := c.RequireConfirmed(people.WriteKeys); err != nil {
-		return k, "", err
-	}
-	change := base.Change{Action: people.KeyRotated, Subject: name, After: auditedOverlap(overlap)}
-	err = ks.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.RotateKey, Subject: name, After: auditedOverlap(overlap)}
+	err = ks.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		k, secret, err = ks.api.Rotate(ctx, c.Tenant, name, overlap)
 		return err
 	})
@@ -55,8 +50,8 @@ func auditedOverlap(overlap core.Time) any {
 
 // Revoke removes a key; evenLast is that of tenants.APIKeys.Revoke.
 func (ks *APIKeys) Revoke(ctx context.Context, c people.Caller, name string, evenLast bool) error {
-	change := base.Change{Action: people.KeyRevoked, Subject: name}
-	return ks.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.RevokeKey, Subject: name}
+	return ks.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		all, err := ks.api.List(ctx, c.Tenant)
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 	"kith/core/auth"
 	"kith/core/billing"
 	"kith/core/job"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/pipeline"
 	"kith/core/referral"
@@ -68,101 +69,101 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		return job.Input{Type: t, File: file, Format: job.CSV, Params: "{}"}
 	}
 	steps := []struct {
-		name   string
-		action people.Action
-		do     func() error
+		name string
+		op   *operation.Operation
+		do   func() error
 	}{
-		{"Programs.Create", people.ProgramCreated, func() error { _, err := a.Programs.Create(ctx, owner, second); return err }},
-		{"Programs.Update", people.ProgramChanged, func() error {
+		{"Programs.Create", operation.CreateProgram, func() error { _, err := a.Programs.Create(ctx, owner, second); return err }},
+		{"Programs.Update", operation.ChangeProgram, func() error {
 			_, err := a.Programs.Update(ctx, owner, "second", func(p *referral.Program) error {
 				p.Referred = reward.Offer{Kind: reward.FuelTank, Amount: 1000, Currency: "USD"}
 				return nil
 			})
 			return err
 		}},
-		{"Programs.Fill", people.TankFilled, func() error {
+		{"Programs.Fill", operation.FillFuelTank, func() error {
 			_, err := a.Programs.Fill(ctx, owner, "second", referral.ReferredSide, []string{"CODE1"})
 			return err
 		}},
-		{"Programs.Delete", people.ProgramDeleted, func() error { return a.Programs.Delete(ctx, owner, "second") }},
-		{"Users.Block", people.UserBlocked, func() error { return a.Users.Block(ctx, owner, anna, reward.BlockKeep, "why") }},
-		{"Users.Unblock", people.UserUnblocked, func() error { return a.Users.Unblock(ctx, owner, anna, "why") }},
-		{"Users.Attribute", people.UserAttributed, func() error { _, err := a.Users.Attribute(ctx, owner, ben, "ANNA10", "why"); return err }},
-		{"Users.AddReward", people.RewardAdded, func() (err error) {
+		{"Programs.Delete", operation.DeleteProgram, func() error { return a.Programs.Delete(ctx, owner, "second") }},
+		{"Users.Block", operation.BlockUser, func() error { return a.Users.Block(ctx, owner, anna, reward.BlockKeep, "why") }},
+		{"Users.Unblock", operation.UnblockUser, func() error { return a.Users.Unblock(ctx, owner, anna, "why") }},
+		{"Users.Attribute", operation.AttributeUser, func() error { _, err := a.Users.Attribute(ctx, owner, ben, "ANNA10", "why"); return err }},
+		{"Users.AddReward", operation.GrantReward, func() (err error) {
 			credit, err = a.Users.AddReward(ctx, owner, anna, admin.NewReward{ID: core.NewID(portaltest.Began, [6]byte{1}), Kind: reward.Credit, Amount: "5", Currency: "USD", Reason: "why"})
 			return err
 		}},
-		{"Users.AddEvent", people.EventAdded, func() error {
+		{"Users.AddEvent", operation.AddEvent, func() error {
 			return a.Users.AddEvent(ctx, owner, anna, admin.NewEvent{Once: "once-only", Key: "purchase", Revenue: "10", Currency: "USD", Order: "o1"})
 		}},
-		{"Referrals.Moderate", people.ReferralDenied, func() error { return a.Referrals.Moderate(ctx, owner, referral.Deny, "why", chosen()) }},
-		{"Referrals.CancelReward", people.RewardCancelled, func() error { return a.Referrals.CancelReward(ctx, owner, credit.ID, credit.Left(), "why") }},
-		{"Referrals.Export", people.ReferralsExported, func() error {
+		{"Referrals.Moderate", operation.DenyReferral, func() error { return a.Referrals.Moderate(ctx, owner, referral.Deny, "why", chosen()) }},
+		{"Referrals.CancelReward", operation.CancelReward, func() error { return a.Referrals.CancelReward(ctx, owner, credit.ID, credit.Left(), "why") }},
+		{"Referrals.Export", operation.ExportReferrals, func() error {
 			_, err := a.Referrals.Export(ctx, owner, referral.Search{}, func(referral.Referral) error { return nil })
 			return err
 		}},
-		{"Users.Export", people.UserExported, func() error { return a.Users.Export(ctx, owner, anna, io.Discard) }},
-		{"Users.Erase", people.UserErased, func() error { return a.Users.Erase(ctx, owner, ben, "ben", false) }},
-		{"Users.Grant", people.RewardAdded, func() error {
+		{"Users.Export", operation.ExportUser, func() error { return a.Users.Export(ctx, owner, anna, io.Discard) }},
+		{"Users.Erase", operation.EraseUser, func() error { return a.Users.Erase(ctx, owner, ben, "ben", false) }},
+		{"Users.Grant", operation.GrantReward, func() error {
 			_, err := a.Users.Grant(ctx, owner, reward.Grant{Account: "anna", User: "anna", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 500, Unit: reward.UnitCents, Currency: "USD"}})
 			return err
 		}},
-		{"Users.Delete", people.UserErased, func() error {
+		{"Users.Delete", operation.EraseUser, func() error {
 			return a.Users.Delete(ctx, owner, referral.Identity{Account: "carl", User: "carl"}, users.DeleteOptions{})
 		}},
-		{"Users.DeleteAccount", people.AccountErased, func() error { return a.Users.DeleteAccount(ctx, owner, "dora", false) }},
-		{"Files.Import", people.ImportStarted, func() (err error) {
+		{"Users.DeleteAccount", operation.EraseAccount, func() error { return a.Users.DeleteAccount(ctx, owner, "dora", false) }},
+		{"Files.Import", operation.StartImport, func() (err error) {
 			imported, err = a.Files.Import(ctx, owner, inJob(job.ImportUser, upload))
 			return err
 		}},
-		{"Files.Download", people.FileDownloaded, func() error { _, err := a.Files.Download(ctx, owner, imported.ID, job.SourceFile); return err }},
-		{"Files.WriteRejected", people.FileDownloaded, func() error { return a.Files.WriteRejected(ctx, owner, imported.ID, io.Discard) }},
-		{"Files.Remove", people.JobRemoved, func() error { return a.Files.Remove(ctx, owner, imported.ID) }},
-		{"Files.Export", people.ExportStarted, func() error { _, err := a.Files.Export(ctx, owner, inJob(job.User, "")); return err }},
-		{"SFTPKeys.Add", people.SFTPKeyAdded, func() error { _, err := a.SFTPKeys.Add(ctx, owner, key); return err }},
-		{"SFTPKeys.Remove", people.SFTPKeyRemoved, func() error {
+		{"Files.Download", operation.DownloadFile, func() error { _, err := a.Files.Download(ctx, owner, imported.ID, job.SourceFile); return err }},
+		{"Files.WriteRejected", operation.DownloadFile, func() error { return a.Files.WriteRejected(ctx, owner, imported.ID, io.Discard) }},
+		{"Files.Remove", operation.RemoveJob, func() error { return a.Files.Remove(ctx, owner, imported.ID) }},
+		{"Files.Export", operation.StartExport, func() error { _, err := a.Files.Export(ctx, owner, inJob(job.User, "")); return err }},
+		{"SFTPKeys.Add", operation.AddSFTPKey, func() error { _, err := a.SFTPKeys.Add(ctx, owner, key); return err }},
+		{"SFTPKeys.Remove", operation.RemoveSFTPKey, func() error {
 			all, err := w.Engine.SFTPKeys.List(ctx, "acme")
 			require.NoError(t, err)
 			return a.SFTPKeys.Remove(ctx, owner, all[0].Fingerprint)
 		}},
-		{"APIKeys.Create", people.KeyCreated, func() error { _, _, err := a.APIKeys.Create(ctx, owner, "reports", auth.RoleRead, 0); return err }},
-		{"APIKeys.Rotate", people.KeyRotated, func() error { _, _, err := a.APIKeys.Rotate(ctx, owner, "reports", core.Hour); return err }},
-		{"APIKeys.Revoke", people.KeyRevoked, func() error { return a.APIKeys.Revoke(ctx, owner, "reports", false) }},
-		{"Webhooks.Subscribe", people.WebhookSubscribed, func() error {
+		{"APIKeys.Create", operation.CreateKey, func() error { _, _, err := a.APIKeys.Create(ctx, owner, "reports", auth.RoleRead, 0); return err }},
+		{"APIKeys.Rotate", operation.RotateKey, func() error { _, _, err := a.APIKeys.Rotate(ctx, owner, "reports", core.Hour); return err }},
+		{"APIKeys.Revoke", operation.RevokeKey, func() error { return a.APIKeys.Revoke(ctx, owner, "reports", false) }},
+		{"Webhooks.Subscribe", operation.SubscribeWebhook, func() error {
 			_, err := a.Webhooks.Subscribe(ctx, owner, webhook.Request{Endpoint: string(hook)})
 			return err
 		}},
-		{"Webhooks.Test", people.WebhookTested, func() error { _, err := a.Webhooks.Test(ctx, owner, hook); return err }},
-		{"Webhooks.Replay", people.WebhookReplayed, func() error {
+		{"Webhooks.Test", operation.TestWebhook, func() error { _, err := a.Webhooks.Test(ctx, owner, hook); return err }},
+		{"Webhooks.Replay", operation.ReplayWebhook, func() error {
 			all, _, err := w.Engine.Deliveries.Page(ctx, webhook.Queue{Tenant: "acme", Endpoint: hook}, webhook.DeliveryFilter{})
 			require.NoError(t, err)
 			return a.Webhooks.Replay(ctx, owner, hook, all[0].Event)
 		}},
-		{"Webhooks.ReplayFailed", people.WebhookReplayed, func() error { _, err := a.Webhooks.ReplayFailed(ctx, owner, hook, 0); return err }},
-		{"Webhooks.RotateSecret", people.WebhookSecretRotated, func() error { _, err := a.Webhooks.RotateSecret(ctx, owner, hook); return err }},
-		{"Webhooks.Unsubscribe", people.WebhookUnsubscribed, func() error { return a.Webhooks.Unsubscribe(ctx, owner, hook) }},
-		{"Website.AddOrigins", people.OriginAdded, func() error { return a.Website.AddOrigins(ctx, owner, "https://shop.example") }},
-		{"Website.RemoveOrigin", people.OriginRemoved, func() error { return a.Website.RemoveOrigin(ctx, owner, "https://shop.example") }},
-		{"Website.Change", people.WebsiteChanged, func() error {
+		{"Webhooks.ReplayFailed", operation.ReplayWebhook, func() error { _, err := a.Webhooks.ReplayFailed(ctx, owner, hook, 0); return err }},
+		{"Webhooks.RotateSecret", operation.RotateWebhookSecret, func() error { _, err := a.Webhooks.RotateSecret(ctx, owner, hook); return err }},
+		{"Webhooks.Unsubscribe", operation.UnsubscribeWebhook, func() error { return a.Webhooks.Unsubscribe(ctx, owner, hook) }},
+		{"Website.AddOrigins", operation.AddOrigin, func() error { return a.Website.AddOrigins(ctx, owner, "https://shop.example") }},
+		{"Website.RemoveOrigin", operation.RemoveOrigin, func() error { return a.Website.RemoveOrigin(ctx, owner, "https://shop.example") }},
+		{"Website.Change", operation.ChangeWebsite, func() error {
 			_, err := a.Website.Change(ctx, owner, tenants.WebsiteChange{ConsentCookie: &consent})
 			return err
 		}},
-		{"Website.ChangeTenant", people.TenantChanged, func() error {
+		{"Website.ChangeTenant", operation.ChangeTenant, func() error {
 			_, err := a.Website.ChangeTenant(ctx, owner, tenants.TenantChange{ConsentCookie: &consent})
 			return err
 		}},
-		{"Gateway.Connect", people.GatewayConnected, func() error {
+		{"Gateway.Connect", operation.ConnectGateway, func() error {
 			return a.Gateway.Connect(ctx, owner, billing.Connection{Kind: billing.Braintree, MerchantID: "m", Keys: []billing.Key{{Public: "public", Private: "private"}}})
 		}},
-		{"Gateway.Replay", people.GatewayReplayed, func() error { return a.Gateway.Replay(ctx, owner, 1) }},
-		{"Gateway.Retry", people.GatewayOperationRetried, func() error { _, err := a.Gateway.Retry(ctx, owner, "", ""); return err }},
-		{"Gateway.Disconnect", people.GatewayDisconnected, func() error { return a.Gateway.Disconnect(ctx, owner) }},
-		{"Gateway.ConnectStripe", people.GatewayConnected, func() error {
+		{"Gateway.Replay", operation.ReplayNotification, func() error { return a.Gateway.Replay(ctx, owner, 1) }},
+		{"Gateway.Retry", operation.RetryGateway, func() error { _, err := a.Gateway.Retry(ctx, owner, "", ""); return err }},
+		{"Gateway.Disconnect", operation.DisconnectGateway, func() error { return a.Gateway.Disconnect(ctx, owner) }},
+		{"Gateway.ConnectStripe", operation.ConnectGateway, func() error {
 			return a.Gateway.ConnectStripe(ctx, owner, payments.StripeSettings{APIKey: "rk_live_key"}, "https://acme.example/hook")
 		}},
-		{"Pipelines.Change", people.PipelineChanged, func() error { return a.Pipelines.Change(ctx, owner, pipeline.Settings{CreateUsers: true}) }},
-		{"Pipelines.RotateSecret", people.PipelineSecretRotated, func() error { _, _, err := a.Pipelines.RotateSecret(ctx, owner, core.Hour); return err }},
-		{"Pipelines.RemoveSecret", people.PipelineSecretRemoved, func() error { return a.Pipelines.RemoveSecret(ctx, owner) }},
+		{"Pipelines.Change", operation.ChangePipeline, func() error { return a.Pipelines.Change(ctx, owner, pipeline.Settings{CreateUsers: true}) }},
+		{"Pipelines.RotateSecret", operation.RotatePipelineSecret, func() error { _, _, err := a.Pipelines.RotateSecret(ctx, owner, core.Hour); return err }},
+		{"Pipelines.RemoveSecret", operation.RemovePipelineSecret, func() error { return a.Pipelines.RemoveSecret(ctx, owner) }},
 	}
 	changed := slices.Clone(reads)
 	for _, s := range steps {
@@ -175,7 +176,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		require.NoError(t, s.do(), s.name)
 		all := w.Audit(t, people.AuditFilter{})
 		require.Len(t, all, entries+1, s.name)
-		require.Equal(t, []any{s.action, owner.Email, owner.From, owner.Person}, []any{all[0].Action, all[0].Actor, all[0].From, all[0].Person}, s.name)
+		require.Equal(t, []any{s.op.Action, owner.Email, owner.From, owner.Person}, []any{all[0].Action, all[0].Actor, all[0].From, all[0].Person}, s.name)
 	}
 	for name := range operations {
 		require.Contains(t, changed, name, "neither a change with an entry nor a reader")

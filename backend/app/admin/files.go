@@ -14,6 +14,7 @@ import (
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/wire"
 )
@@ -28,7 +29,7 @@ type Files struct {
 // Check reads a file as its import would, counts the rows that would be rejected, and
 // returns the first problems; see jobs.Jobs.Check, and Propose if columns is nil.
 func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref core.FileRef, columns importfile.Mapping) (jobs.Checked, error) {
-	if err := c.Require(people.RunImports); err != nil {
+	if err := operation.ReadImports.Require(c); err != nil {
 		return jobs.Checked{}, err
 	}
 	const shown = 20
@@ -41,7 +42,7 @@ func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref cor
 // Import starts the import of a file; see jobs.Jobs.Create. The columns that its params choose
 // are the proposal for the next file with the same header.
 func (fs *Files) Import(ctx context.Context, c people.Caller, in job.Input) (job.Job, error) {
-	if err := c.Require(people.RunImports); err != nil {
+	if err := operation.StartImport.Require(c); err != nil {
 		return job.Job{}, err
 	}
 	p, err := wire.ParseJobParams(in.Type, in.Params)
@@ -51,19 +52,19 @@ func (fs *Files) Import(ctx context.Context, c people.Caller, in job.Input) (job
 	if err != nil {
 		return job.Job{}, err
 	}
-	return fs.start(ctx, c, people.RunImports, people.ImportStarted, in)
+	return fs.start(ctx, c, operation.StartImport, in)
 }
 
 // Export starts an export; see jobs.Jobs.Create.
 func (fs *Files) Export(ctx context.Context, c people.Caller, in job.Input) (job.Job, error) {
-	return fs.start(ctx, c, people.RunExports, people.ExportStarted, in)
+	return fs.start(ctx, c, operation.StartExport, in)
 }
 
-func (fs *Files) start(ctx context.Context, c people.Caller, op people.Operation, action people.Action, in job.Input) (made job.Job, err error) {
+func (fs *Files) start(ctx context.Context, c people.Caller, op *operation.Operation, in job.Input) (made job.Job, err error) {
 	in.Requester = c.Email
-	change := base.Change{Action: action, Subject: subject(in), After: map[string]string{"type": string(in.Type), "params": in.Params}}
-	err = fs.base.Act(ctx, c, op, change, func(ctx context.Context, _ *base.Change) error {
-		if in.Type.Import() != (op == people.RunImports) {
+	change := base.Change{Operation: op, Subject: subject(in), After: map[string]string{"type": string(in.Type), "params": in.Params}}
+	err = fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		if in.Type.Import() != (op == operation.StartImport) {
 			return core.Invalid("type", "is not a type of this kind; choose one of the list")
 		}
 		made, err = fs.jobs.Create(ctx, c.Tenant, in)
@@ -83,10 +84,10 @@ func subject(in job.Input) string {
 // List returns a page of the imports and exports that match a filter, the newest first, and
 // their total number. Exports are left out for a role that may not run them.
 func (fs *Files) List(ctx context.Context, c people.Caller, f job.Filter) ([]job.Job, int, error) {
-	if err := c.Require(people.RunImports); err != nil {
+	if err := operation.ReadImports.Require(c); err != nil {
 		return nil, 0, err
 	}
-	if !c.Role.Permits(people.RunExports) {
+	if !operation.ReadExports.Permits(c.Role) {
 		f.Operation = job.Mutation
 	}
 	return fs.jobs.List(ctx, c.Tenant, f)
@@ -94,12 +95,12 @@ func (fs *Files) List(ctx context.Context, c people.Caller, f job.Filter) ([]job
 
 // Job returns an import or an export, or a not-found error.
 func (fs *Files) Job(ctx context.Context, c people.Caller, id string) (job.Job, error) {
-	if err := c.Require(people.RunImports); err != nil {
+	if err := operation.ReadImports.Require(c); err != nil {
 		return job.Job{}, err
 	}
 	j, err := fs.jobs.ByID(ctx, c.Tenant, id)
 	if err == nil && !j.Type.Import() {
-		err = c.Require(people.RunExports)
+		err = operation.ReadExports.Require(c)
 	}
 	return j, err
 }
@@ -111,8 +112,8 @@ func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which
 	if err != nil {
 		return d, err
 	}
-	change := base.Change{Action: people.FileDownloaded, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": string(which)}}
-	err = fs.base.Act(ctx, c, people.RunImports, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.DownloadFile, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": string(which)}}
+	err = fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		d, err = fs.jobs.Download(ctx, c.Tenant, id, which)
 		return err
 	})
@@ -126,8 +127,8 @@ func (fs *Files) WriteRejected(ctx context.Context, c people.Caller, id string, 
 	if err != nil {
 		return err
 	}
-	change := base.Change{Action: people.FileDownloaded, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": "rejected"}}
-	return fs.base.Act(ctx, c, people.RunImports, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.DownloadFile, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": "rejected"}}
+	return fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		return fs.jobs.WriteRejected(ctx, c.Tenant, id, out)
 	})
 }
@@ -139,10 +140,10 @@ func (fs *Files) Remove(ctx context.Context, c people.Caller, id string) error {
 	if err != nil {
 		return err
 	}
-	change := base.Change{Action: people.JobRemoved, Subject: subject(j.Input), Before: map[string]any{
+	change := base.Change{Operation: operation.RemoveJob, Subject: subject(j.Input), Before: map[string]any{
 		"type": string(j.Type), "status": string(j.Status), "processed": j.Stats.Processed,
 	}}
-	return fs.base.Act(ctx, c, people.RunImports, change, func(ctx context.Context, _ *base.Change) error {
+	return fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		_, err := fs.jobs.Delete(ctx, c.Tenant, id)
 		return err
 	})
@@ -156,11 +157,8 @@ type SFTPKeys struct {
 
 // Add allows a public key, as ssh-keygen writes it, to send files, and returns it.
 func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key tenantdb.SFTPKey, err error) {
-	if err := c.RequireConfirmed(people.WriteIntegrations); err != nil {
-		return key, err
-	}
-	change := base.Change{Action: people.SFTPKeyAdded}
-	err = sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.AddSFTPKey}
+	err = sk.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if key, err = sshkey.Parse([]byte(text)); err != nil {
 			return err
 		}
@@ -187,8 +185,8 @@ func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key 
 
 // Remove removes a key by its fingerprint, and closes its open sessions.
 func (sk *SFTPKeys) Remove(ctx context.Context, c people.Caller, fingerprint string) error {
-	change := base.Change{Action: people.SFTPKeyRemoved, Subject: fingerprint}
-	return sk.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.RemoveSFTPKey, Subject: fingerprint}
+	return sk.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		return sk.api.Remove(ctx, c.Tenant, fingerprint)
 	})
 }

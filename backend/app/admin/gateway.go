@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/payments"
 	"kith/backend/app/tenants"
 	"kith/core/billing"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/wire"
 )
@@ -25,7 +26,7 @@ type Gateway struct {
 // Connection returns the connection without private keys; known is false if the tenant has
 // none.
 func (g *Gateway) Connection(ctx context.Context, c people.Caller) (found billing.Connection, known bool, err error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return found, false, err
 	}
 	found, err = g.api.Connection(ctx, c.Tenant)
@@ -38,8 +39,8 @@ func (g *Gateway) Connection(ctx context.Context, c people.Caller) (found billin
 // Connect sets the connection, except for the URL of the gateway; see
 // payments.Gateways.Change.
 func (g *Gateway) Connect(ctx context.Context, c people.Caller, connection billing.Connection) error {
-	change := base.Change{Action: people.GatewayConnected, Subject: connection.MerchantID, After: auditedConnection(connection)}
-	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.ConnectGateway, Subject: connection.MerchantID, After: auditedConnection(connection)}
+	return g.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
@@ -63,8 +64,8 @@ func auditedConnection(c billing.Connection) any {
 // payments.Gateways.ChangeStripe. The audit log has what was asked for: the account is
 // known to Stripe only.
 func (g *Gateway) ConnectStripe(ctx context.Context, c people.Caller, s payments.StripeSettings, webhook string) error {
-	change := base.Change{Action: people.GatewayConnected, Subject: "Stripe"}
-	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.ConnectGateway, Subject: "Stripe"}
+	return g.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (g *Gateway) ConnectStripe(ctx context.Context, c people.Caller, s payments
 // SendTest has the gateway send a notification, and waits for it; see
 // payments.Gateways.Verify.
 func (g *Gateway) SendTest(ctx context.Context, c people.Caller) error {
-	if err := c.Require(people.WriteIntegrations); err != nil {
+	if err := operation.TestGateway.Require(c); err != nil {
 		return err
 	}
 	tenant, err := g.tenants.ByAlias(ctx, c.Tenant)
@@ -105,7 +106,7 @@ func (g *Gateway) recordBefore(ctx context.Context, c people.Caller, change *bas
 
 // Disconnect deletes the connection with its keys; see payments.Gateways.Disconnect.
 func (g *Gateway) Disconnect(ctx context.Context, c people.Caller) error {
-	return g.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.GatewayDisconnected}, func(ctx context.Context, change *base.Change) error {
+	return g.base.Act(ctx, c, base.Change{Operation: operation.DisconnectGateway}, func(ctx context.Context, change *base.Change) error {
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (g *Gateway) Disconnect(ctx context.Context, c people.Caller) error {
 // Check asks the gateway whether it accepts the keys and has the discount; see
 // payments.Gateways.Test.
 func (g *Gateway) Check(ctx context.Context, c people.Caller) (payments.GatewayCheck, error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return payments.GatewayCheck{}, err
 	}
 	tenant, err := g.tenants.ByAlias(ctx, c.Tenant)
@@ -128,8 +129,8 @@ func (g *Gateway) Check(ctx context.Context, c people.Caller) (payments.GatewayC
 
 // Replay makes a worker process a notification again; see payments.Notifications.Replay.
 func (g *Gateway) Replay(ctx context.Context, c people.Caller, seq int64) error {
-	change := base.Change{Action: people.GatewayReplayed, Subject: strconv.FormatInt(seq, 10)}
-	return g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.ReplayNotification, Subject: strconv.FormatInt(seq, 10)}
+	return g.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		return g.notifications.Replay(ctx, c.Tenant, seq)
 	})
 }
@@ -137,11 +138,11 @@ func (g *Gateway) Replay(ctx context.Context, c people.Caller, seq int64) error 
 // Retry makes a worker try an operation now, or all that have failed, and returns their
 // number; see payments.Operations.Retry.
 func (g *Gateway) Retry(ctx context.Context, c people.Caller, kind billing.OperationKind, id string) (n int, err error) {
-	change := base.Change{Action: people.GatewayOperationRetried, Subject: id}
+	change := base.Change{Operation: operation.RetryGateway, Subject: id}
 	if id != "" {
 		change.After = map[string]billing.OperationKind{"kind": kind}
 	}
-	err = g.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	err = g.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		n, err = g.operations.Retry(ctx, c.Tenant, kind, id)
 		return err
 	})

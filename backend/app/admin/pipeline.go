@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/pipelines"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/pipeline"
 	"kith/core/wire"
@@ -20,7 +21,7 @@ type Pipelines struct {
 
 // Read returns how messages are read, and which secrets are valid.
 func (ps *Pipelines) Read(ctx context.Context, c people.Caller) (s pipeline.Settings, secrets pipelines.Secrets, err error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return s, secrets, err
 	}
 	if s, err = ps.api.Settings(ctx, c.Tenant); err == nil {
@@ -32,7 +33,7 @@ func (ps *Pipelines) Read(ctx context.Context, c people.Caller) (s pipeline.Sett
 // Change stores how messages are read; see pipelines.Pipelines.Change. It checks the
 // settings as the API does.
 func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Settings) error {
-	if err := c.Require(people.WriteIntegrations); err != nil {
+	if err := operation.ChangePipeline.Require(c); err != nil {
 		return err
 	}
 	if err := s.Check(); err != nil {
@@ -41,8 +42,8 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 	if _, err := wire.ParsePipelineSettings(wire.PipelineSettings(s)); err != nil {
 		return err
 	}
-	change := base.Change{Action: people.PipelineChanged, After: json.RawMessage(wire.PipelineSettings(s))}
-	return ps.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.ChangePipeline, After: json.RawMessage(wire.PipelineSettings(s))}
+	return ps.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		before, err := ps.api.Settings(ctx, c.Tenant)
 		if err != nil {
 			return err
@@ -57,11 +58,8 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 // is valid; see pipelines.Pipelines.RotateSecret. A secret sends what an API key with the
 // role events does, so the role that makes keys makes it.
 func (ps *Pipelines) RotateSecret(ctx context.Context, c people.Caller, overlap core.Time) (secret string, until core.Time, err error) {
-	if err := c.RequireConfirmed(people.WriteKeys); err != nil {
-		return "", 0, err
-	}
-	change := base.Change{Action: people.PipelineSecretRotated, After: auditedOverlap(overlap)}
-	err = ps.base.Act(ctx, c, people.WriteKeys, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.RotatePipelineSecret, After: auditedOverlap(overlap)}
+	err = ps.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		secret, until, err = ps.api.RotateSecret(ctx, c.Tenant, overlap)
 		return err
 	})
@@ -70,7 +68,7 @@ func (ps *Pipelines) RotateSecret(ctx context.Context, c people.Caller, overlap 
 
 // RemoveSecret makes all signatures invalid; see pipelines.Pipelines.RemoveSecret.
 func (ps *Pipelines) RemoveSecret(ctx context.Context, c people.Caller) error {
-	return ps.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.PipelineSecretRemoved}, func(ctx context.Context, _ *base.Change) error {
+	return ps.base.Act(ctx, c, base.Change{Operation: operation.RemovePipelineSecret}, func(ctx context.Context, _ *base.Change) error {
 		return ps.api.RemoveSecret(ctx, c.Tenant)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"kith/backend/app/programs"
 	"kith/backend/app/rewards"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -26,8 +27,8 @@ func (ps *Programs) Create(ctx context.Context, c people.Caller, p referral.Prog
 	if p.MoneyBack == referral.KeepMoneyBack {
 		p.MoneyBack = referral.DefaultMoneyBack // as it is stored
 	}
-	change := base.Change{Action: people.ProgramCreated, Subject: string(p.Key), After: json.RawMessage(wire.Program(p))}
-	err = ps.base.Act(ctx, c, people.WritePrograms, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.CreateProgram, Subject: string(p.Key), After: json.RawMessage(wire.Program(p))}
+	err = ps.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		stored, err = ps.api.Create(ctx, c.Tenant, p)
 		return err
 	})
@@ -36,8 +37,8 @@ func (ps *Programs) Create(ctx context.Context, c people.Caller, p referral.Prog
 
 // Update changes a program and returns it as stored; see programs.Programs.Update.
 func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
-	entry := base.Change{Action: people.ProgramChanged, Subject: string(key)}
-	err = ps.base.Act(ctx, c, people.WritePrograms, entry, func(ctx context.Context, entry *base.Change) error {
+	entry := base.Change{Operation: operation.ChangeProgram, Subject: string(key)}
+	err = ps.base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
 		stored, err = ps.api.Update(ctx, c.Tenant, key, func(p *referral.Program) error {
 			entry.Before = json.RawMessage(wire.Program(*p))
 			before := p.MoneyBack
@@ -57,7 +58,7 @@ func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.Progra
 
 // Delete removes a program that nothing uses; see programs.Programs.Delete.
 func (ps *Programs) Delete(ctx context.Context, c people.Caller, key core.ProgramKey) error {
-	return ps.base.Act(ctx, c, people.WritePrograms, base.Change{Action: people.ProgramDeleted, Subject: string(key)}, func(ctx context.Context, _ *base.Change) error {
+	return ps.base.Act(ctx, c, base.Change{Operation: operation.DeleteProgram, Subject: string(key)}, func(ctx context.Context, _ *base.Change) error {
 		return ps.api.Delete(ctx, c.Tenant, key)
 	})
 }
@@ -65,8 +66,8 @@ func (ps *Programs) Delete(ctx context.Context, c people.Caller, key core.Progra
 // Fill adds codes to a fuel tank and returns its new level; see rewards.FuelTanks.Fill. The
 // audit log has the numbers of codes, and no code.
 func (ps *Programs) Fill(ctx context.Context, c people.Caller, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
-	entry := base.Change{Action: people.TankFilled, Subject: string(key)}
-	err = ps.base.Act(ctx, c, people.WritePrograms, entry, func(ctx context.Context, entry *base.Change) error {
+	entry := base.Change{Operation: operation.FillFuelTank, Subject: string(key)}
+	err = ps.base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
 		entry.After = map[string]any{"side": side, "codesSent": len(codes)}
 		tank, err = ps.tanks.Fill(ctx, c.Tenant, key, side, codes)
 		return err
@@ -77,11 +78,11 @@ func (ps *Programs) Fill(ctx context.Context, c people.Caller, key core.ProgramK
 // Versions returns what a program was from each change on, the latest first. Members who
 // may read the audit log see who made each change; see programs.Programs.Versions.
 func (ps *Programs) Versions(ctx context.Context, c people.Caller, key core.ProgramKey) ([]wire.ProgramVersion, error) {
-	if err := c.Require(people.ReadPrograms); err != nil {
+	if err := operation.ReadPrograms.Require(c); err != nil {
 		return nil, err
 	}
 	all, err := ps.api.Versions(ctx, c.Tenant, key)
-	if !c.Role.Permits(people.ReadAudit) {
+	if !operation.ReadAudit.Permits(c.Role) {
 		for i := range all {
 			all[i].By = ""
 		}

@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 )
@@ -22,14 +23,14 @@ type Referrals struct {
 // Export calls write with the referrals that a search selects, and adds the export to the
 // audit log before; see referrals.Referrals.SearchAll.
 func (rs *Referrals) Export(ctx context.Context, c people.Caller, s referral.Search, write func(referral.Referral) error) (complete bool, err error) {
-	if err := c.Require(people.RunExports); err != nil {
+	if err := operation.ExportReferrals.Require(c); err != nil {
 		return false, err
 	}
 	if err := s.Check(); err != nil {
 		return false, err
 	}
-	change := base.Change{Action: people.ReferralsExported, Subject: "csv"}
-	if err := rs.base.Act(ctx, c, people.RunExports, change, func(context.Context, *base.Change) error { return nil }); err != nil {
+	change := base.Change{Operation: operation.ExportReferrals, Subject: "csv"}
+	if err := rs.base.Act(ctx, c, change, func(context.Context, *base.Change) error { return nil }); err != nil {
 		return false, err
 	}
 	return rs.api.SearchAll(ctx, c.Tenant, s, write)
@@ -45,7 +46,7 @@ type Chosen struct {
 // Moderate applies a decision to referrals, all or none, with a reason for the audit log. A
 // referral that has changed since the member saw it is a conflict.
 func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action referral.Action, reason string, chosen []Chosen) error {
-	if err := c.Require(people.Moderate); err != nil {
+	if err := operation.Moderate.Require(c); err != nil {
 		return err
 	}
 	reason, err := people.ParseReason("reason", reason)
@@ -78,7 +79,7 @@ func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action refer
 	for i, r := range found {
 		changes[i] = rewards.Moderated(r, action, reason, rs.base.Now())
 	}
-	return rs.base.ActAll(ctx, c, people.Moderate, changes, func(ctx context.Context) error {
+	return rs.base.ActAll(ctx, c, operation.Moderate, changes, func(ctx context.Context) error {
 		return rs.moderation.Apply(ctx, c, actions)
 	})
 }
@@ -86,7 +87,7 @@ func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action refer
 // CancelReward cancels what is left of a reward, with a reason for the audit log. left is
 // the amount that the member saw; another one is a conflict.
 func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id string, left int64, reason string) error {
-	if err := c.Require(people.Moderate); err != nil {
+	if err := operation.CancelReward.Require(c); err != nil {
 		return err
 	}
 	reason, err := people.ParseReason("reason", reason)
@@ -97,7 +98,7 @@ func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id strin
 	if err != nil {
 		return err
 	}
-	return rs.base.ActAll(ctx, c, people.Moderate, []base.Change{rewards.Cancelled(w, reason)}, func(ctx context.Context) error {
+	return rs.base.ActAll(ctx, c, operation.CancelReward, []base.Change{rewards.Cancelled(w, reason)}, func(ctx context.Context) error {
 		_, err := rs.rewards.CancelLeft(ctx, c.Tenant, id, left)
 		return err
 	})

@@ -18,6 +18,7 @@ import (
 	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -62,7 +63,7 @@ type Profile struct {
 // Profile returns a user, or a not-found error. The number of statements does not depend
 // on what the user has.
 func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Identity) (p Profile, err error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
+	if err := operation.ReadReferrals.Require(c); err != nil {
 		return p, err
 	}
 	if p.UserInfo, err = us.api.Users.ByID(ctx, c.Tenant, who.Account, who.User); err != nil {
@@ -101,7 +102,7 @@ func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Iden
 			return err
 		},
 		func() (err error) {
-			if c.Role.Permits(people.ReadAudit) {
+			if operation.ReadAudit.Permits(c.Role) {
 				p.Changes, err = peopledb.EntriesAbout(ctx, us.base.DB.Reads, c.Tenant, who.Account, who.User, ProfileRows)
 			}
 			return err
@@ -117,7 +118,7 @@ func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Iden
 // ByID returns a user with the account and the referral by which it was referred, and the
 // programs of the tenant; or a not-found error.
 func (us *Users) ByID(ctx context.Context, c people.Caller, who referral.Identity) (u wire.UserInfo, programs []referral.Program, err error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
+	if err := operation.ReadReferrals.Require(c); err != nil {
 		return u, nil, err
 	}
 	if u, err = us.api.Users.ByID(ctx, c.Tenant, who.Account, who.User); err == nil {
@@ -128,8 +129,8 @@ func (us *Users) ByID(ctx context.Context, c people.Caller, who referral.Identit
 
 // about returns a change about a user. Its subject has the ids of the user. All that names
 // the user leaves the audit log when the user is erased.
-func about(who referral.Identity, action people.Action, after any) base.Change {
-	return base.Change{Action: action, Subject: string(who.Account) + " / " + string(who.User), After: after, Account: who.Account, User: who.User}
+func about(who referral.Identity, op *operation.Operation, after any) base.Change {
+	return base.Change{Operation: op, Subject: string(who.Account) + " / " + string(who.User), After: after, Account: who.Account, User: who.User}
 }
 
 // why is what the audit log keeps of a change that has nothing but a reason.
@@ -139,8 +140,8 @@ type why struct {
 
 // act makes a change about a user for a reason. A member must give one; a call of the API,
 // which names no person, may.
-func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity, action people.Action, reason string, do func(context.Context, string, *base.Change) error) error {
-	return us.base.Act(ctx, c, people.WriteUsers, about(who, action, nil), func(ctx context.Context, entry *base.Change) error {
+func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity, op *operation.Operation, reason string, do func(context.Context, string, *base.Change) error) error {
+	return us.base.Act(ctx, c, about(who, op, nil), func(ctx context.Context, entry *base.Change) error {
 		if reason != "" || c.Person != "" {
 			var err error
 			if reason, err = people.ParseReason("reason", reason); err != nil {
@@ -154,7 +155,7 @@ func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity
 
 // Block stops a user from referring others; see users.Users.Block.
 func (us *Users) Block(ctx context.Context, c people.Caller, who referral.Identity, rewards reward.Block, reason string) error {
-	return us.act(ctx, c, who, people.UserBlocked, reason, func(ctx context.Context, reason string, entry *base.Change) error {
+	return us.act(ctx, c, who, operation.BlockUser, reason, func(ctx context.Context, reason string, entry *base.Change) error {
 		if rewards != "" {
 			entry.After = blockedFor{why{reason}, rewards}
 		}
@@ -177,7 +178,7 @@ type Stake struct {
 
 // Stake returns what a block of a user may touch.
 func (us *Users) Stake(ctx context.Context, c people.Caller, who referral.Identity) (s Stake, err error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
+	if err := operation.ReadReferrals.Require(c); err != nil {
 		return s, err
 	}
 	_, s.InProgress, err = us.api.Referrals.List(ctx, c.Tenant, referral.Filter{
@@ -191,7 +192,7 @@ func (us *Users) Stake(ctx context.Context, c people.Caller, who referral.Identi
 
 // Unblock allows a blocked user to refer others again; see users.Users.Unblock.
 func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
-	return us.act(ctx, c, who, people.UserUnblocked, reason, func(ctx context.Context, _ string, _ *base.Change) error {
+	return us.act(ctx, c, who, operation.UnblockUser, reason, func(ctx context.Context, _ string, _ *base.Change) error {
 		return conflict(c, us.api.Users.Unblock(ctx, c.Tenant, who.Account, who.User))
 	})
 }
@@ -210,7 +211,7 @@ func conflict(c people.Caller, err error) error {
 // referrals.Codes.AttributeByHand. The reason is kept with the decision, and the audit log
 // has the id of the referral, so that neither keeps data of a referrer who is erased.
 func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) (referralID string, err error) {
-	err = us.act(ctx, c, who, people.UserAttributed, reason, func(ctx context.Context, reason string, entry *base.Change) error {
+	err = us.act(ctx, c, who, operation.AttributeUser, reason, func(ctx context.Context, reason string, entry *base.Change) error {
 		return us.api.Codes.AttributeByHand(ctx, c.Tenant, link.MeantCode(c.Tenant, code), who, reason, func(made referral.Referral) {
 			referralID = made.ID
 			entry.After = struct {
@@ -292,8 +293,8 @@ func control(r rune) bool { return r < ' ' || r == 0x7f }
 
 // AddReward gives a user a reward. A repeated call is a conflict and gives nothing.
 func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Identity, n NewReward) (r reward.Reward, err error) {
-	change := about(who, people.RewardAdded, nil)
-	err = us.base.Act(ctx, c, people.WriteUsers, change, func(ctx context.Context, entry *base.Change) error {
+	change := about(who, operation.GrantReward, nil)
+	err = us.base.Act(ctx, c, change, func(ctx context.Context, entry *base.Change) error {
 		reason, wrongReason := people.ParseReason("reason", n.Reason)
 		g, wrong := n.grant(who)
 		if err := errors.Join(wrong, wrongReason); err != nil {
@@ -308,7 +309,7 @@ func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Id
 // Grant is AddReward for a call of the API, which needs no reason.
 func (us *Users) Grant(ctx context.Context, c people.Caller, g reward.Grant) (r reward.Reward, err error) {
 	who := referral.Identity{Account: g.Account, User: g.User}
-	err = us.base.Act(ctx, c, people.WriteUsers, about(who, people.RewardAdded, nil), func(ctx context.Context, entry *base.Change) error {
+	err = us.base.Act(ctx, c, about(who, operation.GrantReward, nil), func(ctx context.Context, entry *base.Change) error {
 		r, err = us.give(ctx, c, g, "", entry)
 		return err
 	})
@@ -384,7 +385,7 @@ func (n NewEvent) revenue() string {
 // Ordered reports whether an event of the account, of a name that is none of reversals, places
 // an order. An account has it, too, if it has too many events to read.
 func (us *Users) Ordered(ctx context.Context, c people.Caller, account core.AccountID, order string, reversals []string) (bool, error) {
-	if err := c.Require(people.ReadReferrals); err != nil {
+	if err := operation.ReadReferrals.Require(c); err != nil {
 		return false, err
 	}
 	all, err := us.api.Events.List(ctx, c.Tenant, event.Filter{Account: account, Limit: state.MaxHistory})
@@ -396,7 +397,7 @@ func (us *Users) Ordered(ctx context.Context, c people.Caller, account core.Acco
 // AddEvent logs an event of a user, as the shop's server does. A repeated call is a
 // conflict and adds nothing.
 func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Identity, n NewEvent) error {
-	return us.base.Act(ctx, c, people.WriteUsers, about(who, people.EventAdded, nil), func(ctx context.Context, entry *base.Change) error {
+	return us.base.Act(ctx, c, about(who, operation.AddEvent, nil), func(ctx context.Context, entry *base.Change) error {
 		call, err := n.call(who)
 		if err != nil {
 			return err
@@ -417,14 +418,14 @@ func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Ide
 
 // Export writes all data about a user; see users.Users.WritePersonal.
 func (us *Users) Export(ctx context.Context, c people.Caller, who referral.Identity, to io.Writer) error {
-	return us.base.Act(ctx, c, people.RunExports, about(who, people.UserExported, nil), func(ctx context.Context, _ *base.Change) error {
+	return us.base.Act(ctx, c, about(who, operation.ExportUser, nil), func(ctx context.Context, _ *base.Change) error {
 		return us.api.Users.WritePersonal(ctx, c.Tenant, who.Account, who.User, to)
 	})
 }
 
 // Erase is Delete for a member, who types the id of the user once more.
 func (us *Users) Erase(ctx context.Context, c people.Caller, who referral.Identity, typed string, doNotTrack bool) error {
-	if err := c.Require(people.EraseUsers); err != nil {
+	if err := operation.EraseUser.Require(c); err != nil {
 		return err
 	}
 	if strings.TrimSpace(typed) != string(who.User) {
@@ -441,8 +442,8 @@ type erased struct {
 // Delete removes a user with all personal data; see users.Erasures.DeleteUser. The entry in
 // the audit log does not name the user.
 func (us *Users) Delete(ctx context.Context, c people.Caller, who referral.Identity, o users.DeleteOptions) error {
-	change := base.Change{Action: people.UserErased, After: erased{o.DoNotTrack}}
-	return us.base.Act(ctx, c, people.EraseUsers, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.EraseUser, After: erased{o.DoNotTrack}}
+	return us.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		return us.api.Erasures.DeleteUser(ctx, c.Tenant, who.Account, who.User, o)
 	})
 }
@@ -450,8 +451,8 @@ func (us *Users) Delete(ctx context.Context, c people.Caller, who referral.Ident
 // DeleteAccount removes an account with its users; see users.Erasures.DeleteAccount. The
 // entry in the audit log does not name it.
 func (us *Users) DeleteAccount(ctx context.Context, c people.Caller, id core.AccountID, doNotTrack bool) error {
-	change := base.Change{Action: people.AccountErased, After: erased{doNotTrack}}
-	return us.base.Act(ctx, c, people.EraseUsers, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.EraseAccount, After: erased{doNotTrack}}
+	return us.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		return us.api.Erasures.DeleteAccount(ctx, c.Tenant, id, doNotTrack)
 	})
 }

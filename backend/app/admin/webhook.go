@@ -6,6 +6,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/webhooks"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/webhook"
 )
@@ -28,7 +29,7 @@ type Webhook struct {
 
 // List returns the subscriptions of the tenant, the oldest first.
 func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return nil, err
 	}
 	all, err := ws.api.List(ctx, c.Tenant)
@@ -50,11 +51,8 @@ func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error
 // Subscribe subscribes an endpoint, or changes its subscription, which is the result; see
 // webhooks.Subscriptions.Subscribe.
 func (ws *Webhooks) Subscribe(ctx context.Context, c people.Caller, in webhook.Request) (s webhook.Subscription, err error) {
-	if err := c.RequireConfirmed(people.WriteIntegrations); err != nil {
-		return s, err
-	}
-	change := base.Change{Action: people.WebhookSubscribed, Subject: in.Endpoint, After: auditedWebhook(in.Name, in.Types)}
-	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.SubscribeWebhook, Subject: in.Endpoint, After: auditedWebhook(in.Name, in.Types)}
+	err = ws.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := ws.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
@@ -84,8 +82,8 @@ func (ws *Webhooks) recordBefore(ctx context.Context, c people.Caller, change *b
 // Unsubscribe removes a subscription with its deliveries; see
 // webhooks.Subscriptions.Unsubscribe.
 func (ws *Webhooks) Unsubscribe(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) error {
-	change := base.Change{Action: people.WebhookUnsubscribed, Subject: string(endpoint)}
-	return ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, change *base.Change) error {
+	change := base.Change{Operation: operation.UnsubscribeWebhook, Subject: string(endpoint)}
+	return ws.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := ws.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
@@ -96,8 +94,8 @@ func (ws *Webhooks) Unsubscribe(ctx context.Context, c people.Caller, endpoint w
 // RotateSecret gives an endpoint a new secret and returns the subscription with it; see
 // webhooks.Subscriptions.RotateSecret.
 func (ws *Webhooks) RotateSecret(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (s webhook.Subscription, err error) {
-	change := base.Change{Action: people.WebhookSecretRotated, Subject: string(endpoint), After: auditedOverlap(webhook.SecretOverlap)}
-	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.RotateWebhookSecret, Subject: string(endpoint), After: auditedOverlap(webhook.SecretOverlap)}
+	err = ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		s, err = ws.api.RotateSecret(ctx, c.Tenant, string(endpoint))
 		return err
 	})
@@ -106,8 +104,8 @@ func (ws *Webhooks) RotateSecret(ctx context.Context, c people.Caller, endpoint 
 
 // Test queues a test event for an endpoint and returns the event's id.
 func (ws *Webhooks) Test(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (event string, err error) {
-	change := base.Change{Action: people.WebhookTested, Subject: string(endpoint)}
-	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.TestWebhook, Subject: string(endpoint)}
+	err = ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		event, err = ws.api.Test(ctx, c.Tenant, string(endpoint))
 		return err
 	})
@@ -123,7 +121,7 @@ type Delivery struct {
 
 // Delivery returns a delivery with its attempts, or a not-found error.
 func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) (d Delivery, err error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return d, err
 	}
 	key := webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event}
@@ -135,8 +133,8 @@ func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webh
 
 // Replay queues an event for an endpoint again; see webhooks.Deliveries.Replay.
 func (ws *Webhooks) Replay(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) error {
-	change := base.Change{Action: people.WebhookReplayed, Subject: string(endpoint), After: map[string]string{"event": event}}
-	return ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.ReplayWebhook, Subject: string(endpoint), After: map[string]string{"event": event}}
+	return ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		return ws.deliveries.Replay(ctx, webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event})
 	})
 }
@@ -148,8 +146,8 @@ func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint 
 	if since != 0 {
 		after["since"] = since
 	}
-	change := base.Change{Action: people.WebhookReplayed, Subject: string(endpoint), After: after}
-	err = ws.base.Act(ctx, c, people.WriteIntegrations, change, func(ctx context.Context, _ *base.Change) error {
+	change := base.Change{Operation: operation.ReplayWebhook, Subject: string(endpoint), After: after}
+	err = ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		n, err = ws.deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, since)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/operation"
 	"kith/core/origin"
 	"kith/core/people"
 	"kith/core/referral"
@@ -31,7 +32,7 @@ type WebsiteSettings struct {
 
 // Read returns the settings.
 func (w *Website) Read(ctx context.Context, c people.Caller) (s WebsiteSettings, err error) {
-	if err := c.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return s, err
 	}
 	if s.Website, err = w.tenants.Website(ctx, c.Tenant); err == nil {
@@ -44,23 +45,23 @@ func (w *Website) Read(ctx context.Context, c people.Caller) (s WebsiteSettings,
 func (w *Website) AddOrigins(ctx context.Context, c people.Caller, origins ...origin.Origin) error {
 	changes := make([]base.Change, len(origins))
 	for i, o := range origins {
-		changes[i] = base.Change{Action: people.OriginAdded, Subject: string(o)}
+		changes[i] = base.Change{Operation: operation.AddOrigin, Subject: string(o)}
 	}
-	return w.base.ActAll(ctx, c, people.WriteIntegrations, changes, func(ctx context.Context) error {
+	return w.base.ActAll(ctx, c, operation.AddOrigin, changes, func(ctx context.Context) error {
 		return w.origins.Add(ctx, c.Tenant, origins...)
 	})
 }
 
 // RemoveOrigin removes an origin that was added; see tenants.Origins.Remove.
 func (w *Website) RemoveOrigin(ctx context.Context, c people.Caller, o origin.Origin) error {
-	return w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.OriginRemoved, Subject: string(o)}, func(ctx context.Context, _ *base.Change) error {
+	return w.base.Act(ctx, c, base.Change{Operation: operation.RemoveOrigin, Subject: string(o)}, func(ctx context.Context, _ *base.Change) error {
 		return w.origins.Remove(ctx, c.Tenant, o)
 	})
 }
 
 // Change changes settings; see tenants.Tenants.ChangeWebsite.
 func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.WebsiteChange) (changed tenants.Website, err error) {
-	err = w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.WebsiteChanged}, func(ctx context.Context, entry *base.Change) error {
+	err = w.base.Act(ctx, c, base.Change{Operation: operation.ChangeWebsite}, func(ctx context.Context, entry *base.Change) error {
 		before, err := w.tenants.Website(ctx, c.Tenant)
 		if err != nil {
 			return err
@@ -83,7 +84,7 @@ func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.We
 // ChangeTenant changes settings of the tenant that the portal does not show; see
 // tenants.Tenants.Change.
 func (w *Website) ChangeTenant(ctx context.Context, c people.Caller, change tenants.TenantChange) (changed tenantdb.Tenant, err error) {
-	err = w.base.Act(ctx, c, people.WriteIntegrations, base.Change{Action: people.TenantChanged}, func(ctx context.Context, entry *base.Change) error {
+	err = w.base.Act(ctx, c, base.Change{Operation: operation.ChangeTenant}, func(ctx context.Context, entry *base.Change) error {
 		before, err := w.tenants.ByAlias(ctx, c.Tenant)
 		if err != nil {
 			return err

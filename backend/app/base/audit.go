@@ -7,13 +7,14 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/peopledb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 )
 
 // Change is what a member changed, for the audit log.
 type Change struct {
-	Action people.Action
+	Operation *operation.Operation
 	// Subject names what was changed, such as the key of a program.
 	Subject string
 	// Before and After become JSON objects; each is a map, a struct or a json.RawMessage. Nil
@@ -35,17 +36,19 @@ func Audit(ctx context.Context, tx *store.Tx, c people.Caller, change Change) er
 	return peopledb.Audit(ctx, tx, c.Tenant, e)
 }
 
-// Act makes a change for a member: it requires an operation of the member's role, calls do,
-// and adds the change to the audit log in the first transaction that do commits, or in one
-// of its own if do commits none. do may fill in the change until that transaction ends.
-func (b *Base) Act(ctx context.Context, c people.Caller, op people.Operation, change Change, do func(context.Context, *Change) error) error {
+// Act makes a change for a member: it requires that the caller may run the operation of the
+// change, calls do, and adds the change to the audit log in the first transaction that do
+// commits, or in one of its own if do commits none. do may fill in the change until that
+// transaction ends.
+func (b *Base) Act(ctx context.Context, c people.Caller, change Change, do func(context.Context, *Change) error) error {
 	changes := []Change{change}
-	return b.ActAll(ctx, c, op, changes, func(ctx context.Context) error { return do(ctx, &changes[0]) })
+	return b.ActAll(ctx, c, change.Operation, changes, func(ctx context.Context) error { return do(ctx, &changes[0]) })
 }
 
-// ActAll is Act for changes of several things, which do makes in one transaction.
-func (b *Base) ActAll(ctx context.Context, c people.Caller, op people.Operation, changes []Change, do func(context.Context) error) error {
-	if err := c.Require(op); err != nil {
+// ActAll is Act for changes of several things, which do makes in one transaction. The caller must
+// be permitted op.
+func (b *Base) ActAll(ctx context.Context, c people.Caller, op *operation.Operation, changes []Change, do func(context.Context) error) error {
+	if err := op.Require(c); err != nil {
 		return err
 	}
 	ctx, entries := store.WithCompanion(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -64,7 +67,7 @@ func (b *Base) ActAll(ctx context.Context, c people.Caller, op people.Operation,
 
 // Entry returns a change as an entry of the audit log, made by a person from an address.
 func (c Change) Entry(person people.PersonID, actor, from string) (e people.Entry, err error) {
-	e = people.Entry{Person: person, Actor: actor, From: from, Action: c.Action, Subject: c.Subject, Account: c.Account, User: c.User}
+	e = people.Entry{Person: person, Actor: actor, From: from, Action: c.Operation.Action, Subject: c.Subject, Account: c.Account, User: c.User}
 	if e.Before, err = auditValue(c.Before); err == nil {
 		e.After, err = auditValue(c.After)
 	}

@@ -9,6 +9,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/wire"
@@ -44,14 +45,14 @@ func (c Caller) Member(from string) people.Caller {
 	return people.KeyHolder(c.Tenant.Alias, c.KeyName, from)
 }
 
-// Require returns an error if the caller sent an API key whose role does not permit
+// Require returns an error about a call if the caller sent an API key whose role does not permit
 // the operation. It returns nil for callers without an API key: MustHoldKey and May
 // decide about them.
-func (c Caller) Require(op auth.Operation) error {
+func (c Caller) Require(op *operation.Operation, call string) error {
 	if !c.Key {
 		return nil
 	}
-	return c.Role.Require(op)
+	return op.RequireKey(c.Role, call)
 }
 
 // MustHoldKey returns nil if the caller sent an API key. Otherwise the error is

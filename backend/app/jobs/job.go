@@ -23,8 +23,8 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/job"
+	"kith/core/operation"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
@@ -152,7 +152,7 @@ func (js *Jobs) ByID(ctx context.Context, tenant core.TenantAlias, id string) (j
 // exports, an export is not found.
 func (js *Jobs) ByIDFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
 	j, err := js.ByID(ctx, c.Tenant.Alias, id)
-	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
+	if err == nil && !j.Type.Import() && c.Require(operation.ReadExports, "exports") != nil {
 		return job.Job{}, core.NotFound("there is no such job")
 	}
 	return j, err
@@ -171,7 +171,7 @@ func (js *Jobs) List(ctx context.Context, tenant core.TenantAlias, f job.Filter)
 // ListFor is List for a caller. If the role of the caller's key does not permit reading
 // exports, it lists only imports.
 func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
-	if c.Require(auth.ReadExports) != nil {
+	if c.Require(operation.ReadExports, "exports") != nil {
 		f.Operation = job.Mutation
 	}
 	return js.List(ctx, c.Tenant.Alias, f)

@@ -13,6 +13,7 @@ import (
 	"kith/backend/store/peopledb"
 	"kith/core"
 	"kith/core/exportfile"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/wire"
 )
@@ -23,7 +24,7 @@ type Audits struct{ *base.Base }
 // Page returns a page of the audit log of the caller's tenant, newest first. next is what
 // AuditFilter.Before is for the next page; 0 after the last.
 func (as *Audits) Page(ctx context.Context, c people.Caller, f people.AuditFilter) (page []people.Entry, next int64, err error) {
-	if err := errors.Join(c.Require(people.ReadAudit), f.Check()); err != nil {
+	if err := errors.Join(operation.ReadAudit.Require(c), f.Check(operation.Actions())); err != nil {
 		return nil, 0, err
 	}
 	limit := cmp.Or(f.Limit, people.MaxAuditPage)
@@ -39,7 +40,7 @@ func (as *Audits) Page(ctx context.Context, c people.Caller, f people.AuditFilte
 // metrics always, and in the audit log up to people.MaxAuditRefused times an hour.
 func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) error {
 	as.ReportWork(base.WorkPermission, base.PermissionPerson, base.OutcomeRefused, 1)
-	recent := people.AuditFilter{Action: people.PermissionRefused, Actor: c.Email, Span: core.Span{From: as.Now() - core.Hour}}
+	recent := people.AuditFilter{Action: operation.TryForbidden.Action, Actor: c.Email, Span: core.Span{From: as.Now() - core.Hour}}
 	full := func(r store.Reads) (bool, error) {
 		earlier, err := peopledb.Entries(ctx, r, c.Tenant, recent, people.MaxAuditRefused)
 		return len(earlier) == people.MaxAuditRefused, err
@@ -51,7 +52,7 @@ func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) err
 		if is, err := full(tx.Reads); err != nil || is {
 			return err
 		}
-		return base.Audit(ctx, tx, c, base.Change{Action: people.PermissionRefused, Subject: what})
+		return base.Audit(ctx, tx, c, base.Change{Operation: operation.TryForbidden, Subject: what})
 	})
 }
 
@@ -59,11 +60,11 @@ func (as *Audits) Refused(ctx context.Context, c people.Caller, what string) err
 // export itself to the log. With a zone, a CSV file is for people with a spreadsheet. It writes
 // at most people.MaxAuditExport entries; complete is false if there are more.
 func (as *Audits) Export(ctx context.Context, c people.Caller, f people.AuditFilter, format people.AuditFormat, zone *time.Location, to io.Writer) (complete bool, err error) {
-	if err := errors.Join(c.Require(people.ReadAudit), f.Check()); err != nil {
+	if err := errors.Join(operation.ReadAudit.Require(c), f.Check(operation.Actions())); err != nil {
 		return false, err
 	}
 	err = as.DB.Write(ctx, as.Now(), func(tx *store.Tx) error {
-		return base.Audit(ctx, tx, c, base.Change{Action: people.AuditExported, Subject: string(format)})
+		return base.Audit(ctx, tx, c, base.Change{Operation: operation.ExportAudit, Subject: string(format)})
 	})
 	if err != nil {
 		return false, err

@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/app/members"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -233,11 +234,11 @@ func TestSecondStep_StaysOn(t *testing.T) {
 		require.Equal(t, 5, renewed)
 		require.NoError(t, b.members.RequireSecondStep(ctx, owner, false))
 		require.NoError(t, b.profiles.DisableTOTP(ctx, visitor, s))
-		require.ElementsMatch(t, []people.Action{people.PasswordChanged, people.TOTPEnabled, people.TOTPDisabled, people.RecoveryRenewed}, b.noticed(t, s, b.profiles.Notices))
+		require.ElementsMatch(t, []people.Action{operation.ChangePassword.Action, operation.EnableTOTP.Action, operation.DisableTOTP.Action, operation.RenewRecoveryCodes.Action}, b.noticed(t, s, b.profiles.Notices))
 		all, err := b.profiles.Notices(ctx, s)
 		require.NoError(t, err)
 		for _, n := range all {
-			require.Equal(t, map[bool]int{true: 5, false: 1}[n.Action == people.RecoveryRenewed], n.Times, n.Action)
+			require.Equal(t, map[bool]int{true: 5, false: 1}[n.Action == operation.RenewRecoveryCodes.Action], n.Times, n.Action)
 		}
 	})
 }
@@ -257,7 +258,7 @@ func TestNotices(t *testing.T) {
 		require.NoError(t, b.resets.Reset(ctx, visitor, link, password))
 		b.pass(core.Hour)
 		token, s := b.signIn(t, "owner")
-		want := []people.Action{people.ResetLinkMade, people.PasswordReset, people.PasswordChanged}
+		want := []people.Action{operation.MakeResetLink.Action, operation.ResetPassword.Action, operation.ChangePassword.Action}
 		require.ElementsMatch(t, want, b.noticed(t, s, b.profiles.News))
 		b.pass(people.FailuresShown)
 		s = b.seat(t, token)
@@ -266,7 +267,7 @@ func TestNotices(t *testing.T) {
 		all, err := b.profiles.Notices(ctx, s)
 		require.NoError(t, err)
 		require.Equal(t, "192.0.2.66", all[2].From)
-		require.Equal(t, people.Operator, map[people.Action]string{all[0].Action: all[0].Actor, all[1].Action: all[1].Actor}[people.ResetLinkMade])
+		require.Equal(t, people.Operator, map[people.Action]string{all[0].Action: all[0].Actor, all[1].Action: all[1].Actor}[operation.MakeResetLink.Action])
 
 		b.pass(people.NoticesShown)
 		_, s = b.signIn(t, "owner")

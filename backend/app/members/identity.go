@@ -7,6 +7,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/peopledb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -108,7 +109,7 @@ func identityAdded(p peopledb.Person, i Identity, voided bool) base.Change {
 	if voided {
 		after["earlierSignInsVoid"] = true
 	}
-	return base.Change{Action: people.IdentityAdded, Subject: p.Email, After: after}
+	return base.Change{Operation: operation.AddIdentity, Subject: p.Email, After: after}
 }
 
 // withProven returns the person whose address another issuer has proved, known is true then,

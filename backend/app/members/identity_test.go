@@ -11,6 +11,7 @@ import (
 	"kith/backend/app/members"
 	"kith/backend/store/peopledb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -202,12 +203,12 @@ func TestAudit_NamesTheInviter(t *testing.T) {
 		require.NoError(t, err)
 		_, err = b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, nil, io.Discard)
 		require.NoError(t, err)
-		require.Equal(t, map[people.Action]string{people.MemberJoined: "API key crm", people.PersonSignedIn: "API key crm", people.AuditExported: "API key crm"}, inviters())
+		require.Equal(t, map[people.Action]string{operation.AddMember.Action: "API key crm", operation.SignIn.Action: "API key crm", operation.ExportAudit.Action: "API key crm"}, inviters())
 		token, _, err = b.members.SignInAs(ctx, visitor, b.account("s1", "ben"))
 		require.NoError(t, err)
 		b.seat(t, token)
-		require.Empty(t, inviters()[people.IdentityAdded])
-		require.Empty(t, inviters()[people.PersonSignedIn])
+		require.Empty(t, inviters()[operation.AddIdentity.Action])
+		require.Empty(t, inviters()[operation.SignIn.Action])
 	})
 }
 

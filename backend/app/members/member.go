@@ -10,12 +10,13 @@ import (
 	"kith/backend/store/peopledb"
 	"kith/backend/store/tenantdb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
 // Members manages who is a member of a tenant. A live tenant and its test tenant have the
 // same members; changes are in the audit log of the live tenant. What an API key may change
-// is limited by people.Caller.Require and CheckRole.
+// is limited by operation.Require and people.Caller.CheckRole.
 type Members struct {
 	*base.Base
 	SignIns *SignIns
@@ -23,7 +24,7 @@ type Members struct {
 
 // List returns the members and the open invitations of the caller's tenant.
 func (ms *Members) List(ctx context.Context, c people.Caller) (members []people.Member, open []people.Invitation, err error) {
-	if err := c.Require(people.ReadMembers); err != nil {
+	if err := operation.ReadMembers.Require(c); err != nil {
 		return nil, nil, err
 	}
 	home := people.Home(c.Tenant)
@@ -44,7 +45,7 @@ func atHome(c people.Caller) people.Caller {
 // returns the token of the link, which cannot be read again. An earlier invitation of the
 // same address is replaced.
 func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role string) (i people.Invitation, token string, err error) {
-	if err := c.RequireConfirmed(people.WriteMembers); err != nil {
+	if err := operation.InviteMember.Require(c); err != nil {
 		return i, "", err
 	}
 	c = atHome(c)
@@ -83,7 +84,7 @@ func (ms *Members) Invite(ctx context.Context, c people.Caller, email, role stri
 		if err := peopledb.PutInvitation(ctx, tx, tokenHash(token), i); err != nil {
 			return i, err
 		}
-		return i, base.Audit(ctx, tx, c, base.Change{Action: people.MemberInvited, Subject: email, After: map[string]any{"role": as}})
+		return i, base.Audit(ctx, tx, c, base.Change{Operation: operation.InviteMember, Subject: email, After: map[string]any{"role": as}})
 	})
 	return i, token, err
 }
@@ -99,7 +100,7 @@ func notMember(ctx context.Context, tx *store.Tx, home core.TenantAlias, email s
 
 // RevokeInvitation makes the link of an invitation invalid.
 func (ms *Members) RevokeInvitation(ctx context.Context, c people.Caller, id string) error {
-	if err := c.Require(people.WriteMembers); err != nil {
+	if err := operation.RevokeInvitation.Require(c); err != nil {
 		return err
 	}
 	c = atHome(c)
@@ -111,7 +112,7 @@ func (ms *Members) RevokeInvitation(ctx context.Context, c people.Caller, id str
 		if err := c.CheckRole("", i.Role); err != nil {
 			return err
 		}
-		return base.Audit(ctx, tx, c, base.Change{Action: people.InvitationRevoked, Subject: i.Email, Before: map[string]any{"role": i.Role}})
+		return base.Audit(ctx, tx, c, base.Change{Operation: operation.RevokeInvitation, Subject: i.Email, Before: map[string]any{"role": i.Role}})
 	})
 }
 
@@ -196,7 +197,7 @@ func (ms *Members) joinBy(ctx context.Context, tx *store.Tx, v Visitor, p people
 		return err
 	}
 	c := people.Caller{Person: p.ID, Email: p.Email, Tenant: i.Tenant, Role: i.Role, From: v.from(), InvitedBy: people.Vouching(p.Proven != 0, i.By)}
-	return base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: p.Email, After: map[string]any{"role": i.Role, "invitedBy": i.By}})
+	return base.Audit(ctx, tx, c, base.Change{Operation: operation.AddMember, Subject: p.Email, After: map[string]any{"role": i.Role, "invitedBy": i.By}})
 }
 
 // checkRoom returns an error if a tenant or a person has too many memberships for one
@@ -222,7 +223,7 @@ func (ms *Members) checkRoom(ctx context.Context, tx *store.Tx, home core.Tenant
 // without an invitation. It returns false if the tenant has a member with this address;
 // then nothing is changed. `kith dev` makes its first owner so.
 func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, password string, role people.Role) (created bool, err error) {
-	if err := c.Require(people.WriteMembers); err != nil {
+	if err := operation.AddMember.Require(c); err != nil {
 		return false, err
 	}
 	c = atHome(c)
@@ -255,7 +256,7 @@ func (ms *Members) Create(ctx context.Context, c people.Caller, email, name, pas
 		if err := peopledb.PutMember(ctx, tx, c.Tenant, p.ID, role, c.Email); err != nil {
 			return false, err
 		}
-		return true, base.Audit(ctx, tx, c, base.Change{Action: people.MemberJoined, Subject: email, After: map[string]any{"role": role}})
+		return true, base.Audit(ctx, tx, c, base.Change{Operation: operation.AddMember, Subject: email, After: map[string]any{"role": role}})
 	})
 }
 
@@ -271,7 +272,7 @@ func (ms *Members) HasPassword(ctx context.Context, email, password string) (boo
 
 // ChangeRole gives a member of the caller's tenant another role. The last owner stays one.
 func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.PersonID, role string) error {
-	if err := c.RequireConfirmed(people.WriteMembers); err != nil {
+	if err := operation.ChangeMemberRole.Require(c); err != nil {
 		return err
 	}
 	as, err := people.ParseRole("role", role)
@@ -294,7 +295,7 @@ func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.Pe
 			return err
 		}
 		return base.Audit(ctx, tx, c, base.Change{
-			Action: people.MemberRoleChanged, Subject: m.Email, Before: map[string]any{"role": m.Role}, After: map[string]any{"role": as},
+			Operation: operation.ChangeMemberRole, Subject: m.Email, Before: map[string]any{"role": m.Role}, After: map[string]any{"role": as},
 		})
 	})
 }
@@ -302,7 +303,7 @@ func (ms *Members) ChangeRole(ctx context.Context, c people.Caller, id people.Pe
 // Remove ends the membership of a person in the caller's tenant. The last owner stays. A
 // person who is a member of no other tenant is deleted.
 func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.PersonID) error {
-	if err := c.Require(people.WriteMembers); err != nil {
+	if err := operation.RemoveMember.Require(c); err != nil {
 		return err
 	}
 	c = atHome(c)
@@ -326,7 +327,7 @@ func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.Person
 		if _, err := peopledb.DeleteLonely(ctx, tx, id); err != nil {
 			return err
 		}
-		return base.Audit(ctx, tx, c, base.Change{Action: people.MemberRemoved, Subject: m.Email, Before: map[string]any{"role": m.Role}})
+		return base.Audit(ctx, tx, c, base.Change{Operation: operation.RemoveMember, Subject: m.Email, Before: map[string]any{"role": m.Role}})
 	})
 }
 
@@ -334,7 +335,7 @@ func (ms *Members) Remove(ctx context.Context, c people.Caller, id people.Person
 // sign in with two steps, or lose access to the tenant until they do. A caller who has a
 // password and no second step may not turn it on: they would be the first.
 func (ms *Members) RequireSecondStep(ctx context.Context, c people.Caller, on bool) error {
-	if err := c.RequireConfirmed(people.WriteMembers); err != nil {
+	if err := operation.RequireSecondStep.Require(c); err != nil {
 		return err
 	}
 	c = atHome(c)
@@ -350,13 +351,13 @@ func (ms *Members) RequireSecondStep(ctx context.Context, c people.Caller, on bo
 		if err := tenantdb.Update(ctx, tx, t); err != nil {
 			return err
 		}
-		return base.Audit(ctx, tx, c, base.Change{Action: people.TenantChanged, Before: map[string]any{"secondStep": !on}, After: map[string]any{"secondStep": on}})
+		return base.Audit(ctx, tx, c, base.Change{Operation: operation.ChangeTenant, Before: map[string]any{"secondStep": !on}, After: map[string]any{"secondStep": on}})
 	})
 }
 
 // NeedsSecondStep reports whether the caller's tenant requires two-step sign-in.
 func (ms *Members) NeedsSecondStep(ctx context.Context, c people.Caller) (bool, error) {
-	if err := c.Require(people.ReadMembers); err != nil {
+	if err := operation.ReadMembers.Require(c); err != nil {
 		return false, err
 	}
 	return tenantdb.NeedsSecondStep(ctx, ms.DB.Reads, people.Home(c.Tenant))
@@ -384,7 +385,7 @@ func (ms *Members) keepsOwner(ctx context.Context, tx *store.Tx, c people.Caller
 
 // ByEmail returns the member of the caller's tenant with an address.
 func (ms *Members) ByEmail(ctx context.Context, c people.Caller, email string) (people.Member, error) {
-	if err := c.Require(people.ReadMembers); err != nil {
+	if err := operation.ReadMembers.Require(c); err != nil {
 		return people.Member{}, err
 	}
 	email, err := people.ParseEmail("email", email)

@@ -28,6 +28,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -549,7 +550,7 @@ func TestSignIn_IsInTheLogOfItsTenant(t *testing.T) {
 		require.NoError(t, err)
 		signIns := func(tenant core.TenantAlias) (n int) {
 			for _, action := range b.actions(t, tenant) {
-				if strings.Contains(action, string(people.PersonSignedIn)) {
+				if strings.Contains(action, string(operation.SignIn.Action)) {
 					n++
 				}
 			}
@@ -782,32 +783,32 @@ func TestRoles_EachUseCase(t *testing.T) {
 	ctx := t.Context()
 	victim := b.add(t, "victim", people.Viewer)
 	calls := map[string]struct {
-		op   people.Operation
+		op   *operation.Operation
 		call func(people.Caller) error
 	}{
-		"members.List": {people.ReadMembers, func(c people.Caller) error { _, _, err := b.members.List(ctx, c); return err }},
-		"members.ByEmail": {people.ReadMembers, func(c people.Caller) error {
+		"members.List": {operation.ReadMembers, func(c people.Caller) error { _, _, err := b.members.List(ctx, c); return err }},
+		"members.ByEmail": {operation.ReadMembers, func(c people.Caller) error {
 			_, err := b.members.ByEmail(ctx, c, b.address("victim"))
 			return err
 		}},
-		"members.Invite": {people.WriteMembers, func(c people.Caller) error {
+		"members.Invite": {operation.InviteMember, func(c people.Caller) error {
 			_, _, err := b.members.Invite(ctx, c, b.address("new"), "viewer")
 			return err
 		}},
-		"members.RevokeInvitation":  {people.WriteMembers, func(c people.Caller) error { return b.members.RevokeInvitation(ctx, c, "unknown") }},
-		"members.ChangeRole":        {people.WriteMembers, func(c people.Caller) error { return b.members.ChangeRole(ctx, c, victim, "support") }},
-		"members.RequireSecondStep": {people.WriteMembers, func(c people.Caller) error { return b.members.RequireSecondStep(ctx, c, false) }},
-		"members.NeedsSecondStep": {people.ReadMembers, func(c people.Caller) error {
+		"members.RevokeInvitation":  {operation.InviteMember, func(c people.Caller) error { return b.members.RevokeInvitation(ctx, c, "unknown") }},
+		"members.ChangeRole":        {operation.InviteMember, func(c people.Caller) error { return b.members.ChangeRole(ctx, c, victim, "support") }},
+		"members.RequireSecondStep": {operation.InviteMember, func(c people.Caller) error { return b.members.RequireSecondStep(ctx, c, false) }},
+		"members.NeedsSecondStep": {operation.ReadMembers, func(c people.Caller) error {
 			_, err := b.members.NeedsSecondStep(ctx, c)
 			return err
 		}},
-		"members.Remove": {people.WriteMembers, func(c people.Caller) error { return b.members.Remove(ctx, c, "unknown") }},
-		"members.Create": {people.WriteMembers, func(c people.Caller) error {
+		"members.Remove": {operation.InviteMember, func(c people.Caller) error { return b.members.Remove(ctx, c, "unknown") }},
+		"members.Create": {operation.InviteMember, func(c people.Caller) error {
 			_, err := b.members.Create(ctx, c, b.address("made"), "", password, people.Viewer)
 			return err
 		}},
-		"audits.Page": {people.ReadAudit, func(c people.Caller) error { _, _, err := b.audits.Page(ctx, c, people.AuditFilter{}); return err }},
-		"audits.Export": {people.ReadAudit, func(c people.Caller) error {
+		"audits.Page": {operation.ReadAudit, func(c people.Caller) error { _, _, err := b.audits.Page(ctx, c, people.AuditFilter{}); return err }},
+		"audits.Export": {operation.ReadAudit, func(c people.Caller) error {
 			_, err := b.audits.Export(ctx, c, people.AuditFilter{}, people.AuditCSV, nil, io.Discard)
 			return err
 		}},
@@ -817,7 +818,7 @@ func TestRoles_EachUseCase(t *testing.T) {
 			err := use.call(people.Caller{Person: "p", Email: "p@x.example", Tenant: b.tenant, Role: role, Confirmed: true})
 			var known *core.Error
 			refused := errors.As(err, &known) && known.Code == core.CodeForbidden
-			require.Equal(t, !role.Permits(use.op), refused, "%s, %q: %v", name, role, err)
+			require.Equal(t, !use.op.Permits(role), refused, "%s, %q: %v", name, role, err)
 			if !refused && err != nil {
 				require.NotNil(t, known, "%s, %q: %v", name, role, err)
 				require.Equal(t, core.CodeNotFound, known.Code, "%s, %q: %v", name, role, err)
@@ -835,7 +836,7 @@ func TestAudit_Refusals(t *testing.T) {
 		ben, carl := b.as(t, "ben", b.tenant), b.as(t, "carl", b.tenant)
 		refused := func() (n int) {
 			for _, action := range b.actions(t, b.tenant) {
-				if strings.Contains(action, string(people.PermissionRefused)) {
+				if strings.Contains(action, string(operation.TryForbidden.Action)) {
 					n++
 				}
 			}
@@ -860,7 +861,7 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 			for i := range people.MaxAuditPage + 5 {
 				tx.Now = start + core.Time(i)*core.Hour
 				c := people.Caller{Person: "p", Email: "Ann@X.example", Tenant: b.tenant, From: "192.0.2.1"}
-				err := base.Audit(ctx, tx, c, base.Change{Action: people.MemberRoleChanged, Subject: "100%_" + strconv.Itoa(i), After: map[string]any{"role": "viewer"}})
+				err := base.Audit(ctx, tx, c, base.Change{Operation: operation.ChangeMemberRole, Subject: "100%_" + strconv.Itoa(i), After: map[string]any{"role": "viewer"}})
 				if err != nil {
 					return err
 				}
@@ -884,7 +885,7 @@ func TestAudit_FiltersAndPages(t *testing.T) {
 			{people.AuditFilter{Actor: "command"}, 1},
 			{people.AuditFilter{Subject: "100%_5"}, 11},
 			{people.AuditFilter{Subject: "100_"}, 0},
-			{people.AuditFilter{Action: people.MemberJoined}, 1},
+			{people.AuditFilter{Action: operation.AddMember.Action}, 1},
 			{people.AuditFilter{Span: core.Span{From: start + core.Hour, Before: start + 3*core.Hour}}, 2},
 		} {
 			page, _, err := b.audits.Page(ctx, operator, c.f)
@@ -967,7 +968,7 @@ func TestMembers_OfAnAPIKey(t *testing.T) {
 			actions = append(actions, e.Action)
 			require.Equal(t, "192.0.2.1", e.From)
 		}
-		require.Equal(t, []people.Action{people.MemberRemoved, people.InvitationRevoked, people.MemberInvited, people.MemberRoleChanged}, actions)
+		require.Equal(t, []people.Action{operation.RemoveMember.Action, operation.RevokeInvitation.Action, operation.InviteMember.Action, operation.ChangeMemberRole.Action}, actions)
 
 		// The members of a test tenant are those of its live tenant.
 		test := people.KeyHolder(base.TestPrefix+b.tenant, "default", "")
@@ -1012,7 +1013,7 @@ func TestForget(t *testing.T) {
 // Large values do not fill the audit log.
 func TestAudit_BoundsValues(t *testing.T) {
 	t.Parallel()
-	e, err := base.Change{After: map[string]any{"a": strings.Repeat("x", people.MaxAuditValue)}}.Entry("p", "a", "")
+	e, err := base.Change{Operation: operation.SignIn, After: map[string]any{"a": strings.Repeat("x", people.MaxAuditValue)}}.Entry("p", "a", "")
 	require.NoError(t, err)
 	require.Equal(t, `{"omittedBytes":16392}`, e.After)
 }

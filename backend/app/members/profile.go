@@ -10,6 +10,7 @@ import (
 	"kith/backend/store/peopledb"
 	"kith/backend/store/tenantdb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -49,7 +50,7 @@ func (ps *Profiles) ChangePassword(ctx context.Context, v Visitor, s Seat, curre
 		if err := peopledb.ConfirmSession(ctx, tx, s.hash); err != nil {
 			return err
 		}
-		return auditPerson(ctx, tx, v, s.Person, base.Change{Action: people.PasswordChanged, Subject: s.Person.Email, After: map[string]any{"endedSessions": ended}})
+		return auditPerson(ctx, tx, v, s.Person, base.Change{Operation: operation.ChangePassword, Subject: s.Person.Email, After: map[string]any{"endedSessions": ended}})
 	})
 }
 
@@ -128,7 +129,7 @@ func (ps *Profiles) RevokeSession(ctx context.Context, v Visitor, s Seat, id str
 		if err != nil || !was {
 			return or(err, core.NotFound("the session has ended already"))
 		}
-		return auditPerson(ctx, tx, v, s.Person, base.Change{Action: people.SessionRevoked, Subject: s.Person.Email})
+		return auditPerson(ctx, tx, v, s.Person, base.Change{Operation: operation.RevokeSession, Subject: s.Person.Email})
 	})
 }
 
@@ -217,7 +218,7 @@ func (ps *Profiles) ConfirmTOTP(ctx context.Context, v Visitor, s Seat, code str
 		if _, err := peopledb.DeleteSessions(ctx, tx, p.ID, s.hash); err != nil {
 			return codes, err
 		}
-		return codes, auditPerson(ctx, tx, v, p, base.Change{Action: people.TOTPEnabled, Subject: p.Email})
+		return codes, auditPerson(ctx, tx, v, p, base.Change{Operation: operation.EnableTOTP, Subject: p.Email})
 	})
 }
 
@@ -253,7 +254,7 @@ func (ps *Profiles) RenewRecovery(ctx context.Context, v Visitor, s Seat) (codes
 		if codes, err = ps.renew(ctx, tx, p.ID); err != nil {
 			return codes, err
 		}
-		return codes, auditPerson(ctx, tx, v, p, base.Change{Action: people.RecoveryRenewed, Subject: p.Email})
+		return codes, auditPerson(ctx, tx, v, p, base.Change{Operation: operation.RenewRecoveryCodes, Subject: p.Email})
 	})
 }
 
@@ -289,5 +290,5 @@ func disableTOTP(ctx context.Context, tx *store.Tx, p peopledb.Person, audit fun
 	if err := peopledb.SetRecovery(ctx, tx, p.ID, nil); err != nil || !p.TOTPOn {
 		return err
 	}
-	return audit(base.Change{Action: people.TOTPDisabled, Subject: p.Email})
+	return audit(base.Change{Operation: operation.DisableTOTP, Subject: p.Email})
 }

@@ -10,6 +10,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/peopledb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -51,7 +52,7 @@ func (rs *Resets) MakeLink(ctx context.Context, email string, tenant core.Tenant
 		if err := peopledb.PutReset(ctx, tx, p.ID, tokenHash(token), expires); err != nil {
 			return expires, err
 		}
-		return expires, audit(base.Change{Action: people.ResetLinkMade, Subject: email})
+		return expires, audit(base.Change{Operation: operation.MakeResetLink, Subject: email})
 	})
 	return token, expires, err
 }
@@ -124,7 +125,7 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 		if err != nil {
 			return err
 		}
-		return auditPerson(ctx, tx, v, p, base.Change{Action: people.PasswordReset, Subject: p.Email, After: map[string]any{"endedSessions": ended}})
+		return auditPerson(ctx, tx, v, p, base.Change{Operation: operation.ResetPassword, Subject: p.Email, After: map[string]any{"endedSessions": ended}})
 	})
 	if err == nil {
 		v.Device = "" // all attempts are forgotten

@@ -9,6 +9,7 @@ import (
 	"kith/backend/store/peopledb"
 	"kith/backend/store/tenantdb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -123,7 +124,7 @@ func (si *SignIns) enter(ctx context.Context, s Seat, c people.Caller) error {
 		return nil
 	}
 	c.Tenant, c.From = home, s.From
-	change := base.Change{Action: people.PersonSignedIn, Subject: c.Email}
+	change := base.Change{Operation: operation.SignIn, Subject: c.Email}
 	if s.Failed.Times > 0 {
 		change.After = map[string]any{"failedBefore": s.Failed.Times, "lastFailedFrom": s.Failed.From}
 	}
@@ -198,7 +199,7 @@ func useCode(ctx context.Context, tx *store.Tx, b *base.Base, v Visitor, p peopl
 		if err != nil {
 			return err
 		}
-		return auditPerson(ctx, tx, v, p, base.Change{Action: people.RecoveryCodeUsed, Subject: p.Email, After: map[string]any{"left": left}})
+		return auditPerson(ctx, tx, v, p, base.Change{Operation: operation.UseRecoveryCode, Subject: p.Email, After: map[string]any{"left": left}})
 	}
 	secret, err := openTOTP(b, p)
 	if err != nil {

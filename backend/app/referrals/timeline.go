@@ -13,6 +13,7 @@ import (
 	"kith/backend/store/userdb"
 	"kith/backend/store/webhookdb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/timeline"
@@ -160,5 +161,5 @@ func atMost[T any](rows []T, most int, cut bool) ([]T, bool) {
 func actOf(e people.Entry) timeline.Act {
 	var acted base.Acted
 	_ = json.Unmarshal([]byte(e.After), &acted) // an erasure may have cleared it
-	return timeline.Act{At: e.At, By: e.Actor, Decision: acted.Decision, Denied: e.Action == people.ReferralDenied, Reason: acted.Reason, Reward: acted.Reward}
+	return timeline.Act{At: e.At, By: e.Actor, Decision: acted.Decision, Denied: e.Action == operation.DenyReferral.Action, Reason: acted.Reason, Reward: acted.Reward}
 }

@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/state"
@@ -19,14 +20,14 @@ type Moderation struct{ *base.Base }
 func Moderated(r referral.Referral, action referral.Action, reason string, now core.Time) base.Change {
 	after := r.Moderation.Decide(action, now)
 	change := base.Change{
-		Action: people.ReferralApproved, Subject: r.ID,
+		Operation: operation.ApproveReferral, Subject: r.ID,
 		Before:  base.Acted{Referrer: r.Moderation.Referrer.Status, Referred: r.Moderation.Referred.Status},
 		After:   base.Acted{Decision: action, Referrer: after.Referrer.Status, Referred: after.Referred.Status, Reason: reason},
 		Account: r.Referred.Account, User: r.Referred.User,
 	}
 	switch action {
 	case referral.Deny, referral.DenyReferrer, referral.DenyReferred:
-		change.Action = people.ReferralDenied
+		change.Operation = operation.DenyReferral
 	}
 	if r.Referred.User == "" || action == referral.ApproveReferrer || action == referral.DenyReferrer {
 		change.Account, change.User = r.Referrer.Account, r.Referrer.User

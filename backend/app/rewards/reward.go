@@ -12,6 +12,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -102,7 +103,7 @@ func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id strin
 // CancelBecause is Cancel with an entry in the audit log, which keeps the reason if there is
 // one.
 func (rs *Rewards) CancelBecause(ctx context.Context, c people.Caller, id, reason string) (r reward.Reward, err error) {
-	err = rs.Act(ctx, c, people.Moderate, base.Change{}, func(ctx context.Context, entry *base.Change) error {
+	err = rs.Act(ctx, c, base.Change{Operation: operation.CancelReward}, func(ctx context.Context, entry *base.Change) error {
 		r, err = rs.change(ctx, c.Tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
 			*entry = Cancelled(r, reason)
 			return r.Cancel(now)
@@ -118,7 +119,7 @@ func Cancelled(r reward.Reward, reason string) base.Change {
 		return reward.Pretty(amount, r.Offer.Unit, r.Offer.Currency, reward.UnitFormatted)
 	}
 	return base.Change{
-		Action: people.RewardCancelled, Subject: cmp.Or(r.Referral, r.ID), Account: r.Account, User: r.User,
+		Operation: operation.CancelReward, Subject: cmp.Or(r.Referral, r.ID), Account: r.Account, User: r.User,
 		Before: base.Acted{Reward: r.ID, Amount: pretty(r.Left())},
 		After:  base.Acted{Reward: r.ID, Amount: pretty(0), Reason: reason},
 	}

@@ -21,6 +21,7 @@ import (
 	"kith/backend/portal/portaltest"
 	"kith/backend/store"
 	"kith/core/auth"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 )
@@ -78,36 +79,36 @@ func TestAudit_EachOperationHasItsEntry(t *testing.T) {
 		body              string
 		action            people.Action
 	}{
-		{"createProgram", "POST", pathOf("/programs"), `{"id":"second",` + program + `}`, people.ProgramCreated},
-		{"updateProgram", "PUT", pathOf("/programs/second"), `{"name":"Second",` + program + `}`, people.ProgramChanged},
-		{"fillFuelTank", "POST", pathOf("/programs/second/rewards/referrer/codes"), `{"codes":["GIFT-SECRET"]}`, people.TankFilled},
-		{"deleteProgram", "DELETE", pathOf("/programs/second"), "", people.ProgramDeleted},
-		{"createKey", "POST", pathOf("/keys"), `{"name":"checkout","role":"events"}`, people.KeyCreated},
-		{"rotateKey", "POST", pathOf("/keys/checkout/rotate"), `{"overlap":"PT1H"}`, people.KeyRotated},
-		{"revokeKey", "DELETE", pathOf("/keys/checkout"), "", people.KeyRevoked},
-		{"createSftpKey", "POST", pathOf("/sftp/keys"), `{"key":"` + sshKey + `"}`, people.SFTPKeyAdded},
-		{"deleteSftpKey", "DELETE", func() string { return "/sftp/keys/" + url.PathEscape(gjson.Get(last, "fingerprint").String()) }, "", people.SFTPKeyRemoved},
-		{"createSubscription", "POST", pathOf("/subscription"), `{"endpointUrl":"https://shop.example/hook","name":"Shop"}`, people.WebhookSubscribed},
-		{"testSubscription", "POST", pathOf(hook + "/test"), "", people.WebhookTested},
-		{"replayDeliveries", "POST", pathOf(hook + "/replay"), `{"since":1}`, people.WebhookReplayed},
-		{"rotateSubscriptionSecret", "POST", pathOf(hook + "/secret"), "", people.WebhookSecretRotated},
-		{"deleteSubscription", "DELETE", pathOf(hook), "", people.WebhookUnsubscribed},
-		{"updateWebsite", "PUT", pathOf("/website"), `{"origins":["https://shop.example"],"consentCookie":"agreed"}`, people.WebsiteChanged},
-		{"updatePipelineSettings", "PUT", pathOf("/integration/segment/settings"), `{"createUsers":true}`, people.PipelineChanged},
-		{"rotatePipelineSecret", "POST", pathOf("/integration/segment/secret"), "", people.PipelineSecretRotated},
-		{"deletePipelineSecret", "DELETE", pathOf("/integration/segment/secret"), "", people.PipelineSecretRemoved},
-		{"blockUser", "POST", pathOf("/account/anna/user/anna/block"), "", people.UserBlocked},
-		{"unblockUser", "POST", pathOf("/account/anna/user/anna/unblock"), "", people.UserUnblocked},
-		{"applyCodeByHand", "POST", pathOf("/account/ben/user/ben/referrer"), `{"code":"ANNA10","reason":"She called us"}`, people.UserAttributed},
-		{"moderateReferrals", "POST", pathOf("/referrals/moderate"), `{"actions":[{"referralId":"REFERRAL","action":"DENIED"}]}`, people.ReferralDenied},
-		{"createReward", "POST", pathOf("/rewards/account/anna/user/anna"), `{"type":"CREDIT","unit":"CENTS","currency":"USD","assignedCredit":2000}`, people.RewardAdded},
-		{"cancelReward", "POST", func() string { return "/reward/" + gjson.Get(last, "id").String() + "/cancel" }, "", people.RewardCancelled},
-		{"deleteUser", "DELETE", pathOf("/open/account/carl/user/carl"), "", people.UserErased},
-		{"deleteAccount", "DELETE", pathOf("/open/account/dora"), "", people.AccountErased},
-		{"inviteMember", "POST", pathOf("/members/invitations"), `{"email":"eve@acme.example","role":"viewer"}`, people.MemberInvited},
-		{"revokeInvitation", "DELETE", func() string { return "/members/invitations/" + gjson.Get(last, "id").String() }, "", people.InvitationRevoked},
-		{"updateMember", "PUT", func() string { return "/members/" + from("/members", `members.#(role=="support").id`) }, `{"role":"viewer"}`, people.MemberRoleChanged},
-		{"deleteMember", "DELETE", func() string { return "/members/" + from("/members", `members.#(role=="viewer").id`) }, "", people.MemberRemoved},
+		{"createProgram", "POST", pathOf("/programs"), `{"id":"second",` + program + `}`, operation.CreateProgram.Action},
+		{"updateProgram", "PUT", pathOf("/programs/second"), `{"name":"Second",` + program + `}`, operation.ChangeProgram.Action},
+		{"fillFuelTank", "POST", pathOf("/programs/second/rewards/referrer/codes"), `{"codes":["GIFT-SECRET"]}`, operation.FillFuelTank.Action},
+		{"deleteProgram", "DELETE", pathOf("/programs/second"), "", operation.DeleteProgram.Action},
+		{"createKey", "POST", pathOf("/keys"), `{"name":"checkout","role":"events"}`, operation.CreateKey.Action},
+		{"rotateKey", "POST", pathOf("/keys/checkout/rotate"), `{"overlap":"PT1H"}`, operation.RotateKey.Action},
+		{"revokeKey", "DELETE", pathOf("/keys/checkout"), "", operation.RevokeKey.Action},
+		{"createSftpKey", "POST", pathOf("/sftp/keys"), `{"key":"` + sshKey + `"}`, operation.AddSFTPKey.Action},
+		{"deleteSftpKey", "DELETE", func() string { return "/sftp/keys/" + url.PathEscape(gjson.Get(last, "fingerprint").String()) }, "", operation.RemoveSFTPKey.Action},
+		{"createSubscription", "POST", pathOf("/subscription"), `{"endpointUrl":"https://shop.example/hook","name":"Shop"}`, operation.SubscribeWebhook.Action},
+		{"testSubscription", "POST", pathOf(hook + "/test"), "", operation.TestWebhook.Action},
+		{"replayDeliveries", "POST", pathOf(hook + "/replay"), `{"since":1}`, operation.ReplayWebhook.Action},
+		{"rotateSubscriptionSecret", "POST", pathOf(hook + "/secret"), "", operation.RotateWebhookSecret.Action},
+		{"deleteSubscription", "DELETE", pathOf(hook), "", operation.UnsubscribeWebhook.Action},
+		{"updateWebsite", "PUT", pathOf("/website"), `{"origins":["https://shop.example"],"consentCookie":"agreed"}`, operation.ChangeWebsite.Action},
+		{"updatePipelineSettings", "PUT", pathOf("/integration/segment/settings"), `{"createUsers":true}`, operation.ChangePipeline.Action},
+		{"rotatePipelineSecret", "POST", pathOf("/integration/segment/secret"), "", operation.RotatePipelineSecret.Action},
+		{"deletePipelineSecret", "DELETE", pathOf("/integration/segment/secret"), "", operation.RemovePipelineSecret.Action},
+		{"blockUser", "POST", pathOf("/account/anna/user/anna/block"), "", operation.BlockUser.Action},
+		{"unblockUser", "POST", pathOf("/account/anna/user/anna/unblock"), "", operation.UnblockUser.Action},
+		{"applyCodeByHand", "POST", pathOf("/account/ben/user/ben/referrer"), `{"code":"ANNA10","reason":"She called us"}`, operation.AttributeUser.Action},
+		{"moderateReferrals", "POST", pathOf("/referrals/moderate"), `{"actions":[{"referralId":"REFERRAL","action":"DENIED"}]}`, operation.DenyReferral.Action},
+		{"createReward", "POST", pathOf("/rewards/account/anna/user/anna"), `{"type":"CREDIT","unit":"CENTS","currency":"USD","assignedCredit":2000}`, operation.GrantReward.Action},
+		{"cancelReward", "POST", func() string { return "/reward/" + gjson.Get(last, "id").String() + "/cancel" }, "", operation.CancelReward.Action},
+		{"deleteUser", "DELETE", pathOf("/open/account/carl/user/carl"), "", operation.EraseUser.Action},
+		{"deleteAccount", "DELETE", pathOf("/open/account/dora"), "", operation.EraseAccount.Action},
+		{"inviteMember", "POST", pathOf("/members/invitations"), `{"email":"eve@acme.example","role":"viewer"}`, operation.InviteMember.Action},
+		{"revokeInvitation", "DELETE", func() string { return "/members/invitations/" + gjson.Get(last, "id").String() }, "", operation.RevokeInvitation.Action},
+		{"updateMember", "PUT", func() string { return "/members/" + from("/members", `members.#(role=="support").id`) }, `{"role":"viewer"}`, operation.ChangeMemberRole.Action},
+		{"deleteMember", "DELETE", func() string { return "/members/" + from("/members", `members.#(role=="viewer").id`) }, "", operation.RemoveMember.Action},
 	}
 	listed := map[string]bool{}
 	for _, s := range steps {
@@ -132,7 +133,7 @@ func TestAudit_EachOperationHasItsEntry(t *testing.T) {
 		require.Equal(t, []any{s.action, "API key till-1", "192.0.2.1"}, []any{all[0].Action, all[0].Actor, all[0].From}, s.operation)
 		stored := all[0].Subject + all[0].Before + all[0].After
 		for _, field := range []string{"key", "secret"} {
-			if value := gjson.Get(last, field).String(); value != "" && s.action != people.SFTPKeyAdded {
+			if value := gjson.Get(last, field).String(); value != "" && s.action != operation.AddSFTPKey.Action {
 				require.NotContains(t, stored, value, s.operation)
 			}
 		}
@@ -211,17 +212,17 @@ func TestAudit_EachCommandHasItsEntry(t *testing.T) {
 		args    []string
 		action  people.Action
 	}{
-		{"tenant set", []string{"acme", "--consent-cookie", "agreed"}, people.TenantChanged},
-		{"tenant origin add", []string{"acme", "https://blog.example"}, people.OriginAdded},
-		{"tenant origin remove", []string{"acme", "https://blog.example"}, people.OriginRemoved},
-		{"tenant sftp-key add", []string{"acme", sshKey}, people.SFTPKeyAdded},
-		{"tenant sftp-key remove", []string{"acme", "FINGERPRINT"}, people.SFTPKeyRemoved},
-		{"program apply", []string{"--tenant", "acme", write("second.json", `{"id":"second","sharing":{"url":"https://acme.example/"}}`)}, people.ProgramCreated},
-		{"program set", []string{"--tenant", "acme", "second", "name=Second"}, people.ProgramChanged},
-		{"api", []string{"--tenant", "acme", "DELETE", "/programs/second"}, people.ProgramDeleted},
-		{"key create", []string{"acme", "--name", "checkout", "--role", "read"}, people.KeyCreated},
-		{"key rotate", []string{"acme", "checkout"}, people.KeyRotated},
-		{"key revoke", []string{"acme", "checkout"}, people.KeyRevoked},
+		{"tenant set", []string{"acme", "--consent-cookie", "agreed"}, operation.ChangeTenant.Action},
+		{"tenant origin add", []string{"acme", "https://blog.example"}, operation.AddOrigin.Action},
+		{"tenant origin remove", []string{"acme", "https://blog.example"}, operation.RemoveOrigin.Action},
+		{"tenant sftp-key add", []string{"acme", sshKey}, operation.AddSFTPKey.Action},
+		{"tenant sftp-key remove", []string{"acme", "FINGERPRINT"}, operation.RemoveSFTPKey.Action},
+		{"program apply", []string{"--tenant", "acme", write("second.json", `{"id":"second","sharing":{"url":"https://acme.example/"}}`)}, operation.CreateProgram.Action},
+		{"program set", []string{"--tenant", "acme", "second", "name=Second"}, operation.ChangeProgram.Action},
+		{"api", []string{"--tenant", "acme", "DELETE", "/programs/second"}, operation.DeleteProgram.Action},
+		{"key create", []string{"acme", "--name", "checkout", "--role", "read"}, operation.CreateKey.Action},
+		{"key rotate", []string{"acme", "checkout"}, operation.RotateKey.Action},
+		{"key revoke", []string{"acme", "checkout"}, operation.RevokeKey.Action},
 	}
 	listed := map[string]bool{}
 	for _, s := range steps {

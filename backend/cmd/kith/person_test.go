@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"kith/backend/app/members"
 	"kith/backend/store"
 	"kith/core/auth"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -23,10 +25,10 @@ func TestOperate_Roles(t *testing.T) {
 		want += " " + string(role) + " |"
 	}
 	want += "\n|---" + strings.Repeat("|---", len(people.Roles())) + "|\n"
-	for _, op := range people.Operations() {
-		want += "| " + string(op) + " |"
+	for _, right := range operation.Rights() {
+		want += "| " + right.Text + " |"
 		for _, role := range people.Roles() {
-			if role.Permits(op) {
+			if slices.Contains(right.Roles, role) {
 				want += " yes |"
 			} else {
 				want += " |"
@@ -35,6 +37,31 @@ func TestOperate_Roles(t *testing.T) {
 		want += "\n"
 	}
 	requireGenerated(t, "operate.md", "TestOperate_Roles", want)
+}
+
+// docs/operations.md has the catalogue of operations. With -update it is rewritten.
+func TestOperations(t *testing.T) {
+	want := "| operation | what the caller did | effect | members | API keys | audit log |\n|---|---|---|---|---|---|\n"
+	for _, o := range operation.All() {
+		var may []people.Role
+		if o.Right != nil {
+			may = o.Right.Roles
+		}
+		want += "| " + o.Name + " | " + o.Did + " | " + string(o.Effect) + " |"
+		for _, cell := range []string{listed(may), listed(o.Keys), string(o.Action)} {
+			want += strings.TrimRight(" "+cell, " ") + " |"
+		}
+		want += "\n"
+	}
+	requireGenerated(t, "operations.md", "TestOperations", want)
+}
+
+func listed[T ~string](roles []T) string {
+	var texts []string
+	for _, r := range roles {
+		texts = append(texts, string(r))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // The operator invites the first owner, and manages members by the command line.

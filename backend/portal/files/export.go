@@ -7,12 +7,12 @@ import (
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/job"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 // exportKinds lists what can be exported.
 func exportKinds(v *frame.Visit) error {
-	if err := v.Caller.Require(people.RunExports); err != nil {
+	if err := operation.StartExport.Require(v.Caller); err != nil {
 		return err
 	}
 	return v.Page(http.StatusOK, "exports", "Export", exports)
@@ -28,7 +28,7 @@ type exportForm struct {
 func exportPage(v *frame.Visit) error { return showExport(v, v.NewForm()) }
 
 func showExport(v *frame.Visit, f *frame.Form) error {
-	if err := v.Caller.Require(people.RunExports); err != nil {
+	if err := operation.StartExport.Require(v.Caller); err != nil {
 		return err
 	}
 	k, err := kindIn(exports, v.R.PathValue("task"))

@@ -11,7 +11,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/job"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 //go:embed page
@@ -26,13 +26,13 @@ var script string
 // Section is the section of imports and exports.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "files", Title: "Imports and exports", Letter: "i", Needs: people.RunImports,
+		Key: "files", Title: "Imports and exports", Letter: "i", Needs: operation.ReadImports,
 		Shortcuts: func(v *frame.Visit) ([]frame.Shortcut, error) {
 			all := []frame.Shortcut{{Title: "Import a file", Path: "/import"}}
-			if v.Caller.Role.Permits(people.RunExports) {
+			if v.May(operation.StartExport) {
 				all = append(all, frame.Shortcut{Title: "Export", Path: "/export"})
 			}
-			if v.Caller.Role.Permits(people.ReadIntegrations) {
+			if v.May(operation.ReadIntegrations) {
 				all = append(all, frame.Shortcut{Title: "SFTP keys", Path: "/sftp"})
 			}
 			return all, nil

@@ -22,6 +22,7 @@ import (
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -139,7 +140,7 @@ func TestImport_ARejectedRowIsCorrected(t *testing.T) {
 		actions = append(actions, e.Action)
 		require.Equal(t, owner, e.Actor)
 	}
-	require.Equal(t, []people.Action{people.ImportStarted, people.FileDownloaded, people.ImportStarted}, actions)
+	require.Equal(t, []people.Action{operation.StartImport.Action, operation.DownloadFile.Action, operation.StartImport.Action}, actions)
 	require.Equal(t, "users of may.csv", entries[1].Subject)
 	require.JSONEq(t, `{"type":"MUTATION/USER","file":"rejected"}`, entries[1].After)
 }
@@ -329,7 +330,7 @@ func TestRoles(t *testing.T) {
 	for _, role := range people.Roles() {
 		b := w.As(t, role)
 		want := http.StatusForbidden
-		if role.Permits(people.RunImports) {
+		if operation.ReadImports.Permits(role) {
 			want = http.StatusOK
 		}
 		for _, page := range []string{base, at, base + "/export", base + "/export/USER", base + "/sftp"} {
@@ -343,7 +344,7 @@ func TestRoles(t *testing.T) {
 			if role == people.Owner {
 				continue // the import is needed by the next roles
 			}
-			if role.Permits(people.RunImports) {
+			if operation.ReadImports.Permits(role) {
 				continue
 			}
 			fields.Set("csrf", csrf)
@@ -486,7 +487,7 @@ func TestExport(t *testing.T) {
 		require.Contains(t, got.Text(), want)
 	}
 	require.Equal(t, http.StatusNotFound, b.Get(base+"/export/US_TAXABLE_VALUE").Status)
-	entries := w.Audit(t, people.AuditFilter{Action: people.ExportStarted})
+	entries := w.Audit(t, people.AuditFilter{Action: operation.StartExport.Action})
 	require.Len(t, entries, 16)
 	require.Contains(t, entries[15].After, `QUERY/USER`)
 }

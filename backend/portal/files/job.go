@@ -12,7 +12,7 @@ import (
 	"kith/core"
 	"kith/core/importfile"
 	"kith/core/job"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/wire"
 )
 
@@ -113,7 +113,7 @@ func historyPage(v *frame.Visit) error {
 		Form: f, Total: total, Filtered: filter.Operation != "" || filter.Statuses != nil,
 		Kinds:     options(f.Value("kind"), "", "imports and exports", job.Mutation, "imports", job.Query, "exports"),
 		States:    options(f.Value("state"), "", "any state", "running", "waiting or running", "done", "done", "failed", "failed"),
-		MayExport: v.Caller.Role.Permits(people.RunExports), MaySFTP: v.Caller.Role.Permits(people.ReadIntegrations),
+		MayExport: v.May(operation.StartExport), MaySFTP: v.May(operation.ReadIntegrations),
 	}
 	for _, j := range all {
 		data.Jobs = append(data.Jobs, shown(v, j))

@@ -7,7 +7,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/backend/store/tenantdb"
 	"kith/core/importfile"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 // sftpData is the data of the page of SFTP keys.
@@ -25,14 +25,14 @@ type sftpData struct {
 func sftpPage(v *frame.Visit) error { return showSFTP(v, v.NewForm()) }
 
 func showSFTP(v *frame.Visit, f *frame.Form) error {
-	if err := v.Caller.Require(people.ReadIntegrations); err != nil {
+	if err := operation.ReadIntegrations.Require(v.Caller); err != nil {
 		return err
 	}
 	keys, err := v.Engine.SFTPKeys.List(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}
-	data := sftpData{Form: f, Keys: keys, Prefixes: importfile.Prefixes(), May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data := sftpData{Form: f, Keys: keys, Prefixes: importfile.Prefixes(), May: v.May(operation.AddSFTPKey)}
 	if server := v.Engine.SFTPKeys.Server; server != nil {
 		if host, port, err := net.SplitHostPort(server.Addr); err == nil {
 			data.HostKey = server.HostKey

@@ -17,6 +17,7 @@ import (
 	"kith/backend/store/peopledb"
 	"kith/core"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/wire"
@@ -29,6 +30,7 @@ var files embed.FS
 // for forms in form.go.
 var functions = template.FuncMap{
 	"role":    RoleName,
+	"did":     operation.Did,
 	"time":    timeElement,
 	"amount":  Amount,
 	"number":  Number,

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"net/http"
 
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 // Pages are pages that belong together.
@@ -39,7 +39,7 @@ type Section struct {
 	Key, Title, Letter string
 	// Needs is the operation without which the section cannot be opened. Its reads need no
 	// other unless their page requires it; use cases that change something require theirs.
-	Needs people.Operation
+	Needs *operation.Operation
 	// Finds are look-ups of the first page, which the palette offers for what was typed.
 	Finds []Find
 	// Shortcuts returns further pages, which the palette offers for what was typed; nil: none.
@@ -59,12 +59,15 @@ func (s *Section) path(v *Visit) string { return v.TenantPath() + "/" + s.Key }
 // visible returns the sections that the caller may open.
 func (v *Visit) visible() (all []*Section) {
 	for _, s := range v.sections {
-		if v.Caller.Role.Permits(s.Needs) {
+		if v.May(s.Needs) {
 			all = append(all, s)
 		}
 	}
 	return all
 }
+
+// May reports whether the caller's role permits an operation.
+func (v *Visit) May(op *operation.Operation) bool { return op.Permits(v.Caller.Role) }
 
 // SectionPath returns the path of the first page of the visit's section.
 func (v *Visit) SectionPath() string { return v.section.path(v) }
@@ -85,7 +88,7 @@ func PathOf(v *Visit, key string) string {
 func inSection(s *Section, h Handler) Handler {
 	return InTenant(func(v *Visit) error {
 		v.section = s
-		if err := v.Caller.Require(s.Needs); err != nil {
+		if err := s.Needs.Require(v.Caller); err != nil {
 			return err
 		}
 		return h(v)

@@ -17,6 +17,7 @@ import (
 	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/pipeline"
 )
@@ -66,7 +67,7 @@ func TestGateway(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.Post(t, page, page+"/disconnect").Status)
 
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.GatewayDisconnected, people.GatewayConnected, people.GatewayConnected}, actions)
+	require.Equal(t, []people.Action{operation.DisconnectGateway.Action, operation.ConnectGateway.Action, operation.ConnectGateway.Action}, actions)
 	require.NotContains(t, all, "private")
 	require.Contains(t, all, `"publicKey":"p2","furtherPublicKeys":["p1"]`)
 }
@@ -164,7 +165,7 @@ func TestGateway_Operations(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, b.Post(t, page, page+"/retry", "kind", "subscription", "id", "sub9").Status)
 	require.Equal(t, http.StatusBadRequest, b.Post(t, page, page+"/retry", "kind", "refund", "id", "tx1").Status)
 	actions, _ := entries(t, w)
-	require.Equal(t, []people.Action{people.GatewayOperationRetried, people.GatewayOperationRetried}, actions)
+	require.Equal(t, []people.Action{operation.RetryGateway.Action, operation.RetryGateway.Action}, actions)
 }
 
 // The secret of the pipeline is shown once and verifies signatures; the mapping is read
@@ -222,7 +223,7 @@ func TestPipeline(t *testing.T) {
 		require.Contains(t, got.Body, "plan.name", "what was entered stays")
 	}
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.PipelineChanged, people.PipelineSecretRemoved, people.PipelineSecretRotated, people.PipelineSecretRotated}, actions)
+	require.Equal(t, []people.Action{operation.ChangePipeline.Action, operation.RemovePipelineSecret.Action, operation.RotatePipelineSecret.Action, operation.RotatePipelineSecret.Action}, actions)
 	require.NotContains(t, all, first)
 	require.NotContains(t, all, second)
 	require.Contains(t, all, `"otherEvents":"ignore"`)

@@ -9,7 +9,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/billing"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 // gatewayProvider has the texts about a payment gateway.
@@ -80,7 +80,7 @@ func gatewayPage(v *frame.Visit) error { return showGateway(v, v.NewForm(), fals
 func checkGateway(v *frame.Visit) error { return showGateway(v, v.NewForm(), true) }
 
 func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
-	data := gatewayForm{Form: f, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data := gatewayForm{Form: f, May: v.May(operation.ConnectGateway)}
 	if data.Provider, data.Connection, data.Connected, err = providerOf(v); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func showNotifications(v *frame.Visit, f *frame.Form) (err error) {
 			return core.Invalid("before", "is not a page of this list; begin at the first page")
 		}
 	}
-	data := notificationList{Form: f, Problems: filter.Problem, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data := notificationList{Form: f, Problems: filter.Problem, May: v.May(operation.ReplayNotification)}
 	if data.Provider, _, _, err = providerOf(v); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"kith/core/auth"
 	"kith/core/billing"
 	"kith/core/link"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/webhook"
 )
 
@@ -31,7 +31,7 @@ var style string
 // Section is the section of the integrations.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "integrations", Title: "Integrations", Letter: "n", Needs: people.ReadIntegrations, Shortcuts: shortcuts,
+		Key: "integrations", Title: "Integrations", Letter: "n", Needs: operation.ReadIntegrations, Shortcuts: shortcuts,
 		Pages: frame.Pages{
 			Files: files, Style: style,
 			Routes: frame.Routes{

@@ -24,6 +24,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/webhook"
 )
@@ -47,7 +48,7 @@ func secretIn(t *testing.T, body string) string {
 func entries(t *testing.T, w *portaltest.World) (actions []people.Action, all string) {
 	t.Helper()
 	for _, e := range w.Audit(t, people.AuditFilter{}) {
-		if e.Action == people.PersonSignedIn || e.Action == people.MemberJoined || e.Action == people.PermissionRefused {
+		if e.Action == operation.SignIn.Action || e.Action == operation.AddMember.Action || e.Action == operation.TryForbidden.Action {
 			continue
 		}
 		actions = append(actions, e.Action)
@@ -76,7 +77,7 @@ func TestPages_ByRole(t *testing.T) {
 		for _, page := range pages {
 			got := b.Get(section + page)
 			want := http.StatusForbidden
-			if role.Permits(people.ReadIntegrations) {
+			if operation.ReadIntegrations.Permits(role) {
 				want = http.StatusOK
 			}
 			require.Equal(t, want, got.Status, "%s as %s: %s", page, role, got.Body)
@@ -148,7 +149,7 @@ func TestKeys(t *testing.T) {
 	require.Contains(t, b.Get(section+"/keys").Body, ">default<")
 
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.KeyRevoked, people.KeyRevoked, people.KeyCreated, people.KeyRotated, people.KeyCreated}, actions)
+	require.Equal(t, []people.Action{operation.RevokeKey.Action, operation.RevokeKey.Action, operation.CreateKey.Action, operation.RotateKey.Action, operation.CreateKey.Action}, actions)
 	for _, secret := range []string{first, second} {
 		require.NotContains(t, all, secret)
 	}
@@ -294,7 +295,7 @@ func TestWebhooks(t *testing.T) {
 
 	actions, all := entries(t, w)
 	require.Equal(t, []people.Action{
-		people.WebhookUnsubscribed, people.WebhookSecretRotated, people.WebhookReplayed, people.WebhookReplayed, people.WebhookSubscribed, people.WebhookTested, people.WebhookSubscribed,
+		operation.UnsubscribeWebhook.Action, operation.RotateWebhookSecret.Action, operation.ReplayWebhook.Action, operation.ReplayWebhook.Action, operation.SubscribeWebhook.Action, operation.TestWebhook.Action, operation.SubscribeWebhook.Action,
 	}, actions)
 	require.NotContains(t, all, secret)
 	require.NotContains(t, all, renewed)
@@ -432,7 +433,7 @@ func TestWebsite(t *testing.T) {
 	require.Equal(t, auth.Open, tenant.SecureMode[auth.LookupUser])
 	require.Equal(t, auth.Signed, tenant.SecureMode[auth.GetWidget])
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.TenantChanged, people.WebsiteChanged, people.WebsiteChanged, people.WebsiteChanged, people.OriginRemoved, people.OriginAdded}, actions)
+	require.Equal(t, []people.Action{operation.ChangeTenant.Action, operation.ChangeWebsite.Action, operation.ChangeWebsite.Action, operation.ChangeWebsite.Action, operation.RemoveOrigin.Action, operation.AddOrigin.Action}, actions)
 	require.Contains(t, all, `"secureMode.lookup-user":"open"`)
 }
 

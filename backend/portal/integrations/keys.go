@@ -7,7 +7,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/auth"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 // keyList is the data of the page of the API keys.
@@ -60,7 +60,7 @@ func showKeys(v *frame.Visit, data keyList) (err error) {
 	if data.Keys, err = readKeys(v); err != nil {
 		return err
 	}
-	data.May = v.Caller.Role.Permits(people.WriteKeys)
+	data.May = v.May(operation.CreateKey)
 	chosen := data.Value("role")
 	if chosen == "" {
 		chosen = string(auth.RoleEvents)
@@ -122,7 +122,7 @@ func showKey(v *frame.Visit, f *frame.Form) error {
 	}
 	for _, k := range all {
 		if k.Name == v.R.PathValue("name") {
-			data := keyForm{Form: f, Key: k, May: v.Caller.Role.Permits(people.WriteKeys), Overlaps: overlaps(f.Value("overlap"))}
+			data := keyForm{Form: f, Key: k, May: v.May(operation.RotateKey), Overlaps: overlaps(f.Value("overlap"))}
 			return v.Page(f.Status(), "key", k.Name, data)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"kith/backend/app/pipelines"
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/pipeline"
 	"kith/core/referral"
 )
@@ -44,7 +44,7 @@ func showPipeline(v *frame.Visit, data pipelineForm) error {
 	if err != nil {
 		return err
 	}
-	data.May, data.MaySecret = v.Caller.Role.Permits(people.WriteIntegrations), v.Caller.Role.Permits(people.WriteKeys)
+	data.May, data.MaySecret = v.May(operation.ChangePipeline), v.May(operation.RotatePipelineSecret)
 	data.Secrets, data.Overlaps = secrets, overlaps(data.Value("overlap"))
 	data.Endpoint = v.Link("/api/v1/" + string(v.Caller.Tenant) + "/integration/segment")
 	data.Mapping, data.CreateUsers = mappingTexts(settings), settings.CreateUsers

@@ -11,6 +11,7 @@ import (
 	"kith/backend/portal/portaltest"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -93,7 +94,7 @@ func TestStripe(t *testing.T) {
 	require.Equal(t, page+"?done=gateway-disconnected", b.Post(t, page, page+"/disconnect").Header.Get("Location"))
 	require.Equal(t, 2, released)
 	actions, all := entries(t, w)
-	require.Equal(t, []people.Action{people.GatewayDisconnected, people.GatewayConnected, people.GatewayConnected, people.GatewayConnected}, actions)
+	require.Equal(t, []people.Action{operation.DisconnectGateway.Action, operation.ConnectGateway.Action, operation.ConnectGateway.Action, operation.ConnectGateway.Action}, actions)
 	require.NotContains(t, all, "verysecret")
 	require.Contains(t, all, `"newSecret":true`)
 	require.Contains(t, all, `"revokeSecrets":true`)

@@ -10,7 +10,7 @@ import (
 	"kith/backend/app/admin"
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/webhook"
 )
 
@@ -36,7 +36,7 @@ func showWebhooks(v *frame.Visit, f *frame.Form) error {
 		return err
 	}
 	data := webhookList{
-		Form: f, Webhooks: all, Types: typeOptions(chosenTypes(v)), May: v.Caller.Role.Permits(people.WriteIntegrations), Max: webhook.MaxSubscriptions,
+		Form: f, Webhooks: all, Types: typeOptions(chosenTypes(v)), May: v.May(operation.SubscribeWebhook), Max: webhook.MaxSubscriptions,
 		Since: keptSince(v),
 	}
 	return v.Page(f.Status(), "webhooks", "Webhooks", data)
@@ -134,7 +134,7 @@ func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
 	if data.Webhook, err = findWebhook(v, id); err != nil {
 		return err
 	}
-	data.May, data.Overlap = v.Caller.Role.Permits(people.WriteIntegrations), days(webhook.SecretOverlap)
+	data.May, data.Overlap = v.May(operation.SubscribeWebhook), days(webhook.SecretOverlap)
 	data.Types, data.Since = typeOptions(data.Webhook.Types), keptSince(v)
 	if data.Failed() {
 		data.Types = typeOptions(chosenTypes(v))
@@ -268,7 +268,7 @@ func deliveryPage(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	data := deliveryView{Webhook: w, Delivery: d, May: v.Caller.Role.Permits(people.WriteIntegrations)}
+	data := deliveryView{Webhook: w, Delivery: d, May: v.May(operation.ReplayWebhook)}
 	data.Payload, data.Cut = payloadText(d.Body)
 	data.Soon = d.State == webhook.Sending || d.State == webhook.Waiting && d.Due < core.Time(v.Now().UnixMilli())+soon
 	return v.Page(http.StatusOK, "delivery", "Delivery", data)

@@ -11,8 +11,8 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/operation"
 	"kith/core/origin"
-	"kith/core/people"
 	"kith/core/referral"
 )
 
@@ -101,7 +101,7 @@ func showWebsite(v *frame.Visit, f *frame.Form) error {
 		return err
 	}
 	data := websiteForm{
-		Form: f, WebsiteSettings: s, May: v.Caller.Role.Permits(people.WriteIntegrations), Secure: secureStateOf(s.Tenant.SecureMode),
+		Form: f, WebsiteSettings: s, May: v.May(operation.ChangeWebsite), Secure: secureStateOf(s.Tenant.SecureMode),
 		ShareLink: v.Engine.Share(s.Tenant).URL("ANNA10"), KeptFor: int(s.Tenant.LinkMaxAge / core.Second),
 	}
 	chosen := f.Value("consent")

@@ -6,7 +6,7 @@ import (
 	"kith/backend/app/statistics"
 	"kith/backend/portal/frame"
 	"kith/core/analytics"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 // notice is one thing that waits for a person.
@@ -20,7 +20,7 @@ type notice struct {
 // attention returns what waits for a person, the most urgent first.
 func attention(v *frame.Visit) (all []notice, err error) {
 	found, err := v.Engine.Analytics.Attention(v.Ctx(), v.Caller.Tenant, statistics.Parts{
-		Referrals: v.Caller.Role.Permits(people.ReadReferrals), Integrations: v.Caller.Role.Permits(people.ReadIntegrations),
+		Referrals: v.May(operation.ReadReferrals), Integrations: v.May(operation.ReadIntegrations),
 	})
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"html/template"
 
 	"kith/backend/portal/frame"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 //go:embed page
@@ -23,7 +23,7 @@ var style string
 func Section() *frame.Section {
 	library, libraryStyle := frame.Chart()
 	return &frame.Section{
-		Key: "overview", Title: "Overview", Letter: "o", Needs: people.ReadPrograms,
+		Key: "overview", Title: "Overview", Letter: "o", Needs: operation.ReadPrograms,
 		Pages: frame.Pages{
 			Files: files, Functions: functions, Style: libraryStyle + "\n" + style, Script: library + "\n" + chartScript,
 			Routes: frame.Routes{"GET ": page},

@@ -15,7 +15,7 @@ import (
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/link"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 )
 
@@ -257,7 +257,7 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 		}
 	}
 	o.Chart = newChart(q, before, now)
-	if o.MayRead = v.Caller.Role.Permits(people.ReadReferrals); !o.MayRead {
+	if o.MayRead = v.May(operation.ReadReferrals); !o.MayRead {
 		return nil
 	}
 	found, _, err := v.Engine.Analytics.TopReferrers(v.Ctx(), v.Caller.Tenant, q.in, analytics.TopFilter{

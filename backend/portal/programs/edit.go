@@ -10,7 +10,7 @@ import (
 
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -27,7 +27,7 @@ type head struct {
 
 func headOf(v *frame.Visit, p referral.Program, tab string) head {
 	return head{
-		Program: p, Tab: tab, Path: v.SectionPath() + "/" + string(p.Key), May: v.Caller.Role.Permits(people.WritePrograms),
+		Program: p, Tab: tab, Path: v.SectionPath() + "/" + string(p.Key), May: v.May(operation.ChangeProgram),
 		Codes: givesCodes(p),
 	}
 }
@@ -63,7 +63,7 @@ func list(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Page(http.StatusOK, "list", "Programs", programList{all, v.Caller.Role.Permits(people.WritePrograms), referral.MaxPrograms})
+	return v.Page(http.StatusOK, "list", "Programs", programList{all, v.May(operation.ChangeProgram), referral.MaxPrograms})
 }
 
 // does is what a program will do, or what is missing.

@@ -13,6 +13,7 @@ import (
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/conversion"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -104,7 +105,7 @@ func TestProgram_FromNothing(t *testing.T) {
 	require.Equal(t, 2, strings.Count(history, "owner<wbr>@acme.example"))
 	entries := w.Audit(t, people.AuditFilter{Subject: "spring-sale"})
 	require.Len(t, entries, 2)
-	require.Equal(t, people.ProgramChanged, entries[0].Action)
+	require.Equal(t, operation.ChangeProgram.Action, entries[0].Action)
 	require.Contains(t, entries[0].After, `"percentOfRevenue":15`)
 	require.Contains(t, b.Get(section).Body, "The referrer gets 15% of the order as credit and the friend gets 10% off for the event “purchase” of the friend.")
 }
@@ -206,7 +207,7 @@ func TestProgram_Roles(t *testing.T) {
 	t.Parallel()
 	w := portaltest.New(t)
 	for _, role := range people.Roles() {
-		b, may := w.As(t, role), role.Permits(people.WritePrograms)
+		b, may := w.As(t, role), operation.ChangeProgram.Permits(role)
 		for _, path := range []string{"", "/classic", "/classic/try", "/classic/try?event=purchase", "/classic/history", "/classic/widget", "/classic/widget/frame", "/classic/codes"} {
 			require.Equal(t, http.StatusOK, b.Get(section+path).Status, "%s %s", role, path)
 		}
@@ -332,7 +333,7 @@ func TestProgram_Codes(t *testing.T) {
 	large := send(csrf, inFile(strings.Repeat("A", 1<<20)))
 	require.Equal(t, http.StatusUnprocessableEntity, large.Status)
 	require.Contains(t, large.Body, "The codes: are larger than 512 kB; upload them in several parts.")
-	entries := w.Audit(t, people.AuditFilter{Action: people.TankFilled})
+	entries := w.Audit(t, people.AuditFilter{Action: operation.FillFuelTank.Action})
 	require.Len(t, entries, 1)
 	require.Equal(t, `{"codesSent":4,"side":"referred"}`, entries[0].After, "no codes in the audit log")
 	b.Headers["X-Csrf-Token"] = token

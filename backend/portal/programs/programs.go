@@ -8,7 +8,7 @@ import (
 
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 )
 
@@ -21,7 +21,7 @@ var style string
 // Section is the section of the programs.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "programs", Title: "Programs", Letter: "r", Needs: people.ReadPrograms, Shortcuts: shortcuts,
+		Key: "programs", Title: "Programs", Letter: "r", Needs: operation.ReadPrograms, Shortcuts: shortcuts,
 		Pages: frame.Pages{
 			Files: files, Style: style,
 			Routes: frame.Routes{
@@ -73,7 +73,7 @@ func shortcuts(v *frame.Visit) (all []frame.Shortcut, err error) {
 			all = append(all, frame.Shortcut{Title: name + ": Coupon codes", Path: at + "/codes"})
 		}
 	}
-	if v.Caller.Role.Permits(people.WritePrograms) {
+	if v.May(operation.ChangeProgram) {
 		all = append(all, frame.Shortcut{Title: "New program", Path: "/_new"})
 	}
 	return all, err
@@ -83,7 +83,7 @@ func shortcuts(v *frame.Visit) (all []frame.Shortcut, err error) {
 // it again; the check here is before the form is read.
 func writing(h frame.Handler) frame.Handler {
 	return func(v *frame.Visit) error {
-		if err := v.Caller.Require(people.WritePrograms); err != nil {
+		if err := operation.ChangeProgram.Require(v.Caller); err != nil {
 			return err
 		}
 		return h(v)

@@ -14,7 +14,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/exportfile"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -64,7 +64,7 @@ func listPage(v *frame.Visit) error {
 	f := v.NewForm()
 	s, err := searchOf(f)
 	data := list{
-		Form: f, Filtered: s != referral.Search{Before: s.Before}, MayExport: v.Caller.Role.Permits(people.RunExports), People: hasPeople(v),
+		Form: f, Filtered: s != referral.Search{Before: s.Before}, MayExport: v.May(operation.ExportReferrals), People: hasPeople(v),
 		States: []frame.Option{
 			{Label: "any"}, {Value: string(referral.SituationOpen), Label: "in progress"},
 			{Value: string(referral.SituationConverted), Label: "converted"}, {Value: string(referral.SituationEnded), Label: "ended"},
@@ -94,7 +94,7 @@ func listPage(v *frame.Visit) error {
 			return err
 		}
 	}
-	data.Pending = v.Caller.Role.Permits(people.Moderate) && slices.ContainsFunc(data.Referrals, pending)
+	data.Pending = v.May(operation.Moderate) && slices.ContainsFunc(data.Referrals, pending)
 	if next != (referral.Position{}) {
 		data.Older = v.With("before", next.String())
 	}

@@ -10,7 +10,7 @@ import (
 	"kith/backend/app/admin"
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/timeline"
@@ -42,7 +42,7 @@ func referralPage(v *frame.Visit) error {
 	})
 	data := story{
 		Facts: facts, Entries: timeline.Of(facts), Answers: timeline.Answers(facts), Summary: timeline.Summary(facts),
-		May: v.Caller.Role.Permits(people.Moderate), People: hasPeople(v), ApproveAny: differs(referral.SideApproved), DenyAny: differs(referral.SideDenied),
+		May: v.May(operation.Moderate), People: hasPeople(v), ApproveAny: differs(referral.SideApproved), DenyAny: differs(referral.SideDenied),
 	}
 	return v.Page(http.StatusOK, "referral", who(r.Referrer, r.ReferrerProfile)+" → "+who(r.Referred, r.ReferredProfile), data)
 }
@@ -151,7 +151,7 @@ func (decision) Seen(r referral.Referral) string {
 }
 
 func moderatePage(v *frame.Visit) error {
-	if err := v.Caller.Require(people.Moderate); err != nil {
+	if err := operation.Moderate.Require(v.Caller); err != nil {
 		return err
 	}
 	return showDecision(v, v.NewForm(), v.R.URL.Query()["referral"])
@@ -243,7 +243,7 @@ type cancellation struct {
 func (c cancellation) Failed() bool { return c.Form.Failed() }
 
 func cancelPage(v *frame.Visit) error {
-	if err := v.Caller.Require(people.Moderate); err != nil {
+	if err := operation.Moderate.Require(v.Caller); err != nil {
 		return err
 	}
 	return showCancellation(v, v.NewForm())

@@ -7,7 +7,7 @@ import (
 	"html/template"
 
 	"kith/backend/portal/frame"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 //go:embed page
@@ -22,7 +22,7 @@ var script string
 // Section is the section of the referrals.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "referrals", Title: "Referrals", Letter: "f", Needs: people.ReadReferrals,
+		Key: "referrals", Title: "Referrals", Letter: "f", Needs: operation.ReadReferrals,
 		Finds: []frame.Find{{Title: "Find referrals of the person", Parameter: "person"}, {Title: "Find referrals by the code", Parameter: "code"}},
 		Shortcuts: func(*frame.Visit) ([]frame.Shortcut, error) {
 			return []frame.Shortcut{{Title: "Unknown codes", Path: "/unknown"}}, nil

@@ -21,6 +21,7 @@ import (
 	"kith/core/conversion"
 	"kith/core/event"
 	"kith/core/exportfile"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -207,7 +208,7 @@ func TestReferral_IsModerated(t *testing.T) {
 	require.Equal(t, reward.StatusAvailable, of(t, w, "dan").ReferrerReward.Status(w.Engine.Now()))
 	entries := w.Audit(t, people.AuditFilter{Subject: r.ID})
 	require.Len(t, entries, 1)
-	require.Equal(t, people.ReferralApproved, entries[0].Action)
+	require.Equal(t, operation.ApproveReferral.Action, entries[0].Action)
 	require.JSONEq(t, `{"referrer":"PENDING","referred":"PENDING"}`, entries[0].Before)
 	require.JSONEq(t, `{"decision":"APPROVED","referrer":"APPROVED","referred":"APPROVED","reason":"Siblings, checked by phone."}`, entries[0].After)
 	require.Equal(t, core.UserID("dan"), entries[0].User)
@@ -257,7 +258,7 @@ func TestList_DecidesAboutSeveral(t *testing.T) {
 	got := b.Send("POST", section+"/moderate", form)
 	require.Equal(t, section+"?moderation=PENDING&done=referrals-denied", got.Header.Get("Location"))
 	require.Equal(t, 1, len(names(b.Get(section+"?moderation=PENDING"))))
-	entries := w.Audit(t, people.AuditFilter{Action: people.ReferralDenied})
+	entries := w.Audit(t, people.AuditFilter{Action: operation.DenyReferral.Action})
 	require.Len(t, entries, 2)
 	got = b.Get(section + "/moderate?action=DENIED")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
@@ -286,7 +287,7 @@ func TestReward_IsCancelled(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Text(), "The reward is CANCELLED, so it cannot be cancelled.")
 	require.NotContains(t, b.Get(page).Body, ask)
-	entries := w.Audit(t, people.AuditFilter{Action: people.RewardCancelled})
+	entries := w.Audit(t, people.AuditFilter{Action: operation.CancelReward.Action})
 	require.Len(t, entries, 1)
 	require.JSONEq(t, `{"rewardId":"`+r.ReferrerReward.ID+`","amount":"$0.00","reason":"Paid in cash"}`, entries[0].After)
 	require.Equal(t, http.StatusNotFound, b.Get(section+"/"+r.ID+"/rewards/x").Status)
@@ -302,8 +303,8 @@ func TestRoles(t *testing.T) {
 	r := of(t, w, "dan")
 	for _, role := range people.Roles() {
 		b := w.As(t, role)
-		may := func(op people.Operation) int {
-			if role.Permits(op) {
+		may := func(op *operation.Operation) int {
+			if op.Permits(role) {
 				return http.StatusOK
 			}
 			return http.StatusForbidden
@@ -311,13 +312,13 @@ func TestRoles(t *testing.T) {
 		list, page := b.Get(section), b.Get(section+"/"+r.ID)
 		require.Equal(t, http.StatusOK, list.Status, role)
 		require.Equal(t, http.StatusOK, page.Status, role)
-		require.Equal(t, role.Permits(people.Moderate), strings.Contains(list.Body, `id="chosen"`), role)
-		require.Equal(t, role.Permits(people.Moderate), strings.Contains(page.Body, "Deny…"), role)
-		require.Equal(t, role.Permits(people.RunExports), strings.Contains(list.Body, "Download CSV"), role)
-		require.Equal(t, may(people.Moderate), b.Get(section+"/moderate?action=APPROVED&referral="+r.ID).Status, role)
-		require.Equal(t, may(people.Moderate), b.Get(section+"/"+r.ID+"/rewards/"+r.ReferrerReward.ID).Status, role)
-		require.Equal(t, may(people.RunExports), b.Post(t, section, section+"/export").Status, role)
-		if !role.Permits(people.Moderate) {
+		require.Equal(t, operation.Moderate.Permits(role), strings.Contains(list.Body, `id="chosen"`), role)
+		require.Equal(t, operation.Moderate.Permits(role), strings.Contains(page.Body, "Deny…"), role)
+		require.Equal(t, operation.StartExport.Permits(role), strings.Contains(list.Body, "Download CSV"), role)
+		require.Equal(t, may(operation.Moderate), b.Get(section+"/moderate?action=APPROVED&referral="+r.ID).Status, role)
+		require.Equal(t, may(operation.Moderate), b.Get(section+"/"+r.ID+"/rewards/"+r.ReferrerReward.ID).Status, role)
+		require.Equal(t, may(operation.StartExport), b.Post(t, section, section+"/export").Status, role)
+		if !operation.Moderate.Permits(role) {
 			require.Equal(t, http.StatusForbidden, b.Post(t, section, section+"/moderate", "action", "APPROVED", "referral", r.ID+"@1", "reason", "x").Status)
 			require.Equal(t, http.StatusForbidden, b.Post(t, section, section+"/"+r.ID+"/rewards/"+r.ReferrerReward.ID, "left", "1000", "reason", "x").Status)
 		}
@@ -338,7 +339,7 @@ func TestExport(t *testing.T) {
 	require.Equal(t, of(t, w, "ben").ID+",classic,converted,ANNA10,,,2023-11-14 23:14:20,2023-11-14 23:14:20,,anna,anna,anna@shop.example,Anna Ahrens,ben,ben,ben@shop.example,'=1+1,APPROVED,APPROVED,,10.00,USD,available,10,%,available,2023-11-14T22:14:20.000Z,2023-11-14T22:14:20.000Z,", lines[1])
 	require.True(t, strings.HasPrefix(got.Body, exportfile.Mark+"id,programId,state,code,shareMedium,shareLink,dateStarted (Europe/Berlin),"), lines[0])
 	require.Len(t, strings.Split(lines[1], ","), len(strings.Split(lines[0], ",")))
-	entries := w.Audit(t, people.AuditFilter{Action: people.ReferralsExported})
+	entries := w.Audit(t, people.AuditFilter{Action: operation.ExportReferrals.Action})
 	require.Len(t, entries, 1)
 	got = b.Post(t, section, section+"/export", "from", "x")
 	require.Equal(t, http.StatusBadRequest, got.Status)

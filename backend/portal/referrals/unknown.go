@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"kith/backend/portal/frame"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 )
 
@@ -31,5 +31,5 @@ func unknownPage(v *frame.Visit) error {
 	for i, c := range all {
 		rows[i] = unknownCode{c, referral.Identity{Account: c.LastAccount, User: c.LastUser}}
 	}
-	return v.Page(http.StatusOK, "unknown", "Unknown codes", unknownCodes{rows, v.Caller.Role.Permits(people.WriteUsers)})
+	return v.Page(http.StatusOK, "unknown", "Unknown codes", unknownCodes{rows, v.May(operation.AttributeUser)})
 }

@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/portal/frame"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -26,7 +27,7 @@ type auditLog struct {
 // what frame.Changes returns.
 func changes(programs ofProgram) func(people.Entry) []frame.Change {
 	return func(e people.Entry) []frame.Change {
-		if e.Action == people.ProgramCreated || e.Action == people.ProgramChanged {
+		if e.Action == operation.CreateProgram.Action || e.Action == operation.ChangeProgram.Action {
 			if all, ok := programs(e.Before, e.After); ok {
 				return all
 			}
@@ -54,7 +55,7 @@ func auditFilter(f *frame.Form) (filter people.AuditFilter, zone *time.Location,
 			return filter, zone, core.Invalid("before", "is not a page of this list; begin at the first page")
 		}
 	}
-	return filter, zone, filter.Check()
+	return filter, zone, filter.Check(operation.Actions())
 }
 
 var auditLabels = map[string]string{"actor": "The text after Made by", "subject": "The subject", "action": "The action", "from": "The first day", "to": "The last day"}
@@ -78,8 +79,8 @@ func auditPage(v *frame.Visit) error {
 
 func actionOptions(chosen people.Action) []frame.Option {
 	all := []frame.Option{{Label: "any action", Chosen: chosen == ""}}
-	for _, a := range people.Actions() {
-		all = append(all, frame.Option{Value: string(a), Label: a.Describe(), Chosen: a == chosen})
+	for _, a := range operation.Actions() {
+		all = append(all, frame.Option{Value: string(a), Label: operation.Did(a), Chosen: a == chosen})
 	}
 	return all
 }

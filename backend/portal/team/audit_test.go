@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/portal/frame"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -18,15 +19,15 @@ func TestChanges(t *testing.T) {
 		entry people.Entry
 		want  []frame.Change
 	}{
-		"program":                   {people.Entry{Action: people.ProgramChanged, Before: "{}", After: "{}"}, []frame.Change{{Label: "Name", Is: "new"}}},
-		"program that is too large": {people.Entry{Action: people.ProgramChanged, After: `{"omittedBytes":20000}`}, []frame.Change{{Label: "Omitted bytes", Is: "20000"}}},
+		"program":                   {people.Entry{Action: operation.ChangeProgram.Action, Before: "{}", After: "{}"}, []frame.Change{{Label: "Name", Is: "new"}}},
+		"program that is too large": {people.Entry{Action: operation.ChangeProgram.Action, After: `{"omittedBytes":20000}`}, []frame.Change{{Label: "Omitted bytes", Is: "20000"}}},
 		"values": {
-			people.Entry{Action: people.TenantChanged, Before: `{"secondStep":false,"a":{"b":1},"same":"x","none":null}`, After: `{"secondStep":true,"a":{"b":2},"same":"x","eventTypes":["one","two"],"dateExpires":1700000000000}`},
+			people.Entry{Action: operation.ChangeTenant.Action, Before: `{"secondStep":false,"a":{"b":1},"same":"x","none":null}`, After: `{"secondStep":true,"a":{"b":2},"same":"x","eventTypes":["one","two"],"dateExpires":1700000000000}`},
 			[]frame.Change{
 				{Label: "A, b", Was: "1", Is: "2"}, {Label: "Date expires", Is: "14 Nov 2023, 22:13 UTC"}, {Label: "Event types", Is: "one, two"}, {Label: "Second step", Was: "no", Is: "yes"},
 			},
 		},
-		"nothing": {people.Entry{Action: people.PersonSignedIn}, nil},
+		"nothing": {people.Entry{Action: operation.SignIn.Action}, nil},
 	} {
 		require.Equal(t, c.want, of(c.entry), name)
 	}

@@ -4,6 +4,7 @@ import (
 	"kith/backend/app/members"
 	"kith/backend/portal/frame"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -30,7 +31,7 @@ func showMembers(v *frame.Visit, f *frame.Form, link, to string) error {
 		return err
 	}
 	data := memberList{
-		Form: f, Members: all, Invitations: open, Roles: roleOptions(f.Value("role"), people.Viewer), May: v.Caller.Role.Permits(people.WriteMembers),
+		Form: f, Members: all, Invitations: open, Roles: roleOptions(f.Value("role"), people.Viewer), May: v.May(operation.InviteMember),
 		Link: link, To: to, Self: v.Caller.Person,
 	}
 	if data.SecondStep, err = v.Engine.Members.NeedsSecondStep(v.Ctx(), v.Caller); err != nil {
@@ -100,7 +101,7 @@ type memberForm struct {
 func memberPage(v *frame.Visit) error { return showMember(v, v.NewForm()) }
 
 func showMember(v *frame.Visit, f *frame.Form) error {
-	if err := v.Caller.Require(people.WriteMembers); err != nil {
+	if err := operation.RemoveMember.Require(v.Caller); err != nil {
 		return err
 	}
 	all, _, err := v.Engine.Members.List(v.Ctx(), v.Caller)

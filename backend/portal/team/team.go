@@ -6,7 +6,7 @@ import (
 	"html/template"
 
 	"kith/backend/portal/frame"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 //go:embed page
@@ -15,7 +15,7 @@ var files embed.FS
 // Members is the section of the members.
 func Members() *frame.Section {
 	return &frame.Section{
-		Key: "members", Title: "Members", Letter: "m", Needs: people.ReadMembers,
+		Key: "members", Title: "Members", Letter: "m", Needs: operation.ReadMembers,
 		Pages: frame.Pages{
 			Files: files,
 			Routes: frame.Routes{
@@ -46,7 +46,7 @@ type ofProgram func(before, after string) ([]frame.Change, bool)
 // Audit is the section of the audit log.
 func Audit(programs ofProgram) *frame.Section {
 	return &frame.Section{
-		Key: "audit", Title: "Audit log", Letter: "a", Needs: people.ReadAudit,
+		Key: "audit", Title: "Audit log", Letter: "a", Needs: operation.ReadAudit,
 		Pages: frame.Pages{
 			Files: files, Functions: functions(programs),
 			Routes: frame.Routes{"GET ": auditPage, "POST /export": exportAudit},

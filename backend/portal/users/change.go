@@ -9,7 +9,7 @@ import (
 	"kith/backend/app/admin"
 	"kith/backend/portal/frame"
 	"kith/core"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/reward"
 	"kith/core/wire"
 )
@@ -37,7 +37,7 @@ type change struct {
 
 // show shows a page with a form about a user. The caller must be permitted an operation
 // with which the form can do something.
-func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operation) error {
+func show(v *frame.Visit, f *frame.Form, page, title string, needs *operation.Operation) error {
 	data, err := read(v, f, needs)
 	if err != nil {
 		return err
@@ -46,8 +46,8 @@ func show(v *frame.Visit, f *frame.Form, page, title string, needs people.Operat
 }
 
 // read reads the data of a page with a form about a user.
-func read(v *frame.Visit, f *frame.Form, needs people.Operation) (data change, err error) {
-	if err := v.Caller.Require(needs); err != nil {
+func read(v *frame.Visit, f *frame.Form, needs *operation.Operation) (data change, err error) {
+	if err := needs.Require(v.Caller); err != nil {
 		return data, err
 	}
 	u, programs, err := v.Engine.Admin.Users.ByID(v.Ctx(), v.Caller, who(v))
@@ -56,7 +56,7 @@ func read(v *frame.Visit, f *frame.Form, needs people.Operation) (data change, e
 	}
 	data = change{
 		Form: f, UserInfo: u, Name: userName(u), Path: pathOf(v), Once: f.Value("once"), Typed: string(u.User.ID),
-		MayExport: v.Caller.Role.Permits(people.RunExports), MayErase: v.Caller.Role.Permits(people.EraseUsers),
+		MayExport: v.May(operation.StartExport), MayErase: v.May(operation.EraseUser),
 	}
 	if ref := u.ReferredBy.Referral; ref != nil {
 		data.Replaceable = ref.Replaceable(u.Account.Standing)
@@ -108,7 +108,7 @@ func after(v *frame.Visit, err error, done string, labels map[string]string, aga
 func rewardPage(v *frame.Visit) error { return showReward(v, v.NewForm()) }
 
 func showReward(v *frame.Visit, f *frame.Form) error {
-	return show(v, f, "reward", "Add a reward", people.WriteUsers)
+	return show(v, f, "reward", "Add a reward", operation.GrantReward)
 }
 
 func addReward(v *frame.Visit) error {
@@ -135,12 +135,12 @@ func twice(err error) error {
 func eventPage(v *frame.Visit) error { return showEvent(v, v.NewForm()) }
 
 func showEvent(v *frame.Visit, f *frame.Form) error {
-	return show(v, f, "event", "Add an event", people.WriteUsers)
+	return show(v, f, "event", "Add an event", operation.AddEvent)
 }
 
 func addEvent(v *frame.Visit) error {
 	f := v.NewForm()
-	data, err := read(v, f, people.WriteUsers)
+	data, err := read(v, f, operation.AddEvent)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (c change) checkEvent(v *frame.Visit, key, order string, whole bool) error 
 func referrerPage(v *frame.Visit) error { return showReferrer(v, v.NewForm()) }
 
 func showReferrer(v *frame.Visit, f *frame.Form) error {
-	return show(v, f, "referrer", "Attribute by hand", people.WriteUsers)
+	return show(v, f, "referrer", "Attribute by hand", operation.AttributeUser)
 }
 
 func attribute(v *frame.Visit) error {
@@ -202,7 +202,7 @@ type blocking struct {
 func blockPage(v *frame.Visit) error { return showBlock(v, v.NewForm()) }
 
 func showBlock(v *frame.Visit, f *frame.Form) error {
-	data, err := read(v, f, people.WriteUsers)
+	data, err := read(v, f, operation.BlockUser)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func unblock(v *frame.Visit) error {
 func dataPage(v *frame.Visit) error { return showData(v, v.NewForm()) }
 
 func showData(v *frame.Visit, f *frame.Form) error {
-	return show(v, f, "data", "Personal data", people.RunExports)
+	return show(v, f, "data", "Personal data", operation.ExportUser)
 }
 
 // export sends all data about a user as a file.

@@ -11,7 +11,7 @@ import (
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/link"
-	"kith/core/people"
+	"kith/core/operation"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/timeline"
@@ -56,10 +56,9 @@ func profilePage(v *frame.Visit) error {
 	if err != nil {
 		return gone(err)
 	}
-	may := v.Caller.Role.Permits
 	data := profile{
 		Profile: p, Name: userName(p.UserInfo), Path: pathOf(v), Shares: shares(p),
-		MayChange: may(people.WriteUsers), MayExport: may(people.RunExports), MayErase: may(people.EraseUsers), MayAudit: may(people.ReadAudit),
+		MayChange: v.May(operation.BlockUser), MayExport: v.May(operation.StartExport), MayErase: v.May(operation.EraseUser), MayAudit: v.May(operation.ReadAudit),
 		Referrals: slices.ContainsFunc(v.Patterns(), func(pattern string) bool {
 			return strings.HasPrefix(pattern, "GET "+frame.Root+"/t/{tenant}/referrals/{")
 		}),

@@ -7,7 +7,7 @@ import (
 	"html/template"
 
 	"kith/backend/portal/frame"
-	"kith/core/people"
+	"kith/core/operation"
 )
 
 //go:embed page
@@ -19,7 +19,7 @@ var style string
 // Section is the section of the users.
 func Section() *frame.Section {
 	return &frame.Section{
-		Key: "people", Title: "People", Letter: "u", Needs: people.ReadReferrals,
+		Key: "people", Title: "People", Letter: "u", Needs: operation.ReadReferrals,
 		Finds: []frame.Find{{Title: "Find the person or the code", Parameter: "search"}},
 		Shortcuts: func(*frame.Visit) ([]frame.Shortcut, error) {
 			return []frame.Shortcut{{Title: "Refused events", Path: "/refused"}}, nil

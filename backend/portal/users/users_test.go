@@ -18,6 +18,7 @@ import (
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/event"
+	"kith/core/operation"
 	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -167,27 +168,27 @@ func TestProfile(t *testing.T) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	w := shop(t)
-	pages := map[string]people.Operation{
-		"": people.ReadReferrals, "/reward": people.WriteUsers, "/event": people.WriteUsers, "/referrer": people.WriteUsers, "/block": people.WriteUsers, "/data": people.RunExports,
+	pages := map[string]*operation.Operation{
+		"": operation.ReadReferrals, "/reward": operation.GrantReward, "/event": operation.AddEvent, "/referrer": operation.AttributeUser, "/block": operation.BlockUser, "/data": operation.ExportUser,
 	}
-	posts := map[string]people.Operation{
-		"/reward": people.WriteUsers, "/event": people.WriteUsers, "/referrer": people.WriteUsers, "/block": people.WriteUsers, "/unblock": people.WriteUsers,
-		"/export": people.RunExports, "/erase": people.EraseUsers,
+	posts := map[string]*operation.Operation{
+		"/reward": operation.GrantReward, "/event": operation.AddEvent, "/referrer": operation.AttributeUser, "/block": operation.BlockUser, "/unblock": operation.UnblockUser,
+		"/export": operation.ExportUser, "/erase": operation.EraseUser,
 	}
 	for _, role := range people.Roles() {
 		b := w.As(t, role)
 		require.Equal(t, http.StatusOK, b.Get(list).Status)
 		for page, op := range pages {
 			got := b.Get(list + "/ben/ben" + page)
-			require.Equal(t, role.Permits(op), got.Status == http.StatusOK, "%s %s", role, page)
+			require.Equal(t, op.Permits(role), got.Status == http.StatusOK, "%s %s", role, page)
 			if page != "" {
-				require.Equal(t, role.Permits(op), strings.Contains(b.Get(list+"/ben/ben").Body, `href="/portal/t/acme/people/ben/ben`+page+`"`), "%s %s", role, page)
+				require.Equal(t, op.Permits(role), strings.Contains(b.Get(list+"/ben/ben").Body, `href="/portal/t/acme/people/ben/ben`+page+`"`), "%s %s", role, page)
 			}
 		}
-		require.Equal(t, role.Permits(people.ReadAudit), strings.Contains(b.Get(list+"/ben/ben").Body, "Changes by members"), role)
+		require.Equal(t, operation.ReadAudit.Permits(role), strings.Contains(b.Get(list+"/ben/ben").Body, "Changes by members"), role)
 		for path, op := range posts {
 			got := b.Post(t, "/portal/profile", list+"/ben/ben"+path) // with empty fields
-			require.Equal(t, role.Permits(op), got.Status != http.StatusForbidden, "%s %s", role, path)
+			require.Equal(t, op.Permits(role), got.Status != http.StatusForbidden, "%s %s", role, path)
 		}
 	}
 }
@@ -215,10 +216,10 @@ func TestReward(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.Equal(t, []any{id, int64(1250), "CENTS", "EUR", reward.Manual, "Sorry"}, []any{all[0].ID, all[0].Offer.Amount, all[0].Offer.Unit, all[0].Offer.Currency, all[0].Source, all[0].Offer.Name})
-	log := w.Audit(t, people.AuditFilter{Action: people.RewardAdded})
+	log := w.Audit(t, people.AuditFilter{Action: operation.GrantReward.Action})
 	require.Len(t, log, 1)
 	require.Equal(t, people.Entry{
-		Seq: log[0].Seq, At: portaltest.Began, Person: log[0].Person, Actor: "owner@acme.example", From: "198.51.100.7", Action: people.RewardAdded, Subject: "ben / ben",
+		Seq: log[0].Seq, At: portaltest.Began, Person: log[0].Person, Actor: "owner@acme.example", From: "198.51.100.7", Action: operation.GrantReward.Action, Subject: "ben / ben",
 		After: `{"rewardId":"` + id + `","amount":"€12.50","reason":"late parcel"}`, Account: "ben", User: "ben",
 	}, log[0])
 	require.Contains(t, b.Get(list+"/ben/ben").Body, "late parcel")
@@ -250,7 +251,7 @@ func TestReward(t *testing.T) {
 		require.Contains(t, got.Body, want)
 		require.Contains(t, got.Body, "There is a problem")
 	}
-	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.RewardAdded}), 3)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: operation.GrantReward.Action}), 3)
 }
 
 // An event is logged once, as a trusted one, however often its form is sent.
@@ -269,13 +270,13 @@ func TestEvent(t *testing.T) {
 	require.NoError(t, w.Engine.DB.QueryRowContext(t.Context(), `SELECT count(*), sum(trusted), max(events) FROM intake WHERE tenant = 'acme' AND user_id = 'ben'`).Scan(&calls, &trusted, &text))
 	require.Equal(t, []int{1, 1}, []int{calls, trusted})
 	require.Contains(t, text, `"revenue":49.90`)
-	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.EventAdded}), 1)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: operation.AddEvent.Action}), 1)
 	_, err := w.Engine.Programs.Update(t.Context(), "acme", "classic", func(p *referral.Program) error {
 		p.Conversion.Event, p.Conversion.Reversal = "order", "return"
 		return nil
 	})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, w.Audit(t, people.AuditFilter{Action: people.EventAdded})[0].After)
+	require.JSONEq(t, `{"event":"purchase","revenue":"49.90 EUR","order":"A-1"}`, w.Audit(t, people.AuditFilter{Action: operation.AddEvent.Action})[0].After)
 	for want, fields := range map[string][]string{
 		"The name of the event is required":                               {},
 		"The revenue must be an amount such as 10.00, without a currency": {"key", "x", "revenue", "ten", "currency", "EUR"},
@@ -323,9 +324,9 @@ func TestBlock(t *testing.T) {
 	require.Contains(t, got.Body, "This user is blocked already.")
 	require.Equal(t, list+"/anna/anna?done=user-unblocked", b.Post(t, page, list+"/anna/anna/unblock", "reason", "a mistake").Header.Get("Location"))
 	require.Contains(t, b.Post(t, page, list+"/anna/anna/unblock", "reason", "again").Body, "This user is not blocked.")
-	require.Equal(t, `{"reason":"many fake friends","rewards":"HOLD"}`, w.Audit(t, people.AuditFilter{Action: people.UserBlocked})[0].After)
-	require.Equal(t, `{"reason":"a mistake"}`, w.Audit(t, people.AuditFilter{Action: people.UserUnblocked})[0].After)
-	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.UserBlocked}), 1)
+	require.Equal(t, `{"reason":"many fake friends","rewards":"HOLD"}`, w.Audit(t, people.AuditFilter{Action: operation.BlockUser.Action})[0].After)
+	require.Equal(t, `{"reason":"a mistake"}`, w.Audit(t, people.AuditFilter{Action: operation.UnblockUser.Action})[0].After)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: operation.BlockUser.Action}), 1)
 }
 
 // A member attributes a user, within the rules; the decision keeps the reason.
@@ -352,13 +353,13 @@ func TestAttribute(t *testing.T) {
 	_, decisions, err := w.Engine.Referrals.Decisions(t.Context(), "acme", "cleo", base.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Zero(t, decisions, "nothing is recorded of what was refused")
-	require.Empty(t, w.Audit(t, people.AuditFilter{Action: people.UserAttributed}))
+	require.Empty(t, w.Audit(t, people.AuditFilter{Action: operation.AttributeUser.Action}))
 	require.Equal(t, list+"/cleo/cleo?done=user-attributed", attribute("cleo", " anna10 ", "asked on the phone").Header.Get("Location"))
 	body := b.Get(list + "/cleo/cleo").Body
 	require.Contains(t, body, "a member, by hand")
 	require.Contains(t, body, "Reason: asked on the phone")
 	require.Contains(t, body, `href="/portal/t/acme/people/anna/anna"`)
-	require.Regexp(t, `^{"referralId":"[0-9a-f]{24}"}$`, w.Audit(t, people.AuditFilter{Action: people.UserAttributed})[0].After)
+	require.Regexp(t, `^{"referralId":"[0-9a-f]{24}"}$`, w.Audit(t, people.AuditFilter{Action: operation.AttributeUser.Action})[0].After)
 }
 
 // A member replaces the referrer while nothing depends on the referral, and not later. What
@@ -423,9 +424,9 @@ func TestData(t *testing.T) {
 	require.Equal(t, "ben", file.User)
 	require.Contains(t, file.Tables, "referral")
 	require.Contains(t, got.Body, "a secret of ben")
-	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.UserExported}), 1)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: operation.ExportUser.Action}), 1)
 	require.Equal(t, http.StatusNotFound, b.Post(t, page, list+"/un/known/export").Status)
-	require.Len(t, w.Audit(t, people.AuditFilter{Action: people.UserExported}), 1)
+	require.Len(t, w.Audit(t, people.AuditFilter{Action: operation.ExportUser.Action}), 1)
 
 	got = b.Post(t, page, list+"/ben/ben/erase", "typed", "anna")
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
@@ -442,7 +443,7 @@ func TestData(t *testing.T) {
 			require.NotContains(t, text, "secret", e.Action)
 		}
 	}
-	require.Equal(t, `{"doNotTrack":true}`, w.Audit(t, people.AuditFilter{Action: people.UserErased})[0].After)
+	require.Equal(t, `{"doNotTrack":true}`, w.Audit(t, people.AuditFilter{Action: operation.EraseUser.Action})[0].After)
 }
 
 // The number of statements of a page does not depend on how much it shows.

@@ -6,6 +6,7 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -73,7 +74,7 @@ var noticeColumns = store.Selection[people.Notice]{
 // actor are one notice, so that many of them hide no other one.
 func Notices(ctx context.Context, r store.Reads, p Person, from, until core.Time) ([]people.Notice, error) {
 	var changes []string
-	for _, a := range people.SignInChanges() {
+	for _, a := range operation.SignInChanges() {
 		changes = append(changes, string(a))
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+noticeColumns.SQL()+` FROM audit_entry
@@ -86,7 +87,7 @@ func Notices(ctx context.Context, r store.Reads, p Person, from, until core.Time
 // program, newest first.
 func ProgramEntries(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey, limit int) ([]people.Entry, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+entryColumns.SQL()+` FROM audit_entry WHERE tenant = ? AND action IN (?, ?) AND subject = ?
-		ORDER BY seq DESC LIMIT ?`, string(tenant), string(people.ProgramCreated), string(people.ProgramChanged), string(key), limit)
+		ORDER BY seq DESC LIMIT ?`, string(tenant), string(operation.CreateProgram.Action), string(operation.ChangeProgram.Action), string(key), limit)
 	return entryColumns.All(rows, err, "audit log of a program")
 }
 

@@ -8,6 +8,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/sqltest"
 	"kith/core"
+	"kith/core/operation"
 	"kith/core/people"
 )
 
@@ -49,7 +50,7 @@ func TestEntries_AreNotSorted(t *testing.T) {
 	t.Parallel()
 	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
 	for _, f := range []people.AuditFilter{
-		{}, {Before: 7}, {Action: people.MemberInvited, Before: 7},
+		{}, {Before: 7}, {Action: operation.InviteMember.Action, Before: 7},
 		{Actor: "Ann", Subject: "100%", Span: core.Span{From: 1, Before: 2}},
 	} {
 		for _, step := range explained.Plan(entriesOf(f)) {
