@@ -22,7 +22,7 @@ var offered = map[string]string{
 	"Programs.Delete": "deleteProgram", "Programs.Fill": "fillFuelTank",
 	"Programs.Versions": "listProgramVersions",
 
-	"Users.ByID": "getUserWithKey", "Users.Ordered": "listOrders GraphQL User.userEvents", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
+	"Users.Ordered": "listOrders GraphQL User.userEvents", "Users.Stake": "listReferrals listRewardBalances", "Users.Block": "blockUser", "Users.Unblock": "unblockUser",
 	"Users.Profile":   "getUserWithKey getShareLinks listRewards listRewardBalances listReferrals listAttributions listAuditEntries GraphQL User.userEvents",
 	"Users.Attribute": "applyCodeByHand", "Users.AddReward": "createReward", "Users.AddEvent": "logEvents", "Users.Export": "downloadUser", "Users.Erase": "deleteUser",
 	"Users.Grant": "createReward", "Users.Delete": "deleteUser", "Users.DeleteAccount": "deleteAccount",
@@ -41,11 +41,11 @@ var offered = map[string]string{
 	"Webhooks.Test": "testSubscription", "Webhooks.Replay": "replayDeliveries", "Webhooks.ReplayFailed": "replayDeliveries",
 	"Website.Read": "getWebsite", "Website.AddOrigins": "updateWebsite", "Website.RemoveOrigin": "updateWebsite", "Website.Change": "updateWebsite",
 	"Website.ChangeTenant": "(kith tenant set; the portal shows none of these settings)",
-	"Gateway.Connection":   "getGatewayConnection", "Gateway.Check": "testGatewayConnection", "Gateway.Connect": "connectGateway",
+	"Gateway.Connection":   "getGatewayConnection", "Gateway.Connect": "connectGateway",
 	"Gateway.Disconnect": "disconnectGateway", "Gateway.Replay": "replayGatewayNotification",
 	"Gateway.Retry":         "tryGatewayOperations",
 	"Gateway.ConnectStripe": "connectStripe", "Gateway.SendTest": "testStripeConnection",
-	"Pipelines.Read": "getPipelineSettings", "Pipelines.Change": "updatePipelineSettings", "Pipelines.RotateSecret": "rotatePipelineSecret",
+	"Pipelines.Change": "updatePipelineSettings", "Pipelines.RotateSecret": "rotatePipelineSecret",
 	"Pipelines.RemoveSecret": "deletePipelineSecret",
 
 	"Members.List": "listMembers", "Members.ByEmail": "listMembers", "Members.Invite": "inviteMember", "Members.RevokeInvitation": "revokeInvitation",

@@ -104,29 +104,21 @@ func New(shared base.Base) *Engine {
 	e.addJobs(b)
 	e.addWebhooks(b)
 	e.addPayments(b)
-	e.Admin = admin.New(b, admin.UseCases{
-		APIKeys:       &e.APIKeys,
-		Codes:         &e.Codes,
-		Deliveries:    &e.Deliveries,
-		Erasures:      &e.Erasures,
-		Events:        &e.Events,
-		Files:         &e.Files,
-		FuelTanks:     &e.FuelTanks,
-		Gateways:      &e.Gateways,
-		Jobs:          &e.Jobs,
-		Moderation:    &e.Moderation,
-		Notifications: &e.Notifications,
-		Operations:    &e.Operations,
-		Origins:       &e.Origins,
-		Pipelines:     &e.Pipelines,
-		Programs:      &e.Programs,
-		Referrals:     &e.Referrals,
-		Rewards:       &e.Rewards,
-		SFTPKeys:      &e.SFTPKeys,
-		Tenants:       &e.Tenants,
-		Users:         &e.Users,
-		Webhooks:      &e.Webhooks,
-	})
+	e.Admin = admin.Admin{
+		APIKeys:   admin.APIKeys{Base: b, API: &e.APIKeys},
+		Files:     admin.Files{Base: b, Files: &e.Files, Jobs: &e.Jobs},
+		Gateway:   admin.Gateway{Base: b, Tenants: &e.Tenants, API: &e.Gateways, Notifications: &e.Notifications, Operations: &e.Operations},
+		Pipelines: admin.Pipelines{Base: b, API: &e.Pipelines},
+		Programs:  admin.Programs{Base: b, API: &e.Programs, Tanks: &e.FuelTanks},
+		Referrals: admin.Referrals{Base: b, API: &e.Referrals, Moderation: &e.Moderation, Rewards: &e.Rewards},
+		SFTPKeys:  admin.SFTPKeys{Base: b, API: &e.SFTPKeys},
+		Users: admin.Users{
+			Base: b, Codes: &e.Codes, Erasures: &e.Erasures, Events: &e.Events, Programs: &e.Programs,
+			Referrals: &e.Referrals, Rewards: &e.Rewards, Users: &e.Users,
+		},
+		Webhooks: admin.Webhooks{Base: b, API: &e.Webhooks, Deliveries: &e.Deliveries},
+		Website:  admin.Website{Base: b, Tenants: &e.Tenants, Origins: &e.Origins, Programs: &e.Programs},
+	}
 	return e
 }
 

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { sqldtest.Main(m) }
 // operations has the operation that each use case of a member requires: a row for each
 // exported method of each field of Admin.
 var operations = map[string]*operation.Operation{
-	"Users.Profile": operation.ReadReferrals, "Users.Ordered": operation.ReadReferrals, "Users.Stake": operation.ReadReferrals, "Users.ByID": operation.ReadReferrals, "Users.Block": operation.BlockUser, "Users.Unblock": operation.UnblockUser, "Users.Attribute": operation.AttributeUser,
+	"Users.Profile": operation.ReadReferrals, "Users.Ordered": operation.ReadReferrals, "Users.Stake": operation.ReadReferrals, "Users.Block": operation.BlockUser, "Users.Unblock": operation.UnblockUser, "Users.Attribute": operation.AttributeUser,
 	"Users.AddReward": operation.GrantReward, "Users.AddEvent": operation.AddEvent, "Users.Export": operation.ExportUser, "Users.Erase": operation.EraseUser,
 	"Users.Grant": operation.GrantReward, "Users.Delete": operation.EraseUser, "Users.DeleteAccount": operation.EraseAccount,
 	"Programs.Create": operation.CreateProgram, "Programs.Update": operation.ChangeProgram, "Programs.Delete": operation.DeleteProgram,
@@ -39,9 +39,9 @@ var operations = map[string]*operation.Operation{
 	"Webhooks.Subscribe": operation.SubscribeWebhook, "Webhooks.Unsubscribe": operation.UnsubscribeWebhook, "Webhooks.RotateSecret": operation.RotateWebhookSecret,
 	"Webhooks.Test": operation.TestWebhook, "Webhooks.Replay": operation.ReplayWebhook, "Webhooks.ReplayFailed": operation.ReplayWebhook,
 	"Website.Read": operation.ReadIntegrations, "Website.AddOrigins": operation.AddOrigin, "Website.RemoveOrigin": operation.RemoveOrigin, "Website.Change": operation.ChangeWebsite, "Website.ChangeTenant": operation.ChangeTenant,
-	"Gateway.Connection": operation.ReadIntegrations, "Gateway.Check": operation.ReadIntegrations,
-	"Gateway.Connect": operation.ConnectGateway, "Gateway.ConnectStripe": operation.ConnectGateway, "Gateway.SendTest": operation.TestGateway, "Gateway.Disconnect": operation.DisconnectGateway, "Gateway.Replay": operation.ReplayNotification, "Gateway.Retry": operation.RetryGateway,
-	"Pipelines.Read": operation.ReadIntegrations, "Pipelines.Change": operation.ChangePipeline, "Pipelines.RotateSecret": operation.RotatePipelineSecret, "Pipelines.RemoveSecret": operation.RemovePipelineSecret,
+	"Gateway.Connection": operation.ReadIntegrations,
+	"Gateway.Connect":    operation.ConnectGateway, "Gateway.ConnectStripe": operation.ConnectGateway, "Gateway.SendTest": operation.TestGateway, "Gateway.Disconnect": operation.DisconnectGateway, "Gateway.Replay": operation.ReplayNotification, "Gateway.Retry": operation.RetryGateway,
+	"Pipelines.Change": operation.ChangePipeline, "Pipelines.RotateSecret": operation.RotatePipelineSecret, "Pipelines.RemoveSecret": operation.RemovePipelineSecret,
 }
 
 // Each use case refuses each role that the catalogue does not permit, and no

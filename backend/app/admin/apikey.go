@@ -13,8 +13,8 @@ import (
 
 // APIKeys are the API keys of a tenant.
 type APIKeys struct {
-	base *base.Base
-	api  *tenants.APIKeys
+	Base *base.Base
+	API  *tenants.APIKeys
 }
 
 // auditedKey is an API key in the audit log.
@@ -26,8 +26,8 @@ type auditedKey struct {
 // Create adds a key and returns it with its secret; see tenants.APIKeys.Create.
 func (ks *APIKeys) Create(ctx context.Context, c people.Caller, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
 	change := base.Change{Operation: operation.CreateKey, Subject: name, After: auditedKey{role, expires}}
-	err = ks.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		k, secret, err = ks.api.Create(ctx, c.Tenant, name, role, expires)
+	err = ks.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		k, secret, err = ks.API.Create(ctx, c.Tenant, name, role, expires)
 		return err
 	})
 	return k, secret, err
@@ -36,8 +36,8 @@ func (ks *APIKeys) Create(ctx context.Context, c people.Caller, name string, rol
 // Rotate gives a key a new secret and returns both; see tenants.APIKeys.Rotate.
 func (ks *APIKeys) Rotate(ctx context.Context, c people.Caller, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
 	change := base.Change{Operation: operation.RotateKey, Subject: name, After: auditedOverlap(overlap)}
-	err = ks.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		k, secret, err = ks.api.Rotate(ctx, c.Tenant, name, overlap)
+	err = ks.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		k, secret, err = ks.API.Rotate(ctx, c.Tenant, name, overlap)
 		return err
 	})
 	return k, secret, err
@@ -51,8 +51,8 @@ func auditedOverlap(overlap core.Time) any {
 // Revoke removes a key; evenLast is that of tenants.APIKeys.Revoke.
 func (ks *APIKeys) Revoke(ctx context.Context, c people.Caller, name string, evenLast bool) error {
 	change := base.Change{Operation: operation.RevokeKey, Subject: name}
-	return ks.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
-		all, err := ks.api.List(ctx, c.Tenant)
+	return ks.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+		all, err := ks.API.List(ctx, c.Tenant)
 		if err != nil {
 			return err
 		}
@@ -61,6 +61,6 @@ func (ks *APIKeys) Revoke(ctx context.Context, c people.Caller, name string, eve
 				change.Before = auditedKey{k.Role, k.Expires}
 			}
 		}
-		return ks.api.Revoke(ctx, c.Tenant, name, evenLast)
+		return ks.API.Revoke(ctx, c.Tenant, name, evenLast)
 	})
 }

@@ -21,9 +21,9 @@ import (
 
 // Files are the files that a tenant imports and exports, and the jobs that do so.
 type Files struct {
-	base  *base.Base
-	files *jobs.Files
-	jobs  *jobs.Jobs
+	Base  *base.Base
+	Files *jobs.Files
+	Jobs  *jobs.Jobs
 }
 
 // Check reads a file as its import would, counts the rows that would be rejected, and
@@ -34,9 +34,9 @@ func (fs *Files) Check(ctx context.Context, c people.Caller, t job.Type, ref cor
 	}
 	const shown = 20
 	if columns == nil {
-		return fs.jobs.Propose(ctx, c.Tenant, t, ref, shown)
+		return fs.Jobs.Propose(ctx, c.Tenant, t, ref, shown)
 	}
-	return fs.jobs.Check(ctx, c.Tenant, t, ref, columns, shown)
+	return fs.Jobs.Check(ctx, c.Tenant, t, ref, columns, shown)
 }
 
 // Import starts the import of a file; see jobs.Jobs.Create. The columns that its params choose
@@ -47,7 +47,7 @@ func (fs *Files) Import(ctx context.Context, c people.Caller, in job.Input) (job
 	}
 	p, err := wire.ParseJobParams(in.Type, in.Params)
 	if err == nil && p.Columns != nil {
-		err = fs.jobs.Remember(ctx, c.Tenant, in.Type, in.File, p.Columns)
+		err = fs.Jobs.Remember(ctx, c.Tenant, in.Type, in.File, p.Columns)
 	}
 	if err != nil {
 		return job.Job{}, err
@@ -63,11 +63,11 @@ func (fs *Files) Export(ctx context.Context, c people.Caller, in job.Input) (job
 func (fs *Files) start(ctx context.Context, c people.Caller, op *operation.Operation, in job.Input) (made job.Job, err error) {
 	in.Requester = c.Email
 	change := base.Change{Operation: op, Subject: subject(in), After: map[string]string{"type": string(in.Type), "params": in.Params}}
-	err = fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+	err = fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
 		if in.Type.Import() != (op == operation.StartImport) {
 			return core.Invalid("type", "is not a type of this kind; choose one of the list")
 		}
-		made, err = fs.jobs.Create(ctx, c.Tenant, in)
+		made, err = fs.Jobs.Create(ctx, c.Tenant, in)
 		return err
 	})
 	return made, err
@@ -90,7 +90,7 @@ func (fs *Files) List(ctx context.Context, c people.Caller, f job.Filter) ([]job
 	if !operation.ReadExports.Permits(c.Role) {
 		f.Operation = job.Mutation
 	}
-	return fs.jobs.List(ctx, c.Tenant, f)
+	return fs.Jobs.List(ctx, c.Tenant, f)
 }
 
 // Job returns an import or an export, or a not-found error.
@@ -98,7 +98,7 @@ func (fs *Files) Job(ctx context.Context, c people.Caller, id string) (job.Job, 
 	if err := operation.ReadImports.Require(c); err != nil {
 		return job.Job{}, err
 	}
-	j, err := fs.jobs.ByID(ctx, c.Tenant, id)
+	j, err := fs.Jobs.ByID(ctx, c.Tenant, id)
 	if err == nil && !j.Type.Import() {
 		err = operation.ReadExports.Require(c)
 	}
@@ -113,8 +113,8 @@ func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which
 		return d, err
 	}
 	change := base.Change{Operation: operation.DownloadFile, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": string(which)}}
-	err = fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		d, err = fs.jobs.Download(ctx, c.Tenant, id, which)
+	err = fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		d, err = fs.Jobs.Download(ctx, c.Tenant, id, which)
 		return err
 	})
 	return d, err
@@ -128,8 +128,8 @@ func (fs *Files) WriteRejected(ctx context.Context, c people.Caller, id string, 
 		return err
 	}
 	change := base.Change{Operation: operation.DownloadFile, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": "rejected"}}
-	return fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		return fs.jobs.WriteRejected(ctx, c.Tenant, id, out)
+	return fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		return fs.Jobs.WriteRejected(ctx, c.Tenant, id, out)
 	})
 }
 
@@ -143,32 +143,32 @@ func (fs *Files) Remove(ctx context.Context, c people.Caller, id string) error {
 	change := base.Change{Operation: operation.RemoveJob, Subject: subject(j.Input), Before: map[string]any{
 		"type": string(j.Type), "status": string(j.Status), "processed": j.Stats.Processed,
 	}}
-	return fs.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		_, err := fs.jobs.Delete(ctx, c.Tenant, id)
+	return fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		_, err := fs.Jobs.Delete(ctx, c.Tenant, id)
 		return err
 	})
 }
 
 // SFTPKeys are the public keys of the clients that may send files of a tenant.
 type SFTPKeys struct {
-	base *base.Base
-	api  *tenants.SFTPKeys
+	Base *base.Base
+	API  *tenants.SFTPKeys
 }
 
 // Add allows a public key, as ssh-keygen writes it, to send files, and returns it.
 func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key tenantdb.SFTPKey, err error) {
 	change := base.Change{Operation: operation.AddSFTPKey}
-	err = sk.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+	err = sk.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if key, err = sshkey.Parse([]byte(text)); err != nil {
 			return err
 		}
 		change.Subject, change.After = key.Fingerprint, map[string]string{"type": key.Type, "note": key.Note}
-		known, err := sk.api.Known(ctx, c.Tenant, key.Fingerprint)
+		known, err := sk.API.Known(ctx, c.Tenant, key.Fingerprint)
 		if err == nil && known {
 			err = &core.Error{Code: core.CodeConflict, Field: "key", Message: "may send files already; nothing has changed"}
 		}
 		if err == nil {
-			_, err = sk.api.Add(ctx, c.Tenant, key)
+			_, err = sk.API.Add(ctx, c.Tenant, key)
 		}
 		return err
 	})
@@ -176,7 +176,7 @@ func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key 
 		return key, err
 	}
 	// As it is stored, with its time.
-	all, err := sk.api.List(ctx, c.Tenant)
+	all, err := sk.API.List(ctx, c.Tenant)
 	if i := slices.IndexFunc(all, func(k tenantdb.SFTPKey) bool { return k.Fingerprint == key.Fingerprint }); i >= 0 {
 		key = all[i]
 	}
@@ -186,7 +186,7 @@ func (sk *SFTPKeys) Add(ctx context.Context, c people.Caller, text string) (key 
 // Remove removes a key by its fingerprint, and closes its open sessions.
 func (sk *SFTPKeys) Remove(ctx context.Context, c people.Caller, fingerprint string) error {
 	change := base.Change{Operation: operation.RemoveSFTPKey, Subject: fingerprint}
-	return sk.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		return sk.api.Remove(ctx, c.Tenant, fingerprint)
+	return sk.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		return sk.API.Remove(ctx, c.Tenant, fingerprint)
 	})
 }

@@ -16,11 +16,11 @@ import (
 
 // Gateway is the connection of a tenant to its payment gateway.
 type Gateway struct {
-	base          *base.Base
-	tenants       *tenants.Tenants
-	api           *payments.Gateways
-	notifications *payments.Notifications
-	operations    *payments.Operations
+	Base          *base.Base
+	Tenants       *tenants.Tenants
+	API           *payments.Gateways
+	Notifications *payments.Notifications
+	Operations    *payments.Operations
 }
 
 // Connection returns the connection without private keys; known is false if the tenant has
@@ -29,7 +29,7 @@ func (g *Gateway) Connection(ctx context.Context, c people.Caller) (found billin
 	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return found, false, err
 	}
-	found, err = g.api.Connection(ctx, c.Tenant)
+	found, err = g.API.Connection(ctx, c.Tenant)
 	if base.IsNotFound(err) {
 		return found, false, nil
 	}
@@ -40,11 +40,11 @@ func (g *Gateway) Connection(ctx context.Context, c people.Caller) (found billin
 // payments.Gateways.Change.
 func (g *Gateway) Connect(ctx context.Context, c people.Caller, connection billing.Connection) error {
 	change := base.Change{Operation: operation.ConnectGateway, Subject: connection.MerchantID, After: auditedConnection(connection)}
-	return g.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+	return g.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
-		_, err := g.api.Change(ctx, c.Tenant, connection)
+		_, err := g.API.Change(ctx, c.Tenant, connection)
 		return err
 	})
 }
@@ -65,7 +65,7 @@ func auditedConnection(c billing.Connection) any {
 // known to Stripe only.
 func (g *Gateway) ConnectStripe(ctx context.Context, c people.Caller, s payments.StripeSettings, webhook string) error {
 	change := base.Change{Operation: operation.ConnectGateway, Subject: "Stripe"}
-	return g.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+	return g.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (g *Gateway) ConnectStripe(ctx context.Context, c people.Caller, s payments
 			asked["apiKey"] = billing.StripeKey(s.APIKey).Public
 		}
 		change.After = asked
-		_, err := g.api.ChangeStripe(ctx, c.Tenant, s, webhook)
+		_, err := g.API.ChangeStripe(ctx, c.Tenant, s, webhook)
 		return err
 	})
 }
@@ -85,16 +85,16 @@ func (g *Gateway) SendTest(ctx context.Context, c people.Caller) error {
 	if err := operation.TestGateway.Require(c); err != nil {
 		return err
 	}
-	tenant, err := g.tenants.ByAlias(ctx, c.Tenant)
+	tenant, err := g.Tenants.ByAlias(ctx, c.Tenant)
 	if err == nil {
-		_, err = g.api.Verify(ctx, tenant, payments.DeliveryTime)
+		_, err = g.API.Verify(ctx, tenant, payments.DeliveryTime)
 	}
 	return err
 }
 
 // recordBefore sets Before of a change to the connection, if there is one.
 func (g *Gateway) recordBefore(ctx context.Context, c people.Caller, change *base.Change) error {
-	before, err := g.api.Connection(ctx, c.Tenant)
+	before, err := g.API.Connection(ctx, c.Tenant)
 	if err == nil {
 		change.Before = auditedConnection(before)
 	}
@@ -106,32 +106,19 @@ func (g *Gateway) recordBefore(ctx context.Context, c people.Caller, change *bas
 
 // Disconnect deletes the connection with its keys; see payments.Gateways.Disconnect.
 func (g *Gateway) Disconnect(ctx context.Context, c people.Caller) error {
-	return g.base.Act(ctx, c, base.Change{Operation: operation.DisconnectGateway}, func(ctx context.Context, change *base.Change) error {
+	return g.Base.Act(ctx, c, base.Change{Operation: operation.DisconnectGateway}, func(ctx context.Context, change *base.Change) error {
 		if err := g.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
-		return g.api.Disconnect(ctx, c.Tenant)
+		return g.API.Disconnect(ctx, c.Tenant)
 	})
-}
-
-// Check asks the gateway whether it accepts the keys and has the discount; see
-// payments.Gateways.Test.
-func (g *Gateway) Check(ctx context.Context, c people.Caller) (payments.GatewayCheck, error) {
-	if err := operation.ReadIntegrations.Require(c); err != nil {
-		return payments.GatewayCheck{}, err
-	}
-	tenant, err := g.tenants.ByAlias(ctx, c.Tenant)
-	if err != nil {
-		return payments.GatewayCheck{}, err
-	}
-	return g.api.Test(ctx, tenant)
 }
 
 // Replay makes a worker process a notification again; see payments.Notifications.Replay.
 func (g *Gateway) Replay(ctx context.Context, c people.Caller, seq int64) error {
 	change := base.Change{Operation: operation.ReplayNotification, Subject: strconv.FormatInt(seq, 10)}
-	return g.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		return g.notifications.Replay(ctx, c.Tenant, seq)
+	return g.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		return g.Notifications.Replay(ctx, c.Tenant, seq)
 	})
 }
 
@@ -142,8 +129,8 @@ func (g *Gateway) Retry(ctx context.Context, c people.Caller, kind billing.Opera
 	if id != "" {
 		change.After = map[string]billing.OperationKind{"kind": kind}
 	}
-	err = g.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		n, err = g.operations.Retry(ctx, c.Tenant, kind, id)
+	err = g.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		n, err = g.Operations.Retry(ctx, c.Tenant, kind, id)
 		return err
 	})
 	return n, err

@@ -15,19 +15,8 @@ import (
 
 // Pipelines are the customer-data pipelines of a tenant.
 type Pipelines struct {
-	base *base.Base
-	api  *pipelines.Pipelines
-}
-
-// Read returns how messages are read, and which secrets are valid.
-func (ps *Pipelines) Read(ctx context.Context, c people.Caller) (s pipeline.Settings, secrets pipelines.Secrets, err error) {
-	if err := operation.ReadIntegrations.Require(c); err != nil {
-		return s, secrets, err
-	}
-	if s, err = ps.api.Settings(ctx, c.Tenant); err == nil {
-		secrets, err = ps.api.Secrets(ctx, c.Tenant)
-	}
-	return s, secrets, err
+	Base *base.Base
+	API  *pipelines.Pipelines
 }
 
 // Change stores how messages are read; see pipelines.Pipelines.Change. It checks the
@@ -43,13 +32,13 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 		return err
 	}
 	change := base.Change{Operation: operation.ChangePipeline, After: json.RawMessage(wire.PipelineSettings(s))}
-	return ps.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
-		before, err := ps.api.Settings(ctx, c.Tenant)
+	return ps.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+		before, err := ps.API.Settings(ctx, c.Tenant)
 		if err != nil {
 			return err
 		}
 		change.Before = json.RawMessage(wire.PipelineSettings(before))
-		_, err = ps.api.Change(ctx, c.Tenant, s)
+		_, err = ps.API.Change(ctx, c.Tenant, s)
 		return err
 	})
 }
@@ -59,8 +48,8 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 // role events does, so the role that makes keys makes it.
 func (ps *Pipelines) RotateSecret(ctx context.Context, c people.Caller, overlap core.Time) (secret string, until core.Time, err error) {
 	change := base.Change{Operation: operation.RotatePipelineSecret, After: auditedOverlap(overlap)}
-	err = ps.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		secret, until, err = ps.api.RotateSecret(ctx, c.Tenant, overlap)
+	err = ps.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		secret, until, err = ps.API.RotateSecret(ctx, c.Tenant, overlap)
 		return err
 	})
 	return secret, until, err
@@ -68,7 +57,7 @@ func (ps *Pipelines) RotateSecret(ctx context.Context, c people.Caller, overlap 
 
 // RemoveSecret makes all signatures invalid; see pipelines.Pipelines.RemoveSecret.
 func (ps *Pipelines) RemoveSecret(ctx context.Context, c people.Caller) error {
-	return ps.base.Act(ctx, c, base.Change{Operation: operation.RemovePipelineSecret}, func(ctx context.Context, _ *base.Change) error {
-		return ps.api.RemoveSecret(ctx, c.Tenant)
+	return ps.Base.Act(ctx, c, base.Change{Operation: operation.RemovePipelineSecret}, func(ctx context.Context, _ *base.Change) error {
+		return ps.API.RemoveSecret(ctx, c.Tenant)
 	})
 }

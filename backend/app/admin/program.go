@@ -17,9 +17,9 @@ import (
 
 // Programs are the programs of a tenant.
 type Programs struct {
-	base  *base.Base
-	api   *programs.Programs
-	tanks *rewards.FuelTanks
+	Base  *base.Base
+	API   *programs.Programs
+	Tanks *rewards.FuelTanks
 }
 
 // Create adds a program and returns it as stored; see programs.Programs.Create.
@@ -28,8 +28,8 @@ func (ps *Programs) Create(ctx context.Context, c people.Caller, p referral.Prog
 		p.MoneyBack = referral.DefaultMoneyBack // as it is stored
 	}
 	change := base.Change{Operation: operation.CreateProgram, Subject: string(p.Key), After: json.RawMessage(wire.Program(p))}
-	err = ps.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		stored, err = ps.api.Create(ctx, c.Tenant, p)
+	err = ps.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		stored, err = ps.API.Create(ctx, c.Tenant, p)
 		return err
 	})
 	return stored, err
@@ -38,8 +38,8 @@ func (ps *Programs) Create(ctx context.Context, c people.Caller, p referral.Prog
 // Update changes a program and returns it as stored; see programs.Programs.Update.
 func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
 	entry := base.Change{Operation: operation.ChangeProgram, Subject: string(key)}
-	err = ps.base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
-		stored, err = ps.api.Update(ctx, c.Tenant, key, func(p *referral.Program) error {
+	err = ps.Base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
+		stored, err = ps.API.Update(ctx, c.Tenant, key, func(p *referral.Program) error {
 			entry.Before = json.RawMessage(wire.Program(*p))
 			before := p.MoneyBack
 			if err := change(p); err != nil {
@@ -58,8 +58,8 @@ func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.Progra
 
 // Delete removes a program that nothing uses; see programs.Programs.Delete.
 func (ps *Programs) Delete(ctx context.Context, c people.Caller, key core.ProgramKey) error {
-	return ps.base.Act(ctx, c, base.Change{Operation: operation.DeleteProgram, Subject: string(key)}, func(ctx context.Context, _ *base.Change) error {
-		return ps.api.Delete(ctx, c.Tenant, key)
+	return ps.Base.Act(ctx, c, base.Change{Operation: operation.DeleteProgram, Subject: string(key)}, func(ctx context.Context, _ *base.Change) error {
+		return ps.API.Delete(ctx, c.Tenant, key)
 	})
 }
 
@@ -67,9 +67,9 @@ func (ps *Programs) Delete(ctx context.Context, c people.Caller, key core.Progra
 // audit log has the numbers of codes, and no code.
 func (ps *Programs) Fill(ctx context.Context, c people.Caller, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
 	entry := base.Change{Operation: operation.FillFuelTank, Subject: string(key)}
-	err = ps.base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
+	err = ps.Base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
 		entry.After = map[string]any{"side": side, "codesSent": len(codes)}
-		tank, err = ps.tanks.Fill(ctx, c.Tenant, key, side, codes)
+		tank, err = ps.Tanks.Fill(ctx, c.Tenant, key, side, codes)
 		return err
 	})
 	return tank, err
@@ -81,7 +81,7 @@ func (ps *Programs) Versions(ctx context.Context, c people.Caller, key core.Prog
 	if err := operation.ReadPrograms.Require(c); err != nil {
 		return nil, err
 	}
-	all, err := ps.api.Versions(ctx, c.Tenant, key)
+	all, err := ps.API.Versions(ctx, c.Tenant, key)
 	if !operation.ReadAudit.Permits(c.Role) {
 		for i := range all {
 			all[i].By = ""

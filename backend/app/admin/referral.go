@@ -14,26 +14,20 @@ import (
 
 // Referrals are the referrals of a tenant, and their rewards.
 type Referrals struct {
-	base       *base.Base
-	api        *referrals.Referrals
-	moderation *rewards.Moderation
-	rewards    *rewards.Rewards
+	Base       *base.Base
+	API        *referrals.Referrals
+	Moderation *rewards.Moderation
+	Rewards    *rewards.Rewards
 }
 
 // Export calls write with the referrals that a search selects, and adds the export to the
 // audit log before; see referrals.Referrals.SearchAll.
 func (rs *Referrals) Export(ctx context.Context, c people.Caller, s referral.Search, write func(referral.Referral) error) (complete bool, err error) {
-	if err := operation.ExportReferrals.Require(c); err != nil {
-		return false, err
-	}
-	if err := s.Check(); err != nil {
-		return false, err
-	}
 	change := base.Change{Operation: operation.ExportReferrals, Subject: "csv"}
-	if err := rs.base.Act(ctx, c, change, func(context.Context, *base.Change) error { return nil }); err != nil {
+	if err := rs.Base.Act(ctx, c, change, func(context.Context, *base.Change) error { return s.Check() }); err != nil {
 		return false, err
 	}
-	return rs.api.SearchAll(ctx, c.Tenant, s, write)
+	return rs.API.SearchAll(ctx, c.Tenant, s, write)
 }
 
 // Chosen is a referral that a member decides about, as the member saw it.
@@ -71,35 +65,33 @@ func (rs *Referrals) Moderate(ctx context.Context, c people.Caller, action refer
 			return referral.Changed()
 		}
 	}
-	found, err := rs.api.ListByID(ctx, c.Tenant, ids)
+	found, err := rs.API.ListByID(ctx, c.Tenant, ids)
 	if err != nil {
 		return err
 	}
 	changes := make([]base.Change, len(found))
 	for i, r := range found {
-		changes[i] = rewards.Moderated(r, action, reason, rs.base.Now())
+		changes[i] = rewards.Moderated(r, action, reason, rs.Base.Now())
 	}
-	return rs.base.ActAll(ctx, c, operation.Moderate, changes, func(ctx context.Context) error {
-		return rs.moderation.Apply(ctx, c, actions)
+	return rs.Base.ActAll(ctx, c, operation.Moderate, changes, func(ctx context.Context) error {
+		return rs.Moderation.Apply(ctx, c, actions)
 	})
 }
 
 // CancelReward cancels what is left of a reward, with a reason for the audit log. left is
 // the amount that the member saw; another one is a conflict.
 func (rs *Referrals) CancelReward(ctx context.Context, c people.Caller, id string, left int64, reason string) error {
-	if err := operation.CancelReward.Require(c); err != nil {
-		return err
-	}
-	reason, err := people.ParseReason("reason", reason)
-	if err != nil {
-		return err
-	}
-	w, err := rs.rewards.ByID(ctx, c.Tenant, id)
-	if err != nil {
-		return err
-	}
-	return rs.base.ActAll(ctx, c, operation.CancelReward, []base.Change{rewards.Cancelled(w, reason)}, func(ctx context.Context) error {
-		_, err := rs.rewards.CancelLeft(ctx, c.Tenant, id, left)
+	return rs.Base.Act(ctx, c, base.Change{Operation: operation.CancelReward}, func(ctx context.Context, entry *base.Change) error {
+		reason, err := people.ParseReason("reason", reason)
+		if err != nil {
+			return err
+		}
+		w, err := rs.Rewards.ByID(ctx, c.Tenant, id)
+		if err != nil {
+			return err
+		}
+		*entry = rewards.Cancelled(w, reason)
+		_, err = rs.Rewards.CancelLeft(ctx, c.Tenant, id, left)
 		return err
 	})
 }

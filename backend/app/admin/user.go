@@ -10,6 +10,10 @@ import (
 	"strings"
 
 	"kith/backend/app/base"
+	"kith/backend/app/events"
+	"kith/backend/app/programs"
+	"kith/backend/app/referrals"
+	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/store/peopledb"
 	"kith/backend/store/tenantdb"
@@ -28,8 +32,14 @@ import (
 
 // Users are the users of a tenant: its customers, not its members.
 type Users struct {
-	base *base.Base
-	api  UseCases
+	Base      *base.Base
+	Codes     *referrals.Codes
+	Erasures  *users.Erasures
+	Events    *events.Events
+	Programs  *programs.Programs
+	Referrals *referrals.Referrals
+	Rewards   *rewards.Rewards
+	Users     *users.Users
 }
 
 // ProfileRows is the most rows of each list of a Profile.
@@ -66,44 +76,44 @@ func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Iden
 	if err := operation.ReadReferrals.Require(c); err != nil {
 		return p, err
 	}
-	if p.UserInfo, err = us.api.Users.ByID(ctx, c.Tenant, who.Account, who.User); err != nil {
+	if p.UserInfo, err = us.Users.ByID(ctx, c.Tenant, who.Account, who.User); err != nil {
 		return p, err
 	}
-	p.Now = us.base.Now()
+	p.Now = us.Base.Now()
 	for _, read := range []func() error{
 		func() error {
-			t, err := tenantdb.Find(ctx, us.base.DB.Reads, c.Tenant)
-			p.UserInfo.Share = us.base.Share(t)
+			t, err := tenantdb.Find(ctx, us.Base.DB.Reads, c.Tenant)
+			p.UserInfo.Share = us.Base.Share(t)
 			return err
 		},
-		func() (err error) { p.Programs, err = us.api.Programs.List(ctx, c.Tenant); return err },
+		func() (err error) { p.Programs, err = us.Programs.List(ctx, c.Tenant); return err },
 		func() (err error) {
-			p.Codes, err = userdb.OwnedCodes(ctx, us.base.DB.Reads, c.Tenant, who.Account, who.User)
-			return err
-		},
-		func() (err error) {
-			p.Balances, err = us.api.Rewards.Balances(ctx, c.Tenant, who.Account, who.User, "")
+			p.Codes, err = userdb.OwnedCodes(ctx, us.Base.DB.Reads, c.Tenant, who.Account, who.User)
 			return err
 		},
 		func() (err error) {
-			p.Rewards, p.RewardTotal, err = us.api.Rewards.List(ctx, c.Tenant, reward.Filter{Account: who.Account, User: who.User, Limit: ProfileRows})
+			p.Balances, err = us.Rewards.Balances(ctx, c.Tenant, who.Account, who.User, "")
 			return err
 		},
 		func() (err error) {
-			p.Events, err = us.api.Events.List(ctx, c.Tenant, event.Filter{Account: who.Account, User: who.User, Limit: ProfileRows})
+			p.Rewards, p.RewardTotal, err = us.Rewards.List(ctx, c.Tenant, reward.Filter{Account: who.Account, User: who.User, Limit: ProfileRows})
 			return err
 		},
 		func() (err error) {
-			p.Made, err = us.api.Referrals.LatestMade(ctx, c.Tenant, who, ProfileRows)
+			p.Events, err = us.Events.List(ctx, c.Tenant, event.Filter{Account: who.Account, User: who.User, Limit: ProfileRows})
 			return err
 		},
 		func() (err error) {
-			p.Decisions, p.DecisionTotal, err = us.api.Referrals.Decisions(ctx, c.Tenant, who.Account, base.Page{Limit: ProfileRows})
+			p.Made, err = us.Referrals.LatestMade(ctx, c.Tenant, who, ProfileRows)
+			return err
+		},
+		func() (err error) {
+			p.Decisions, p.DecisionTotal, err = us.Referrals.Decisions(ctx, c.Tenant, who.Account, base.Page{Limit: ProfileRows})
 			return err
 		},
 		func() (err error) {
 			if operation.ReadAudit.Permits(c.Role) {
-				p.Changes, err = peopledb.EntriesAbout(ctx, us.base.DB.Reads, c.Tenant, who.Account, who.User, ProfileRows)
+				p.Changes, err = peopledb.EntriesAbout(ctx, us.Base.DB.Reads, c.Tenant, who.Account, who.User, ProfileRows)
 			}
 			return err
 		},
@@ -113,18 +123,6 @@ func (us *Users) Profile(ctx context.Context, c people.Caller, who referral.Iden
 		}
 	}
 	return p, nil
-}
-
-// ByID returns a user with the account and the referral by which it was referred, and the
-// programs of the tenant; or a not-found error.
-func (us *Users) ByID(ctx context.Context, c people.Caller, who referral.Identity) (u wire.UserInfo, programs []referral.Program, err error) {
-	if err := operation.ReadReferrals.Require(c); err != nil {
-		return u, nil, err
-	}
-	if u, err = us.api.Users.ByID(ctx, c.Tenant, who.Account, who.User); err == nil {
-		programs, err = us.api.Programs.List(ctx, c.Tenant)
-	}
-	return u, programs, err
 }
 
 // about returns a change about a user. Its subject has the ids of the user. All that names
@@ -141,7 +139,7 @@ type why struct {
 // act makes a change about a user for a reason. A member must give one; a call of the API,
 // which names no person, may.
 func (us *Users) act(ctx context.Context, c people.Caller, who referral.Identity, op *operation.Operation, reason string, do func(context.Context, string, *base.Change) error) error {
-	return us.base.Act(ctx, c, about(who, op, nil), func(ctx context.Context, entry *base.Change) error {
+	return us.Base.Act(ctx, c, about(who, op, nil), func(ctx context.Context, entry *base.Change) error {
 		if reason != "" || c.Person != "" {
 			var err error
 			if reason, err = people.ParseReason("reason", reason); err != nil {
@@ -159,7 +157,7 @@ func (us *Users) Block(ctx context.Context, c people.Caller, who referral.Identi
 		if rewards != "" {
 			entry.After = blockedFor{why{reason}, rewards}
 		}
-		return conflict(c, us.api.Users.Block(ctx, c.Tenant, who.Account, who.User, rewards))
+		return conflict(c, us.Users.Block(ctx, c.Tenant, who.Account, who.User, rewards))
 	})
 }
 
@@ -181,11 +179,11 @@ func (us *Users) Stake(ctx context.Context, c people.Caller, who referral.Identi
 	if err := operation.ReadReferrals.Require(c); err != nil {
 		return s, err
 	}
-	_, s.InProgress, err = us.api.Referrals.List(ctx, c.Tenant, referral.Filter{
+	_, s.InProgress, err = us.Referrals.List(ctx, c.Tenant, referral.Filter{
 		ReferrerAccount: who.Account, ReferrerUser: who.User, Situation: referral.SituationOpen, Limit: 1,
 	})
 	if err == nil {
-		s.Balances, err = us.api.Rewards.Balances(ctx, c.Tenant, who.Account, who.User, "")
+		s.Balances, err = us.Rewards.Balances(ctx, c.Tenant, who.Account, who.User, "")
 	}
 	return s, err
 }
@@ -193,7 +191,7 @@ func (us *Users) Stake(ctx context.Context, c people.Caller, who referral.Identi
 // Unblock allows a blocked user to refer others again; see users.Users.Unblock.
 func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
 	return us.act(ctx, c, who, operation.UnblockUser, reason, func(ctx context.Context, _ string, _ *base.Change) error {
-		return conflict(c, us.api.Users.Unblock(ctx, c.Tenant, who.Account, who.User))
+		return conflict(c, us.Users.Unblock(ctx, c.Tenant, who.Account, who.User))
 	})
 }
 
@@ -212,7 +210,7 @@ func conflict(c people.Caller, err error) error {
 // has the id of the referral, so that neither keeps data of a referrer who is erased.
 func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) (referralID string, err error) {
 	err = us.act(ctx, c, who, operation.AttributeUser, reason, func(ctx context.Context, reason string, entry *base.Change) error {
-		return us.api.Codes.AttributeByHand(ctx, c.Tenant, link.MeantCode(c.Tenant, code), who, reason, func(made referral.Referral) {
+		return us.Codes.AttributeByHand(ctx, c.Tenant, link.MeantCode(c.Tenant, code), who, reason, func(made referral.Referral) {
 			referralID = made.ID
 			entry.After = struct {
 				Referral string `json:"referralId"`
@@ -294,7 +292,7 @@ func control(r rune) bool { return r < ' ' || r == 0x7f }
 // AddReward gives a user a reward. A repeated call is a conflict and gives nothing.
 func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Identity, n NewReward) (r reward.Reward, err error) {
 	change := about(who, operation.GrantReward, nil)
-	err = us.base.Act(ctx, c, change, func(ctx context.Context, entry *base.Change) error {
+	err = us.Base.Act(ctx, c, change, func(ctx context.Context, entry *base.Change) error {
 		reason, wrongReason := people.ParseReason("reason", n.Reason)
 		g, wrong := n.grant(who)
 		if err := errors.Join(wrong, wrongReason); err != nil {
@@ -309,7 +307,7 @@ func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Id
 // Grant is AddReward for a call of the API, which needs no reason.
 func (us *Users) Grant(ctx context.Context, c people.Caller, g reward.Grant) (r reward.Reward, err error) {
 	who := referral.Identity{Account: g.Account, User: g.User}
-	err = us.base.Act(ctx, c, about(who, operation.GrantReward, nil), func(ctx context.Context, entry *base.Change) error {
+	err = us.Base.Act(ctx, c, about(who, operation.GrantReward, nil), func(ctx context.Context, entry *base.Change) error {
 		r, err = us.give(ctx, c, g, "", entry)
 		return err
 	})
@@ -318,7 +316,7 @@ func (us *Users) Grant(ctx context.Context, c people.Caller, g reward.Grant) (r 
 
 // give creates a reward and fills in its entry.
 func (us *Users) give(ctx context.Context, c people.Caller, g reward.Grant, reason string, entry *base.Change) (reward.Reward, error) {
-	return us.api.Rewards.CreateAnd(ctx, c.Tenant, g, func(r reward.Reward) {
+	return us.Rewards.CreateAnd(ctx, c.Tenant, g, func(r reward.Reward) {
 		entry.After = struct {
 			ID     string `json:"rewardId"`
 			Amount string `json:"amount"`
@@ -388,7 +386,7 @@ func (us *Users) Ordered(ctx context.Context, c people.Caller, account core.Acco
 	if err := operation.ReadReferrals.Require(c); err != nil {
 		return false, err
 	}
-	all, err := us.api.Events.List(ctx, c.Tenant, event.Filter{Account: account, Limit: state.MaxHistory})
+	all, err := us.Events.List(ctx, c.Tenant, event.Filter{Account: account, Limit: state.MaxHistory})
 	return len(all) == state.MaxHistory || slices.ContainsFunc(all, func(e event.Logged) bool {
 		return !slices.Contains(reversals, e.Key) && cmp.Or(strings.TrimSpace(wire.OrderEvent(e.Event, nil).OrderID), e.ID) == order
 	}), err
@@ -397,7 +395,7 @@ func (us *Users) Ordered(ctx context.Context, c people.Caller, account core.Acco
 // AddEvent logs an event of a user, as the shop's server does. A repeated call is a
 // conflict and adds nothing.
 func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Identity, n NewEvent) error {
-	return us.base.Act(ctx, c, about(who, operation.AddEvent, nil), func(ctx context.Context, entry *base.Change) error {
+	return us.Base.Act(ctx, c, about(who, operation.AddEvent, nil), func(ctx context.Context, entry *base.Change) error {
 		call, err := n.call(who)
 		if err != nil {
 			return err
@@ -407,19 +405,19 @@ func (us *Users) AddEvent(ctx context.Context, c people.Caller, who referral.Ide
 			Revenue string `json:"revenue,omitempty"`
 			Order   string `json:"order,omitempty"`
 		}{call.Events[0].Key, n.revenue(), n.Order}
-		tenant, err := tenantdb.Find(ctx, us.base.DB.Reads, c.Tenant)
+		tenant, err := tenantdb.Find(ctx, us.Base.DB.Reads, c.Tenant)
 		if err != nil {
 			return err
 		}
-		_, err = us.api.Events.LogWithEntry(ctx, base.Caller{Tenant: tenant, Key: true}, call)
+		_, err = us.Events.LogWithEntry(ctx, base.Caller{Tenant: tenant, Key: true}, call)
 		return err
 	})
 }
 
 // Export writes all data about a user; see users.Users.WritePersonal.
 func (us *Users) Export(ctx context.Context, c people.Caller, who referral.Identity, to io.Writer) error {
-	return us.base.Act(ctx, c, about(who, operation.ExportUser, nil), func(ctx context.Context, _ *base.Change) error {
-		return us.api.Users.WritePersonal(ctx, c.Tenant, who.Account, who.User, to)
+	return us.Base.Act(ctx, c, about(who, operation.ExportUser, nil), func(ctx context.Context, _ *base.Change) error {
+		return us.Users.WritePersonal(ctx, c.Tenant, who.Account, who.User, to)
 	})
 }
 
@@ -443,8 +441,8 @@ type erased struct {
 // the audit log does not name the user.
 func (us *Users) Delete(ctx context.Context, c people.Caller, who referral.Identity, o users.DeleteOptions) error {
 	change := base.Change{Operation: operation.EraseUser, After: erased{o.DoNotTrack}}
-	return us.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		return us.api.Erasures.DeleteUser(ctx, c.Tenant, who.Account, who.User, o)
+	return us.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		return us.Erasures.DeleteUser(ctx, c.Tenant, who.Account, who.User, o)
 	})
 }
 
@@ -452,7 +450,7 @@ func (us *Users) Delete(ctx context.Context, c people.Caller, who referral.Ident
 // entry in the audit log does not name it.
 func (us *Users) DeleteAccount(ctx context.Context, c people.Caller, id core.AccountID, doNotTrack bool) error {
 	change := base.Change{Operation: operation.EraseAccount, After: erased{doNotTrack}}
-	return us.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		return us.api.Erasures.DeleteAccount(ctx, c.Tenant, id, doNotTrack)
+	return us.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		return us.Erasures.DeleteAccount(ctx, c.Tenant, id, doNotTrack)
 	})
 }

@@ -13,9 +13,9 @@ import (
 
 // Webhooks are the endpoints that get the events of a tenant, and their deliveries.
 type Webhooks struct {
-	base       *base.Base
-	api        *webhooks.Subscriptions
-	deliveries *webhooks.Deliveries
+	Base       *base.Base
+	API        *webhooks.Subscriptions
+	Deliveries *webhooks.Deliveries
 }
 
 // Webhook is a subscription with the number of its failed deliveries.
@@ -32,15 +32,15 @@ func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error
 	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return nil, err
 	}
-	all, err := ws.api.List(ctx, c.Tenant)
+	all, err := ws.API.List(ctx, c.Tenant)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	failed, err := ws.deliveries.CountFailed(ctx, c.Tenant)
+	failed, err := ws.Deliveries.CountFailed(ctx, c.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	barred, err := ws.deliveries.Barred(ctx, c.Tenant, all)
+	barred, err := ws.Deliveries.Barred(ctx, c.Tenant, all)
 	listed := make([]Webhook, len(all))
 	for i, s := range all {
 		listed[i] = Webhook{s, failed[s.Endpoint], barred[s.Endpoint]}
@@ -52,11 +52,11 @@ func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error
 // webhooks.Subscriptions.Subscribe.
 func (ws *Webhooks) Subscribe(ctx context.Context, c people.Caller, in webhook.Request) (s webhook.Subscription, err error) {
 	change := base.Change{Operation: operation.SubscribeWebhook, Subject: in.Endpoint, After: auditedWebhook(in.Name, in.Types)}
-	err = ws.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := ws.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
-		s, err = ws.api.Subscribe(ctx, c.Tenant, in)
+		s, err = ws.API.Subscribe(ctx, c.Tenant, in)
 		return err
 	})
 	return s, err
@@ -70,7 +70,7 @@ func auditedWebhook(name string, types []webhook.Type) any {
 // recordBefore sets Before of a change to the subscription that it is about, if there is
 // one.
 func (ws *Webhooks) recordBefore(ctx context.Context, c people.Caller, change *base.Change) error {
-	all, err := ws.api.List(ctx, c.Tenant)
+	all, err := ws.API.List(ctx, c.Tenant)
 	for _, s := range all {
 		if string(s.Endpoint) == change.Subject {
 			change.Before = auditedWebhook(s.Name, s.Types)
@@ -83,11 +83,11 @@ func (ws *Webhooks) recordBefore(ctx context.Context, c people.Caller, change *b
 // webhooks.Subscriptions.Unsubscribe.
 func (ws *Webhooks) Unsubscribe(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) error {
 	change := base.Change{Operation: operation.UnsubscribeWebhook, Subject: string(endpoint)}
-	return ws.base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+	return ws.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
 		if err := ws.recordBefore(ctx, c, change); err != nil {
 			return err
 		}
-		return ws.api.Unsubscribe(ctx, c.Tenant, string(endpoint))
+		return ws.API.Unsubscribe(ctx, c.Tenant, string(endpoint))
 	})
 }
 
@@ -95,8 +95,8 @@ func (ws *Webhooks) Unsubscribe(ctx context.Context, c people.Caller, endpoint w
 // webhooks.Subscriptions.RotateSecret.
 func (ws *Webhooks) RotateSecret(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (s webhook.Subscription, err error) {
 	change := base.Change{Operation: operation.RotateWebhookSecret, Subject: string(endpoint), After: auditedOverlap(webhook.SecretOverlap)}
-	err = ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		s, err = ws.api.RotateSecret(ctx, c.Tenant, string(endpoint))
+	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		s, err = ws.API.RotateSecret(ctx, c.Tenant, string(endpoint))
 		return err
 	})
 	return s, err
@@ -105,8 +105,8 @@ func (ws *Webhooks) RotateSecret(ctx context.Context, c people.Caller, endpoint 
 // Test queues a test event for an endpoint and returns the event's id.
 func (ws *Webhooks) Test(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (event string, err error) {
 	change := base.Change{Operation: operation.TestWebhook, Subject: string(endpoint)}
-	err = ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		event, err = ws.api.Test(ctx, c.Tenant, string(endpoint))
+	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		event, err = ws.API.Test(ctx, c.Tenant, string(endpoint))
 		return err
 	})
 	return event, err
@@ -125,8 +125,8 @@ func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webh
 		return d, err
 	}
 	key := webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event}
-	if d.Delivery, err = ws.deliveries.Find(ctx, key); err == nil {
-		d.Body, d.Erased, err = ws.deliveries.Payload(ctx, key)
+	if d.Delivery, err = ws.Deliveries.Find(ctx, key); err == nil {
+		d.Body, d.Erased, err = ws.Deliveries.Payload(ctx, key)
 	}
 	return d, err
 }
@@ -134,8 +134,8 @@ func (ws *Webhooks) Delivery(ctx context.Context, c people.Caller, endpoint webh
 // Replay queues an event for an endpoint again; see webhooks.Deliveries.Replay.
 func (ws *Webhooks) Replay(ctx context.Context, c people.Caller, endpoint webhook.Endpoint, event string) error {
 	change := base.Change{Operation: operation.ReplayWebhook, Subject: string(endpoint), After: map[string]string{"event": event}}
-	return ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		return ws.deliveries.Replay(ctx, webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event})
+	return ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		return ws.Deliveries.Replay(ctx, webhook.DeliveryKey{Tenant: c.Tenant, Endpoint: endpoint, Event: event})
 	})
 }
 
@@ -147,8 +147,8 @@ func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint 
 		after["since"] = since
 	}
 	change := base.Change{Operation: operation.ReplayWebhook, Subject: string(endpoint), After: after}
-	err = ws.base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		n, err = ws.deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, since)
+	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		n, err = ws.Deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, since)
 		return err
 	})
 	return n, err

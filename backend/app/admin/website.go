@@ -17,10 +17,10 @@ import (
 
 // Website has the settings of a tenant for the pages of its shop.
 type Website struct {
-	base     *base.Base
-	tenants  *tenants.Tenants
-	origins  *tenants.Origins
-	programs *programs.Programs
+	Base     *base.Base
+	Tenants  *tenants.Tenants
+	Origins  *tenants.Origins
+	Programs *programs.Programs
 }
 
 // WebsiteSettings are the settings of a tenant's website, and its programs, whose landing
@@ -35,8 +35,8 @@ func (w *Website) Read(ctx context.Context, c people.Caller) (s WebsiteSettings,
 	if err := operation.ReadIntegrations.Require(c); err != nil {
 		return s, err
 	}
-	if s.Website, err = w.tenants.Website(ctx, c.Tenant); err == nil {
-		s.Programs, err = w.programs.List(ctx, c.Tenant)
+	if s.Website, err = w.Tenants.Website(ctx, c.Tenant); err == nil {
+		s.Programs, err = w.Programs.List(ctx, c.Tenant)
 	}
 	return s, err
 }
@@ -47,22 +47,22 @@ func (w *Website) AddOrigins(ctx context.Context, c people.Caller, origins ...or
 	for i, o := range origins {
 		changes[i] = base.Change{Operation: operation.AddOrigin, Subject: string(o)}
 	}
-	return w.base.ActAll(ctx, c, operation.AddOrigin, changes, func(ctx context.Context) error {
-		return w.origins.Add(ctx, c.Tenant, origins...)
+	return w.Base.ActAll(ctx, c, operation.AddOrigin, changes, func(ctx context.Context) error {
+		return w.Origins.Add(ctx, c.Tenant, origins...)
 	})
 }
 
 // RemoveOrigin removes an origin that was added; see tenants.Origins.Remove.
 func (w *Website) RemoveOrigin(ctx context.Context, c people.Caller, o origin.Origin) error {
-	return w.base.Act(ctx, c, base.Change{Operation: operation.RemoveOrigin, Subject: string(o)}, func(ctx context.Context, _ *base.Change) error {
-		return w.origins.Remove(ctx, c.Tenant, o)
+	return w.Base.Act(ctx, c, base.Change{Operation: operation.RemoveOrigin, Subject: string(o)}, func(ctx context.Context, _ *base.Change) error {
+		return w.Origins.Remove(ctx, c.Tenant, o)
 	})
 }
 
 // Change changes settings; see tenants.Tenants.ChangeWebsite.
 func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.WebsiteChange) (changed tenants.Website, err error) {
-	err = w.base.Act(ctx, c, base.Change{Operation: operation.ChangeWebsite}, func(ctx context.Context, entry *base.Change) error {
-		before, err := w.tenants.Website(ctx, c.Tenant)
+	err = w.Base.Act(ctx, c, base.Change{Operation: operation.ChangeWebsite}, func(ctx context.Context, entry *base.Change) error {
+		before, err := w.Tenants.Website(ctx, c.Tenant)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.We
 			was["origins"], is["origins"] = before.Origins, *change.Origins
 		}
 		entry.Before, entry.After = was, is
-		changed, err = w.tenants.ChangeWebsite(ctx, c.Tenant, change)
+		changed, err = w.Tenants.ChangeWebsite(ctx, c.Tenant, change)
 		return err
 	})
 	return changed, err
@@ -84,8 +84,8 @@ func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.We
 // ChangeTenant changes settings of the tenant that the portal does not show; see
 // tenants.Tenants.Change.
 func (w *Website) ChangeTenant(ctx context.Context, c people.Caller, change tenants.TenantChange) (changed tenantdb.Tenant, err error) {
-	err = w.base.Act(ctx, c, base.Change{Operation: operation.ChangeTenant}, func(ctx context.Context, entry *base.Change) error {
-		before, err := w.tenants.ByAlias(ctx, c.Tenant)
+	err = w.Base.Act(ctx, c, base.Change{Operation: operation.ChangeTenant}, func(ctx context.Context, entry *base.Change) error {
+		before, err := w.Tenants.ByAlias(ctx, c.Tenant)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (w *Website) ChangeTenant(ctx context.Context, c people.Caller, change tena
 			return err
 		}
 		entry.Before, entry.After = auditedTenant(before), auditedTenant(after)
-		changed, err = w.tenants.Change(ctx, c.Tenant, change)
+		changed, err = w.Tenants.Change(ctx, c.Tenant, change)
 		return err
 	})
 	return changed, err

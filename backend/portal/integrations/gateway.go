@@ -115,8 +115,12 @@ func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
 
 // check asks the gateway. That it does not answer is a result.
 func (data *gatewayForm) check(v *frame.Visit) (err error) {
+	tenant, err := v.Engine.Tenants.ByAlias(v.Ctx(), v.Caller.Tenant)
+	if err != nil {
+		return err
+	}
 	data.Checked = true
-	data.Check, err = v.Engine.Admin.Gateway.Check(v.Ctx(), v.Caller)
+	data.Check, err = v.Engine.Gateways.Test(v.Ctx(), tenant)
 	data.Stripe.sort(data.Check.Checks)
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeUnavailable {

@@ -235,7 +235,7 @@ func startPage(v *frame.Visit) (err error) {
 	if o.Unread, _, err = v.Engine.Notifications.List(v.Ctx(), v.Caller.Tenant, payments.NotificationFilter{Problem: true}); err != nil {
 		return err
 	}
-	if _, o.Pipeline, err = a.Pipelines.Read(v.Ctx(), v.Caller); err != nil {
+	if o.Pipeline, err = v.Engine.Pipelines.Secrets(v.Ctx(), v.Caller.Tenant); err != nil {
 		return err
 	}
 	return v.Page(http.StatusOK, "start", "Integrations", o)

@@ -40,12 +40,15 @@ var pipelineFields = map[string]string{
 func pipelinePage(v *frame.Visit) error { return showPipeline(v, pipelineForm{Form: v.NewForm()}) }
 
 func showPipeline(v *frame.Visit, data pipelineForm) error {
-	settings, secrets, err := v.Engine.Admin.Pipelines.Read(v.Ctx(), v.Caller)
+	settings, err := v.Engine.Pipelines.Settings(v.Ctx(), v.Caller.Tenant)
 	if err != nil {
 		return err
 	}
+	if data.Secrets, err = v.Engine.Pipelines.Secrets(v.Ctx(), v.Caller.Tenant); err != nil {
+		return err
+	}
 	data.May, data.MaySecret = v.May(operation.ChangePipeline), v.May(operation.RotatePipelineSecret)
-	data.Secrets, data.Overlaps = secrets, overlaps(data.Value("overlap"))
+	data.Overlaps = overlaps(data.Value("overlap"))
 	data.Endpoint = v.Link("/api/v1/" + string(v.Caller.Tenant) + "/integration/segment")
 	data.Mapping, data.CreateUsers = mappingTexts(settings), settings.CreateUsers
 	others := "log"

@@ -50,9 +50,13 @@ func read(v *frame.Visit, f *frame.Form, needs *operation.Operation) (data chang
 	if err := needs.Require(v.Caller); err != nil {
 		return data, err
 	}
-	u, programs, err := v.Engine.Admin.Users.ByID(v.Ctx(), v.Caller, who(v))
+	u, err := v.Engine.Users.ByID(v.Ctx(), v.Caller.Tenant, who(v).Account, who(v).User)
 	if err != nil {
 		return data, gone(err)
+	}
+	programs, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
+	if err != nil {
+		return data, err
 	}
 	data = change{
 		Form: f, UserInfo: u, Name: userName(u), Path: pathOf(v), Once: f.Value("once"), Typed: string(u.User.ID),
