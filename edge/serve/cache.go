@@ -93,8 +93,11 @@ func textOf(t core.Time) string { return strconv.FormatInt(int64(t), 10) }
 // keep keeps what a request found, if it may be. Errors are ignored: the database, or the
 // backend, is asked the next time.
 func (r *request) keep(s slot, found wire.Kept) {
+	if !s.ok {
+		return
+	}
 	age := min(r.linkAge(), found.MaxAge)
-	if !s.ok || age <= 0 {
+	if age <= 0 {
 		return
 	}
 	head := []string{string(found.Tenant), s.key, textOf(r.now), textOf(r.now + age)}

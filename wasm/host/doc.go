@@ -3,8 +3,7 @@
 // serves HTTP.
 //
 // It does not depend on what the component does. It may import std, wazero, a TOML
-// parser, SQLite (for the key-value stores of a strict host) and edge/abi, which defines
-// the layout of the ABI.
+// parser and edge/abi, which defines the layout of the ABI.
 //
 // # Guarantees
 //

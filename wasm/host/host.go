@@ -104,9 +104,7 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 	if err := h.compile(ctx, code); err != nil {
 		return fmt.Errorf("host: %s: %w", h.app.source, err)
 	}
-	if h.stores, err = h.openStores(); err != nil {
-		return err
-	}
+	h.stores = h.openStores()
 	first := &request{client: ctx}
 	if err := h.enter(first); err != nil {
 		return err
@@ -226,9 +224,6 @@ func (h *Host) release(ctx context.Context) error {
 	}
 	for _, d := range h.options.Databases {
 		errs = append(errs, d.Close())
-	}
-	for _, s := range h.stores {
-		errs = append(errs, s.db.Close())
 	}
 	return errors.Join(errs...)
 }

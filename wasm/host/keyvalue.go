@@ -1,12 +1,10 @@
 package host
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
-
-	_ "modernc.org/sqlite" // has the tables
+	"sync"
 
 	"kith/edge/abi"
 )
@@ -15,53 +13,36 @@ import (
 // (factor-key-value/src/host.rs, DEFAULT_STORE_TABLE_CAPACITY).
 const maxStores = 256
 
-// keyValue is one key-value store: a table in memory behind one connection, and its
-// prepared statements.
+// keyValue is one key-value store in memory. Values are not changed once they are in it.
 type keyValue struct {
-	db                       *sql.DB
-	get, set, remove, exists *sql.Stmt
+	mu     sync.RWMutex
+	values map[string][]byte
 }
 
-func newKeyValue() (*keyValue, error) {
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1) // each connection would have its own database in memory
-	s := &keyValue{db: db}
-	_, err = db.Exec(`CREATE TABLE spin_key_value (key TEXT PRIMARY KEY, value BLOB NOT NULL)`)
-	for text, into := range map[string]**sql.Stmt{
-		`SELECT value FROM spin_key_value WHERE key = ?`: &s.get,
-		`INSERT INTO spin_key_value (key, value) VALUES (?, ?)
-			ON CONFLICT (key) DO UPDATE SET value = excluded.value`: &s.set,
-		`DELETE FROM spin_key_value WHERE key = ?`:                   &s.remove,
-		`SELECT EXISTS (SELECT 1 FROM spin_key_value WHERE key = ?)`: &s.exists,
-	} {
-		if err == nil {
-			*into, err = db.Prepare(text)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return s, nil
+func (s *keyValue) get(key string) (value []byte, exists bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	value, exists = s.values[key]
+	return value, exists
+}
+
+// change runs a function while no other request uses the store.
+func (s *keyValue) change(do func(values map[string][]byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do(s.values)
 }
 
 // openStores makes the stores that the manifest grants. Only a strict host has them, and one
-// without a database: reading a database costs no more than reading such a store.
-func (h *Host) openStores() (map[string]*keyValue, error) {
+// without a database: a database costs little more, and has what others have committed.
+func (h *Host) openStores() map[string]*keyValue {
 	stores := make(map[string]*keyValue)
-	if !h.options.StrictSpin && len(h.app.databases) > 0 {
-		return stores, nil
-	}
-	for _, name := range h.app.stores {
-		store, err := newKeyValue()
-		if err != nil {
-			return stores, err
+	if h.options.StrictSpin || len(h.app.databases) == 0 {
+		for _, name := range h.app.stores {
+			stores[name] = &keyValue{values: map[string][]byte{}}
 		}
-		stores[name] = store
 	}
-	return stores, nil
+	return stores
 }
 
 // keyValueOpen implements key-value.open(name ptr, len, result).
@@ -94,79 +75,74 @@ func (g *guest) keyValueClose(_ context.Context, stack []uint64) error {
 
 // keyValueGet implements key-value.get(store, key ptr, len, result).
 func (g *guest) keyValueGet(ctx context.Context, stack []uint64) error {
-	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
-		found := kvResult{hasValue: true}
-		err := s.get.QueryRowContext(ctx, key).Scan(&found.value)
-		return found, err
-	})
-}
-
-// keyValueExists implements key-value.exists(store, key ptr, len, result).
-func (g *guest) keyValueExists(ctx context.Context, stack []uint64) error {
-	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
-		var found kvResult
-		err := s.exists.QueryRowContext(ctx, key).Scan(&found.present)
-		return found, err
-	})
-}
-
-// keyValueDelete implements key-value.delete(store, key ptr, len, result).
-func (g *guest) keyValueDelete(ctx context.Context, stack []uint64) error {
-	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
-		_, err := s.remove.ExecContext(ctx, key)
-		return kvResult{}, err
-	})
-}
-
-// keyValueSet implements key-value.set(store, key ptr, len, value ptr, len,
-// result).
-func (g *guest) keyValueSet(ctx context.Context, stack []uint64) error {
-	value, err := g.view(uint32(stack[3]), uint32(stack[4]), "value")
-	if err != nil {
+	result := uint32(stack[3])
+	s, key, err := g.storeAndKey(stack, result)
+	if s == nil {
 		return err
 	}
-	value = append([]byte{}, value...) // not nil, which would be NULL
-	return g.withKey(ctx, stack, uint32(stack[5]), func(s *keyValue, key string) (kvResult, error) {
-		_, err := s.set.ExecContext(ctx, key, value)
-		return kvResult{}, err
-	})
-}
-
-// kvResult is the answer of a store: a value, or whether a value exists.
-type kvResult struct {
-	hasValue bool
-	value    []byte
-	present  uint32
-}
-
-// withKey calls use with the store and the key, which are the first parameters of a call,
-// and writes the result at the address that the guest gave.
-func (g *guest) withKey(ctx context.Context, stack []uint64, result uint32, use func(s *keyValue, key string) (kvResult, error)) error {
-	key, err := g.view(uint32(stack[1]), uint32(stack[2]), "key")
-	if err != nil {
-		return err
-	}
-	i := uint32(stack[0]) - 1
-	if i >= uint32(len(g.stores)) || g.stores[i] == nil {
-		return g.answerKVError(result, abi.KVInvalidStore)
-	}
-	found, err := use(g.stores[i], string(key))
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err() // the request has ended, which ends the guest
-	case errors.Is(err, sql.ErrNoRows):
+	value, exists := s.get(key)
+	if !exists {
 		return g.answerKVError(result, abi.KVNoSuchKey)
-	case err != nil:
-		return g.answerString(ctx, result, []uint32{abi.TagErr, uint32(abi.KVIO)}, err.Error())
 	}
-	if !found.hasValue {
-		return g.answer(result, appendWords(nil, abi.TagOK, found.present))
-	}
-	record, err := g.putBytes(ctx, appendWords(nil, abi.TagOK), found.value)
+	record, err := g.putBytes(ctx, appendWords(nil, abi.TagOK), value)
 	if err != nil {
 		return err
 	}
 	return g.answer(result, record)
+}
+
+// keyValueExists implements key-value.exists(store, key ptr, len, result).
+func (g *guest) keyValueExists(_ context.Context, stack []uint64) error {
+	result, present := uint32(stack[3]), uint32(0)
+	s, key, err := g.storeAndKey(stack, result)
+	if s == nil {
+		return err
+	}
+	if _, exists := s.get(key); exists {
+		present = 1
+	}
+	return g.answer(result, appendWords(nil, abi.TagOK, present))
+}
+
+// keyValueDelete implements key-value.delete(store, key ptr, len, result).
+func (g *guest) keyValueDelete(_ context.Context, stack []uint64) error {
+	result := uint32(stack[3])
+	s, key, err := g.storeAndKey(stack, result)
+	if s == nil {
+		return err
+	}
+	s.change(func(values map[string][]byte) { delete(values, key) })
+	return g.answer(result, appendWords(nil, abi.TagOK, 0))
+}
+
+// keyValueSet implements key-value.set(store, key ptr, len, value ptr, len,
+// result).
+func (g *guest) keyValueSet(_ context.Context, stack []uint64) error {
+	value, err := g.view(uint32(stack[3]), uint32(stack[4]), "value")
+	if err != nil {
+		return err
+	}
+	result := uint32(stack[5])
+	s, key, err := g.storeAndKey(stack, result)
+	if s == nil {
+		return err
+	}
+	s.change(func(values map[string][]byte) { values[key] = bytes.Clone(value) })
+	return g.answer(result, appendWords(nil, abi.TagOK, 0))
+}
+
+// storeAndKey returns the store and the key, which are the first parameters of a call. If the
+// store is nil, the call has ended: the guest has the answer at result, or err is set.
+func (g *guest) storeAndKey(stack []uint64, result uint32) (s *keyValue, key string, err error) {
+	b, err := g.view(uint32(stack[1]), uint32(stack[2]), "key")
+	if err != nil {
+		return nil, "", err
+	}
+	i := uint32(stack[0]) - 1
+	if i >= uint32(len(g.stores)) || g.stores[i] == nil {
+		return nil, "", g.answerKVError(result, abi.KVInvalidStore)
+	}
+	return g.stores[i], string(b), nil
 }
 
 func (g *guest) answerKVError(result uint32, code abi.KVCode) error {

@@ -38,8 +38,6 @@ import (
 //     (trigger-http/src/headers.rs, append_headers).
 //   - A response to HEAD with an empty body has a Content-Length only when the
 //     component sets it (hyper, src/proto/h1/role.rs).
-//   - Key-value stores are tables of SQLite behind one connection
-//     (key-value-spin/src/store.rs).
 const (
 	strictHeaders   = 100
 	strictRedirects = 10

@@ -28,6 +28,8 @@ type websiteForm struct {
 	ShareLink string
 	// KeptFor is for how many seconds edges keep answers.
 	KeptFor int
+	// CodeNames is true if look-ups of codes name the referrer, as chosen in the form.
+	CodeNames bool
 }
 
 // secureState says for how many calls of browsers secure mode is on.
@@ -103,6 +105,10 @@ func showWebsite(v *frame.Visit, f *frame.Form) error {
 	data := websiteForm{
 		Form: f, WebsiteSettings: s, May: v.May(operation.ChangeWebsite), Secure: secureStateOf(s.Tenant.SecureMode),
 		ShareLink: v.Engine.Share(s.Tenant).URL("ANNA10"), KeptFor: int(s.Tenant.LinkMaxAge / core.Second),
+	}
+	data.CodeNames = s.Tenant.CodeNames
+	if f.Value("link-max-age") != "" {
+		data.CodeNames = f.Value("code-names") != ""
 	}
 	chosen := f.Value("consent")
 	if chosen == "" {
