@@ -64,15 +64,8 @@ func (s *Schedule) Run(ctx context.Context) (made Made, err error) {
 	if empty {
 		age = 0
 	}
-	due, err := tabledb.BackupDue(ctx, s.DB.Reads, s.Now(), every, age)
-	if err != nil || !due {
-		return made, err
-	}
-	token, err := store.WriteValue(ctx, s.DB.Write, s.Now(), func(tx *store.Tx) (string, error) {
-		token, err := s.Lease(ctx, tx)
-		if err != nil {
-			return "", err
-		}
+	isDue := func() (bool, error) { return tabledb.BackupDue(ctx, s.DB.Reads, s.Now(), every, age) }
+	token, err := base.Take(ctx, s.Base, isDue, func(tx *store.Tx, token string) (string, error) {
 		due, err := tabledb.LeaseBackup(ctx, tx, every, age, token)
 		if !due {
 			token = ""

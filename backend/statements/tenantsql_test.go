@@ -48,7 +48,7 @@ var acrossTenants = map[string]string{
 	"ProcessBatch":    "a worker processes calls in order; each row has its tenant",
 	"AnyWaiting":      "a worker looks for work of all tenants",
 	"Tokens":          "a worker looks for the leases of processes that stopped, of all tenants",
-	"release":         "ends the leases of processes that stopped, of all tenants",
+	"Release":         "ends the leases of processes that stopped, of all tenants",
 	"LeaseNext":       "a worker takes work of any tenant, and gets the tenant with it",
 	"lease":           "LeaseNext, and LeaseJob, which names the tenant",
 	"AnyDue: SELECT EXISTS (SELECT 1 FROM reward r": "a worker looks for work of all tenants",

@@ -12,6 +12,22 @@ import (
 // leaseNumber is the number of the latest token of this process.
 var leaseNumber atomic.Int64
 
+// Take leases work to this process: it runs take in a transaction with the token of the leases,
+// unless due returns false. due reads first, so that an idle database needs no write lock at each
+// tick of a worker.
+func Take[T any](ctx context.Context, b *Base, due func() (bool, error), take func(tx *store.Tx, token string) (T, error)) (taken T, err error) {
+	if is, err := due(); err != nil || !is {
+		return taken, err
+	}
+	return store.WriteValue(ctx, b.DB.Write, b.Now(), func(tx *store.Tx) (taken T, err error) {
+		token, err := b.Lease(ctx, tx)
+		if err != nil {
+			return taken, err
+		}
+		return take(tx, token)
+	})
+}
+
 // Lease returns the token with which a transaction leases work to this process. A lease is
 // released when it ends, when the process stops, and when other processes see that the
 // process does not run; see package leases.

@@ -203,15 +203,9 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 // cancelled, Work releases the job, so that another worker continues it at once. A job
 // that failed waits for RetryAfter.
 func (js *Jobs) Work(ctx context.Context) (bool, error) {
-	// A read comes first, so that an idle database needs no write lock at each tick.
-	if waits, err := js.Waiting(ctx); err != nil || !waits {
-		return false, err
-	}
-	l, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (l jobdb.Lease, err error) {
-		token, err := js.Lease(ctx, tx)
-		if err == nil {
-			l, _, err = jobdb.LeaseNext(ctx, tx, token)
-		}
+	waits := func() (bool, error) { return js.Waiting(ctx) }
+	l, err := base.Take(ctx, js.Base, waits, func(tx *store.Tx, token string) (jobdb.Lease, error) {
+		l, _, err := jobdb.LeaseNext(ctx, tx, token)
 		return l, err
 	})
 	if err != nil || l.ID == "" {

@@ -54,17 +54,13 @@ func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 // returns those of each slot, which are of one endpoint and are made one after the other. If this
 // process stops, another one leases the same attempts; see package leases.
 func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([][]Sending, error) {
-	now := d.Now()
-	// Read twice as many queues as there are slots: the first ones may all be busy.
-	queues, err := webhookdb.DueQueues(ctx, d.DB.Reads, now, 2*slots.All)
-	if err != nil || len(queues) == 0 {
-		return nil, err
+	var queues []webhook.Due
+	due := func() (_ bool, err error) {
+		// Read twice as many queues as there are slots: the first ones may all be busy.
+		queues, err = webhookdb.DueQueues(ctx, d.DB.Reads, d.Now(), 2*slots.All)
+		return len(queues) > 0, err
 	}
-	return store.WriteValue(ctx, d.DB.Write, now, func(tx *store.Tx) (begun [][]Sending, err error) {
-		token, err := d.Lease(ctx, tx)
-		if err != nil {
-			return begun, err
-		}
+	return base.Take(ctx, d.Base, due, func(tx *store.Tx, token string) (begun [][]Sending, err error) {
 		allowed := allowed{}
 		for i, n := range slots.Share(queues, busy) {
 			if n == 0 {
@@ -80,7 +76,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 			}
 			taken := make([][]Sending, min(n, len(leased)))
 			for j, l := range leased {
-				s := d.sending(l, queues[i].Failing, now)
+				s := d.sending(l, queues[i].Failing, tx.Now)
 				s.Allowed = prefixes
 				taken[j%n] = append(taken[j%n], s)
 			}

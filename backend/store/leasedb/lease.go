@@ -4,6 +4,7 @@ package leasedb
 
 import (
 	"context"
+	"strings"
 
 	"kith/backend/store"
 	"kith/core"
@@ -49,40 +50,38 @@ func Processes(ctx context.Context, r store.Reads) ([]Process, error) {
 	return processColumns.All(rows, err, "processes")
 }
 
+// leased are the tables whose rows are leased by tokens in leased_by, each with how a row whose
+// lease was released becomes due at the time ?1. That of backup_schedule is due unless leased.
+var leased = []struct{ table, due string }{
+	{"job", ", leased_until = ?1"},
+	{"webhook_delivery", ", due_at = iif(state = 'sending', ?1, due_at)"},
+	{"gateway_subscription", ", leased_until = ?1"},
+	{"gateway_connection", ", sweep_at = ?1"},
+	{"gateway_coupon", ", due_at = ?1"},
+	{"gateway_payment", ", due_at = ?1"},
+	{"gateway_promotion", ", due_at = ?1"},
+	{"backup_schedule", ""},
+}
+
 // Tokens returns the tokens of all leases, each once.
 func Tokens(ctx context.Context, r store.Reads) ([]string, error) {
-	return store.List[string](ctx, r, "leases", `SELECT leased_by FROM job WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM webhook_delivery WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM gateway_subscription WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM gateway_connection WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM gateway_coupon WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM gateway_payment WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM gateway_promotion WHERE leased_by IS NOT NULL
-		UNION SELECT leased_by FROM backup_schedule WHERE leased_by IS NOT NULL
-		ORDER BY 1 LIMIT ?`, maxRows)
+	all := make([]string, len(leased))
+	for i, l := range leased {
+		all[i] = `SELECT leased_by FROM ` + l.table + ` WHERE leased_by IS NOT NULL`
+	}
+	return store.List[string](ctx, r, "leases", strings.Join(all, ` UNION `)+` ORDER BY 1 LIMIT ?`, maxRows)
 }
 
-// release ends leases: their work is due now.
-var release = []string{
-	`UPDATE job SET leased_by = NULL, leased_until = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE webhook_delivery SET leased_by = NULL, due_at = iif(state = 'sending', ?1, due_at)
-		WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE gateway_subscription SET leased_by = NULL, leased_until = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE gateway_connection SET leased_by = NULL, sweep_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE gateway_coupon SET leased_by = NULL, due_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE gateway_payment SET leased_by = NULL, due_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE gateway_promotion SET leased_by = NULL, due_at = ?1 WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-	`UPDATE backup_schedule SET leased_by = NULL WHERE leased_by IN (SELECT value FROM json_each(?2))`,
-}
-
-// Release ends the leases with the tokens, and returns how many rows were leased.
+// Release ends the leases with the tokens: their work is due now. It returns how many rows were
+// leased.
 func Release(ctx context.Context, tx *store.Tx, tokens []string) (released int, err error) {
 	if len(tokens) == 0 {
 		return 0, nil
 	}
 	list := store.TextList(tokens)
-	for _, statement := range release {
-		n, err := tx.Count(ctx, "release leases", statement, int64(tx.Now), list)
+	for _, l := range leased {
+		n, err := tx.Count(ctx, "release leases", `UPDATE `+l.table+` SET leased_by = NULL`+l.due+`
+			WHERE leased_by IN (SELECT value FROM json_each(?2))`, int64(tx.Now), list)
 		if err != nil {
 			return released, err
 		}
