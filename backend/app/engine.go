@@ -84,7 +84,6 @@ type Engine struct {
 	Notifications payments.Notifications
 	Billing       payments.Billing
 	Sweeps        payments.Sweeps
-	Coupons       payments.Coupons
 	Discounts     payments.Discounts
 	Operations    payments.Operations
 	Payments      payments.Payments
@@ -169,7 +168,6 @@ func (e *Engine) addPayments(b *base.Base) {
 	e.Notifications = payments.Notifications{Base: b, Gateways: &e.Gateways}
 	e.Operations = payments.Operations{Base: b, Gateways: &e.Gateways}
 	e.Sweeps = payments.Sweeps{Base: b, Gateways: &e.Gateways}
-	e.Coupons = payments.Coupons{Base: b, Gateways: &e.Gateways}
 	e.Discounts = payments.Discounts{Base: b, Gateways: &e.Gateways}
 	e.Promotions = payments.Promotions{Base: b, Gateways: &e.Gateways}
 	e.Payments = payments.Payments{Base: b, Gateways: &e.Gateways, Billing: &e.Billing}

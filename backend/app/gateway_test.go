@@ -63,10 +63,10 @@ func TestNotifications_OnlyTheWebhookIsADelivery(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	require.NoError(t, second(b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{Kind: billing.Stripe, MerchantID: "acct_1", Keys: []billing.Key{billing.StripeKey("rk_live_key")}})))
-	tasks, err := b.Sweeps.Begin(t.Context(), 8)
+	tasks, err := b.Gateways.Begin(t.Context(), &billingdb.Sweeps, 8, nil)
 	require.NoError(t, err)
 	require.Len(t, tasks, 1)
-	require.NoError(t, second(b.Sweeps.End(t.Context(), tasks[0], payments.SweepResult{Notifications: []payments.SentNotification{{Identity: "evt_1", Payload: "{}"}}})))
+	require.NoError(t, second(b.Sweeps.End(t.Context(), tasks[0], b.Sweeps.Search(tasks[0]), payments.SweepResult{Notifications: []payments.SentNotification{{Identity: "evt_1", Payload: "{}"}}})))
 	read, err := b.Notifications.Read(t.Context(), 8, func(billing.Kind, string) payments.ParsedNotification {
 		return payments.ParsedNotification{Kind: billing.CheckKind, Known: true}
 	})
@@ -93,7 +93,7 @@ func TestBegin_TenantWithoutAccess(t *testing.T) {
 	require.NoError(t, b.DB.Write(t.Context(), start, func(tx *store.Tx) error {
 		return tx.Exec(t.Context(), "break a key", `UPDATE gateway_key SET private_key = 'other' WHERE tenant = ?`, string(broken.tenant))
 	}))
-	tasks, err := b.Sweeps.Begin(t.Context(), 8)
+	tasks, err := b.Gateways.Begin(t.Context(), &billingdb.Sweeps, 8, nil)
 	require.NoError(t, err)
 	got := map[core.TenantAlias]string{}
 	for _, task := range tasks {
@@ -101,5 +101,5 @@ func TestBegin_TenantWithoutAccess(t *testing.T) {
 		require.Equal(t, task.Tenant == broken.tenant, task.Err != nil, task.Err)
 	}
 	require.Equal(t, map[core.TenantAlias]string{broken.tenant: "m", b.tenant: "m"}, got)
-	require.NoError(t, second(b.Sweeps.End(t.Context(), tasks[0], payments.SweepResult{})))
+	require.NoError(t, second(b.Sweeps.End(t.Context(), tasks[0], b.Sweeps.Search(tasks[0]), payments.SweepResult{})))
 }

@@ -89,14 +89,14 @@ func (t *Tuples) Texts(list []string) { t.Text(TextList(list)) }
 
 // TextList returns a list of texts as one parameter: a JSON array, which a
 // statement reads with json_each.
-func TextList(list []string) string {
+func TextList[S ~string](list []S) string {
 	size := 2
 	for _, s := range list {
 		size += len(s) + 4
 	}
 	b := append(make([]byte, 0, size), '[')
 	for _, s := range list {
-		b = append(gjson.AppendJSONString(b, s), ',')
+		b = append(gjson.AppendJSONString(b, string(s)), ',')
 	}
 	return string(append(bytes.TrimSuffix(b, []byte{','}), ']'))
 }

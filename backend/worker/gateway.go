@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -133,11 +132,7 @@ func dialItemizer(tenant core.TenantAlias, c billing.Connection) (gateway.Itemiz
 	if err != nil {
 		return nil, err
 	}
-	itemizer, ok := client.(gateway.Itemizer)
-	if !ok {
-		return nil, errItemizer
-	}
-	return itemizer, nil
+	return itemized(client)
 }
 
 // FindCustomer reports whether a gateway has a customer. It returns an error when the
@@ -239,11 +234,11 @@ func (g *gateways) begin(ctx context.Context) (int, error) {
 			full = append(full, tenant)
 		}
 	}
-	tasks, err := g.engine.Billing.Begin(ctx, min(gatewaySlots-all, gatewayTenantSlots), full)
+	tasks, err := g.engine.Gateways.Begin(ctx, subscriptions.Kind, min(gatewaySlots-all, gatewayTenantSlots), full)
 	for _, task := range tasks {
 		g.tasks.begin(task.Tenant, func(ctx context.Context) {
 			defer g.tasks.release(task.Tenant)
-			g.work(ctx, task)
+			g.run(ctx, &subscriptions, task)
 		})
 	}
 	return len(tasks), err
@@ -273,63 +268,18 @@ func (g *gateways) client(tenant core.TenantAlias, a payments.Access) (gateway.G
 	return client, err
 }
 
-// work reads a subscription, applies its state to the account, and sets its discount
-// and its refunds at the gateway.
-func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
-	done := billingDone{}
-	client, err := g.client(task.Tenant, task.Access)
-	if err == nil {
+// subscriptions are read and applied to their accounts, and their discounts and refunds are set at
+// the gateway.
+var subscriptions = kind{
+	Kind: &billingdb.Subscriptions, names: "subscription", parks: true,
+	do: func(ctx context.Context, g *gateways, client gateway.Gateway, task *payments.Task) (payments.Result, error) {
 		// Later, another process may work on the subscription: no further call begins
 		// then.
 		leased, cancel := context.WithTimeout(ctx, time.Duration(payments.BillingTime)*time.Millisecond)
 		defer cancel()
-		done, err = g.apply(leased, client, task)
-	}
-	switch {
-	case ctx.Err() != nil, done.late:
-		return
-	case gateway.Is(err, gateway.Missing) && task.Tries >= missingTries:
-		// Only another notification can begin this task again.
-		done.problem, done.ended, done.after = err.Error(), true, 0
-	case err != nil:
-		done.problem, done.after = err.Error(), after(err, task.Tries)
-		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
-	}
-	if err := endTask(ctx, func() error { return g.engine.Billing.End(ctx, task, done.ended, done.problem, done.after) }); err != nil {
-		// The task is taken again when its lease was released as stale.
-		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
-	}
-}
-
-// endTries is how often the end of a task is tried to be stored, and endPause the pause
-// after each try.
-const (
-	endTries = 60
-	endPause = time.Second
-)
-
-// endTask stores the end of a task. It tries again while the database does not answer: the
-// lease of a process that runs is released only after minutes, and the task would wait for
-// that.
-func endTask(ctx context.Context, end func() error) (err error) {
-	for range endTries {
-		if err = end(); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(endPause):
-		}
-	}
-	return err
-}
-
-// billingDone is the result of a task.
-type billingDone struct {
-	late, ended bool
-	problem     string
-	after       core.Time
+		delay, err := g.apply(leased, client, *task)
+		return payments.Result{After: delay}, err
+	},
 }
 
 // confirmDelay is the time after which a discount that was lowered is read again: until
@@ -342,12 +292,12 @@ const settlementPoll = core.Hour
 
 // read reads a subscription at the gateway and, while the account may still be referred,
 // the code that the gateway has for its customer.
-func (g *gateways) read(ctx context.Context, client gateway.Gateway, task payments.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
-	first, err := g.engine.Billing.FirstCharge(ctx, task.Tenant, task.Subscription)
+func (g *gateways) read(ctx context.Context, client gateway.Gateway, task payments.Task) (s billing.Subscription, code core.ReferralCode, err error) {
+	first, err := g.engine.Billing.FirstCharge(ctx, task.Tenant, task.ID)
 	if err != nil {
 		return s, "", err
 	}
-	if s, err = client.Subscription(ctx, task.Subscription, first); err != nil {
+	if s, err = client.Subscription(ctx, task.ID, first); err != nil {
 		return s, "", err
 	}
 	if s.Itemized {
@@ -361,50 +311,57 @@ func (g *gateways) read(ctx context.Context, client gateway.Gateway, task paymen
 	return s, code, err
 }
 
-func (g *gateways) apply(ctx context.Context, client gateway.Gateway, task payments.BillingTask) (billingDone, error) {
+// apply applies a subscription, and returns when it is due again; one that has ended is only after
+// a notification.
+func (g *gateways) apply(ctx context.Context, client gateway.Gateway, task payments.Task) (again core.Time, err error) {
 	read, code, err := g.read(ctx, client, task)
 	if err != nil {
-		return billingDone{}, err
+		return 0, err
 	}
 	effects, err := g.engine.Billing.Apply(ctx, task, read, code)
-	if err != nil || effects.Late {
-		return billingDone{late: effects.Late}, err
+	if err == nil && effects.Late {
+		err = errLate
 	}
-	done := billingDone{ended: read.Status == billing.Canceled || read.Status == billing.Expired}
+	if err != nil {
+		return 0, err
+	}
+	if read.Status != billing.Canceled && read.Status != billing.Expired {
+		again = payments.BillingEvery
+	}
 	if effects.Known {
 		if err := client.SetDiscount(ctx, read, effects.Want); err != nil {
-			return done, err
+			return 0, err
 		}
 		if effects.Lowered {
-			done.after = confirmDelay
+			again = confirmDelay
 		}
 	}
 	for _, c := range effects.Credits {
 		if err := g.giveCredit(ctx, client, task.Tenant, c); err != nil {
-			return done, err
+			return 0, err
 		}
 	}
 	if effects.Owed != nil {
 		sure, err := g.owe(ctx, client, task.Tenant, read.Customer, *effects.Owed)
 		if err != nil {
-			return done, err
+			return 0, err
 		}
 		if sure {
 			effects.Refunds = append(effects.Refunds, *effects.Owed)
 		} else {
-			done.after = firstDelay
+			again = firstDelay
 		}
 	}
 	for _, f := range effects.Refunds {
 		wait, err := g.refund(ctx, client, task.Tenant, f)
 		if err != nil {
-			return done, err
+			return 0, err
 		}
 		if wait {
-			done.after = settlementPoll
+			again = settlementPoll
 		}
 	}
-	return done, nil
+	return again, nil
 }
 
 // owe records that a refund is owed. It is sure only once all subscriptions of the
@@ -435,31 +392,6 @@ func (g *gateways) refund(ctx context.Context, client gateway.Gateway, tenant co
 		return true, g.engine.Billing.RefuseRefund(ctx, tenant, f, result.Problem)
 	}
 	return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, result.ID, result.Problem)
-}
-
-// missingTries is how often an object that the gateway does not have is requested
-// again, at intervals of an hour.
-const missingTries = 3
-
-// Bounds of the delay before a failed task is tried again.
-const (
-	firstDelay = core.Minute
-	maxDelay   = core.Hour
-)
-
-// after returns the delay before a failed task is tried again: longer with every
-// failure, and at least as long as the gateway asks for.
-func after(err error, tries int) core.Time {
-	delay := min(firstDelay<<min(tries, 10), maxDelay)
-	var e *gateway.Error
-	if errors.As(err, &e) {
-		switch e.Action {
-		case gateway.Missing, gateway.SetUp, gateway.Alert:
-			delay = maxDelay
-		}
-		delay = max(delay, core.Time(e.RetryAfter.Milliseconds()))
-	}
-	return delay
 }
 
 // readNotification parses a notification of a kind of gateway.

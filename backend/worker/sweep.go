@@ -7,10 +7,11 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
 	"kith/backend/gateway"
+	"kith/backend/store/billingdb"
 	"kith/core"
 )
 
-// choreBatch is how many coupons and how many sweeps one process leases at once.
+// choreBatch is how many tasks of a kind one process leases at once, but subscriptions.
 const choreBatch = 8
 
 // beginChores begins the due work that is not about single subscriptions, in one
@@ -20,7 +21,7 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 	// What was leased is begun in any case: its lease would be released only after minutes.
-	var all []func(context.Context)
+	var all chores
 	defer func() {
 		if len(all) > 0 {
 			g.chores.begin(struct{}{}, func(ctx context.Context) {
@@ -31,39 +32,37 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 			})
 		}
 	}()
-	coupons, err := g.engine.Coupons.Begin(ctx, choreBatch)
-	all = append(all, chores(coupons, g.writeCoupon)...)
-	if err != nil {
-		return len(all), err
-	}
-	sweeps, err := g.engine.Sweeps.Begin(ctx, choreBatch)
-	all = append(all, chores(sweeps, g.sweep)...)
-	if err != nil {
-		return len(all), err
-	}
-	paid, err := g.engine.Payments.Begin(ctx, choreBatch)
-	all = append(all, chores(paid, g.pay)...)
-	if err != nil {
-		return len(all), err
-	}
-	if err = g.addFollowed(ctx); err != nil {
-		return len(all), err
-	}
-	promotions, err := g.engine.Promotions.Begin(ctx, choreBatch)
-	all = append(all, chores(promotions, g.promote)...)
-	if err != nil {
-		return len(all), err
+	for _, begin := range []func() (chores, error){
+		func() (chores, error) { return g.beginRuns(ctx, &coupons) },
+		func() (chores, error) { return g.beginChore(ctx, &billingdb.Sweeps, g.sweep) },
+		func() (chores, error) { return g.beginRuns(ctx, &paid) },
+		func() (chores, error) { return nil, g.addFollowed(ctx) },
+		func() (chores, error) { return g.beginRuns(ctx, &promotions) },
+	} {
+		begun, err := begin()
+		if all = append(all, begun...); err != nil {
+			return len(all), err
+		}
 	}
 	n, err = g.engine.Notifications.ForgetPayloads(ctx)
 	return n + len(all), err
 }
 
-// chores returns functions that do the tasks.
-func chores[T any](tasks []T, do func(context.Context, T)) (all []func(context.Context)) {
+// chores are functions that do one task each.
+type chores []func(context.Context)
+
+// beginChore leases tasks of a kind, which do does.
+func (g *gateways) beginChore(ctx context.Context, k *billingdb.Kind, do func(context.Context, payments.Task)) (all chores, err error) {
+	tasks, err := g.engine.Gateways.Begin(ctx, k, choreBatch, nil)
 	for _, task := range tasks {
 		all = append(all, func(ctx context.Context) { do(ctx, task) })
 	}
-	return all
+	return all, err
+}
+
+// beginRuns leases tasks of a kind, which run runs.
+func (g *gateways) beginRuns(ctx context.Context, k *kind) (chores, error) {
+	return g.beginChore(ctx, k.Kind, func(ctx context.Context, task payments.Task) { g.run(ctx, k, task) })
 }
 
 // followedEvery is the interval at which codes are looked for whose links were followed.
@@ -81,28 +80,13 @@ func (g *gateways) addFollowed(ctx context.Context) error {
 	return err
 }
 
-// writeCoupon shows the merchant the code of a customer. If the gateway has no place for
-// it, the merchant has to add one: the write is then repeated once a day.
-func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
-	client, err := g.client(task.Tenant, task.Access)
-	if err == nil {
-		err = client.WriteCode(ctx, task.Customer, task.Code)
-	}
-	problem, delay := "", core.Time(0)
-	if err != nil {
-		problem, delay = err.Error(), after(err, task.Tries)
-		switch gateway.ActionOf(err) {
-		case gateway.SetUp, gateway.Missing, gateway.Alert:
-			delay = core.Day
-		}
-		g.log.Warn("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	if err := endTask(ctx, func() error { return g.engine.Coupons.End(ctx, task, problem, delay) }); err != nil {
-		g.log.Error("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
-	}
+// coupons show the merchant the codes of customers. If the gateway has no place for one, the
+// merchant has to add it: the write is then repeated once a day.
+var coupons = kind{
+	Kind: &billingdb.Coupons, names: "customer", slow: core.Day,
+	do: func(ctx context.Context, _ *gateways, client gateway.Gateway, task *payments.Task) (payments.Result, error) {
+		return payments.Result{}, client.WriteCode(ctx, core.PaymentProviderID(task.ID), task.Code)
+	},
 }
 
 // sent converts the notifications that a gateway lists.
@@ -115,17 +99,18 @@ func sent(all []gateway.Sent) (out []payments.SentNotification) {
 
 // sweep searches the gateway for subscriptions of which no notification has arrived.
 // A sweep that fails is repeated when its lease was released as stale.
-func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
+func (g *gateways) sweep(ctx context.Context, task payments.Task) {
 	client, err := g.client(task.Tenant, task.Access)
 	if err != nil {
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 		return
 	}
 	found := 0
-	result, err := client.Find(ctx, gateway.Search{From: task.From, All: task.All})
+	search := g.engine.Sweeps.Search(task)
+	result, err := client.Find(ctx, gateway.Search{From: search.From, All: search.All})
 	if err == nil {
 		err = endTask(ctx, func() (err error) {
-			found, err = g.engine.Sweeps.End(ctx, task, payments.SweepResult{
+			found, err = g.engine.Sweeps.End(ctx, task, search, payments.SweepResult{
 				Subscriptions: result.Subscriptions, Payments: result.Payments, Notifications: sent(result.Notifications),
 			})
 			return err
@@ -134,7 +119,7 @@ func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		g.engine.ReportWork(base.WorkGateway, base.GatewaySweep, base.OutcomeFailed, 1)
+		g.engine.ReportWork(base.WorkGateway, billingdb.Sweeps.Name, base.OutcomeFailed, 1)
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 	case found > 0:
 		g.log.Info("gateway sweep", "tenant", task.Tenant, "found", found)

@@ -1,6 +1,9 @@
 package base
 
-import "kith/core/pipeline"
+import (
+	"kith/backend/store/billingdb"
+	"kith/core/pipeline"
+)
 
 // ReportWork calls OnWork: n more units of work were done. work is WorkRows or one of
 // the other Work constants, and outcome is one of the Outcome constants. All three
@@ -55,23 +58,13 @@ const (
 	OutcomeRefused = "refused"
 )
 
-// The kinds of WorkGateway.
+// The kinds of WorkGateway besides the kinds of tasks in billingdb.
 const (
-	// GatewayRead is a subscription that was read and applied to its account.
-	GatewayRead = "subscription"
 	// GatewayRefund is a refund that was made, or that cannot be made.
 	GatewayRefund = "refund"
-	// GatewayCoupon is a code that was written into a customer's custom field.
-	GatewayCoupon = "coupon"
-	// GatewayPayment is a payment that was read and reported. GatewayCredit is credit that
-	// was given to a customer, or that cannot be given. GatewayPromotion is a code that
-	// customers can enter.
-	GatewayPayment   = "payment"
-	GatewayCredit    = "credit"
-	GatewayPromotion = "promotion"
-	// GatewaySweep is a search for subscriptions that no notification named.
-	// GatewayFound is a subscription that such a search found.
-	GatewaySweep = "sweep"
+	// GatewayCredit is credit that was given to a customer, or that cannot be given.
+	GatewayCredit = "credit"
+	// GatewayFound is a subscription that a sweep found.
 	GatewayFound = "found"
 )
 
@@ -85,5 +78,8 @@ func MessageKinds() []string {
 
 // GatewayKinds returns all kinds of WorkGateway.
 func GatewayKinds() []string {
-	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewayPayment, GatewayCredit, GatewayPromotion, GatewaySweep, GatewayFound}
+	return []string{
+		billingdb.Subscriptions.Name, GatewayRefund, billingdb.Coupons.Name, billingdb.Payments.Name, GatewayCredit,
+		billingdb.Promotions.Name, billingdb.Sweeps.Name, GatewayFound,
+	}
 }

@@ -36,30 +36,6 @@ const BillingTime = 2 * core.Minute
 // notification: notifications get lost.
 const BillingEvery = core.Day
 
-// BillingTask is a subscription that a worker must read at the gateway and apply.
-type BillingTask struct {
-	billingdb.Lease
-	Access
-}
-
-// outcomeOf returns base.OutcomeFailed if there was a problem, else base.OutcomeDone.
-func outcomeOf(problem string) string {
-	if problem != "" {
-		return base.OutcomeFailed
-	}
-	return base.OutcomeDone
-}
-
-// Begin leases up to limit subscriptions that are due. It skips those of busy tenants.
-func (bl *Billing) Begin(ctx context.Context, limit int, busy []core.TenantAlias) ([]BillingTask, error) {
-	take := func(ctx context.Context, tx *store.Tx, most int, token string) ([]billingdb.Lease, error) {
-		return billingdb.LeaseSubscriptions(ctx, tx, most, busy, token)
-	}
-	return begin(ctx, bl.Base, limit, billingdb.SubscriptionDue, take, func(l billingdb.Lease) BillingTask {
-		return BillingTask{Lease: l, Access: bl.Gateways.access(ctx, l.Tenant)}
-	})
-}
-
 // WantsCode reports whether a code in the custom field of a customer could still refer
 // the customer's account.
 func (bl *Billing) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
@@ -101,9 +77,9 @@ type BillingEffects struct {
 // status of the account, its conversion, and the credit that bills have used. code is
 // the code in the customer's custom field, or empty. Apply returns what the worker must
 // do at the gateway.
-func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
+func (bl *Billing) Apply(ctx context.Context, task Task, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
 	effects, err = store.WriteValue(ctx, bl.DB.Write, bl.Now(), func(tx *store.Tx) (effects BillingEffects, err error) {
-		before, _, err := billingdb.FindSubscription(ctx, tx.Reads, task.Tenant, task.Subscription)
+		before, _, err := billingdb.FindSubscription(ctx, tx.Reads, task.Tenant, task.ID)
 		if err != nil || before.Attempt != task.Attempt {
 			effects.Late = err == nil
 			return effects, err
@@ -401,41 +377,6 @@ func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f bil
 		}
 		return owed, err
 	})
-}
-
-// End ends a task. problem says why it failed, or is empty. The subscription is read
-// again after the given time, or after BillingEvery if that is zero. If it has ended, it
-// is read again only after a notification.
-//
-// If another worker has leased the task meanwhile, the subscription is read again at once: the
-// calls of this worker may have reached the gateway after those of the worker that
-// leased it next, and so have undone them.
-func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
-	owned, err := store.WriteValue(ctx, bl.DB.Write, bl.Now(), func(tx *store.Tx) (owned bool, err error) {
-		next, tries := tx.Now+BillingEvery, 0
-		if after != 0 {
-			next = tx.Now + after
-		}
-		if ended && after == 0 {
-			next = 0
-		}
-		if problem != "" {
-			tries = task.Tries + 1
-		}
-		owned, err = billingdb.EndLease(ctx, tx, task.Lease, problem, tries, next)
-		if err == nil && !owned {
-			err = billingdb.ReadAgain(ctx, tx, task.Tenant, task.Subscription)
-		}
-		return owned, err
-	})
-	if err == nil {
-		outcome := outcomeOf(problem)
-		if !owned {
-			outcome = base.OutcomeLate
-		}
-		bl.ReportWork(base.WorkGateway, base.GatewayRead, outcome, 1)
-	}
-	return err
 }
 
 // EndRefund records that the refund of a transaction was made. id is the gateway's id of

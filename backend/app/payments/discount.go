@@ -100,7 +100,7 @@ func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 	if err != nil || !connected || account.Standing.Code == "" {
 		return err
 	}
-	return billingdb.PutCoupon(ctx, tx, billingdb.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
+	return billingdb.PutCoupon(ctx, tx, tenant, account.PaymentProviderID, account.Standing.Code)
 }
 
 // of returns the sum of an account's available discounts, those of each program up to

@@ -175,55 +175,6 @@ func (g *Gateways) Open(ctx context.Context, tenant core.TenantAlias) (billing.C
 	return c, err
 }
 
-// Access is what a worker needs to call the gateway of a tenant.
-type Access struct {
-	Connection billing.Connection
-	// DiscountID is the id of the tenant's discount at the gateway.
-	DiscountID string
-	// Err is why the two are not known, or nil. The worker ends the task with it: what
-	// one tenant lacks must not keep the tasks of the others.
-	Err error
-}
-
-// access returns the access of a tenant.
-func (g *Gateways) access(ctx context.Context, alias core.TenantAlias) (a Access) {
-	tenant, err := tenantdb.Find(ctx, g.DB.Reads, alias)
-	if err == nil {
-		a.Connection, err = g.Open(ctx, alias)
-	}
-	a.DiscountID, a.Err = tenant.DiscountID, err
-	return a
-}
-
-// begin leases up to limit items, if any is due, and returns a task for each.
-func begin[Item, Task any](ctx context.Context, b *base.Base, limit int,
-	due func(context.Context, store.Reads, core.Time) (bool, error),
-	take func(_ context.Context, _ *store.Tx, most int, token string) ([]Item, error),
-	task func(Item) Task) ([]Task, error) {
-	is, err := due(ctx, b.DB.Reads, b.Now())
-	if err != nil || !is {
-		return nil, err
-	}
-	taken, err := store.WriteValue(ctx, b.DB.Write, b.Now(), func(tx *store.Tx) (taken []Item, err error) {
-		token, err := b.Lease(ctx, tx)
-		if err == nil {
-			taken, err = take(ctx, tx, limit, token)
-		}
-		return taken, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	tasks := make([]Task, len(taken))
-	for i, item := range taken {
-		tasks[i] = task(item)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err() // the process stops, which releases its leases
-	}
-	return tasks, nil
-}
-
 func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, known bool, err error) {
 	c, known, err = billingdb.Connection(ctx, r, tenant)
 	for i, k := range c.Keys {

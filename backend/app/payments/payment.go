@@ -22,23 +22,10 @@ type Payments struct {
 	Billing  *Billing
 }
 
-// PaymentTask is a payment that a worker must read at the gateway and apply.
-type PaymentTask struct {
-	billingdb.PaymentTask
-	Access
-}
-
-// Begin leases up to limit payments that are due.
-func (ps *Payments) Begin(ctx context.Context, limit int) ([]PaymentTask, error) {
-	return begin(ctx, ps.Base, limit, billingdb.PaymentDue, billingdb.TakePayments, func(p billingdb.PaymentTask) PaymentTask {
-		return PaymentTask{PaymentTask: p, Access: ps.Gateways.access(ctx, p.Tenant)}
-	})
-}
-
 // Apply applies a payment as the worker read it at the gateway: the events of the purchase
 // and of what was given back. wait is true if it is of a subscription that was not read
 // yet: apply it again then.
-func (ps *Payments) Apply(ctx context.Context, task PaymentTask, p billing.Payment) (wait bool, err error) {
+func (ps *Payments) Apply(ctx context.Context, task Task, p billing.Payment) (wait bool, err error) {
 	type applied struct{ wait, logged bool }
 	a, err := store.WriteValue(ctx, ps.DB.Write, ps.Now(), func(tx *store.Tx) (a applied, err error) {
 		stored, _, err := billingdb.FindPayment(ctx, tx.Reads, task.Tenant, p.ID)
@@ -88,25 +75,6 @@ func (ps *Payments) whose(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		return payer{account: s.Account, user: s.User, code: s.Code}, true, err
 	}
 	return who, false, billingdb.TouchSubscription(ctx, tx, tenant, p.Subscription)
-}
-
-// End ends a task: problem says why it failed, or is empty. The payment is read again
-// after the given time; zero means when it is named again.
-func (ps *Payments) End(ctx context.Context, task PaymentTask, problem string, after core.Time) error {
-	if task.Tries++; problem == "" {
-		task.Tries = 0
-	}
-	err := ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		next := core.Time(0)
-		if after != 0 {
-			next = tx.Now + after
-		}
-		return billingdb.EndPayment(ctx, tx, task.PaymentTask, problem, next)
-	})
-	if err == nil {
-		ps.ReportWork(base.WorkGateway, base.GatewayPayment, outcomeOf(problem), 1)
-	}
-	return err
 }
 
 // report logs the events of payments within a transaction. Each is logged exactly once:

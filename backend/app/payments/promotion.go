@@ -21,32 +21,13 @@ type Promotions struct {
 	Gateways *Gateways
 }
 
-// PromotionTask is a code that a worker must make at the gateway, or check there.
-type PromotionTask struct {
-	billingdb.Promotion
-	Access
-	// Terms are what the code promises now; the zero Terms if its program has none, or
-	// its owner is gone or blocked.
-	Terms billing.Terms
-}
-
-// promotionEvery is the interval at which the terms of a code are compared with those of
+// PromotionEvery is the interval at which the terms of a code are compared with those of
 // its program.
-const promotionEvery = core.Hour
+const PromotionEvery = core.Hour
 
-// Begin leases up to limit codes that are due.
-func (ps *Promotions) Begin(ctx context.Context, limit int) ([]PromotionTask, error) {
-	return begin(ctx, ps.Base, limit, billingdb.PromotionDue, billingdb.TakePromotions, func(p billingdb.Promotion) PromotionTask {
-		task := PromotionTask{Promotion: p, Access: ps.Gateways.access(ctx, p.Tenant)}
-		if task.Err == nil {
-			task.Terms, task.Err = ps.terms(ctx, p.Tenant, p.Code)
-		}
-		return task
-	})
-}
-
-// terms returns the terms that a code promises.
-func (ps *Promotions) terms(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (billing.Terms, error) {
+// Terms returns the terms that a code promises now; the zero Terms if its program has none, or
+// its owner is gone or blocked.
+func (ps *Promotions) Terms(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (billing.Terms, error) {
 	owned, known, err := userdb.Code(ctx, ps.DB.Reads, tenant, code)
 	if err != nil || !known || owned.Blocked {
 		return billing.Terms{}, err
@@ -99,27 +80,4 @@ func (ps *Promotions) Ask(ctx context.Context, tenant core.TenantAlias, text cor
 		ps.Gateways.wake()
 	}
 	return p, err
-}
-
-// End records the ids of a code at the gateway, or in Problem why it cannot be made. It is
-// tried again after the given time; zero means at the next check of its terms.
-func (ps *Promotions) End(ctx context.Context, task PromotionTask, after core.Time) error {
-	// A code that cannot be one at the gateway is no failure.
-	if task.Tries++; after == 0 {
-		task.Tries = 0
-	}
-	err := ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		next := tx.Now + promotionEvery
-		if after != 0 {
-			next = tx.Now + after
-		}
-		if err := billingdb.EndPromotion(ctx, tx, task.Promotion, next); err != nil {
-			return err
-		}
-		return billingdb.DropPromotion(ctx, tx, task.Promotion)
-	})
-	if err == nil {
-		ps.ReportWork(base.WorkGateway, base.GatewayPromotion, outcomeOf(task.Problem), 1)
-	}
-	return err
 }

@@ -20,17 +20,14 @@ const (
 	SweepAllEvery = core.Day
 )
 
-// Sweeps leases sweeps to workers: searches at payment gateways for subscriptions that
-// no notification named.
+// Sweeps searches payment gateways for subscriptions that no notification named.
 type Sweeps struct {
 	*base.Base
 	Gateways *Gateways
 }
 
-// SweepTask is a search that a worker must make at a tenant's gateway.
-type SweepTask struct {
-	billingdb.Sweep
-	Access
+// Search is what a sweep searches for.
+type Search struct {
 	// All is true if the search is for all subscriptions with future bills.
 	All bool
 	// From is the time since which created subscriptions are searched for, in any
@@ -41,16 +38,14 @@ type SweepTask struct {
 	began core.Time
 }
 
-// Begin leases up to limit sweeps that are due.
-func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
-	return begin(ctx, ss.Base, limit, billingdb.SweepDue, billingdb.TakeSweeps, func(s billingdb.Sweep) SweepTask {
-		task := SweepTask{Sweep: s, Access: ss.Gateways.access(ctx, s.Tenant), began: ss.Now()}
-		task.All = task.began >= s.SweptAll+SweepAllEvery
-		if s.Swept != 0 {
-			task.From = max(0, s.Swept-task.Connection.Kind.SearchOverlap())
-		}
-		return task
-	})
+// Search returns what a sweep that begins now searches for.
+func (ss *Sweeps) Search(task Task) Search {
+	s := Search{began: ss.Now()}
+	s.All = s.began >= task.Swept.All+SweepAllEvery
+	if task.Swept.New != 0 {
+		s.From = max(0, task.Swept.New-task.Connection.Kind.SearchOverlap())
+	}
+	return s
 }
 
 // SweepResult is what a sweep found: ids of subscriptions and payments, and notifications
@@ -65,14 +60,14 @@ type SentNotification struct{ Identity, Payload string }
 
 // End ends a sweep. What it found and was unknown is stored, so that a worker reads it;
 // found is the number of those.
-func (ss *Sweeps) End(ctx context.Context, task SweepTask, result SweepResult) (found int, err error) {
+func (ss *Sweeps) End(ctx context.Context, task Task, search Search, result SweepResult) (found int, err error) {
 	lost, err := ss.addNotifications(ctx, task, result.Notifications)
 	if err != nil {
 		return 0, err
 	}
-	task.Swept = task.began
-	if task.All {
-		task.SweptAll = task.began
+	task.Swept.New = search.began
+	if search.All {
+		task.Swept.All = search.began
 	}
 	found, err = store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (found int, err error) {
 		if found, err = billingdb.AddSubscriptions(ctx, tx, task.Tenant, result.Subscriptions); err != nil {
@@ -82,10 +77,11 @@ func (ss *Sweeps) End(ctx context.Context, task SweepTask, result SweepResult) (
 		if err != nil {
 			return found, err
 		}
-		return found + payments + lost, billingdb.EndSweep(ctx, tx, task.Sweep, tx.Now+SweepEvery)
+		_, err = billingdb.End(ctx, tx, &billingdb.Sweeps, task.Task, billingdb.Ended{Next: tx.Now + SweepEvery})
+		return found + payments + lost, err
 	})
 	if err == nil {
-		ss.ReportWork(base.WorkGateway, base.GatewaySweep, base.OutcomeDone, 1)
+		ss.ReportWork(base.WorkGateway, billingdb.Sweeps.Name, base.OutcomeDone, 1)
 		ss.ReportWork(base.WorkGateway, base.GatewayFound, base.OutcomeDone, int64(found))
 	}
 	return found, err
@@ -95,7 +91,7 @@ func (ss *Sweeps) End(ctx context.Context, task SweepTask, result SweepResult) (
 const sweepBatch = 200
 
 // addNotifications stores notifications that have not arrived, and returns their number.
-func (ss *Sweeps) addNotifications(ctx context.Context, task SweepTask, all []SentNotification) (lost int, err error) {
+func (ss *Sweeps) addNotifications(ctx context.Context, task Task, all []SentNotification) (lost int, err error) {
 	for batch := range slices.Chunk(all, sweepBatch) {
 		added, err := store.WriteValue(ctx, ss.DB.Write, ss.Now(), func(tx *store.Tx) (added int, err error) {
 			for _, n := range batch {

@@ -131,11 +131,11 @@ func TestGateway_Operations(t *testing.T) {
 	for _, id := range []string{"sub1", "sub2"} {
 		write(func(tx *store.Tx) error { return billingdb.TouchSubscription(t.Context(), tx, "acme", id) })
 	}
-	tasks, err := w.Engine.Billing.Begin(t.Context(), 10, nil)
+	tasks, err := w.Engine.Gateways.Begin(t.Context(), &billingdb.Subscriptions, 10, nil)
 	require.NoError(t, err)
 	require.Len(t, tasks, 2)
 	for _, task := range tasks {
-		require.NoError(t, w.Engine.Billing.End(t.Context(), task, true, "the discount is missing", 0))
+		require.NoError(t, w.Engine.Gateways.End(t.Context(), &billingdb.Subscriptions, task, payments.Result{Problem: "the discount is missing", Failed: true}))
 	}
 	write(func(tx *store.Tx) error {
 		_, err := billingdb.InsertRefund(t.Context(), tx, "acme", billingdb.Refund{Transaction: "tx1", Subscription: "sub1", Account: "bob", Amount: 100, Currency: "USD", KeyNumber: 1})
@@ -152,10 +152,10 @@ func TestGateway_Operations(t *testing.T) {
 	require.NotContains(t, got.Body, `name="kind" value="refund"`)
 	require.Equal(t, page+"?done=operation-retried", b.Post(t, page, page+"/retry", "kind", "subscription", "id", "sub1").Header.Get("Location"))
 	due := func() int {
-		tasks, err := w.Engine.Billing.Begin(t.Context(), 10, nil)
+		tasks, err := w.Engine.Gateways.Begin(t.Context(), &billingdb.Subscriptions, 10, nil)
 		require.NoError(t, err)
 		for _, task := range tasks {
-			require.NoError(t, w.Engine.Billing.End(t.Context(), task, true, "the discount is missing", 0))
+			require.NoError(t, w.Engine.Gateways.End(t.Context(), &billingdb.Subscriptions, task, payments.Result{Problem: "the discount is missing", Failed: true}))
 		}
 		return len(tasks)
 	}

@@ -4,10 +4,8 @@ package billingdb
 
 import (
 	"context"
-	"encoding/json"
 
 	"kith/backend/store"
-	"kith/backend/store/leasedb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -31,20 +29,8 @@ type Subscription struct {
 	// Opened is when the subscription was created at the gateway; zero until it is
 	// read.
 	Opened core.Time
-	// Attempt is the number of the latest lease.
-	Attempt int
-}
-
-// Lease gives one worker the exclusive right to process a subscription until it is
-// released.
-type Lease struct {
-	Tenant       core.TenantAlias
-	Subscription string
-	// Attempt is the number of the lease. Writes of a worker whose number is no
-	// longer the row's are rejected.
-	Attempt int
-	// Tries are the failures in a row before this attempt.
-	Tries int
+	// Attempt is that of the latest lease.
+	Attempt Attempt
 }
 
 // TouchSubscription schedules a subscription, known or not, to be read from the
@@ -65,53 +51,34 @@ func TouchOthers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, acc
 // LiveSubscription is the SQL condition that a subscription will be billed again.
 const LiveSubscription = `status NOT IN ('Canceled', 'Expired')`
 
-var leaseColumns = store.Selection[Lease]{
-	store.Col(`tenant`, func(l *Lease) any { return &l.Tenant }),
-	store.Col(`id`, func(l *Lease) any { return &l.Subscription }),
-	store.Col(`attempt`, func(l *Lease) any { return &l.Attempt }),
-	store.Col(`tries`, func(l *Lease) any { return &l.Tries }),
+// Subscriptions are read from their gateways and applied. due_at stays free while one is leased, for
+// what makes it due meanwhile. The attempt fences what a worker stores.
+var Subscriptions = Kind{
+	Name: "subscription", table: "gateway_subscription", id: "id",
+	due: `(t.leased_until IS NULL AND t.due_at <= ?1 OR t.leased_until <= ?1)`, first: `coalesce(t.leased_until, t.due_at)`,
+	lease:   `attempt = attempt + 1, leased_until = ?2, due_at = NULL`,
+	columns: store.Selection[Task]{store.Col(`attempt`, func(t *Task) any { return &t.Attempt })},
+	end:     endSubscription,
 }
 
-// dueSubscriptions selects the subscriptions of connected tenants that are due, or
-// whose lease was released.
-var dueSubscriptions = ` FROM gateway_subscription s
-	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
-		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantExists("s") + ` `
+// Attempt is the number of the lease of a subscription. Writes of a worker whose number is no
+// longer the row's are rejected.
+type Attempt int
 
-// SubscriptionDue reports whether a subscription is due to be read from its gateway.
-func SubscriptionDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "billing due", `SELECT EXISTS (SELECT 1`+dueSubscriptions+`)`, int64(now))
-}
-
-// LeaseSubscriptions leases up to most subscriptions that are due, of tenants that
-// are not busy.
-func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, token string) ([]Lease, error) {
-	list, err := json.Marshal(append([]core.TenantAlias{}, busy...))
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, leased_by = ?5, due_at = NULL
-		WHERE rowid IN (SELECT s.rowid`+dueSubscriptions+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
-			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
-		RETURNING `+leaseColumns.SQL(), int64(tx.Now), int64(leasedb.Never), string(list), most, token)
-	return leaseColumns.All(rows, err, "lease billing")
-}
-
-// EndLease ends a lease and records its result: the problem, or "", and the failures
-// in a row. The subscription is due again at next, or at once if it was touched
-// meanwhile; if next is 0, only when it is touched. It returns false if the lease
-// was lost.
-func EndLease(ctx context.Context, tx *store.Tx, l Lease, problem string, tries int, next core.Time) (bool, error) {
-	return tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, leased_by = NULL, problem = ?, tries = ?,
+// endSubscription ends a lease. The subscription is due again at the given time, or at once if it
+// was touched meanwhile. If another worker has leased it meanwhile, it is due at once: the calls
+// of this worker may have reached the gateway after those of the worker that leased it next, and
+// so have undone them.
+func endSubscription(ctx context.Context, tx *store.Tx, t Task, e Ended) (bool, error) {
+	owned, err := tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, leased_by = NULL, problem = ?, tries = ?,
 			due_at = min(coalesce(due_at, ?3), coalesce(?3, due_at))
 		WHERE tenant = ? AND id = ? AND attempt = ? AND leased_until IS NOT NULL`,
-		problem, tries, store.NullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
-}
-
-// ReadAgain schedules a known subscription to be read from the gateway now.
-func ReadAgain(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string) error {
-	return tx.Exec(ctx, "read gateway subscription again", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND id = ?`,
-		int64(tx.Now), string(tenant), id)
+		e.Problem, e.Tries, store.NullTime(e.Next), string(t.Tenant), t.ID, int(t.Attempt))
+	if err == nil && !owned {
+		err = tx.Exec(ctx, "read gateway subscription again", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND id = ?`,
+			int64(tx.Now), string(t.Tenant), t.ID)
+	}
+	return owned, err
 }
 
 var standingColumns = store.Selection[billing.Standing]{

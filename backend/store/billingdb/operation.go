@@ -36,23 +36,3 @@ var operations = `SELECT ` + operationColumns.SQL() + ` FROM (
 		FROM gateway_credit INDEXED BY gateway_credit_failed WHERE tenant = ?1 AND state = 'failed' ORDER BY id LIMIT ?2)
 	UNION ALL SELECT * FROM (SELECT '` + string(billing.MakePromotion) + `', code, '', problem, tries, iif(leased_by IS NULL, coalesce(due_at, 0), 0)
 		FROM gateway_promotion INDEXED BY gateway_promotion_problem WHERE tenant = ?1 AND problem <> '' AND tries > 0 ORDER BY code LIMIT ?2))`
-
-// Retry makes operations of a kind due that have failed, all of a tenant if id is empty,
-// and returns their number.
-func Retry(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, kind billing.OperationKind, id string) (int, error) {
-	args := []any{int64(tx.Now), string(tenant), id}
-	if kind == billing.WriteCoupon {
-		return tx.Count(ctx, "retry gateway coupons", `UPDATE gateway_coupon INDEXED BY gateway_coupon_problem SET due_at = ?1, tries = 0
-			WHERE tenant = ?2 AND (?3 = '' OR customer_id = ?3) AND problem <> ''`, args...)
-	}
-	switch kind {
-	case billing.ReadPayment:
-		return tx.Count(ctx, "retry gateway payments", `UPDATE gateway_payment INDEXED BY gateway_payment_problem SET due_at = ?1, tries = 0
-			WHERE tenant = ?2 AND (?3 = '' OR id = ?3) AND problem <> ''`, args...)
-	case billing.MakePromotion:
-		return tx.Count(ctx, "retry gateway promotions", `UPDATE gateway_promotion INDEXED BY gateway_promotion_problem SET due_at = ?1, tries = 0
-			WHERE tenant = ?2 AND (?3 = '' OR code = ?3) AND problem <> '' AND tries > 0`, args...)
-	}
-	return tx.Count(ctx, "retry gateway subscriptions", `UPDATE gateway_subscription INDEXED BY gateway_subscription_problem SET due_at = ?1, tries = 0
-		WHERE tenant = ?2 AND (?3 = '' OR id = ?3) AND problem <> ''`, args...)
-}

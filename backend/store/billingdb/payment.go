@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"kith/backend/store"
-	"kith/backend/store/leasedb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -85,46 +84,16 @@ func AddPayments(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ids
 	return found, nil
 }
 
-// PaymentTask is a payment that a worker must read at the gateway.
-type PaymentTask struct {
-	Tenant core.TenantAlias
-	ID     string
-	// Tries is the number of failures in a row. Touched is how often it was named before
-	// the task began.
-	Tries, Touched int
-}
-
-var paymentTaskColumns = store.Selection[PaymentTask]{
-	store.Col(`tenant`, func(t *PaymentTask) any { return &t.Tenant }),
-	store.Col(`id`, func(t *PaymentTask) any { return &t.ID }),
-	store.Col(`tries`, func(t *PaymentTask) any { return &t.Tries }),
-	store.Col(`touched`, func(t *PaymentTask) any { return &t.Touched }),
-}
-
-// duePayments selects the payments of connected tenants that are due.
-var duePayments = ` FROM gateway_payment g
-	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant AND kind = 'stripe') AND ` + store.TenantExists("g") + ` `
-
-// PaymentDue reports whether a payment is due to be read.
-func PaymentDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "payment due", `SELECT EXISTS (SELECT 1`+duePayments+`)`, int64(now))
-}
-
-// TakePayments leases up to most payments that are due. Each is due again when its lease
-// is released, unless EndPayment sets another time: applying a payment twice is safe.
-func TakePayments(ctx context.Context, tx *store.Tx, most int, token string) ([]PaymentTask, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_payment SET due_at = ?2, leased_by = ?4
-		WHERE (tenant, id) IN (SELECT g.tenant, g.id`+duePayments+`ORDER BY g.due_at LIMIT ?3)
-		RETURNING `+paymentTaskColumns.SQL(), int64(tx.Now), int64(leasedb.Never), most, token)
-	return paymentTaskColumns.All(rows, err, "take payments")
-}
-
-// EndPayment records that a payment was applied, or the problem, and when to read it
-// again; zero is when it is named again. If it was named meanwhile, it is due now.
-func EndPayment(ctx context.Context, tx *store.Tx, t PaymentTask, problem string, next core.Time) error {
-	return tx.Exec(ctx, "end payment", `UPDATE gateway_payment SET problem = ?, tries = ?, leased_by = NULL, due_at = iif(touched <> ?, ?, ?)
-		WHERE tenant = ? AND id = ?`, problem, t.Tries, t.Touched, int64(tx.Now), store.NullTime(next), string(t.Tenant), t.ID)
-}
+// Payments are read from their gateways and applied; applying one twice is safe. One that was named
+// since the task began is due again at once: Touched is how often it was named before.
+var Payments = by("due_at", Kind{
+	Name: "payment", table: "gateway_payment", id: "id", connected: onlyStripe,
+	columns: store.Selection[Task]{store.Col(`touched`, func(t *Task) any { return &t.Touched })},
+	end: func(ctx context.Context, tx *store.Tx, t Task, e Ended) (bool, error) {
+		return tx.Changed(ctx, "end payment", `UPDATE gateway_payment SET problem = ?, tries = ?, leased_by = NULL, due_at = iif(touched <> ?, ?, ?)
+			WHERE tenant = ? AND id = ?`, e.Problem, e.Tries, t.Touched, int64(tx.Now), store.NullTime(e.Next), string(t.Tenant), t.ID)
+	},
+})
 
 // TouchCustomer schedules the subscriptions of a customer to be read from the gateway now.
 func TouchCustomer(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, customer core.PaymentProviderID) error {
@@ -179,23 +148,18 @@ func EndCredit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id, t
 
 // Promotion is a referral code that customers can enter at the gateway's checkout.
 type Promotion struct {
-	Tenant core.TenantAlias
-	Code   core.ReferralCode
+	Code core.ReferralCode
 	// Coupon and ID are the ids at the gateway of the coupon with the terms and of the
 	// code; empty until they are made.
 	Coupon, ID string
 	Problem    string
-	// Tries is the number of failures in a row.
-	Tries int
 }
 
 var promotionColumns = store.Selection[Promotion]{
-	store.Col(`tenant`, func(p *Promotion) any { return &p.Tenant }),
 	store.Col(`code`, func(p *Promotion) any { return &p.Code }),
 	store.Col(`coupon_id`, func(p *Promotion) any { return &p.Coupon }),
 	store.Col(`promotion_id`, func(p *Promotion) any { return &p.ID }),
 	store.Col(`problem`, func(p *Promotion) any { return &p.Problem }),
-	store.Col(`tries`, func(p *Promotion) any { return &p.Tries }),
 }
 
 // FindPromotion returns the promotion of a code; ok is false if nothing has asked for it.
@@ -212,35 +176,26 @@ func AskForPromotion(ctx context.Context, tx *store.Tx, tenant core.TenantAlias,
 		string(tenant), string(code), int64(tx.Now))
 }
 
-// duePromotions selects the promotions of tenants with Stripe that are due.
-var duePromotions = ` FROM gateway_promotion g
-	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant AND kind = 'stripe') AND ` + store.TenantExists("g") + ` `
+// Promotions are made at Stripe, and then compared with the terms of their programs at intervals.
+// One with a problem has failed only if there were tries: a code that cannot be a promotion is no
+// failure.
+var Promotions = by("due_at", Kind{
+	Name: "promotion", table: "gateway_promotion", id: "code", connected: onlyStripe, failed: ` AND tries > 0`,
+	columns: store.Nested(promotionColumns, func(t *Task) *Promotion { return &t.Promotion }),
+	end: func(ctx context.Context, tx *store.Tx, t Task, e Ended) (bool, error) {
+		known, err := tx.Changed(ctx, "end promotion", `UPDATE gateway_promotion SET coupon_id = ?, promotion_id = ?, problem = ?, tries = ?, leased_by = NULL, due_at = ?
+			WHERE tenant = ? AND code = ?`, t.Promotion.Coupon, t.Promotion.ID, e.Problem, e.Tries, store.NullTime(e.Next), string(t.Tenant), t.ID)
+		if err == nil {
+			err = dropPromotion(ctx, tx, t)
+		}
+		return known, err
+	},
+})
 
-// PromotionDue reports whether a promotion is due to be made or checked.
-func PromotionDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "promotion due", `SELECT EXISTS (SELECT 1`+duePromotions+`)`, int64(now))
-}
-
-// TakePromotions leases up to most promotions that are due. Each is due again when its
-// lease is released, unless EndPromotion sets another time.
-func TakePromotions(ctx context.Context, tx *store.Tx, most int, token string) ([]Promotion, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_promotion SET due_at = ?2, leased_by = ?4
-		WHERE (tenant, code) IN (SELECT g.tenant, g.code`+duePromotions+`ORDER BY g.due_at LIMIT ?3)
-		RETURNING `+promotionColumns.SQL(), int64(tx.Now), int64(leasedb.Never), most, token)
-	return promotionColumns.All(rows, err, "take promotions")
-}
-
-// EndPromotion records the ids of a promotion at the gateway, or the problem, and when to
-// check it next; zero is never.
-func EndPromotion(ctx context.Context, tx *store.Tx, p Promotion, next core.Time) error {
-	return tx.Exec(ctx, "end promotion", `UPDATE gateway_promotion SET coupon_id = ?, promotion_id = ?, problem = ?, tries = ?, leased_by = NULL, due_at = ?
-		WHERE tenant = ? AND code = ?`, p.Coupon, p.ID, p.Problem, p.Tries, store.NullTime(next), string(p.Tenant), string(p.Code))
-}
-
-// DropPromotion deletes a code that is inactive at the gateway and has no owner.
-func DropPromotion(ctx context.Context, tx *store.Tx, p Promotion) error {
+// dropPromotion deletes a code that is inactive at the gateway and has no owner.
+func dropPromotion(ctx context.Context, tx *store.Tx, t Task) error {
 	return tx.Exec(ctx, "drop promotion", `DELETE FROM gateway_promotion WHERE tenant = ?1 AND code = ?2 AND coupon_id = ''
-		AND NOT EXISTS (SELECT 1 FROM code WHERE tenant = ?1 AND code = ?2)`, string(p.Tenant), string(p.Code))
+		AND NOT EXISTS (SELECT 1 FROM code WHERE tenant = ?1 AND code = ?2)`, string(t.Tenant), t.ID)
 }
 
 // OfStripe reports whether a tenant is connected to Stripe.

@@ -1,6 +1,8 @@
 package billingdb
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -20,8 +22,11 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, _, err := Connection(ctx, r, "t"); return err },
 		func() error { _, err := Connected(ctx, r, "t"); return err },
 		func() error { _, err := Notifications(ctx, r, 1); return err },
-		func() error { _, err := SubscriptionDue(ctx, r, 1); return err },
-		func() error { _, err := LeaseSubscriptions(ctx, tx, 1, nil, "p.1"); return err },
+		func() error { return findsDue(ctx, tx, &Subscriptions) },
+		func() error { return findsDue(ctx, tx, &Sweeps) },
+		func() error { return findsDue(ctx, tx, &Coupons) },
+		func() error { return findsDue(ctx, tx, &Payments) },
+		func() error { return findsDue(ctx, tx, &Promotions) },
 		func() error { _, _, err := FindSubscription(ctx, r, "t", "s"); return err },
 		func() error { _, err := Standings(ctx, r, "t", "a"); return err },
 		func() error { _, err := BillExists(ctx, r, "t", "x"); return err },
@@ -31,27 +36,25 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, err := RefundExists(ctx, r, "t", "a"); return err },
 		func() error { _, err := AllRead(ctx, r, "t", []string{"s"}); return err },
 		func() error { _, err := RefundsWaiting(ctx, r, "t", "s"); return err },
-		func() error { _, err := SweepDue(ctx, r, 1); return err },
-		func() error { _, err := TakeSweeps(ctx, tx, 1, "p.1"); return err },
-		func() error { _, err := CouponDue(ctx, r, 1); return err },
-		func() error { _, err := TakeCoupons(ctx, tx, 1, "p.1"); return err },
 		func() error { _, err := NotificationLog(ctx, r, "t", false, 1, 1); return err },
 		func() error { _, err := NotificationLog(ctx, r, "t", true, 1, 1); return err },
 		func() error { _, _, err := FindReceived(ctx, r, "t", 1); return err },
 		func() error { return ReplayNotification(ctx, tx, "t", 1) },
 		func() error { _, err := HasOldPayloads(ctx, r, 1); return err },
 		func() error { _, _, err := FindPayment(ctx, r, "t", "in"); return err },
-		func() error { _, err := PaymentDue(ctx, r, 1); return err },
-		func() error { _, err := TakePayments(ctx, tx, 1, "p.1"); return err },
 		func() error { return TouchCustomer(ctx, tx, "t", "cus") },
 		func() error { _, err := CreditsWaiting(ctx, r, "t", "s"); return err },
 		func() error { _, _, err := FindPromotion(ctx, r, "t", "C"); return err },
-		func() error { _, err := PromotionDue(ctx, r, 1); return err },
-		func() error { _, err := TakePromotions(ctx, tx, 1, "p.1"); return err },
 		func() error { _, err := OfStripe(ctx, r, "t"); return err },
 	} {
 		require.NoError(t, read())
 	}
+}
+
+func findsDue(ctx context.Context, tx *store.Tx, k *Kind) error {
+	_, err := Due(ctx, tx.Reads, k, 1)
+	_, takeErr := Take(ctx, tx, k, 1, nil, "p.1")
+	return errors.Join(err, takeErr)
 }
 
 // The operations that failed are read by indexes that have no others.

@@ -5,43 +5,26 @@ import (
 	"encoding/json"
 
 	"kith/backend/store"
-	"kith/backend/store/leasedb"
 	"kith/core"
 )
 
-// Sweep is a search for a tenant's subscriptions at its gateway.
-type Sweep struct {
-	Tenant core.TenantAlias
-	// Swept is when new subscriptions were last searched for, and SweptAll when all
-	// were; zero is never.
-	Swept, SweptAll core.Time
-}
+// Swept is when a tenant's gateway was last searched for new subscriptions, and when for All;
+// zero is never.
+type Swept struct{ New, All core.Time }
 
-var sweepColumns = store.Selection[Sweep]{
-	store.Col(`tenant`, func(s *Sweep) any { return &s.Tenant }),
-	store.Col(`swept_at`, func(s *Sweep) any { return &s.Swept }),
-	store.Col(`swept_all_at`, func(s *Sweep) any { return &s.SweptAll }),
-}
-
-// SweepDue reports whether a sweep is due.
-func SweepDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "sweep due", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+`)`, int64(now))
-}
-
-// TakeSweeps leases up to most sweeps that are due. Each is due again when its lease is
-// released, unless EndSweep sets another time.
-func TakeSweeps(ctx context.Context, tx *store.Tx, most int, token string) ([]Sweep, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?, leased_by = ?
-		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
-		RETURNING `+sweepColumns.SQL(), int64(leasedb.Never), token, int64(tx.Now), most)
-	return sweepColumns.All(rows, err, "take sweeps")
-}
-
-// EndSweep records the times of a sweep, and when the next one is due.
-func EndSweep(ctx context.Context, tx *store.Tx, s Sweep, next core.Time) error {
-	return tx.Exec(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ?, leased_by = NULL WHERE tenant = ?`,
-		int64(s.Swept), int64(s.SweptAll), int64(next), string(s.Tenant))
-}
+// Sweeps search gateways for what no notification named. A search that fails is not ended: it is
+// made again when its lease was released as stale.
+var Sweeps = by("sweep_at", Kind{
+	Name: "sweep", table: "gateway_connection",
+	columns: store.Selection[Task]{
+		store.Col(`swept_at`, func(t *Task) any { return &t.Swept.New }),
+		store.Col(`swept_all_at`, func(t *Task) any { return &t.Swept.All }),
+	},
+	end: func(ctx context.Context, tx *store.Tx, t Task, e Ended) (bool, error) {
+		return tx.Changed(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ?, leased_by = NULL WHERE tenant = ?`,
+			int64(t.Swept.New), int64(t.Swept.All), int64(e.Next), string(t.Tenant))
+	},
+})
 
 // AddSubscriptions adds those subscriptions of a list that are unknown, to be read
 // from the gateway now, and returns how many it added.
@@ -67,54 +50,23 @@ func AllRead(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []
 		WHERE s.status = '')`, string(tenant), string(list))
 }
 
-// Coupon is a referral code that the custom field of a customer at the gateway should
-// have.
-type Coupon struct {
-	Tenant   core.TenantAlias
-	Customer core.PaymentProviderID
-	Code     core.ReferralCode
-	// Tries is the number of failures in a row.
-	Tries int
-}
-
-var couponColumns = store.Selection[Coupon]{
-	store.Col(`tenant`, func(c *Coupon) any { return &c.Tenant }),
-	store.Col(`customer_id`, func(c *Coupon) any { return &c.Customer }),
-	store.Col(`code`, func(c *Coupon) any { return &c.Code }),
-	store.Col(`tries`, func(c *Coupon) any { return &c.Tries }),
-}
-
 // PutCoupon schedules a code to be written to the custom field of a customer now.
-func PutCoupon(ctx context.Context, tx *store.Tx, c Coupon) error {
+func PutCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, customer core.PaymentProviderID, code core.ReferralCode) error {
 	return tx.Exec(ctx, "put gateway coupon", `INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries, due_at) VALUES (?, ?, ?, '', 0, ?)
 		ON CONFLICT (tenant, customer_id) DO UPDATE SET code = excluded.code, problem = '', tries = 0, due_at = excluded.due_at, leased_by = NULL WHERE code <> excluded.code`,
-		string(c.Tenant), string(c.Customer), string(c.Code), int64(tx.Now))
+		string(tenant), string(customer), string(code), int64(tx.Now))
 }
 
-// dueCoupons selects the coupons of connected tenants that are due.
-var dueCoupons = ` FROM gateway_coupon g
-	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + store.TenantExists("g") + ` `
-
-// CouponDue reports whether a coupon is due to be written.
-func CouponDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "coupon due", `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now))
-}
-
-// TakeCoupons leases up to most coupons that are due. Each is due again when its lease is
-// released, unless EndCoupon sets another time: writing a code twice is safe.
-func TakeCoupons(ctx context.Context, tx *store.Tx, most int, token string) ([]Coupon, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2, leased_by = ?4
-		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
-		RETURNING `+couponColumns.SQL(), int64(tx.Now), int64(leasedb.Never), most, token)
-	return couponColumns.All(rows, err, "take coupons")
-}
-
-// EndCoupon records that a code was written, or the problem, and when to try next;
-// zero is never. If the customer has another code by now, it changes nothing.
-func EndCoupon(ctx context.Context, tx *store.Tx, c Coupon, problem string, next core.Time) error {
-	return tx.Exec(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ?, leased_by = NULL WHERE tenant = ? AND customer_id = ? AND code = ?`,
-		problem, c.Tries, store.NullTime(next), string(c.Tenant), string(c.Customer), string(c.Code))
-}
+// Coupons are referral codes that the custom fields of customers should have. Writing one twice is
+// safe. A result does not count if the customer has another code by now.
+var Coupons = by("due_at", Kind{
+	Name: "coupon", table: "gateway_coupon", id: "customer_id",
+	columns: store.Selection[Task]{store.Col(`code`, func(t *Task) any { return &t.Code })},
+	end: func(ctx context.Context, tx *store.Tx, t Task, e Ended) (bool, error) {
+		return tx.Changed(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ?, leased_by = NULL WHERE tenant = ? AND customer_id = ? AND code = ?`,
+			e.Problem, e.Tries, store.NullTime(e.Next), string(t.Tenant), t.ID, string(t.Code))
+	},
+})
 
 // ClearPayloads empties the payloads of up to most notifications that were processed
 // before a time, and returns how many.
