@@ -209,11 +209,12 @@ type FuelDue struct {
 // New returns the state of a tenant without loaded data.
 func New(tenant core.TenantAlias, now core.Time) *State { return &State{Tenant: tenant, Now: now} }
 
-// collection is a Table, a List or a One.
+// collection is a Table, a List or a One: each that State has is in collections.
 type collection interface {
 	incomplete() bool
 	keep()
 	drop()
+	saved()
 }
 
 func (s *State) collections() []collection {
@@ -241,6 +242,13 @@ func (s *State) Keep() {
 func (s *State) Drop() {
 	for _, p := range s.collections() {
 		p.drop()
+	}
+}
+
+// Saved records that the kept changes were saved.
+func (s *State) Saved() {
+	for _, p := range s.collections() {
+		p.saved()
 	}
 }
 

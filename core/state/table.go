@@ -106,8 +106,7 @@ func (t *Table[K, V]) Changed() []K { return t.changed }
 // Row returns a row that was loaded or changed, or nil.
 func (t *Table[K, V]) Row(key K) *Row[V] { return t.rows[key] }
 
-// Saved records that all changes were saved.
-func (t *Table[K, V]) Saved() {
+func (t *Table[K, V]) saved() {
 	for _, key := range t.changed {
 		row := t.rows[key]
 		row.Before, row.Stored, row.changed = row.Now, true, false
@@ -158,6 +157,7 @@ func (l *List[T]) Take() []T {
 }
 
 func (l *List[T]) incomplete() bool { return false }
+func (l *List[T]) saved()           {}
 func (l *List[T]) keep()            { l.kept = len(l.items) }
 func (l *List[T]) drop()            { clear(l.items[l.kept:]); l.items = l.items[:l.kept] }
 
@@ -187,3 +187,4 @@ func (o *One[T]) Load(v T) { o.value, o.loaded, o.wanted = v, true, false }
 func (o *One[T]) incomplete() bool { return o.wanted }
 func (o *One[T]) keep()            {}
 func (o *One[T]) drop()            {}
+func (o *One[T]) saved()           {}

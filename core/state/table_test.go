@@ -51,7 +51,7 @@ func TestTable(t *testing.T) {
 	if row := table.Row("b"); row.Stored || row.Now != 4 {
 		t.Errorf("b: %+v", row)
 	}
-	table.Saved()
+	table.saved()
 	if row := table.Row("b"); !row.Stored || row.Before != 4 || len(table.Changed()) > 0 {
 		t.Errorf("b after it was saved: %+v", row)
 	}

@@ -59,7 +59,7 @@ func (u *Unit) loadOrders() (all []query) {
 	return all
 }
 
-// loadSequences loads the sequences that are wanted. How many rewards before it a
+// loadSequences loads the sequences and plans that are wanted. How many rewards before it a
 // sequence has depends on the limits in the plans: if they are not loaded yet, they are
 // requested, and the sequence stays wanted until the next load.
 func (u *Unit) loadSequences() (all []query) {
@@ -70,7 +70,7 @@ func (u *Unit) loadSequences() (all []query) {
 			u.Plans.Want(p.Program)
 		}
 	}
-	return all
+	return append(all, u.loadPlans()...)
 }
 
 // loadSequence returns the statements that load one step of a replay.

@@ -11,7 +11,6 @@ import (
 	"kith/backend/store/rewarddb"
 	"kith/backend/store/userdb"
 	"kith/backend/store/webhookdb"
-	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -19,23 +18,18 @@ import (
 	"kith/core/wire"
 )
 
-// Save stores the changes since the last save, with one statement for each table. Rows
-// are stored before the rows that refer to them.
+// Save stores the changes since the last save, with one statement for each table.
 func (u *Unit) Save(ctx context.Context) error {
 	u.unsaved = false
-	for _, save := range []func(context.Context) error{
-		u.saveAccounts, u.saveUsers, u.saveCodes, u.saveReferrals, u.saveRewards, u.saveOrders, u.saveFuel,
-		u.saveDecisions, u.saveTouched, u.saveIntake, u.saveEvents,
-	} {
-		if err := save(ctx); err != nil {
+	for _, t := range tables {
+		if t.save == nil {
+			continue
+		}
+		if err := t.save(u, ctx); err != nil {
 			return err
 		}
 	}
-	for _, table := range []interface{ Saved() }{
-		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.Erased, &u.EventKeys, &u.RedeemKeys, &u.Rewards, &u.Orders, &u.Balances, &u.Owing, &u.Tanks,
-	} {
-		table.Saved()
-	}
+	u.Saved()
 	return nil
 }
 
@@ -196,7 +190,7 @@ func (u *Unit) saveTouched(ctx context.Context) error {
 	if len(accounts) > 0 {
 		if err := u.tx.Exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?3
 			WHERE tenant = ?1 AND account_id IN (SELECT value FROM json_each(?2)) AND `+billingdb.LiveSubscription,
-			string(u.Tenant), store.TextList(distinct(accounts)), int64(u.Now)); err != nil {
+			string(u.Tenant), store.TextList(slices.Compact(slices.Sorted(slices.Values(accounts)))), int64(u.Now)); err != nil {
 			return err
 		}
 	}
@@ -205,14 +199,7 @@ func (u *Unit) saveTouched(ctx context.Context) error {
 	}
 	return u.tx.Exec(ctx, "touch customers", `UPDATE gateway_subscription SET due_at = ?3
 		WHERE tenant = ?1 AND customer_id IN (SELECT value FROM json_each(?2))`,
-		string(u.Tenant), store.TextList(strs(customers)), int64(u.Now))
-}
-
-// distinct returns the texts of a list, sorted, each once.
-func distinct(list []core.AccountID) []string {
-	texts := strs(list)
-	slices.Sort(texts)
-	return slices.Compact(texts)
+		string(u.Tenant), store.TextList(customers), int64(u.Now))
 }
 
 func (u *Unit) saveIntake(ctx context.Context) error {

@@ -155,44 +155,60 @@ func bySelection[T any](s store.Selection[T], each func(T)) func(*sql.Rows) erro
 	return reading(func(rows *sql.Rows, one *T) error { return s.Scan(rows, one) }, each)
 }
 
+// tables load what calls want of the tables of the state, and save what they change. They save in
+// this order: rows before the rows whose foreign keys refer to them. The database refuses any other
+// order.
+var tables = []struct {
+	load func(*Unit) []query
+	save func(*Unit, context.Context) error
+}{
+	{load: (*Unit).loadFacts},
+	{(*Unit).loadAccounts, (*Unit).saveAccounts},
+	{(*Unit).loadUsers, (*Unit).saveUsers},
+	{(*Unit).loadCodes, (*Unit).saveCodes},
+	{(*Unit).loadReferrals, (*Unit).saveReferrals},
+	{load: (*Unit).loadUntracked},
+	{load: (*Unit).loadErased},
+	{load: (*Unit).loadEventKeys},
+	{load: (*Unit).loadRedeemKeys},
+	{load: (*Unit).loadCustomers},
+	{(*Unit).loadRewards, (*Unit).saveRewards},
+	{load: (*Unit).loadSequences},
+	{(*Unit).loadOrders, (*Unit).saveOrders},
+	{(*Unit).loadTanks, (*Unit).saveFuel},
+	{load: (*Unit).loadEarned},
+	{load: (*Unit).loadBalances},
+	{load: (*Unit).loadOwing},
+	{save: (*Unit).saveDecisions},
+	{save: (*Unit).saveTouched},
+	{save: (*Unit).saveIntake},
+	{save: (*Unit).saveEvents},
+}
+
 // wanted returns the statements that load the state that is wanted.
 func (u *Unit) wanted() (all []query) {
-	if u.Facts.Wanted() {
-		all = append(all, u.loadFacts()...)
+	for _, t := range tables {
+		if t.load != nil {
+			all = append(all, t.load(u)...)
+		}
 	}
-	all = append(all, u.loadAccounts()...)
-	all = append(all, u.loadUsers()...)
-	all = append(all, u.loadCodes()...)
-	all = append(all, u.loadReferrals()...)
-	all = append(all, u.loadUntracked()...)
-	all = append(all, u.loadErased()...)
-	all = append(all, u.loadEventKeys()...)
-	all = append(all, u.loadRedeemKeys()...)
-	all = append(all, u.loadCustomers()...)
-	all = append(all, u.loadRewards()...)
-	// Before loadPlans, which marks all wanted plans as loaded.
-	all = append(all, u.loadSequences()...)
-	all = append(all, u.loadPlans()...)
-	all = append(all, u.loadOrders()...)
-	all = append(all, u.loadTanks()...)
-	all = append(all, u.loadEarned()...)
-	all = append(all, u.loadBalances()...)
-	return append(all, u.loadOwing()...)
+	return all
 }
 
 func (u *Unit) loadFacts() []query {
+	if !u.Facts.Wanted() {
+		return nil
+	}
 	var f state.Facts
 	return []query{
 		{programdb.SelectPrograms + ` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, []any{string(u.Tenant)}, reading(
 			func(rows *sql.Rows, p *referral.Program) error { return programdb.Scan(rows, p) },
 			func(p referral.Program) { f.Programs = append(f.Programs, p) })},
-		{`SELECT ` + factColumns.SQL(), []any{string(u.Tenant)}, func(rows *sql.Rows) error {
-			return bySelection(factColumns, func(row facts) {
-				row.Programs = f.Programs
-				u.lastSeq = row.lastSeq
-				u.Facts.Load(row.Facts)
-			})(rows)
-		}},
+		{`SELECT ` + factColumns.SQL(), []any{string(u.Tenant)}, bySelection(factColumns, func(row facts) {
+			row.Programs = f.Programs
+			u.lastSeq = row.lastSeq
+			u.Facts.Load(row.Facts)
+		})},
 	}
 }
 
@@ -215,16 +231,13 @@ var factColumns = store.Selection[facts]{
 
 // loadAccounts loads the accounts that are wanted.
 func (u *Unit) loadAccounts() []query {
-	ids := absent(&u.Accounts)
-	if len(ids) == 0 {
-		return nil
-	}
-	return []query{{`SELECT ` + accountColumns.SQL() + `
-		FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value
-		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
-		LEFT JOIN user f ON +f.tenant = a.tenant AND f.rowid = (SELECT u.rowid FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id ORDER BY u.created_at, u.id LIMIT 1)`,
-		[]any{string(u.Tenant), store.TextList(strs(ids))}, bySelection(accountColumns, func(a state.Account) { u.Accounts.Load(a.ID, a) })}}
+	return byKeys(u, &u.Accounts, selectAccounts, bySelection(accountColumns, func(a state.Account) { u.Accounts.Load(a.ID, a) }))
 }
+
+var selectAccounts = `SELECT ` + accountColumns.SQL() + `
+	FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value
+	LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
+	LEFT JOIN user f ON +f.tenant = a.tenant AND f.rowid = (SELECT u.rowid FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id ORDER BY u.created_at, u.id LIMIT 1)`
 
 // accountColumns select an account a with its first user f and the number of its users.
 var accountColumns = store.Selection[state.Account]{
@@ -243,13 +256,14 @@ func absent[K comparable, V any](t *state.Table[K, V]) []K {
 	return keys
 }
 
-// strs returns a list as strings.
-func strs[S ~string](list []S) []string {
-	texts := make([]string, len(list))
-	for i, s := range list {
-		texts[i] = string(s)
+// byKeys returns the statement that loads the keys of a table that are wanted, or none. Its
+// parameters are the tenant, the list of keys, and more.
+func byKeys[K ~string, V any](u *Unit, t *state.Table[K, V], text string, read func(*sql.Rows) error, more ...any) []query {
+	keys := absent(t)
+	if len(keys) == 0 {
+		return nil
 	}
-	return texts
+	return []query{{text, append([]any{string(u.Tenant), store.TextList(keys)}, more...), read}}
 }
 
 // loadUsers loads the users that are wanted, with their codes.
@@ -281,15 +295,11 @@ func (u *Unit) loadUsers() []query {
 
 // loadCodes loads the codes that are wanted.
 func (u *Unit) loadCodes() []query {
-	keys := absent(&u.Codes)
-	if len(keys) == 0 {
-		return nil
-	}
-	return []query{{`SELECT ` + userdb.CodeColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
-		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`,
-		[]any{string(u.Tenant), store.TextList(keys)}, bySelection(userdb.CodeColumns,
-			func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) })}}
+	return byKeys(u, &u.Codes, selectCodes, bySelection(userdb.CodeColumns, func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) }))
 }
+
+var selectCodes = `SELECT ` + userdb.CodeColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
+	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`
 
 // loadReferrals loads the referrals that are wanted, with their rewards: by id, by
 // referred account, and the latest of referrers.
@@ -300,7 +310,7 @@ func (u *Unit) loadReferrals() (all []query) {
 	}
 	if accounts := absent(&u.Referred); len(accounts) > 0 {
 		all = append(all, u.referrals(`SELECT r.rowid FROM json_each(?2) given CROSS JOIN referral r ON r.tenant = ?1 AND r.referred_account_id = given.value`,
-			store.TextList(strs(accounts)), func(r referral.Referral) { u.Referred.Load(r.Referred.Account, r.ID) })...)
+			store.TextList(accounts), func(r referral.Referral) { u.Referred.Load(r.Referred.Account, r.ID) })...)
 	}
 	if referrers := u.Recent.Wanted(); len(referrers) > 0 {
 		all = append(all, u.loadRecent(referrers)...)
@@ -377,37 +387,24 @@ func scanOne[T any](rows *sql.Rows, v *T) error { return rows.Scan(v) }
 
 // loadEventKeys loads which of the idempotency keys that are wanted were used.
 func (u *Unit) loadEventKeys() []query {
-	keys := absent(&u.EventKeys)
-	if len(keys) == 0 {
-		return nil
-	}
-	return []query{{`SELECT i.idempotency_key FROM json_each(?2) given CROSS JOIN intake i
+	return byKeys(u, &u.EventKeys, `SELECT i.idempotency_key FROM json_each(?2) given CROSS JOIN intake i
 		ON i.tenant = ?1 AND i.idempotency_key = given.value AND i.received_at >= ?3`,
-		[]any{string(u.Tenant), store.TextList(strs(keys)), int64(event.KeySince(u.Now))},
-		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) })}}
+		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) }), int64(event.KeySince(u.Now)))
 }
 
 // loadRedeemKeys loads which of the keys that are wanted were used to redeem credit.
 func (u *Unit) loadRedeemKeys() []query {
-	keys := absent(&u.RedeemKeys)
-	if len(keys) == 0 {
-		return nil
-	}
-	return []query{{`SELECT l.idempotency_key FROM json_each(?2) given CROSS JOIN reward_ledger l
+	return byKeys(u, &u.RedeemKeys, `SELECT l.idempotency_key FROM json_each(?2) given CROSS JOIN reward_ledger l
 		ON l.tenant = ?1 AND l.idempotency_key = given.value AND l.at >= ?3`,
-		[]any{string(u.Tenant), store.TextList(strs(keys)), int64(u.Now - reward.KeyLife)},
-		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) })}}
+		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) }), int64(u.Now-reward.KeyLife))
 }
 
 // loadCustomers loads the accounts of the customers that are wanted.
 func (u *Unit) loadCustomers() []query {
-	ids := absent(&u.Customers)
-	if len(ids) == 0 {
-		return nil
-	}
-	return []query{{`SELECT ` + tiedColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`,
-		[]any{string(u.Tenant), store.TextList(strs(ids))}, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) })}}
+	return byKeys(u, &u.Customers, selectTied, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) }))
 }
+
+var selectTied = `SELECT ` + tiedColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`
 
 // tied is a customer at the payment gateway and the customer's account.
 type tied struct {
@@ -421,13 +418,10 @@ var tiedColumns = store.Selection[tied]{
 }
 
 func (u *Unit) loadRewards() []query {
-	ids := absent(&u.Rewards)
-	if len(ids) == 0 {
-		return nil
-	}
-	return []query{{`SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
-		[]any{string(u.Tenant), store.TextList(ids)}, reading(rewarddb.Scan, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })}}
+	return byKeys(u, &u.Rewards, selectRewards, reading(rewarddb.Scan, func(w reward.Reward) { u.Rewards.Load(w.ID, w) }))
 }
+
+var selectRewards = `SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`
 
 // tankCodes is how many codes of a fuel tank are loaded at a time.
 const tankCodes = 256
