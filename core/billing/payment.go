@@ -90,6 +90,33 @@ func (p Payment) Purchased(connected core.Time) bool {
 	return p.Revenue > 0 && p.At+core.Second > connected
 }
 
+// Recorded is what is stored of a payment: its amounts, and what of them was reported by events.
+type Recorded struct {
+	// Amount and Revenue are those of Payment.
+	Amount, Revenue int64
+	// Reported is true once the event of the purchase was logged. Refunded of Amount, and
+	// Reversed of Revenue, were reported by events of refunds.
+	Reported           bool
+	Refunded, Reversed int64
+}
+
+// Report returns what to store of a payment that was read, and what must be logged with it: the
+// event of the purchase if purchase is true, then that of a refund of revenue if refund is more
+// than 0. Nothing is logged while it is unknown whose the payment is, and of a payment that is no
+// purchase. An older answer of the gateway takes nothing back.
+func (r Recorded) Report(p Payment, connected core.Time, known bool) (after Recorded, purchase bool, refund int64) {
+	after = r
+	after.Amount, after.Revenue = max(r.Amount, p.Amount), max(r.Revenue, p.Revenue)
+	if !known || !p.Purchased(connected) {
+		return after, false, 0
+	}
+	after.Reported = true
+	if reversed := p.Reversed(); reversed > r.Reversed {
+		after.Refunded, after.Reversed = max(r.Refunded, p.Refunded), reversed
+	}
+	return after, !r.Reported, after.Reversed - r.Reversed
+}
+
 // Grant returns the credit to give as a balance of the customer. available is what the
 // ledger has left, room what the next bill can use, and given what was given and not used
 // yet: all of it together is at most what the next bill can use. The result is a multiple

@@ -114,6 +114,37 @@ func TestPayment_Purchased(t *testing.T) {
 	}
 }
 
+// Each part of a payment is logged once, and an older answer of the gateway takes nothing back.
+func TestRecorded_Report(t *testing.T) {
+	paid := billing.Payment{Amount: 100, Revenue: 80, At: 9000}
+	refunded := func(n int64) billing.Payment { p := paid; p.Refunded = n; return p }
+	bought := billing.Recorded{Amount: 100, Revenue: 80, Reported: true}
+	half := billing.Recorded{Amount: 100, Revenue: 80, Reported: true, Refunded: 50, Reversed: 40}
+	for _, c := range []struct {
+		name     string
+		before   billing.Recorded
+		read     billing.Payment
+		known    bool
+		after    billing.Recorded
+		purchase bool
+		refund   int64
+	}{
+		{"purchase", billing.Recorded{}, paid, true, bought, true, 0},
+		{"again", bought, paid, true, bought, false, 0},
+		{"whose it is, is unknown", billing.Recorded{}, refunded(50), false, billing.Recorded{Amount: 100, Revenue: 80}, false, 0},
+		{"before the connection", billing.Recorded{}, billing.Payment{Amount: 100, Revenue: 80, At: 1000}, true, billing.Recorded{Amount: 100, Revenue: 80}, false, 0},
+		{"purchase and refund", billing.Recorded{}, refunded(50), true, half, true, 40},
+		{"refund", bought, refunded(50), true, half, false, 40},
+		{"the rest", half, refunded(100), true, billing.Recorded{Amount: 100, Revenue: 80, Reported: true, Refunded: 100, Reversed: 80}, false, 40},
+		{"older answer", half, paid, true, half, false, 0},
+	} {
+		after, purchase, refund := c.before.Report(c.read, 5000, c.known)
+		if after != c.after || purchase != c.purchase || refund != c.refund {
+			t.Errorf("%s: %+v, %t, %d", c.name, after, purchase, refund)
+		}
+	}
+}
+
 func TestGrant(t *testing.T) {
 	for _, c := range []struct{ available, room, given, step, grant int64 }{
 		{available: 1000, room: 5000, grant: 1000},

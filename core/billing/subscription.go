@@ -222,6 +222,14 @@ type Discount struct {
 	Percent reward.BasisPoints
 }
 
+// Holding returns the discount that the gateway may have if d was wanted last, and the next bill
+// may have the credit held: d may not have reached the gateway.
+func (d Discount) Holding(held int64) Discount {
+	d.Amount += max(0, held-d.Credit)
+	d.Credit = held
+	return d
+}
+
 // Once reports whether only the next bill may have the discount. Credit is spent by one
 // bill: if the service does not run, later bills must not have it too.
 func (d Discount) Once() bool { return d.Credit > 0 }

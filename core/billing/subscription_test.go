@@ -153,6 +153,22 @@ func TestCharge_CreditUsedAndRefund(t *testing.T) {
 	}
 }
 
+func TestDiscount_Holding(t *testing.T) {
+	for _, c := range []struct {
+		wanted billing.Discount
+		held   int64
+		had    billing.Discount
+	}{
+		{billing.Discount{Amount: 30, Credit: 20}, 20, billing.Discount{Amount: 30, Credit: 20}},
+		{billing.Discount{Amount: 10}, 20, billing.Discount{Amount: 30, Credit: 20}},
+		{billing.Discount{Amount: 30, Credit: 20}, 0, billing.Discount{Amount: 30}},
+	} {
+		if had := c.wanted.Holding(c.held); had != c.had {
+			t.Errorf("%+v holding %d: %+v", c.wanted, c.held, had)
+		}
+	}
+}
+
 func TestSubscription_SkippedBill(t *testing.T) {
 	for _, c := range []struct {
 		name string

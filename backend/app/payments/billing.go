@@ -243,9 +243,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	if err != nil {
 		return err
 	}
-	// What was wanted last may not have reached the gateway.
-	folded, had := b.before.Held, b.before.Want
-	had.Amount, had.Credit = had.Amount+max(0, folded-had.Credit), folded
+	folded, had := b.before.Held, b.before.Want.Holding(b.before.Held)
 	if c, ok := b.read.MissedBill(had, b.before.Next); ok {
 		used, err := b.use(ctx, account.ID, c, d.Total(), folded)
 		if err != nil {

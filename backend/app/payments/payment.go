@@ -97,24 +97,20 @@ func (r *report) payment(ctx context.Context, p billing.Payment, stored billingd
 	if r.who.account != "" {
 		stored.Account, stored.User = r.who.account, r.who.user
 	}
-	// An older answer of the gateway, which a slower worker has, must not take back what
-	// a newer one has said.
-	stored.Amount, stored.Revenue = max(stored.Amount, p.Amount), max(stored.Revenue, p.Revenue)
-	if stored.Account != "" && stored.User != "" && p.Purchased(r.connection.Created) {
-		if !stored.Reported {
-			if err := r.log(ctx, stored, wire.Purchase(p, r.who.code), wire.PurchaseKey, p.At); err != nil {
-				return false, err
-			}
-			stored.Reported, logged = true, true
-		}
-		if reversed := p.Reversed(); reversed > stored.Reversed {
-			if err := r.log(ctx, stored, wire.Refund(p, reversed-stored.Reversed), wire.RefundKey, 0); err != nil {
-				return false, err
-			}
-			stored.Refunded, stored.Reversed, logged = max(stored.Refunded, p.Refunded), reversed, true
+	known := stored.Account != "" && stored.User != ""
+	recorded, purchase, refund := stored.Report(p, r.connection.Created, known)
+	if purchase {
+		if err := r.log(ctx, stored, wire.Purchase(p, r.who.code), wire.PurchaseKey, p.At); err != nil {
+			return false, err
 		}
 	}
-	return logged, billingdb.PutPayment(ctx, r.tx, r.tenant, stored)
+	if refund > 0 {
+		if err := r.log(ctx, stored, wire.Refund(p, refund), wire.RefundKey, 0); err != nil {
+			return false, err
+		}
+	}
+	stored.Recorded = recorded
+	return purchase || refund > 0, billingdb.PutPayment(ctx, r.tx, r.tenant, stored)
 }
 
 // log logs an event of a payment's user.

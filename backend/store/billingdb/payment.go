@@ -16,15 +16,10 @@ type Payment struct {
 	// Account and User are whose purchase it is; empty while unknown.
 	Account core.AccountID
 	User    core.UserID
-	// Amount and Revenue are those of billing.Payment.
-	Amount, Revenue int64
-	Currency        string
+	billing.Recorded
+	Currency string
 	// Credit is the account's credit that it redeemed.
 	Credit int64
-	// Reported is true once the event of the purchase was logged. Refunded of Amount, and
-	// Reversed of Revenue, were reported by events of refunds.
-	Reported           bool
-	Refunded, Reversed int64
 }
 
 var paymentColumns = store.Selection[Payment]{
