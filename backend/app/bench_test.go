@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/backend/app/rewards"
 	"kith/backend/store"
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/webhookdb"
@@ -148,12 +149,16 @@ func BenchmarkRedeemWithin(b *testing.B) {
 			draws[i] = reward.Draw{Account: core.AccountID(account), Unit: "POINT", Amount: 1}
 		}
 		for b.Loop() {
-			err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-				_, err := in.Redemptions.DrawWithin(b.Context(), tx, in.tenant, draws)
-				return err
+			drawn, err := store.WriteValue(b.Context(), in.DB.Write, in.Now(), func(tx *store.Tx) ([]rewards.DrawResult, error) {
+				return in.Redemptions.DrawWithin(b.Context(), tx, in.tenant, draws)
 			})
 			if err != nil {
 				b.Fatal(err)
+			}
+			for _, d := range drawn {
+				if d.Refused != nil {
+					b.Fatal(d.Refused)
+				}
 			}
 		}
 		b.ReportMetric(float64(users*b.N)/b.Elapsed().Seconds(), "draws/s")
