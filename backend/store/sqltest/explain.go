@@ -26,7 +26,7 @@ var (
 	// webhook_subscription), those of which a query asks only whether there is a row, indexes
 	// of what waits, has failed or is an exception, results with a limit, and those of the
 	// full-text index, of whose terms 1537 and 1539 are ranges.
-	few = regexp.MustCompile(`^SCAN (json_each|given|hit|top|found|start|member|part|wanted)\b|_waiting$|_(failed|problem|debt|pending|denied|blocked_rewards) \(tenant=\?\)$|^SEARCH (webhook_subscription|gateway_connection|gateway_key|program|user_range)\b|^SEARCH [ps] USING PRIMARY KEY \(tenant=\?\)$|^SEARCH (do_not_track|erased_account) USING PRIMARY KEY \(tenant=\?\)$|^SCAN user_index_term VIRTUAL TABLE INDEX 153[79]:$`)
+	few = regexp.MustCompile(`^SCAN (json_each|given|hit|top|found|start|member|part|wanted)\b|_waiting$|_(failed|problem|debt|pending|denied|blocked_rewards) \(tenant=\?\)$|^SEARCH (some|webhook_subscription|gateway_connection|gateway_key|program|user_range)\b|^SEARCH [ps] USING PRIMARY KEY \(tenant=\?\)$|^SEARCH (do_not_track|erased_account) USING PRIMARY KEY \(tenant=\?\)$|^SCAN user_index_term VIRTUAL TABLE INDEX 153[79]:$`)
 )
 
 // QueryContext explains a query and runs it.
