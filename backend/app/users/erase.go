@@ -121,30 +121,29 @@ func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID
 
 // eraseAccounts erases accounts without users. What they have at a payment gateway ends; a
 // keyed hash of each is kept for as long as the tenant says.
-func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
+func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []userdb.Past) error {
+	if len(accounts) == 0 {
+		return nil
+	}
 	if err := er.remember(ctx, tx, tenant, accounts); err != nil {
 		return err
 	}
 	replacements := make(map[core.AccountID]core.AccountID, len(accounts))
-	for _, account := range accounts {
-		replacements[account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
+	for _, a := range accounts {
+		replacements[a.Account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
 	}
 	return userdb.EraseAccounts(ctx, tx, tenant, replacements)
 }
 
 // remember stores the keyed hashes of accounts and their customers, so that a notification
 // does not make them again, and those that have earned cannot be referred again.
-func (er *Erasures) remember(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
+func (er *Erasures) remember(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []userdb.Past) error {
 	stored, err := tenantdb.Find(ctx, tx.Reads, tenant)
-	if err != nil || stored.RememberDeleted == 0 || len(accounts) == 0 {
-		return err
-	}
-	past, err := userdb.PastOf(ctx, tx.Reads, tenant, accounts)
-	if err != nil {
+	if err != nil || stored.RememberDeleted == 0 {
 		return err
 	}
 	var rows []userdb.Remembered
-	for _, p := range past {
+	for _, p := range accounts {
 		rows = append(rows, userdb.Remembered{Identity: er.Keys.Identity(tenant, p.Account, ""), Earned: p.Earned})
 		if p.Customer != "" {
 			// A payment link names an account by its customer.
@@ -180,7 +179,11 @@ func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, 
 		if err := userdb.EraseUsers(ctx, tx, tenant, []userdb.Erasure{er.erasure(tx, account, "")}); err != nil {
 			return err
 		}
-		return er.eraseAccounts(ctx, tx, tenant, []core.AccountID{account})
+		empty, err := userdb.WithoutUsers(ctx, tx.Reads, tenant, []core.AccountID{account})
+		if err != nil {
+			return err
+		}
+		return er.eraseAccounts(ctx, tx, tenant, empty)
 	})
 }
 

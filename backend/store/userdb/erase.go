@@ -224,14 +224,3 @@ func KnownUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids
 	}
 	return known, err
 }
-
-// WithoutUsers returns those accounts of a list that have no user.
-func WithoutUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []core.AccountID) ([]core.AccountID, error) {
-	var asked store.Tuples
-	for _, id := range ids {
-		asked.Row()
-		asked.Text(string(id))
-	}
-	return store.List[core.AccountID](ctx, r, "accounts without users", `SELECT given.value ->> 0 FROM json_each(?2) given
-		WHERE NOT EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND account_id = given.value ->> 0)`, string(tenant), asked.String())
-}

@@ -23,15 +23,15 @@ var pastColumns = store.Selection[Past]{
 		WHERE r.tenant = ?1 AND r.referred_account_id = a.id AND r.state = 'converted')`, func(p *Past) any { return &p.Earned }),
 }
 
-// PastOf returns what is to be remembered of accounts.
-func PastOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, accounts []core.AccountID) ([]Past, error) {
+// WithoutUsers returns what is to be remembered of those accounts of a list that have no user.
+func WithoutUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, accounts []core.AccountID) ([]Past, error) {
 	ids := make([]string, len(accounts))
 	for i, id := range accounts {
 		ids[i] = string(id)
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+pastColumns.SQL()+` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value`,
-		string(tenant), store.TextList(ids))
-	return pastColumns.All(rows, err, "past of accounts")
+	rows, err := r.QueryContext(ctx, `SELECT `+pastColumns.SQL()+` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value
+		WHERE NOT EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND account_id = a.id)`, string(tenant), store.TextList(ids))
+	return pastColumns.All(rows, err, "accounts without users")
 }
 
 // Remembered is an erased account, as a keyed hash.
