@@ -711,6 +711,51 @@ func TestImport_Deletions(t *testing.T) {
 	})
 }
 
+// Deletions merge the parts of the search index, in which a search then finds who is left. No
+// page of it has a word of a deleted user.
+func TestImport_ManyDeletions(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		const users = 900
+		head, deleted := "accountId,id,lastName\n", "accountId,id,preserveEmptyAccount\n"
+		for from := 0; from < users; from += users / 3 {
+			text := head
+			for i := from; i < from+users/3; i++ {
+				text += fmt.Sprintf("a%d,u%d,%dLeft\n", i, i, i)
+				if i%4 > 0 {
+					text = strings.TrimSuffix(text, "Left\n") + "Deleted\n"
+					deleted += fmt.Sprintf("a%d,u%d,false\n", i, i)
+				}
+			}
+			done := b.imported(t, job.ImportUser, "users.csv", text, "{}")
+			require.Equal(t, job.Stats{Processed: users / 3}, done.Stats)
+		}
+		done := b.imported(t, job.ImportDelete, "deleted.csv", deleted, "{}")
+		require.Equal(t, job.Stats{Processed: users / 4 * 3}, done.Stats)
+
+		found := func(word string) int {
+			_, total, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1})
+			require.NoError(t, err)
+			return total
+		}
+		require.Zero(t, found("2deleted"))
+		require.Equal(t, 1, found("4left"))
+		require.NoError(t, b.DB.Write(t.Context(), start, func(tx *store.Tx) error {
+			return tx.Exec(t.Context(), "check", `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`)
+		}))
+		if !b.DB.Embedded() {
+			return // other tests use the index of the server
+		}
+		number := func(query string) int {
+			n, err := store.One[int](t.Context(), b.DB.Reads, "index", query)
+			require.NoError(t, err)
+			return n
+		}
+		require.Equal(t, 1, number(`SELECT count(DISTINCT segid) FROM user_index_idx`), "parts")
+		require.NotZero(t, number(`SELECT count(*) FROM user_index_data WHERE instr(block, CAST('left' AS BLOB))`))
+		require.Zero(t, number(`SELECT count(*) FROM user_index_data WHERE instr(block, CAST('deleted' AS BLOB))`))
+	})
+}
+
 // The credit that expires first is redeemed first, then that which was given first. No
 // row redeems more than is available, pending credit, or another unit (clients 3.3.5).
 func TestImport_Draws(t *testing.T) {

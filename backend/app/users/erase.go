@@ -77,6 +77,10 @@ func (er *Erasures) DeleteWithin(ctx context.Context, tx *store.Tx, tenant core.
 	return refused, er.erase(ctx, tx, tenant, accepted)
 }
 
+// manyErasures is how many users are erased together at least before the search index is
+// merged for it: less is not worth writing the index again.
+const manyErasures = 100
+
 // erase erases existing users. It also erases each account that has no users left,
 // unless the last deletion in the account has PreserveEmptyAccount.
 func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Deletion) error {
@@ -95,6 +99,11 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	}
 	if len(untracked) > 0 {
 		if err := userdb.PutDoNotTrack(ctx, tx, tenant, untracked); err != nil {
+			return err
+		}
+	}
+	if len(all) >= manyErasures {
+		if err := userdb.MergeIndex(ctx, tx, len(all)); err != nil {
 			return err
 		}
 	}
