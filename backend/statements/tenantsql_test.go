@@ -36,6 +36,7 @@ var acrossTenants = map[string]string{
 	"AnyDue: SELECT EXISTS (SELECT 1 FROM webhook_delivery": "a worker looks for work of all tenants",
 	"DueQueues":       "a worker takes work of any tenant, and gets the tenant with it",
 	"PutBack":         "a worker gives work of any tenant back; each delivery names its tenant",
+	"EndAttempts":     "a worker records work of any tenant; each delivery names its tenant",
 	"IntakeWaits":     "a worker looks for work of all tenants",
 	"recordSenderUse": "a worker processes calls in order; each row has its tenant",
 	"PutEvents":       "a worker processes calls in order; each row has its tenant",

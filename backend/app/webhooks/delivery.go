@@ -136,36 +136,35 @@ func (known allowed) of(ctx context.Context, r store.Reads, tenant core.TenantAl
 func (d *Deliveries) End(ctx context.Context, made []Sent, unmade ...Sending) (late int, err error) {
 	jitter := make([]byte, len(made))
 	d.Entropy(jitter)
-	type results struct{ late, gone, delivered int }
-	n, err := store.WriteValue(ctx, d.DB.Write, d.Now(), func(tx *store.Tx) (n results, err error) {
+	ended := make([]webhookdb.Ended, len(made))
+	for i, s := range made {
+		ended[i] = webhookdb.Ended{DeliveryKey: s.DeliveryKey, Attempt: s.Attempt, Next: webhook.After(s.Tries, s.Attempt, jitter[i])}
+	}
+	recorded, err := store.WriteValue(ctx, d.DB.Write, d.Now(), func(tx *store.Tx) ([]webhookdb.Recorded, error) {
 		// First, so that they fail with the others if an endpoint is gone.
 		if err := webhookdb.PutBack(ctx, tx, begunOf(unmade)); err != nil {
-			return n, err
+			return nil, err
 		}
-		for i, s := range made {
-			next := webhook.After(s.Tries, s.Attempt, jitter[i])
-			recorded, err := webhookdb.EndAttempt(ctx, tx, s.DeliveryKey, s.Attempt, next)
-			if err != nil {
-				return n, fmt.Errorf("app: end delivery of event %s: %w", s.Event, err)
-			}
-			switch {
-			case recorded == webhookdb.Late:
-				n.late++
-			case recorded == webhookdb.Gone:
-				n.gone++
-			case recorded == webhookdb.Counted && next.State == webhook.Delivered:
-				n.delivered++
-			}
-		}
-		return n, nil
+		return webhookdb.EndAttempts(ctx, tx, ended)
 	})
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("app: end deliveries: %w", err)
 	}
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeLate, int64(n.late))
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(n.delivered))
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-n.late-n.gone-n.delivered))
-	return n.late, nil
+	delivered, failed := 0, 0
+	for i, r := range recorded {
+		switch {
+		case r == webhookdb.Late:
+			late++
+		case r == webhookdb.Counted && ended[i].State == webhook.Delivered:
+			delivered++
+		case r == webhookdb.Counted:
+			failed++
+		}
+	}
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(delivered))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(failed))
+	return late, nil
 }
 
 func begunOf(all []Sending) []webhookdb.Begun {

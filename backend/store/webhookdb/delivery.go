@@ -127,47 +127,113 @@ func LeaseDeliveries(ctx context.Context, tx *store.Tx, queue webhook.Queue, mos
 	})
 }
 
-// Recorded says whether EndAttempt has recorded the result of an attempt.
+// Recorded says whether EndAttempts has recorded the result of an attempt.
 type Recorded uint8
 
 const (
-	// Counted means that the result was recorded.
-	Counted Recorded = iota
-	// Late means that nothing was recorded because another attempt has begun since.
-	Late
 	// Gone means that nothing was recorded because the delivery was deleted while it
 	// was sent, with its subscription or its tenant.
-	Gone
+	Gone Recorded = iota
+	// Late means that nothing was recorded because another attempt has begun since.
+	Late
+	// Counted means that the result was recorded.
+	Counted
 )
 
-// EndAttempt records the result of an attempt and the next state of its delivery, or
-// returns why it did not.
-func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.DeliveryKey, a webhook.Attempt, next webhook.Next) (Recorded, error) {
-	due, ended := tx.Now+next.Delay, core.Time(0)
-	if next.State != webhook.Waiting {
-		due, ended = 0, tx.Now
+// Ended is the result of an attempt and the next state of its delivery.
+type Ended struct {
+	webhook.DeliveryKey
+	webhook.Attempt
+	webhook.Next
+}
+
+// EndAttempts records results of attempts, in the order in which the attempts ended, and returns
+// for each whether it did.
+func EndAttempts(ctx context.Context, tx *store.Tx, all []Ended) ([]Recorded, error) {
+	recorded, list := make([]Recorded, len(all)), endedRows(all, tx.Now)
+	if len(all) == 0 {
+		return recorded, nil
 	}
-	place := []any{string(p.Tenant), string(p.Endpoint), p.Event}
-	in, err := tx.Changed(ctx, "end webhook attempt", `UPDATE webhook_delivery SET state = ?, due_at = ?, ended_at = ?, leased_by = NULL
-		WHERE tenant = ? AND url = ? AND event_id = ? AND attempt = ? AND state = 'sending'`,
-		append([]any{string(next.State), store.NullTime(due), store.NullTime(ended)}, append(place, a.Number)...)...)
+	if err := tx.Exec(ctx, "webhook attempts", insertAttempts, list); err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, endDeliveries, list)
+	counted, err := endedColumns.All(rows, err, "end webhook attempts")
 	if err != nil {
-		return Gone, err
+		return nil, err
 	}
-	if !in {
-		known, err := DeliveryExists(ctx, tx.Reads, p)
-		if known {
-			return Late, err
+	// Those that were begun again are known too.
+	known := counted
+	if len(counted) < len(all) {
+		rows, err := tx.QueryContext(ctx, knownDeliveries, list)
+		if known, err = endedColumns.All(rows, err, "known webhooks"); err != nil {
+			return nil, err
 		}
-		return Gone, err
 	}
-	err = tx.Exec(ctx, "webhook attempt", `INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, CASE erased WHEN 0 THEN ?9 ELSE '' END FROM webhook_event WHERE tenant = ?1 AND id = ?3`,
-		append(place, a.Number, int64(a.Started), int64(a.Duration), a.Status, a.Error, a.Answer)...)
-	if err != nil {
-		return Counted, err
+	ended := make(map[webhook.DeliveryKey]int, len(counted))
+	for _, c := range counted {
+		ended[c.DeliveryKey] = c.Tried
 	}
-	return Counted, noteHealth(ctx, tx, webhook.Queue{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
+	exists := make(map[webhook.DeliveryKey]bool, len(known))
+	for _, k := range known {
+		exists[k.DeliveryKey] = true
+	}
+	for i, e := range all {
+		if exists[e.DeliveryKey] {
+			recorded[i] = Late
+		}
+		if ended[e.DeliveryKey] == e.Number {
+			recorded[i] = Counted
+		}
+	}
+	return recorded, noteHealth(ctx, tx, all, recorded)
+}
+
+// endedRows returns the rows of the parameter of insertAttempts and the statements after it.
+func endedRows(all []Ended, now core.Time) string {
+	var rows store.Tuples
+	for _, e := range all {
+		due, ended := now+e.Delay, core.Time(0)
+		if e.State != webhook.Waiting {
+			due, ended = 0, now
+		}
+		rows.Row()
+		rows.Text(string(e.Tenant), string(e.Endpoint), e.Event)
+		rows.Integer(int64(e.Number))
+		rows.Text(string(e.State))
+		rows.Time(due, ended)
+		for _, n := range []int64{int64(e.Started), int64(e.Duration), int64(e.Status)} {
+			rows.Integer(n)
+		}
+		rows.Text(e.Error, e.Answer)
+	}
+	return rows.String()
+}
+
+// endedDelivery joins the results that are given, as ended, with their deliveries d. running
+// leaves out a delivery of which another attempt was begun since.
+const (
+	endedDelivery = ` CROSS JOIN webhook_delivery d ON d.tenant = ended.value ->> 0 AND d.url = ended.value ->> 1 AND d.event_id = ended.value ->> 2`
+	running       = ` AND d.attempt = ended.value ->> 3 AND d.state = 'sending'`
+)
+
+var insertAttempts = `INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer)
+	SELECT d.tenant, d.url, d.event_id, d.attempt, ended.value ->> 7, ended.value ->> 8, ended.value ->> 9, ended.value ->> 10, iif(e.erased, '', ended.value ->> 11)
+	FROM ` + store.Elements(`?1`) + ` ended` + endedDelivery + running + `
+	CROSS JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`
+
+var endDeliveries = `WITH given AS MATERIALIZED (SELECT d.rowid AS id, ended.value ->> 4 AS state, ended.value ->> 5 AS due, ended.value ->> 6 AS ended
+		FROM ` + store.Elements(`?1`) + ` ended` + endedDelivery + running + `)
+	UPDATE webhook_delivery SET state = given.state, due_at = given.due, ended_at = given.ended, leased_by = NULL
+	FROM given WHERE webhook_delivery.rowid = given.id RETURNING ` + endedColumns.SQL()
+
+var knownDeliveries = `SELECT d.tenant, d.url, d.event_id, d.attempt FROM ` + store.Elements(`?1`) + ` ended` + endedDelivery
+
+var endedColumns = store.Selection[webhook.Delivery]{
+	store.Col(`tenant`, func(d *webhook.Delivery) any { return &d.Tenant }),
+	store.Col(`url`, func(d *webhook.Delivery) any { return &d.Endpoint }),
+	store.Col(`event_id`, func(d *webhook.Delivery) any { return &d.Event }),
+	store.Col(`attempt`, func(d *webhook.Delivery) any { return &d.Tried }),
 }
 
 // Begun identifies an attempt that was begun.
@@ -200,26 +266,53 @@ var putBack = `WITH given AS MATERIALIZED (
 		state = iif(disabled, 'failed', 'waiting'), due_at = iif(disabled, NULL, due), ended_at = iif(disabled, ?2, NULL)
 	FROM given WHERE webhook_delivery.rowid = given.id`
 
-// noteHealth records whether an endpoint works. If next says so, it disables the
-// endpoint, and its waiting deliveries fail.
-func noteHealth(ctx context.Context, tx *store.Tx, queue webhook.Queue, next webhook.Next) error {
-	at := []any{string(queue.Tenant), string(queue.Endpoint)}
-	if next.State == webhook.Delivered {
-		return tx.Exec(ctx, "webhook endpoint works", `UPDATE webhook_subscription SET failing_since = NULL
-			WHERE tenant = ? AND url = ? AND failing_since IS NOT NULL`, at...)
+// noteHealth records which endpoints work, by those results that were recorded. If a result says
+// so, it disables the endpoint, and its waiting deliveries fail.
+func noteHealth(ctx context.Context, tx *store.Tx, all []Ended, recorded []Recorded) error {
+	type health struct{ worked, fails, disable bool }
+	of, order := map[webhook.Queue]health{}, []webhook.Queue(nil)
+	for i, e := range all {
+		if recorded[i] != Counted {
+			continue
+		}
+		queue := webhook.Queue{Tenant: e.Tenant, Endpoint: e.Endpoint}
+		h, known := of[queue]
+		if !known {
+			order = append(order, queue)
+		}
+		delivered := e.State == webhook.Delivered
+		of[queue] = health{worked: h.worked || delivered, fails: !delivered, disable: h.disable || e.Disable}
 	}
-	err := tx.Exec(ctx, "webhook endpoint fails", `UPDATE webhook_subscription SET failing_since = ?3
-		WHERE tenant = ?1 AND url = ?2 AND failing_since IS NULL`, append(at, int64(tx.Now))...)
-	if err != nil || !next.Disable {
-		return err
+	for _, queue := range order {
+		h, at := of[queue], []any{string(queue.Tenant), string(queue.Endpoint)}
+		var err error
+		if h.worked {
+			err = tx.Exec(ctx, "webhook endpoint works", `UPDATE webhook_subscription SET failing_since = NULL
+				WHERE tenant = ? AND url = ? AND failing_since IS NOT NULL`, at...)
+		}
+		if err == nil && h.fails {
+			err = tx.Exec(ctx, "webhook endpoint fails", `UPDATE webhook_subscription SET failing_since = ?3
+				WHERE tenant = ?1 AND url = ?2 AND failing_since IS NULL`, append(at, int64(tx.Now))...)
+		}
+		if err == nil && h.disable {
+			err = disable(ctx, tx, append(at, int64(tx.Now)))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	err = tx.Exec(ctx, "disable webhook endpoint", `UPDATE webhook_subscription SET disabled_at = ?3
-		WHERE tenant = ?1 AND url = ?2 AND disabled_at IS NULL`, append(at, int64(tx.Now))...)
+	return nil
+}
+
+// disable disables an endpoint, and its waiting deliveries fail.
+func disable(ctx context.Context, tx *store.Tx, at []any) error {
+	err := tx.Exec(ctx, "disable webhook endpoint", `UPDATE webhook_subscription SET disabled_at = ?3
+		WHERE tenant = ?1 AND url = ?2 AND disabled_at IS NULL`, at...)
 	if err != nil {
 		return err
 	}
 	return tx.Exec(ctx, "fail webhook deliveries", `UPDATE webhook_delivery SET state = 'failed', due_at = NULL, ended_at = ?3
-		WHERE tenant = ?1 AND url = ?2 AND state = 'waiting' AND due_at IS NOT NULL`, append(at, int64(tx.Now))...)
+		WHERE tenant = ?1 AND url = ?2 AND state = 'waiting' AND due_at IS NOT NULL`, at...)
 }
 
 var deliveryColumns = store.Selection[webhook.Delivery]{
