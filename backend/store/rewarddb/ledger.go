@@ -14,10 +14,19 @@ import (
 // them, with one statement each. Nothing else writes the ledger or the columns of a
 // reward that are sums of it.
 func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, after []reward.Reward, entries []reward.Entry) error {
-	if len(entries) > 0 {
-		if err := execList(ctx, tx, "append to the ledger", appendEntries, tenant, entries); err != nil {
-			return err
-		}
+	var rows store.Tuples
+	rows.Grow(PutEntries, len(entries))
+	for _, e := range entries {
+		rows.Row()
+		rows.Text(e.ID, e.Reward, string(e.Action))
+		rows.Integer(e.Amount)
+		rows.Text(e.Unit)
+		rows.TextOrNull(string(e.Key))
+		rows.Time(e.At)
+	}
+	rows.Fold()
+	if err := tx.Put(ctx, PutEntries, tenant, &rows); err != nil {
+		return err
 	}
 	if len(after) == 0 {
 		return nil
@@ -50,10 +59,8 @@ var exchangeRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, val
 	UPDATE reward SET kind = given.kind, unit = given.unit, name = given.name, description = given.description, settings = nullif(given.settings, '')
 	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
-var appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, idempotency_key, at)
-	SELECT ?1, value ->> 'ID', value ->> 'Reward', value ->> 'Action', value ->> 'Amount', value ->> 'Unit',
-		nullif(value ->> 'Key', ''), value ->> 'At'
-	FROM ` + store.Elements(`?2`) + ` ORDER BY key`
+// PutEntries adds entries to the ledger, in their order.
+var PutEntries = &store.Put{Table: "reward_ledger", Columns: store.Columns(`id, reward_id, action, amount, unit, idempotency_key, at`)}
 
 // putRewards stores the state of rewards. Without MATERIALIZED, SQLite would read all
 // rewards of the tenant.
@@ -156,11 +163,13 @@ var drawnColumns = store.Selection[drawn]{
 // transaction. No two draws of a call may use the same credit. If a draw names no
 // currency and its credit has several, Available is their sum, which means nothing.
 func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]reward.Drawable, error) {
-	list, err := json.Marshal(draws)
-	if err != nil {
-		return nil, err
+	var asked store.Tuples
+	for _, d := range draws {
+		asked.Row()
+		asked.Text(string(d.Account), string(d.User), d.Unit, d.Currency)
+		asked.Integer(d.Amount)
 	}
-	rows, err := tx.QueryContext(ctx, drawable, string(tenant), int64(tx.Now), string(list))
+	rows, err := tx.QueryContext(ctx, drawable, string(tenant), int64(tx.Now), asked.String())
 	found, err := store.Collect(rows, err, "credits", func(rows *sql.Rows, one *drawn) error {
 		err := drawnColumns.Scan(rows, one)
 		settleValue(&one.Reward)
@@ -177,11 +186,10 @@ func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draw
 	return of, nil
 }
 
-var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Account' AS account, value ->> 'User' AS user,
-			value ->> 'Unit' AS unit, value ->> 'Currency' AS currency, value ->> 'Amount' AS amount
+var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 0 AS account, value ->> 1 AS user, value ->> 2 AS unit, value ->> 3 AS currency, value ->> 4 AS amount
 		FROM ` + store.Elements(`?3`) + `),
 	credit AS (SELECT given.draw, given.amount, given.account AS draw_account, given.user AS draw_user,
-			given.unit AS draw_unit, given.currency AS draw_currency, r.id AS credit, r.currency AS money, ` + LeftOf("r") + ` AS rest,
+			given.unit AS draw_unit, given.currency AS draw_currency, r.rowid AS row, r.id AS credit, r.currency AS money, ` + LeftOf("r") + ` AS rest,
 			coalesce(r.expires_at, 9223372036854775807) AS ends, r.given_at AS began
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
@@ -193,7 +201,7 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Accou
 			coalesce(max(nullif(money, '')) OVER (PARTITION BY draw), '') AS last,
 			sum(rest) OVER (PARTITION BY draw ORDER BY ends, began, credit ROWS UNBOUNDED PRECEDING) AS upto
 		FROM credit)
-	CROSS JOIN reward ON tenant = ?1 AND id = credit
+	CROSS JOIN reward ON +tenant = ?1 AND reward.rowid = row
 	WHERE upto - rest < amount ORDER BY draw, upto`
 
 // MoneyColumns are the columns of OwnerBalance.
