@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,9 @@ type Put struct {
 	// Conflict is the ON CONFLICT clause. If it is empty, a row that exists already
 	// is an error.
 	Conflict string
+	// Key is the column that identifies a row. If it is set, the statement changes rows that
+	// exist, and adds none.
+	Key string
 
 	mu    sync.Mutex
 	texts map[putShape]string
@@ -68,42 +72,86 @@ func (p *Put) text(s putShape) (string, putShape) {
 // VALUES, for tests that check them.
 func (p *Put) Statements() []string { return []string{p.make(putShape{}), p.make(putShape{rows: 2})} }
 
+// numbered counts the numbered parameters of a statement.
+type numbered int
+
+func (n *numbered) next() string {
+	*n++
+	return "?" + strconv.Itoa(int(*n))
+}
+
 // make returns a statement. Its first parameters are the tenant, the common values,
 // and the time.
 func (p *Put) make(s putShape) string {
-	into, given := []string{"tenant"}, []string{"?1"}
-	last := 1
-	parameter := func() string {
-		last++
-		return "?" + strconv.Itoa(last)
+	parameters := numbered(1)
+	if p.Key != "" {
+		return p.update(s, &parameters)
 	}
+	into, given := []string{"tenant"}, []string{"?1"}
 	var own []string
 	for i, name := range p.Columns {
 		if s.same.has(i) {
-			into, given = append(into, name), append(given, parameter())
+			into, given = append(into, name), append(given, parameters.next())
 		} else {
 			own = append(own, name)
 		}
 	}
 	if len(p.At) > 0 {
-		time := parameter()
+		time := parameters.next()
 		for _, name := range p.At {
 			into, given = append(into, name), append(given, time)
 		}
 	}
 	text := `INSERT INTO ` + p.Table + ` (` + strings.Join(append(into, own...), `, `) + `) `
 	if s.rows > 0 {
-		// A parameter without a number is the next one.
-		for range own {
-			given = append(given, "?")
-		}
-		row := `(` + strings.Join(given, `, `) + `)`
-		return text + `VALUES ` + strings.Repeat(row+`, `, s.rows-1) + row + ` ` + p.Conflict
+		return text + values(s.rows, given, len(own), &parameters) + ` ` + p.Conflict
 	}
 	for i := range own {
 		given = append(given, `value ->> `+strconv.Itoa(i))
 	}
-	return text + `SELECT ` + strings.Join(given, `, `) + ` FROM ` + Elements(parameter()) + ` WHERE true ` + p.Conflict
+	return text + `SELECT ` + strings.Join(given, `, `) + ` FROM ` + Elements(parameters.next()) + ` WHERE true ` + p.Conflict
+}
+
+// update returns the statement of a Put with a Key. Without MATERIALIZED, SQLite would read all
+// rows of the tenant.
+func (p *Put) update(s putShape, parameters *numbered) string {
+	var own, set, elements []string
+	find := ""
+	for i, name := range p.Columns {
+		value := "given." + name
+		if s.same.has(i) {
+			value = parameters.next()
+		} else {
+			elements = append(elements, `value ->> `+strconv.Itoa(len(own)))
+			own = append(own, name)
+		}
+		if name == p.Key {
+			find = value
+		} else {
+			set = append(set, name+` = `+value)
+		}
+	}
+	given := `SELECT ` + strings.Join(elements, `, `) + ` FROM `
+	if s.rows > 0 {
+		given = values(s.rows, nil, len(own), parameters)
+	} else {
+		given += Elements(parameters.next())
+	}
+	change := `UPDATE ` + p.Table + ` SET ` + strings.Join(set, `, `) + ` FROM given WHERE ` + p.Table + `.tenant = ?1 AND ` + p.Table + `.` + p.Key + ` = ` + find
+	return `WITH given (` + strings.Join(own, `, `) + `) AS MATERIALIZED (` + given + `) ` + change
+}
+
+// values returns VALUES of rows, which begin with what is the same in all.
+func values(rows int, same []string, own int, parameters *numbered) string {
+	all := make([]string, rows)
+	for i := range all {
+		row := slices.Clone(same)
+		for range own {
+			row = append(row, parameters.next())
+		}
+		all[i] = `(` + strings.Join(row, `, `) + `)`
+	}
+	return `VALUES ` + strings.Join(all, `, `)
 }
 
 // Put stores rows of a tenant with the statement p. Fold need not have been called.

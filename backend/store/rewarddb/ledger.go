@@ -31,25 +31,37 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 	if len(after) == 0 {
 		return nil
 	}
-	states := make([]any, len(after))
+	var states store.Tuples
+	states.Grow(PutStates, len(after))
 	var exchanged []any
-	for i, r := range after {
+	for _, r := range after {
 		if r.Exchanged {
 			exchanged = append(exchanged, [...]any{r.ID, string(r.Offer.Kind), r.Offer.Unit, r.Offer.Name, r.Offer.Description, r.Offer.Settings})
 		}
-		states[i] = [...]any{
-			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
-			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
-			r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded, store.NullTime(r.Scheduled), r.Offer.Currency, store.BoolInt(r.Unsettled),
-			store.NullTime(r.Blocked),
+		states.Row()
+		states.Text(r.ID)
+		states.Time(r.Given, r.Expires, r.Cancelled, r.Scheduled, r.Blocked)
+		for _, is := range []bool{r.Pending, r.Held, r.Denied, r.Unsettled} {
+			states.Boolean(is)
 		}
+		for _, n := range []int64{r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, r.Offer.Value(), r.Sums.Reversed, r.Sums.Settled, r.Refunded} {
+			states.Integer(n)
+		}
+		states.Text(r.Offer.Currency)
 	}
 	if len(exchanged) > 0 {
 		if err := execList(ctx, tx, "exchange rewards", exchangeRewards, tenant, exchanged); err != nil {
 			return err
 		}
 	}
-	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
+	states.Fold()
+	return tx.Put(ctx, PutStates, tenant, &states)
+}
+
+// PutStates stores the state of rewards.
+var PutStates = &store.Put{
+	Table: "reward", Key: "id", Columns: store.Columns(`id, given_at, expires_at, cancelled_at, scheduled_at, blocked_since, pending, held, denied, unsettled,
+		redeemed, expired, cancelled, value, reversed, settled, refunded, currency`),
 }
 
 // exchangeRewards stores what else becomes of rewards whose offer was replaced.
@@ -61,20 +73,6 @@ var exchangeRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, val
 
 // PutEntries adds entries to the ledger, in their order.
 var PutEntries = &store.Put{Table: "reward_ledger", Columns: store.Columns(`id, reward_id, action, amount, unit, idempotency_key, at`)}
-
-// putRewards stores the state of rewards. Without MATERIALIZED, SQLite would read all
-// rewards of the tenant.
-var putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
-			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
-			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied, value ->> 10 AS value,
-			value ->> 11 AS reversed, value ->> 12 AS settled, value ->> 13 AS refunded, value ->> 14 AS scheduled_at, value ->> 15 AS currency,
-			value ->> 16 AS unsettled, value ->> 17 AS blocked_since
-		FROM ` + store.Elements(`?2`) + `)
-	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
-		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
-		denied = given.denied, value = given.value, reversed = given.reversed, settled = given.settled, refunded = given.refunded,
-		scheduled_at = given.scheduled_at, currency = given.currency, unsettled = given.unsettled, blocked_since = given.blocked_since
-	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
 // execList runs a statement with two arguments: the tenant, and the list as JSON.
 func execList(ctx context.Context, tx *store.Tx, what, statement string, tenant core.TenantAlias, list any) error {

@@ -15,7 +15,9 @@ import (
 func TestRewards_FindByIndex(t *testing.T) {
 	t.Parallel()
 	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
-	explained.Explain(putRewards, []any{"t", "[]"})
+	for i, statement := range PutStates.Statements() {
+		explained.Explain(statement, make([]any, []int{2, 1 + 2*len(PutStates.Columns)}[i]))
+	}
 	require.NoError(t, attachRedemptions(t.Context(), store.NewReads(explained), "t", []reward.Reward{{ID: "r", Sums: reward.Sums{Redeemed: 1}}}))
 }
 

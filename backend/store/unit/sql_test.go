@@ -16,7 +16,7 @@ import (
 func TestPuts_NameTheTenant(t *testing.T) {
 	t.Parallel()
 	columns := sqltest.TenantColumns(t)
-	for _, p := range []*store.Put{userdb.PutAccounts, userdb.PutCodes, referraldb.PutDecisions, putEvents, putIntake, rewarddb.PutNew, rewarddb.PutEntries, referraldb.Put, userdb.PutUsers} {
+	for _, p := range []*store.Put{userdb.PutAccounts, userdb.PutCodes, referraldb.PutDecisions, putEvents, putIntake, rewarddb.PutNew, rewarddb.PutEntries, rewarddb.PutStates, referraldb.Put, userdb.PutUsers} {
 		for _, text := range p.Statements() {
 			require.Empty(t, sqltest.MissingTenants(text, columns), p.Table)
 		}
