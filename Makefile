@@ -215,7 +215,7 @@ bench: bin/.test $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all b
 	@go test -v -timeout 0 -run '^$$' -bench '^Benchmark$(BENCH)' -benchmem $(BENCH_PACKAGES) | tee bin/bench.txt || echo "FAIL	go test" >>bin/bench.txt
 	@go run ./wasm/bench -commit $(VERSION) $(if $(BENCH),-o '') <bin/bench.txt
 
-bench-targets: ## only the targets of performance, in about 15 minutes; prints the table, and fails as make bench does
+bench-targets: ## only the targets of performance, in about 20 minutes; prints the table, and fails as make bench does
 	@$(MAKE) --no-print-directory bench BENCH='(Target_|Codes_Among|Import_Among|UserList)'
 
 drift: bin/.test edge bin/kith ## the benchmarks of DRIFT, of this commit and of DRIFT_BASE in turn, in about 5 minutes; prints the table, and fails if a figure fell by more than a quarter. The first run builds DRIFT_BASE in bin/drift

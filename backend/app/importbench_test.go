@@ -16,6 +16,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 	"kith/core/job"
 )
 
@@ -209,13 +210,37 @@ func BenchmarkImport_Referred(b *testing.B) {
 			converted string
 		}{{"none", rows + 1, ""}, {"tenth", 10, ""}, {"all", 1, ""}, {"converted", 1, "true"}} {
 			b.Run(end.name+"/"+who.name, func(b *testing.B) {
-				perSecond(b, rows, func() func() {
-					in := end.open(b)
-					usersImport(b, in, owners(rows/10), rows/10)()
-					return usersImport(b, in, referred(rows, who.oneIn, who.converted), rows)
-				})
+				referredImport(b, end.open, rows, who.oneIn, who.converted)
 			})
 		}
+	}
+}
+
+// referredImport imports users of whom one in oneIn has the code of an owner.
+func referredImport(b *testing.B, open func(*testing.B) bundle, rows, oneIn int, converted string) {
+	perSecond(b, rows, func() func() {
+		in := open(b)
+		usersImport(b, in, owners(rows/10), rows/10)()
+		return usersImport(b, in, referred(rows, oneIn, converted), rows)
+	})
+}
+
+// BenchmarkTarget_Bulk measures work on a database file that docs/performance.md has targets
+// for: redemptions, deletions, users who are all referred and converted, a call for one of those,
+// and an import of users beside the .import command of sqlite3.
+func BenchmarkTarget_Bulk(b *testing.B) {
+	rows, users := benchRows(b)/10, benchUsers(b)
+	text := manyUsers(users)
+	file := func(b *testing.B) bundle { return newBundle(b) }
+	for range testenv.BenchRuns(b) {
+		b.Run("redemptions", func(b *testing.B) { redeemWithin(b, newBundle(b)) })
+		b.Run("deletions", func(b *testing.B) { otherImport(b, file, job.ImportDelete, rows) })
+		b.Run("converted", func(b *testing.B) { referredImport(b, file, rows, 1, "true") })
+		b.Run("payer", func(b *testing.B) { identifyPayers(b, newBundle(b)) })
+		b.Run("import/sqlite3-import", func(b *testing.B) { perSecond(b, users, func() func() { return sqliteImport(b, text) }) })
+		b.Run("import/kith", func(b *testing.B) {
+			perSecond(b, users, func() func() { return usersImport(b, newBundle(b), text, users) })
+		})
 	}
 }
 
@@ -256,21 +281,26 @@ func BenchmarkImport_OtherTypes(b *testing.B) {
 	} {
 		for _, typ := range []job.Type{job.ImportUserEvent, job.ImportRedeem, job.ImportDelete} {
 			b.Run(end.name+"/"+typ.Task(), func(b *testing.B) {
-				perSecond(b, rows, func() func() {
-					in := end.open(b)
-					usersImport(b, in, manyUsers(rows), rows)()
-					return func() {
-						done := in.imported(b, typ, "rows.csv", otherRows(typ, rows), "{}")
-						require.EqualValues(b, rows, done.Stats.Processed)
-					}
-				})
+				otherImport(b, end.open, typ, rows)
 			})
 		}
 	}
 }
 
+// otherImport imports rows of a type about existing users.
+func otherImport(b *testing.B, open func(*testing.B) bundle, typ job.Type, rows int) {
+	perSecond(b, rows, func() func() {
+		in := open(b)
+		usersImport(b, in, manyUsers(rows), rows)()
+		return func() {
+			done := in.imported(b, typ, "rows.csv", otherRows(typ, rows), "{}")
+			require.EqualValues(b, rows, done.Stats.Processed)
+		}
+	})
+}
+
 // otherRows returns rows of a type about the users of manyUsers. Redemptions are refused,
-// since no user has credit, which takes the same statements.
+// since no user has credit: they only read.
 func otherRows(typ job.Type, n int) string {
 	var text strings.Builder
 	text.WriteString(map[job.Type]string{

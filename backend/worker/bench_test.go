@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 )
 
 // BenchmarkWebhooks delivers events to endpoints on this machine: to one endpoint,
@@ -26,6 +27,14 @@ func BenchmarkWebhooks(b *testing.B) {
 	} {
 		b.Run(name+"/one-endpoint", func(b *testing.B) { benchmarkWebhooks(b, url(b), 1) })
 		b.Run(name+"/eight-endpoints", func(b *testing.B) { benchmarkWebhooks(b, url(b), 8) })
+	}
+}
+
+// BenchmarkTarget_Webhooks delivers events to one endpoint, beside plain posts.
+func BenchmarkTarget_Webhooks(b *testing.B) {
+	for range testenv.BenchRuns(b) {
+		b.Run("posts", benchmarkPosts)
+		b.Run("kith", func(b *testing.B) { benchmarkWebhooks(b, "file:"+b.TempDir()+"/kith.db", 1) })
 	}
 }
 

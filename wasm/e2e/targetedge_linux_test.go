@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/libsql"
+	"kith/backend/testenv"
 	"kith/wasm/host"
 )
 
@@ -50,7 +51,7 @@ func BenchmarkTarget_Instance(b *testing.B) {
 	p := s.dev(b)
 	b.Cleanup(func() { p.stop(b) })
 	reused, fresh := s.loadEdge(b, nil), s.loadEdge(b, func(o *host.Options) { o.Fresh = true })
-	for range benchRuns(b) {
+	for range testenv.BenchRuns(b) {
 		b.Run("read", func(b *testing.B) { s.benchmarkRead(b) })
 		b.Run("reused", func(b *testing.B) { benchmarkLink(b, reused) })
 		b.Run("fresh", func(b *testing.B) { benchmarkLink(b, fresh) })

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // The benchmarks whose names begin with Target measure what docs/performance.md has
@@ -35,18 +37,10 @@ type side struct {
 	run  func(*testing.B)
 }
 
-// benchRuns is how often each side runs: KITH_BENCH_RUNS, or 5.
-func benchRuns(b *testing.B) int {
-	b.Helper()
-	runs, err := strconv.Atoi(cmp.Or(os.Getenv("KITH_BENCH_RUNS"), "5"))
-	require.NoError(b, err, "KITH_BENCH_RUNS")
-	return runs
-}
-
-// alternate runs the sides one after the other, benchRuns times.
+// alternate runs the sides one after the other, testenv.BenchRuns times.
 func alternate(b *testing.B, name string, sides ...side) {
 	b.Helper()
-	for range benchRuns(b) {
+	for range testenv.BenchRuns(b) {
 		for _, s := range sides {
 			b.Run(name+"/"+s.name, func(b *testing.B) {
 				s.run(b)
