@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/base"
+	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -78,6 +81,14 @@ func TestRoundTrips(t *testing.T) {
 	count("redeem credit", 4, func() error {
 		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 10, Key: "once"})
 		return err
+	})
+	var deletions []users.Deletion
+	for i := range 64 {
+		b.identify(t, "shop"+strconv.Itoa(i))
+		deletions = append(deletions, users.Deletion{Account: core.AccountID("shop" + strconv.Itoa(i)), User: "u"})
+	}
+	count("delete 64 users", 4, func() error {
+		return db.Write(t.Context(), b.Now(), func(tx *store.Tx) error { return second(b.Erasures.DeleteWithin(t.Context(), tx, b.tenant, deletions)) })
 	})
 	t.Log(at)
 }
