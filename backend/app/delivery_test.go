@@ -343,6 +343,55 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 	})
 }
 
+// The last result of a batch decides whether its endpoint fails, and since when. A result of an
+// attempt that was begun again, or whose endpoint is gone, decides nothing. After a 410 in a
+// batch, no delivery waits.
+func TestDeliveries_ResultsOfABatch(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		queue := b.subscribe(t, hook)
+		for range 8 {
+			require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
+		}
+		begun := b.begin(t)
+		require.Len(t, begun, 8)
+		end := func(late int, statuses ...int) {
+			t.Helper()
+			var made []webhooks.Sent
+			for i, status := range statuses {
+				made = append(made, webhooks.Sent{Sending: begun[i], Attempt: webhook.Attempt{Number: begun[i].Number, Started: b.Now(), Status: status}})
+			}
+			was, err := b.Deliveries.End(t.Context(), made)
+			require.NoError(t, err)
+			require.Equal(t, late, was)
+			begun = begun[len(made):]
+		}
+		endpoint := func() webhook.Subscription {
+			all, err := b.Webhooks.List(t.Context(), b.tenant)
+			require.NoError(t, err)
+			return all[0]
+		}
+		end(0, 500, 200)
+		require.Zero(t, endpoint().FailingSince)
+		end(0, 500)
+		b.pass(1)
+		end(0, 200, 500)
+		require.Equal(t, b.Now(), endpoint().FailingSince, "it worked in between")
+
+		begun[0].Number++
+		begun[1].Endpoint += "/gone"
+		end(1, 200, 200)
+		require.Equal(t, b.Now(), endpoint().FailingSince)
+		again := begun[0]
+		end(0, 410)
+		require.Equal(t, b.Now(), endpoint().Disabled)
+		_, waiting, err := b.Deliveries.List(t.Context(), queue, webhook.Waiting, base.Page{Limit: 1})
+		require.NoError(t, err)
+		require.Zero(t, waiting)
+		begun = []webhooks.Sending{again}
+		end(1, 200)
+	})
+}
+
 // The status 410 Gone disables the endpoint until it is subscribed again: deliveries that
 // wait fail, and new events are not sent to it.
 func TestDeliveries_GoneDisables(t *testing.T) {

@@ -11,8 +11,7 @@ import (
 )
 
 // AppendLedger adds entries to the ledger and stores the state of the rewards after
-// them, with one statement each. Nothing else writes the ledger or the columns of a
-// reward that are sums of it.
+// them. Nothing else writes the ledger or the columns of a reward that are sums of it.
 func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, after []reward.Reward, entries []reward.Entry) error {
 	var rows store.Tuples
 	rows.Grow(PutEntries, len(entries))

@@ -150,10 +150,10 @@ type Ended struct {
 // EndAttempts records results of attempts, in the order in which the attempts ended, and returns
 // for each whether it did.
 func EndAttempts(ctx context.Context, tx *store.Tx, all []Ended) ([]Recorded, error) {
-	recorded, list := make([]Recorded, len(all)), endedRows(all, tx.Now)
 	if len(all) == 0 {
-		return recorded, nil
+		return nil, nil
 	}
+	recorded, list := make([]Recorded, len(all)), endedRows(all, tx.Now)
 	if err := tx.Exec(ctx, "webhook attempts", insertAttempts, list); err != nil {
 		return nil, err
 	}
