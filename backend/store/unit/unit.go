@@ -231,7 +231,9 @@ var factColumns = store.Selection[facts]{
 
 // loadAccounts loads the accounts that are wanted.
 func (u *Unit) loadAccounts() []query {
-	return byKeys(u, &u.Accounts, selectAccounts, bySelection(accountColumns, func(a state.Account) { u.Accounts.Load(a.ID, a) }))
+	return byKeys(u, &u.Accounts, selectAccounts, 0, func() func(*sql.Rows) error {
+		return bySelection(accountColumns, func(a state.Account) { u.Accounts.Load(a.ID, a) })
+	})
 }
 
 var selectAccounts = `SELECT ` + accountColumns.SQL() + `
@@ -257,13 +259,18 @@ func absent[K comparable, V any](t *state.Table[K, V]) []K {
 }
 
 // byKeys returns the statement that loads the keys of a table that are wanted, or none. Its
-// parameters are the tenant, the list of keys, and more.
-func byKeys[K ~string, V any](u *Unit, t *state.Table[K, V], text string, read func(*sql.Rows) error, more ...any) []query {
+// parameters are the tenant, the list of keys and, unless it is 0, a time. read returns what reads
+// the rows; it is made only if something is wanted.
+func byKeys[K ~string, V any](u *Unit, t *state.Table[K, V], text string, since core.Time, read func() func(*sql.Rows) error) []query {
 	keys := absent(t)
 	if len(keys) == 0 {
 		return nil
 	}
-	return []query{{text, append([]any{string(u.Tenant), store.TextList(keys)}, more...), read}}
+	args := []any{string(u.Tenant), store.TextList(keys)}
+	if since != 0 {
+		args = append(args, int64(since))
+	}
+	return []query{{text, args, read()}}
 }
 
 // loadUsers loads the users that are wanted, with their codes.
@@ -295,7 +302,9 @@ func (u *Unit) loadUsers() []query {
 
 // loadCodes loads the codes that are wanted.
 func (u *Unit) loadCodes() []query {
-	return byKeys(u, &u.Codes, selectCodes, bySelection(userdb.CodeColumns, func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) }))
+	return byKeys(u, &u.Codes, selectCodes, 0, func() func(*sql.Rows) error {
+		return bySelection(userdb.CodeColumns, func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) })
+	})
 }
 
 var selectCodes = `SELECT ` + userdb.CodeColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
@@ -388,20 +397,24 @@ func scanOne[T any](rows *sql.Rows, v *T) error { return rows.Scan(v) }
 // loadEventKeys loads which of the idempotency keys that are wanted were used.
 func (u *Unit) loadEventKeys() []query {
 	return byKeys(u, &u.EventKeys, `SELECT i.idempotency_key FROM json_each(?2) given CROSS JOIN intake i
-		ON i.tenant = ?1 AND i.idempotency_key = given.value AND i.received_at >= ?3`,
-		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) }), int64(event.KeySince(u.Now)))
+		ON i.tenant = ?1 AND i.idempotency_key = given.value AND i.received_at >= ?3`, event.KeySince(u.Now), func() func(*sql.Rows) error {
+		return reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) })
+	})
 }
 
 // loadRedeemKeys loads which of the keys that are wanted were used to redeem credit.
 func (u *Unit) loadRedeemKeys() []query {
 	return byKeys(u, &u.RedeemKeys, `SELECT l.idempotency_key FROM json_each(?2) given CROSS JOIN reward_ledger l
-		ON l.tenant = ?1 AND l.idempotency_key = given.value AND l.at >= ?3`,
-		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) }), int64(u.Now-reward.KeyLife))
+		ON l.tenant = ?1 AND l.idempotency_key = given.value AND l.at >= ?3`, u.Now-reward.KeyLife, func() func(*sql.Rows) error {
+		return reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) })
+	})
 }
 
 // loadCustomers loads the accounts of the customers that are wanted.
 func (u *Unit) loadCustomers() []query {
-	return byKeys(u, &u.Customers, selectTied, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) }))
+	return byKeys(u, &u.Customers, selectTied, 0, func() func(*sql.Rows) error {
+		return bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) })
+	})
 }
 
 var selectTied = `SELECT ` + tiedColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`
@@ -418,7 +431,9 @@ var tiedColumns = store.Selection[tied]{
 }
 
 func (u *Unit) loadRewards() []query {
-	return byKeys(u, &u.Rewards, selectRewards, reading(rewarddb.Scan, func(w reward.Reward) { u.Rewards.Load(w.ID, w) }))
+	return byKeys(u, &u.Rewards, selectRewards, 0, func() func(*sql.Rows) error {
+		return reading(rewarddb.Scan, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })
+	})
 }
 
 var selectRewards = `SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`
