@@ -108,7 +108,7 @@ var sections = []section{
 	},
 	{
 		title: "The component as Spin runs it",
-		intro: "The strict mode of wazero: a new instance for each request, a new database connection for each read. The baseline is a component of the same compiler that does nothing; it has a fifth of the code, and wazero's cost of an instance grows with the module, which Spin's hardly does. \"From the store\" is from the key-value store, \"read and stored\" is a link that was not there. Look-ups name no person. Without a database, the backend on the same machine answers what is not in the store.",
+		intro: "The strict mode of wazero, over HTTP, with 8 clients that share the processors: a new instance for each request, a new database connection for each read. The baseline is a component of the same compiler that does nothing; it has a fifth of the code, and wazero's cost of an instance grows with the module, which Spin's hardly does. \"From the store\" is from the key-value store, \"read and stored\" is a link that was not there. Look-ups name no person. Without a database, the backend on the same machine answers what is not in the store.",
 		rows: []row{
 			{of: `Spin/script`, work: "`/kith.js`", unit: "requests/s", against: "Spin/empty", as: "empty"},
 			{of: `Spin/none-kept`, work: "share link from the store (no database)", unit: "requests/s", against: "Spin/empty", as: "empty"},
