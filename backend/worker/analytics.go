@@ -23,6 +23,6 @@ func NewAnalytics(a *statistics.Analytics, log *slog.Logger) *Worker {
 // has counted.
 func NewVisits(c *visits.Counter, log *slog.Logger) *Worker {
 	w := newWorker("visits", countPoll, log, c.Tick)
-	w.last = c.Flush
+	w.last = c.Stop
 	return w
 }

@@ -181,5 +181,5 @@ func TestIntake_StopsWithoutItsDatabase(t *testing.T) {
 	b.processed(t)
 	c.KillPrimary(t)
 	b.stop()
-	require.Contains(t, b.log.String(), "work left for the next start")
+	require.Contains(t, b.log.String(), "work left at the stop")
 }

@@ -109,6 +109,6 @@ func (w *Worker) finish() {
 		last = w.drain
 	}
 	if err := last(ctx); err != nil {
-		w.log.Warn("work left for the next start", "worker", w.name, "error", err)
+		w.log.Warn("work left at the stop", "worker", w.name, "error", err)
 	}
 }

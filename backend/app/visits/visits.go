@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"kith/core"
 	"kith/core/analytics"
@@ -24,6 +26,8 @@ const (
 	batchSize = 500
 	// maxPause is the longest time until a failed batch is sent again.
 	maxPause = 30 * core.Second
+	// stopPause is the time between two attempts of a process that stops.
+	stopPause = 200 * time.Millisecond
 )
 
 // Counter counts followed share links. Its methods may be called concurrently.
@@ -124,6 +128,39 @@ func (c *Counter) Flush(ctx context.Context) error {
 	return c.flush(ctx)
 }
 
+// Stop stores the counts before the process stops: it tries until the context ends. The error says
+// how many visits are lost then.
+func (c *Counter) Stop(ctx context.Context) error {
+	for {
+		err := c.Flush(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d visits of share links are lost: %w", c.waiting(), err)
+		case <-time.After(stopPause):
+		}
+	}
+}
+
+// waiting returns how many visits are not stored.
+func (c *Counter) waiting() (n int64) {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	for _, b := range c.batches {
+		for _, v := range b.Visits {
+			n += v.Times
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, times := range c.counts {
+		n += times
+	}
+	return n
+}
+
 // flush stores the batches that are left from earlier, and then the counts. New counts
 // become batches only when no batch is left, so that memory stays bounded.
 func (c *Counter) flush(ctx context.Context) error {
@@ -166,7 +203,7 @@ func (c *Counter) storeBatches(ctx context.Context) error {
 	return nil
 }
 
-var errNotStored = errors.New("visits: counts of share links could not be stored; they are sent again")
+var errNotStored = errors.New("visits: counts of share links could not be stored")
 
 func (c *Counter) lose(b analytics.VisitBatch) {
 	c.mu.Lock()

@@ -155,6 +155,28 @@ func TestCounter_WaitsForTheDatabase(t *testing.T) {
 	require.EqualValues(t, 600, s.total())
 }
 
+// A process that stops tries to store its counts until its time is over, and says what is lost.
+func TestCounter_StopTriesAgain(t *testing.T) {
+	t.Parallel()
+	s := newTable(func(call int) error {
+		if call < 3 {
+			return errRefused
+		}
+		return nil
+	})
+	c := New(func() core.Time { return day }, s.store)
+	c.Add(follow("A"))
+	require.NoError(t, c.Stop(t.Context()))
+	require.EqualValues(t, 1, s.sums[follow("A")])
+
+	s.answer = func(int) error { return errRefused }
+	c.Add(follow("A"))
+	c.Add(follow("A"))
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	require.ErrorContains(t, c.Stop(stopped), "2 visits of share links are lost")
+}
+
 // A batch that is older than the memory of its id is lost, and not stored twice.
 func TestCounter_LosesAnOldBatch(t *testing.T) {
 	now := day
