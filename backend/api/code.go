@@ -18,24 +18,25 @@ func (a *API) codeRoutes() routes {
 
 // code handles GET /code/{code}.
 func (a *API) code(c *call) ([]byte, error) {
-	return found(c)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, codeOf(c)))
+	return a.found(c)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, codeOf(c)))
 }
 
 // openCode handles GET /open/code/{code}.
 func (a *API) openCode(c *call) ([]byte, error) {
-	return found(c)(a.Engine.Codes.LookupPublic(c.Context(), c.caller.Tenant, codeOf(c)))
+	return a.found(c)(a.Engine.Codes.LookupPublic(c.Context(), c.caller.Tenant, codeOf(c)))
 }
 
 // found returns the answer to a look-up. An edge may keep it if it names no person, and not the
 // code in another spelling.
-func found(c *call) func(wire.CodeInfo, error) ([]byte, error) {
+func (a *API) found(c *call) func(wire.CodeInfo, error) ([]byte, error) {
 	return func(info wire.CodeInfo, err error) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
 		if info.ReferrerName() == "" && string(info.Code) == c.PathValue("code") {
 			t := c.caller.Tenant
-			giveKept(c.w, c.Request, wire.Kept{Tenant: t.Alias, MaxAge: t.LinkMaxAge, Texts: wire.CodeTexts(info)})
+			age := auth.APIKey{Expires: c.caller.KeyExpires}.AtMost(t.LinkMaxAge, a.Engine.Now())
+			giveKept(c.w, c.Request, wire.Kept{Tenant: t.Alias, MaxAge: age, Texts: wire.CodeTexts(info)})
 		}
 		return wire.Code(info), nil
 	}

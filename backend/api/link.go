@@ -57,7 +57,7 @@ const maxKept = 4 << 10
 
 // giveKept adds what an edge keeps to an answer, if it asks for that.
 func giveKept(w http.ResponseWriter, r *http.Request, k wire.Kept) {
-	if !FromEdge(r) || r.Header.Get(auth.KeepsHeader) != auth.KeepsForm || k.MaxAge == 0 {
+	if !FromEdge(r) || r.Header.Get(auth.KeepsHeader) != auth.KeepsForm || k.MaxAge <= 0 {
 		return
 	}
 	if kept := base64.StdEncoding.EncodeToString([]byte(k.Text())); len(kept) <= maxKept {

@@ -29,6 +29,7 @@ func TestEdited(t *testing.T) {
 			return nil
 		})
 		b.exec(t, `INSERT INTO api_key (tenant, hash, sealed, name, role, created_at) VALUES ('$T', 'h', '', 'k', 'all', 1)`)
+		require.Positive(t, b.lastEdit(t, newTenant(t, b.db)), "a tenant of this alias may have been erased before")
 		all, err := tenantdb.EditedSince(t.Context(), b.db.Reads, -1)
 		require.NoError(t, err)
 		require.Empty(t, all.Tenants, "at first, all may have been edited")

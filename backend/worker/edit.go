@@ -17,7 +17,7 @@ const editPoll = time.Second
 // reports by itself: a report may be repeated, and the first one names all tenants. One that fails
 // is repeated; meanwhile what the edge keeps is valid until its time.
 func NewEdits(ts *tenants.Tenants, edge downstream.Edge, log *slog.Logger) *Worker {
-	reported, failing := int64(-1), false
+	reported, problem := int64(-1), ""
 	w := newWorker("edits", editPoll, log, func(ctx context.Context) error {
 		edited, err := ts.Edited(ctx, reported)
 		if err != nil || edited.Last == reported {
@@ -25,12 +25,17 @@ func NewEdits(ts *tenants.Tenants, edge downstream.Edge, log *slog.Logger) *Work
 		}
 		err = edge.Report(ctx, edited.Tenants)
 		switch {
-		case err == nil:
-			reported = edited.Last
-		case !failing && ctx.Err() == nil:
-			log.Warn("an edge does not take reports of edits: it keeps links until their time", "edge", edge.URL, "error", err)
+		case ctx.Err() != nil:
+		case err != nil && err.Error() != problem:
+			problem = err.Error()
+			log.Warn("an edge does not take reports of edits: it keeps answers until their time", "edge", edge.URL, "error", err)
+		case err == nil && problem != "":
+			problem = ""
+			log.Info("an edge takes reports of edits again", "edge", edge.URL)
 		}
-		failing = err != nil
+		if err == nil {
+			reported = edited.Last
+		}
 		return nil
 	})
 	return w

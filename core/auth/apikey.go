@@ -110,6 +110,15 @@ func timeOf(text string) core.Time {
 	return core.Time(n)
 }
 
+// AtMost returns the time from now for which an answer to the secret may be kept, at most age: not
+// longer than the secret is valid.
+func (k APIKey) AtMost(age, now core.Time) core.Time {
+	if k.Expires == 0 {
+		return age
+	}
+	return min(age, k.Expires-now)
+}
+
 // Match returns the key with that secret, if it is valid at now. It compares in
 // constant time.
 func (all APIKeys) Match(secret string, now core.Time) (APIKey, bool) {

@@ -79,6 +79,15 @@ func TestAPIKeys_Match(t *testing.T) {
 	}
 }
 
+// What is kept for a secret is not kept longer than the secret is valid.
+func TestAPIKey_AtMost(t *testing.T) {
+	for _, c := range []struct{ expires, want core.Time }{{0, core.Minute}, {100 + core.Hour, core.Minute}, {107, 7}} {
+		if got := (APIKey{Expires: c.expires}).AtMost(core.Minute, 100); got != c.want {
+			t.Errorf("expires %d: %d, want %d", c.expires, got, c.want)
+		}
+	}
+}
+
 func TestAPIKeys_Signing(t *testing.T) {
 	keys := keysOf(
 		"default all a sa 1 0 0 0", "old all b sb 1 5 50 0", "shop read c  2 0 0 0",

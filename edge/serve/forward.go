@@ -140,7 +140,7 @@ func (r *request) openEnvelope(response abi.Response, by auth.Signer, hop string
 	}
 	return abi.Response{}, &core.Error{
 		Code: core.CodeBadGateway, Err: cause,
-		Message: "the response at backend_url was not from a backend; set backend_url to a backend of this edge's version, without a redirect in between",
+		Message: "the response at backend_url was not from a backend; set backend_url to a backend of this edge's version with the same master key, without a redirect in between",
 	}
 }
 

@@ -81,7 +81,7 @@ func otherKeyError(of string) error {
 	if of == "" {
 		of = "the database"
 	}
-	return notReady("the master key of this edge is not that of "+of+"; give edge and backend the same, and restart the edge", nil)
+	return notReady("the master key of this edge is not that of "+of+"; give edge and backend the same, and let nothing in between change X-Forwarded headers", nil)
 }
 
 // The state of the backend is kept in the key-value store, if the host has one: at most

@@ -179,18 +179,21 @@ func (r *request) lookUp(tenant core.TenantAlias, code core.ReferralCode, key st
 		}
 		return wire.CodeInfo{}, false
 	}
-	if key == "" && found.blocked || key != "" && !found.readableWith(key, r.now) {
+	if key == "" {
+		ok = !found.blocked
+	} else {
+		var match auth.APIKey
+		match, ok = found.keys.Match(key, r.now)
+		ok = ok && slices.Contains(auth.CodeReaders(), match.Role)
+		found.maxAge = match.AtMost(found.maxAge, r.now)
+	}
+	if !ok {
 		return wire.CodeInfo{}, false
 	}
 	if found.Code == code && found.FirstName == "" && found.LastName == "" {
 		r.keep(s, wire.Kept{Tenant: tenant, MaxAge: found.maxAge, Texts: wire.CodeTexts(found.CodeInfo)})
 	}
 	return found.CodeInfo, true
-}
-
-func (f foundCode) readableWith(key string, now core.Time) bool {
-	match, ok := f.keys.Match(key, now)
-	return ok && slices.Contains(auth.CodeReaders(), match.Role)
 }
 
 // A server parses every statement again, so only the statement for pages has the

@@ -21,10 +21,11 @@ import (
 type Caller struct {
 	Tenant tenantdb.Tenant
 	// Key is true if the caller sent a valid API key. Role is the role of that key, see
-	// Require, and KeyName its name.
-	Key     bool
-	Role    auth.Role
-	KeyName string
+	// Require, KeyName its name, and KeyExpires when it ends; zero: it does not.
+	Key        bool
+	Role       auth.Role
+	KeyName    string
+	KeyExpires core.Time
 	// Operator is true for the operator, who uses the command line and may do what a key with
 	// every right may.
 	Operator bool

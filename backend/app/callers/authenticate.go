@@ -54,7 +54,7 @@ func (cs *Callers) callerOf(tenant tenantdb.Tenant, credentials auth.Credentials
 			return base.Caller{}, auth.WrongKey(tenant.Alias, "")
 		}
 		cs.APIKeys.NoteUse(tenant.Alias, key.Hash)
-		return base.Caller{Tenant: tenant, Key: true, Role: key.Role, KeyName: key.Name}, nil
+		return base.Caller{Tenant: tenant, Key: true, Role: key.Role, KeyName: key.Name, KeyExpires: key.Expires}, nil
 	case credentials.Token != "":
 		return cs.tokenCaller(tenant, credentials.Token)
 	}

@@ -14,7 +14,7 @@ type keyCommand struct {
 	Create keyCreateCommand `cmd:"" help:"Create an API key, and print its secret once."`
 	List   keyListCommand   `cmd:"" help:"Print the keys of a tenant, their roles, and when each was last used."`
 	Rotate keyRotateCommand `cmd:"" help:"Give a key a new secret, and print it once. The old secret stays valid for the time of --overlap."`
-	Revoke keyRevokeCommand `cmd:"" help:"Revoke a key. Backends refuse it at once, edges within 2 seconds."`
+	Revoke keyRevokeCommand `cmd:"" help:"Revoke a key. Backends refuse it at once, edges within 2 seconds, and those without a database after the time that the tenant sets (link-max-age) or when the backend reports it."`
 }
 
 type keyCreateCommand struct {

@@ -92,7 +92,7 @@ func (f answerFlags) apply(engine *app.Engine) (err error) {
 func (f *backendFlags) check(e *env) error {
 	_, providerErr := f.provider(f.PortalURL)
 	for _, url := range f.EdgeURL {
-		providerErr = errors.Join(providerErr, checkURL("edge-url", url))
+		providerErr = errors.Join(providerErr, checkOrigin("edge-url", url))
 	}
 	return errors.Join(checkAddr("backend-addr", f.BackendAddr), checkAddr("ops-addr", f.OpsAddr, ""), providerErr, f.answerFlags.check(),
 		f.connectionFlags.check(), f.jobFlags.check(e, f.Data), f.scheduleFlags.check(), f.sftpFlags.check(), f.sessionFlags.check())

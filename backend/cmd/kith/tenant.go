@@ -157,7 +157,7 @@ type tenantSetCommand struct {
 	ExportDates      *string        `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
 	TimeZone         *string        `help:"Time zone in which people read times in the portal and in files for spreadsheets, such as Europe/Berlin. Empty, the default, is that of each person's browser, and UTC in files." placeholder:"NAME"`
 	RememberDeleted  *time.Duration `help:"How long a deleted account is recognised when it is made again: if it had converted or paid, no code refers it. Only a keyed hash of its id is kept. Default: 8760h, a year; 0s is not at all." placeholder:"DURATION"`
-	LinkMaxAge       *time.Duration `help:"How long edges keep where a link leads, and look-ups of codes: 0s to 5m. An edge with a database keeps them for 2s at most. An edit or a block is seen after this time at the latest. Default: 1m." placeholder:"DURATION"`
+	LinkMaxAge       *time.Duration `help:"How long edges keep where a link leads, and look-ups of codes: 0s to 5m. An edge with a database keeps them for 2s at most. An edit or a block is seen after this time at the latest; what is kept already stays until its own. Default: 1m." placeholder:"DURATION"`
 	CodeNames        *string        `help:"Whether look-ups of codes name the referrer: on (the default) or off. An edge keeps no answer that names a person, so look-ups are quicker with off." placeholder:"on|off"`
 	SecondStep       *string        `help:"Whether members who have a password must sign in with two steps: on or off (the default). Owners set it in the portal, too." placeholder:"on|off"`
 	Consent          *string        `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`

@@ -115,12 +115,17 @@ func Find(ctx context.Context, r store.Reads, alias core.TenantAlias) (Tenant, e
 }
 
 // Insert adds a tenant with its alias, discount, policy and time, and with defaults
-// for all other settings. It returns false if the alias is taken; see FindAlias.
+// for all other settings. It returns false if the alias is taken; see FindAlias. Edges get a report
+// of it: they may keep answers of a tenant that was erased and had the alias.
 func Insert(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
-	return tx.Inserted(ctx, "tenant", `INSERT INTO tenant
+	inserted, err := tx.Inserted(ctx, "tenant", `INSERT INTO tenant
 		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
 		SELECT ?1, ?1, '', ?2, ?3, ?4, 'signed', ?5 WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE lower(alias) = lower(?1))`,
 		string(t.Alias), t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
+	if err == nil && inserted {
+		err = tx.Exec(ctx, "report tenant", `INSERT INTO edge_edit (tenant) VALUES (?)`, string(t.Alias))
+	}
+	return inserted, err
 }
 
 // FindAlias returns the alias of an existing tenant that equals the given one in any
