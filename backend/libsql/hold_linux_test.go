@@ -10,13 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 )
 
 // store stores a row by db, and returns the error of the flush.
@@ -39,17 +39,17 @@ func rows(t *testing.T, path string) (n int) {
 
 // watched returns the log of a new database that is watched, a connection to it, and what is
 // logged.
-func watched(t *testing.T) (*Log, *sql.DB, *lockedBuffer) {
+func watched(t *testing.T) (*Log, *sql.DB, *testenv.Log) {
 	t.Helper()
 	l, db := logOf(t, "kith.db")
-	out := &lockedBuffer{}
+	out := &testenv.Log{}
 	require.NoError(t, l.Watch(slog.New(slog.NewTextHandler(out, nil))))
 	return l, db, out
 }
 
 // awaitSaved waits until a file is known to be lost, and the log says where what was stored
 // is: in the database, or in a copy, whose path is returned.
-func awaitSaved(t *testing.T, l *Log, out *lockedBuffer) (saved string) {
+func awaitSaved(t *testing.T, l *Log, out *testenv.Log) (saved string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "what was stored before a file was lost is") }, sqldtest.Deadline, time.Millisecond)
 	require.ErrorIs(t, l.Err(), ErrFileLost)
@@ -112,11 +112,11 @@ func TestLog_LostByTwoOfAProcess(t *testing.T) {
 	other, err := NewLog("file:" + path)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = other.Close() })
-	otherOut := &lockedBuffer{}
+	otherOut := &testenv.Log{}
 	require.NoError(t, other.Watch(slog.New(slog.NewTextHandler(otherOut, nil))))
 	require.NoError(t, store(t, l, db))
 	require.NoError(t, os.Remove(path+"-wal"))
-	for _, logged := range []*lockedBuffer{out, otherOut} {
+	for _, logged := range []*testenv.Log{out, otherOut} {
 		require.Eventually(t, func() bool { return strings.Contains(logged.String(), "is in the database") }, sqldtest.Deadline, time.Millisecond, logged)
 	}
 	require.Equal(t, path, awaitSaved(t, l, out))
@@ -286,21 +286,4 @@ func replace(t *testing.T, path string) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path+"2", text, 0o600))
 	require.NoError(t, os.Rename(path+"2", path))
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -1,7 +1,6 @@
 package sftp_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -32,6 +31,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
+	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -48,7 +48,7 @@ type testServer struct {
 	addr  string
 	host  ssh.PublicKey
 	files string
-	log   *lockedBuffer
+	log   *testenv.Log
 	// acme is the key of tenant acme, other that of tenant other.
 	acme, other ssh.Signer
 	// stop stops the server, and waits for its end.
@@ -57,7 +57,7 @@ type testServer struct {
 
 func open(t *testing.T, change ...func(*app.Engine)) *testServer {
 	t.Helper()
-	d := &testServer{files: t.TempDir(), log: &lockedBuffer{}, acme: ed25519Key(t), other: ed25519Key(t)}
+	d := &testServer{files: t.TempDir(), log: &testenv.Log{}, acme: ed25519Key(t), other: ed25519Key(t)}
 	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -149,7 +149,7 @@ func (d *testServer) dial(user string, methods ...ssh.AuthMethod) (*ssh.Client, 
 type sender struct {
 	*client.Client
 	conn   *ssh.Client
-	stderr *lockedBuffer
+	stderr *testenv.Log
 }
 
 func (d *testServer) connect(t *testing.T, user string, key ssh.Signer, options ...client.ClientOption) *sender {
@@ -159,7 +159,7 @@ func (d *testServer) connect(t *testing.T, user string, key ssh.Signer, options 
 	t.Cleanup(func() { _ = conn.Close() })
 	session, err := conn.NewSession()
 	require.NoError(t, err)
-	s := &sender{conn: conn, stderr: &lockedBuffer{}}
+	s := &sender{conn: conn, stderr: &testenv.Log{}}
 	stderr, err := session.StderrPipe()
 	require.NoError(t, err)
 	go func() { _, _ = io.Copy(s.stderr, stderr) }()
@@ -261,21 +261,4 @@ func (d *testServer) logged(t *testing.T, words ...string) {
 		}
 		return fmt.Errorf("no line with %q in\n%s", words, d.log)
 	})
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -1,7 +1,6 @@
 package trace_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -17,27 +16,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/testenv"
 	"kith/backend/trace"
 	"kith/backend/trace/tracetest"
 )
 
 // logged collects log lines.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+type logged struct{ testenv.Log }
 
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
+func (l *logged) count(text string) int { return strings.Count(l.String(), text) }
 
 func newTracer(t testing.TB, c trace.Config) *trace.Tracer {
 	t.Helper()

@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/store/tenantdb"
+	"kith/backend/testenv"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/event"
@@ -32,22 +32,7 @@ const now core.Time = 1_700_000_000_000
 var drawn atomic.Int64
 
 // buffer is a log that can be read while it is written.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
+type buffer struct{ testenv.Log }
 
 // await waits for a text in the log.
 func (b *buffer) await(t *testing.T, text string) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // constantEnv is the variable with the orders of the process that gives one answer.
@@ -41,7 +43,7 @@ func constant(b *testing.B, a answer, insert string) (p *process, base string) {
 	require.NoError(b, err)
 	self, err := os.Executable()
 	require.NoError(b, err)
-	p = &process{output: &lockedBuffer{}, command: exec.Command(self)}
+	p = &process{output: &testenv.Log{}, command: exec.Command(self)}
 	p.command.Env = append(os.Environ(), constantEnv+"="+string(orders))
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	require.NoError(b, p.command.Start())

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // After `make run`, a share link leads to a converted referral with a reward, and all data
@@ -77,7 +79,7 @@ func TestDev_BinaryAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "kith"), code, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "spin.toml"), []byte("not a manifest"), 0o600))
 	edge := freeAddr(t)
-	p := &process{output: &lockedBuffer{}, command: exec.Command("./kith", "dev",
+	p := &process{output: &testenv.Log{}, command: exec.Command("./kith", "dev",
 		"--edge-addr", edge, "--backend-addr", freeAddr(t), "--lab-addr", freeAddr(t), "--stripe-lab-addr", freeAddr(t), "--sftp-addr", freeAddr(t))}
 	p.command.Dir, p.command.Env = folder, []string{"KITH_LOG_LEVEL=DEBUG"}
 	p.command.Stdout, p.command.Stderr = p.output, p.output

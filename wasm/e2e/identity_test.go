@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // People sign in at an identity provider, in a browser. The provider is a certified one
@@ -20,7 +22,7 @@ func TestBrowser_Identity(t *testing.T) {
 	at, err := url.Parse(issuer)
 	require.NoError(t, err)
 	provider := exec.Command("node", "provider.mjs", at.Port(), "kith", "secret of kith", s.edge+"/portal/oidc/callback")
-	output := &lockedBuffer{}
+	output := &testenv.Log{}
 	provider.Dir, provider.Stdout, provider.Stderr, provider.Env = "browser", output, output, append(os.Environ(), "HOME="+t.TempDir())
 	require.NoError(t, provider.Start())
 	t.Cleanup(func() { _ = provider.Process.Kill(); _ = provider.Wait() })

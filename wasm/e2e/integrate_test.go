@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // guide is docs/integrate.md.
@@ -146,7 +148,7 @@ func newShop(t *testing.T, scheme, config, listen string) (m *mall, kith *proces
 // child starts a program in a folder, and stops it at the end of the test.
 func (m *mall) child(t *testing.T, folder string, env []string, command ...string) {
 	t.Helper()
-	p := &process{output: &lockedBuffer{}, command: exec.Command(command[0], command[1:]...)}
+	p := &process{output: &testenv.Log{}, command: exec.Command(command[0], command[1:]...)}
 	p.command.Dir, p.command.Env = folder, append(os.Environ(), env...)
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	require.NoError(t, p.command.Start())

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +26,7 @@ import (
 
 	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 	"kith/wasm/host"
 )
 
@@ -181,7 +181,7 @@ func compiledComponents(t testing.TB) string {
 // waitOutput wait for a text, and log has all of it when the process has ended.
 type process struct {
 	command *exec.Cmd
-	output  *lockedBuffer
+	output  *testenv.Log
 }
 
 // dev starts edge and backend in one process, with the demo tenants.
@@ -223,7 +223,7 @@ func (s *site) start(t testing.TB, probe string, env []string, args ...string) *
 // launch starts a process and does not wait for it.
 func (s *site) launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{output: &lockedBuffer{}, command: s.command(t, args...)}
+	p := &process{output: &testenv.Log{}, command: s.command(t, args...)}
 	p.command.Env = append(p.command.Env, env...)
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	start := s.backendHost
@@ -422,22 +422,4 @@ func freeAddr(t testing.TB) string {
 	addr, err := sqldtest.FreeAddr()
 	require.NoError(t, err)
 	return addr
-}
-
-// lockedBuffer has the output of a process.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 )
 
 var siegeFor = flag.Duration("siege", 3*time.Second, "how long TestSiege lasts on each database; make soak takes 60 s")
@@ -138,7 +139,7 @@ func (s *site) besiege(t *testing.T) *process {
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p := &process{output: &lockedBuffer{}, command: exec.Command("nice", "-n", "5", self)}
+	p := &process{output: &testenv.Log{}, command: exec.Command("nice", "-n", "5", self)}
 	p.command.Env = append(os.Environ(), besiegeEnv+"="+string(orders))
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	require.NoError(t, p.command.Start())

@@ -21,6 +21,7 @@ import (
 
 	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 	"kith/core"
 	"kith/edge/serve"
 	"kith/wasm/host"
@@ -30,12 +31,12 @@ import (
 // log.
 type spin struct {
 	handler http.Handler
-	log     *lockedBuffer
+	log     *testenv.Log
 }
 
 func (s *site) spin(t testing.TB, change func(*host.Options)) spin {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &testenv.Log{}
 	return spin{log: log, handler: s.loadEdge(t, func(o *host.Options) {
 		o.StrictSpin, o.Log = true, slog.New(slog.NewTextHandler(log, nil))
 		if change != nil {

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv"
 )
 
 // onTerminal runs a kith on a new terminal, and returns its output and exit status.
@@ -157,7 +159,7 @@ func (s *site) makeRun(t testing.TB) (p *process, keyboard io.Writer) {
 	t.Helper()
 	kith := s.command(t)
 	// The binaries are not built again, since other tests use them.
-	p = &process{output: &lockedBuffer{}, command: exec.Command("script", "--quiet", "--return", "--command",
+	p = &process{output: &testenv.Log{}, command: exec.Command("script", "--quiet", "--return", "--command",
 		"make -o bin/kith -o bin/edge.wasm run", "/dev/null")}
 	p.command.Dir = root
 	for _, entry := range kith.Env {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/testenv"
 	"kith/core/auth"
 )
 
@@ -104,7 +105,7 @@ func (s *site) consumer(t testing.TB, keySet string) *consumer {
 	require.NoError(t, err)
 	out, err := node.StdoutPipe()
 	require.NoError(t, err)
-	errOut := &lockedBuffer{}
+	errOut := &testenv.Log{}
 	node.Stderr = errOut
 	require.NoError(t, node.Start())
 	t.Cleanup(func() {

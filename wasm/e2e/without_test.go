@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/testenv"
 	"kith/wasm/host"
 )
 
@@ -150,7 +151,7 @@ func TestEdge_WithoutDatabaseGetsReports(t *testing.T) {
 func TestEdge_WithoutDatabaseIsPrivate(t *testing.T) {
 	t.Parallel()
 	s, _ := visitedSite(t)
-	log := &lockedBuffer{}
+	log := &testenv.Log{}
 	for _, strict := range []bool{true, false} {
 		edge := spin{log: log, handler: s.loadEdge(t, func(o *host.Options) {
 			withoutDatabase(o)
