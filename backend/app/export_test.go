@@ -58,6 +58,17 @@ func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
 	return rows
 }
 
+// worked works on the job that waits, and returns it.
+func (b bundle) worked(t testing.TB, id string) job.Job {
+	t.Helper()
+	did, err := b.Jobs.Work(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, id)
+	require.NoError(t, err)
+	return done
+}
+
 // addUsers stores n users, from u0000000 on, without identifications.
 func (b bundle) addUsers(t testing.TB, n int) {
 	t.Helper()
@@ -112,11 +123,7 @@ func TestCreateJob_LargeWaitsForWorkers(t *testing.T) {
 	_, err := b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.Equal(t, core.NotFound("the job is not completed yet; ask again when its status is COMPLETED"), err)
 
-	did, err := b.Jobs.Work(t.Context())
-	require.NoError(t, err)
-	require.True(t, did)
-	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err)
+	done := b.worked(t, made.ID)
 	require.Equal(t, job.Completed, done.Status)
 	require.Equal(t, job.Stats{Processed: 5002}, done.Stats)
 	rows := b.rows(t, made.ID, job.ResultFile)
@@ -126,7 +133,7 @@ func TestCreateJob_LargeWaitsForWorkers(t *testing.T) {
 		seen[row[1]] = true
 	}
 	require.Len(t, seen, 5003, "every user once")
-	did, err = b.Jobs.Work(t.Context())
+	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.False(t, did, "no job waits")
 }
@@ -229,11 +236,7 @@ func TestWorkJob_TakesOverTheJobOfAStoppedProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, did, "while the other process has the lease")
 	b.stopped(t, paused)
-	did, err = b.Jobs.Work(t.Context())
-	require.NoError(t, err)
-	require.True(t, did)
-	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err)
+	done := b.worked(t, made.ID)
 	require.Equal(t, job.Completed, done.Status)
 	close(files.release)
 	require.ErrorIs(t, <-late, jobs.ErrLeaseLost)
@@ -289,11 +292,7 @@ func TestWorkJob_AbortsAfterFiveAttempts(t *testing.T) {
 		_, err := b.Jobs.Work(t.Context())
 		require.ErrorIs(t, err, errFull)
 	}
-	did, err := b.Jobs.Work(t.Context())
-	require.NoError(t, err)
-	require.True(t, did)
-	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err)
+	done := b.worked(t, made.ID)
 	require.Equal(t, job.Aborted, done.Status)
 	require.Equal(t, "aborted after 5 attempts without progress", done.Message)
 }
@@ -317,11 +316,7 @@ func TestWorkJob_WaitsForSpace(t *testing.T) {
 		require.Equal(t, "the disk of the service is full; the job continues by itself when there is space", j.Message)
 	}
 	b.Files.Store = disk
-	did, err := b.Jobs.Work(t.Context())
-	require.NoError(t, err)
-	require.True(t, did)
-	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err)
+	done := b.worked(t, made.ID)
 	require.Equal(t, job.Completed, done.Status)
 	require.Empty(t, done.Message)
 }
@@ -364,11 +359,7 @@ func TestWorkJob_StopReleasesTheJob(t *testing.T) {
 	stopped.Files.Store = cancellingStore{b.Files.Store, cancel}
 	_, err := stopped.Jobs.Work(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	did, err := b.Jobs.Work(t.Context())
-	require.NoError(t, err)
-	require.True(t, did)
-	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err)
+	done := b.worked(t, made.ID)
 	require.Equal(t, job.Completed, done.Status)
 }
 
@@ -472,10 +463,6 @@ func TestCreateJob_IsReleasedOnceTheDatabaseIsBack(t *testing.T) {
 	_, err := b.Jobs.Work(t.Context())
 	require.ErrorContains(t, err, "away")
 	change(`DROP TRIGGER away`)
-	did, err := b.Jobs.Work(t.Context())
-	require.NoError(t, err)
-	require.True(t, did)
-	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
-	require.NoError(t, err)
+	done := b.worked(t, made.ID)
 	require.Equal(t, job.Completed, done.Status)
 }
