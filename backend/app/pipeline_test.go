@@ -3,7 +3,6 @@ package app_test
 import (
 	"crypto/hmac"
 	"crypto/sha1" // #nosec G505 -- Segment signs with it
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/users"
-	"kith/backend/store"
-	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
@@ -59,15 +56,7 @@ func states(results []pipeline.Result) (n [pipeline.Failed + 1]int) {
 // A pipeline that repeats a batch changes no row of the database.
 func TestReceive_SameBatchAgainChangesNoRow(t *testing.T) {
 	t.Parallel()
-	path := storetest.File(t)
-	db, err := store.Open(path, "")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	require.NoError(t, db.Migrate(t.Context(), start))
-	b := bundleOn(t, db)
-	rows, err := sql.Open("libsql", path)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, rows.Close()) })
+	b, rows := bundleWithRows(t)
 	every := everyRow(t, rows)
 
 	body, n := batchOf(70) // three transactions

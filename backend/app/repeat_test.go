@@ -18,19 +18,25 @@ import (
 	"kith/core/wire"
 )
 
-// An identification that repeats the stored values changes no row except the account's
-// time of change, and returns the stored user. Others often change a row.
-func TestIdentify_RepeatStoresNothing(t *testing.T) {
-	t.Parallel()
+// bundleWithRows returns a bundle that has its database alone, and the database behind it.
+func bundleWithRows(t *testing.T) (bundle, *sql.DB) {
+	t.Helper()
 	path := storetest.File(t)
 	db, err := store.Open(path, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, db.Migrate(t.Context(), start))
-	b := bundleOn(t, db)
 	rows, err := sql.Open("libsql", path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rows.Close()) })
+	return bundleOn(t, db), rows
+}
+
+// An identification that repeats the stored values changes no row except the account's
+// time of change, and returns the stored user. Others often change a row.
+func TestIdentify_RepeatStoresNothing(t *testing.T) {
+	t.Parallel()
+	b, rows := bundleWithRows(t)
 
 	r := rand.New(rand.NewPCG(1, 2))
 	every := everyRow(t, rows)

@@ -9,27 +9,18 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
-	"kith/backend/store"
 	"kith/backend/store/eventdb"
-	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/analytics"
-	"kith/core/referral"
 )
 
 // A clean stop stores everything that was counted before it.
 func TestAnalytics_StopStoresPendingCounts(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
-	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if err := rowtest.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
-			return err
-		}
-		return rowtest.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
-	}))
 	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }, Entropy: func([]byte) {}})
 	worker := worker.NewAnalytics(&engine.Analytics, slog.New(slog.NewTextHandler(b.log, nil)))
 	worker.Finish = sqldtest.Deadline

@@ -13,14 +13,11 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
-	"kith/backend/store"
 	"kith/backend/store/rewarddb"
-	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/worker"
 	"kith/core"
-	"kith/core/referral"
 	"kith/core/reward"
 )
 
@@ -29,12 +26,6 @@ import (
 func TestRewards_WorkerSettlesDueRewards(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
-	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if err := rowtest.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
-			return err
-		}
-		return rowtest.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
-	}))
 	var clock atomic.Int64
 	clock.Store(int64(now))
 	engine := app.New(base.Base{
