@@ -53,7 +53,7 @@ LOAD_TESTS := ^Test(Soak|Siege|Outage|Faults)
 # What make drift measures, and the commit that it compares with: the last one whose figures were
 # looked at. A commit may change it on purpose only.
 DRIFT := ^Benchmark(Target_Link|Target_Component|Target_Events|Identify|Import_Users|Import_Referred|Spin)$$/^(saturated|links|codes|events|file|file-kept|none-unkept|empty)
-DRIFT_BASE := b7a5c34607b4
+DRIFT_BASE := 7dbb12810803
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 # The duration of the load of make soak, and its rate in requests per second.
