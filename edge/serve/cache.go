@@ -134,13 +134,14 @@ func (r *request) edits() (abi.Response, error) {
 // emptySlots empties the slots of tenants, which are separated by commas, or all if there is
 // none.
 func emptySlots(store abi.Store, tenants string) error {
+	list := "," + tenants + ","
 	for n := range slots {
 		text, err := store.Get(slotName(n))
 		if err == abi.KVNoSuchKey || text == "" && err == nil {
 			continue
 		}
 		stored, ok := wire.Items(text)
-		if err == nil && ok && len(stored) > 0 && tenants != "" && !strings.Contains(","+tenants+",", ","+stored[0]+",") {
+		if err == nil && ok && len(stored) > 0 && tenants != "" && !strings.Contains(list, ","+stored[0]+",") {
 			continue
 		}
 		if err := store.Set(slotName(n), ""); err != nil {
