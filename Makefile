@@ -73,7 +73,7 @@ COMPAT ?= 600
 # The sources of a guest. Folders are listed too, since removing a file changes only its
 # folder. (They end in /. because edge is also the name of a target.)
 sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/fuzz*' 2>/dev/null)
-GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge/. core/.)
+GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge/. core/. wasm/finish/. wasm/module/.)
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 OPENAPI := backend/api/openapi/openapi.json.gz

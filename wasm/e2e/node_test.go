@@ -70,7 +70,7 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 	sum := sha256.Sum256(code)
 	t.Logf("edge.wasm: sha256 %s", hex.EncodeToString(sum[:]))
 	requireEmbedded(t, "bin/edge.wasm", code)
-	require.NotContains(t, string(code), ".llvm.", "names depend on the folder of the build; see wasm/toolchain/finish")
+	require.NotContains(t, string(code), ".llvm.", "names depend on the folder of the build; see wasm/finish")
 	manifest, err := os.ReadFile(filepath.Join(root, "spin.toml"))
 	require.NoError(t, err)
 	requireEmbedded(t, "spin.toml", manifest)

@@ -18,6 +18,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"kith/wasm/module"
 )
 
 // End is the exported global with which the host ends an instance: it sets it to 1. The
@@ -33,51 +35,9 @@ const (
 	bulkFuel = 1 << 8
 )
 
-// Sections of a module, in the order of their numbers, except custom sections.
-const (
-	sectionType = iota + 1
-	sectionImport
-	sectionFunction
-	sectionTable
-	sectionMemory
-	sectionGlobal
-	sectionExport
-	sectionStart
-	sectionElement
-	sectionCode
-)
-
-// Instructions that Add writes or searches for.
-const (
-	opUnreachable  = 0x00
-	opLoop         = 0x03
-	opIf           = 0x04
-	opEnd          = 0x0b
-	opCall         = 0x10
-	opCallIndirect = 0x11
-	opDrop         = 0x1a
-	opGlobalGet    = 0x23
-	opGlobalSet    = 0x24
-	opMemoryGrow   = 0x40
-	opI32Const     = 0x41
-	opI32LeS       = 0x4c
-	opI32Sub       = 0x6b
-	opBulk         = 0xfc
-	opVector       = 0xfd
-
-	typeI32, blockVoid, mutable = 0x7f, 0x40, 1
-)
-
-var magic = []byte("\x00asm\x01\x00\x00\x00")
-
-type section struct {
-	id   byte
-	body []byte
-}
-
 // instrumenter rewrites one module.
 type instrumenter struct {
-	sections []section
+	sections []module.Section
 	// pause is the index of the function that calls into Go; end and left are those of
 	// the globals for the end flag and for the remaining fuel.
 	pause, end, left uint32
@@ -89,73 +49,36 @@ type instrumenter struct {
 // module that is truncated, has a start section, or an instruction that is not in
 // WebAssembly 2.0. One that is invalid in another way may be returned unchanged, so that
 // wazero reports what is wrong with it.
-func Add(module []byte) ([]byte, error) {
-	if !bytes.HasPrefix(module, magic) {
-		return module, nil
+func Add(code []byte) ([]byte, error) {
+	if !bytes.HasPrefix(code, []byte(module.Magic)) {
+		return code, nil
 	}
-	w, err := readSections(module[len(magic):])
+	sections, err := module.Divide(code)
 	if err != nil {
 		return nil, err
 	}
-	if w.section(sectionStart) != nil {
+	if module.Find(sections, module.Start) != nil {
 		return nil, errors.New("the module has a start section, which could not be interrupted; export _initialize instead")
 	}
-	if w.section(sectionCode) == nil || w.section(sectionExport) == nil || w.section(sectionMemory) == nil {
-		return module, nil
+	for _, needed := range []byte{module.Code, module.Export, module.Memory} {
+		if module.Find(sections, needed) == nil {
+			return code, nil
+		}
 	}
+	w := &instrumenter{sections: sections}
 	if err := w.rewrite(); err != nil {
 		return nil, err
 	}
-	out := slices.Clone(magic)
-	for _, s := range w.sections {
-		out = append(unsigned(append(out, s.id), uint32(len(s.body))), s.body...)
-	}
-	return out, nil
-}
-
-func readSections(module []byte) (*instrumenter, error) {
-	w := &instrumenter{}
-	r := reader{in: module}
-	for len(r.in) > 0 && !r.cut {
-		s := section{id: r.byte()}
-		s.body = r.bytes(r.unsigned())
-		w.sections = append(w.sections, s)
-	}
-	if r.cut {
-		return nil, errors.New("the module is truncated")
-	}
-	return w, nil
-}
-
-// section returns the section with a number, or nil.
-func (w *instrumenter) section(id byte) *section {
-	for i := range w.sections {
-		if w.sections[i].id == id {
-			return &w.sections[i]
-		}
-	}
-	return nil
-}
-
-// count returns the number of entries in the section with a number.
-func (w *instrumenter) count(id byte) uint32 {
-	s := w.section(id)
-	if s == nil {
-		return 0
-	}
-	return (&reader{in: s.body}).unsigned()
+	return module.Join(w.sections), nil
 }
 
 // add adds entries to a section. A missing section is created before that of exports.
 func (w *instrumenter) add(id byte, entries ...[]byte) {
-	if w.section(id) == nil {
-		exports := slices.IndexFunc(w.sections, func(s section) bool { return s.id == sectionExport })
-		w.sections = slices.Insert(w.sections, exports, section{id: id, body: []byte{0}})
+	if module.Find(w.sections, id) == nil {
+		exports := slices.IndexFunc(w.sections, func(s module.Section) bool { return s.ID == module.Export })
+		w.sections = slices.Insert(w.sections, exports, module.Section{ID: id, Body: []byte{0}})
 	}
-	s := w.section(id)
-	r := reader{in: s.body}
-	body := unsigned(nil, r.unsigned()+uint32(len(entries)))
-	s.body = append(append(body, r.in...), bytes.Join(entries, nil)...)
+	module.Find(w.sections, id).Add(entries...)
 }
 
 func (w *instrumenter) rewrite() error {
@@ -163,177 +86,113 @@ func (w *instrumenter) rewrite() error {
 	if err != nil {
 		return err
 	}
-	w.pause = functions + w.count(sectionFunction)
-	w.end = globals + w.count(sectionGlobal)
+	w.pause = functions + module.Count(w.sections, module.Function)
+	w.end = globals + module.Count(w.sections, module.Global)
 	w.left = w.end + 1
 	w.bulk = w.take(bulkFuel)
-	w.step = unsigned(append(w.take(1), opGlobalGet), w.left)
-	w.step = unsigned(append(w.step, opI32Const, 0, opI32LeS, opIf, blockVoid, opCall), w.pause)
-	w.step = append(w.step, opEnd)
-	if err := w.rewriteCode(); err != nil {
+	w.step = module.AppendUnsigned(append(w.take(1), module.OpGlobalGet), w.left)
+	w.step = module.AppendUnsigned(append(w.step, module.OpI32Const, 0, module.OpI32LeS, module.OpIf, module.BlockVoid, module.OpCall), w.pause)
+	w.step = append(w.step, module.OpEnd)
+	if err := module.Find(w.sections, module.Code).Rewrite(w.function); err != nil {
 		return err
 	}
-	voidType := w.count(sectionType)
-	w.add(sectionType, []byte{0x60, 0, 0})
-	w.add(sectionFunction, unsigned(nil, voidType))
-	w.add(sectionGlobal, global(0), global(slice))
-	name := append(unsigned(nil, uint32(len(End))), End...)
-	w.add(sectionExport, unsigned(append(name, 3), w.end))
-	w.add(sectionCode, w.pauseBody())
+	voidType := module.Count(w.sections, module.Type)
+	w.add(module.Type, []byte{module.TypeFunction, 0, 0})
+	w.add(module.Function, module.AppendUnsigned(nil, voidType))
+	w.add(module.Global, global(0), global(slice))
+	name := module.AppendSized(nil, []byte(End))
+	w.add(module.Export, module.AppendUnsigned(append(name, 3), w.end))
+	w.add(module.Code, w.pauseBody())
 	return nil
 }
 
 // global returns a mutable global with an initial value.
 func global(value int32) []byte {
-	return append(signed([]byte{typeI32, mutable, opI32Const}, value), opEnd)
+	return append(module.AppendSigned([]byte{module.TypeI32, 1, module.OpI32Const}, value), module.OpEnd)
 }
 
 // take returns the instructions that consume fuel.
 func (w *instrumenter) take(fuel int32) []byte {
-	b := unsigned([]byte{opGlobalGet}, w.left)
-	b = append(signed(append(b, opI32Const), fuel), opI32Sub)
-	return unsigned(append(b, opGlobalSet), w.left)
+	b := module.AppendUnsigned([]byte{module.OpGlobalGet}, w.left)
+	b = append(module.AppendSigned(append(b, module.OpI32Const), fuel), module.OpI32Sub)
+	return module.AppendUnsigned(append(b, module.OpGlobalSet), w.left)
 }
 
 // pauseBody returns the function that calls into Go. It grows the memory by zero pages,
 // which wazero implements by a call into Go.
 func (w *instrumenter) pauseBody() []byte {
-	b := []byte{0, opI32Const, 0, opMemoryGrow, 0, opDrop}
-	b = unsigned(append(signed(append(b, opI32Const), slice), opGlobalSet), w.left)
-	b = unsigned(append(b, opGlobalGet), w.end)
-	b = append(b, opIf, blockVoid, opUnreachable, opEnd, opEnd)
-	return append(unsigned(nil, uint32(len(b))), b...)
+	b := []byte{0, module.OpI32Const, 0, module.OpMemoryGrow, 0, module.OpDrop}
+	b = module.AppendUnsigned(append(module.AppendSigned(append(b, module.OpI32Const), slice), module.OpGlobalSet), w.left)
+	b = module.AppendUnsigned(append(b, module.OpGlobalGet), w.end)
+	b = append(b, module.OpIf, module.BlockVoid, module.OpUnreachable, module.OpEnd, module.OpEnd)
+	return module.AppendSized(nil, b)
 }
 
 // imported counts the imported functions and globals, whose indexes are before those of
 // the module's own.
 func (w *instrumenter) imported() (functions, globals uint32, err error) {
-	s := w.section(sectionImport)
+	s := module.Find(w.sections, module.Import)
 	if s == nil {
 		return 0, 0, nil
 	}
-	r := reader{in: s.body}
-	for range r.unsigned() {
-		r.bytes(r.unsigned())
-		r.bytes(r.unsigned())
-		switch kind := r.byte(); kind {
+	r := module.Reader{In: s.Body}
+	for range r.Unsigned() {
+		r.Sized()
+		r.Sized()
+		switch kind := r.Byte(); kind {
 		case 0:
-			r.unsigned()
+			r.Unsigned()
 			functions++
 		case 1:
-			r.byte()
-			r.limits()
+			r.Byte()
+			r.Limits()
 		case 2:
-			r.limits()
+			r.Limits()
 		case 3:
-			r.bytes(2)
+			r.Bytes(2)
 			globals++
 		default:
 			return 0, 0, fmt.Errorf("the module has an import of the unknown kind %d", kind)
 		}
-		if r.cut {
+		if r.Cut {
 			return 0, 0, errors.New("the module's imports are truncated")
 		}
 	}
 	return functions, globals, nil
 }
 
-func (w *instrumenter) rewriteCode() error {
-	s := w.section(sectionCode)
-	r := reader{in: s.body}
-	n := r.unsigned()
-	out := unsigned(nil, n)
-	for i := range n {
-		body, err := w.function(r.bytes(r.unsigned()))
-		if err == nil && r.cut {
-			err = errors.New("the code is truncated")
-		}
-		if err != nil {
-			return fmt.Errorf("function %d of the module: %w", i, err)
-		}
-		out = append(unsigned(out, uint32(len(body))), body...)
-	}
-	s.body = out
-	return nil
-}
-
-// function rewrites the body of a function.
-func (w *instrumenter) function(body []byte) ([]byte, error) {
-	r := reader{in: body}
-	for range r.unsigned() {
-		r.unsigned()
-		r.byte()
-		if r.cut {
-			break
-		}
-	}
-	out := bytes.Clone(body[:len(body)-len(r.in)])
+// function rewrites the code of a function.
+func (w *instrumenter) function(_ uint32, code []byte) ([]byte, error) {
+	r := module.Reader{In: code}
+	r.Locals()
+	out := bytes.Clone(code[:len(code)-len(r.In)])
 	first, calls := len(out), false
-	for len(r.in) > 0 && !r.cut {
-		before := r.in
-		op, bulk, err := w.instruction(&r)
+	for len(r.In) > 0 && !r.Cut {
+		before := r.In
+		in, err := r.Instruction()
 		if err != nil {
 			return nil, err
 		}
-		if bulk {
+		if in.Bulk {
 			out = append(out, w.bulk...)
 		}
-		out = append(out, before[:len(before)-len(r.in)]...)
-		switch op {
-		case opLoop:
+		out = append(out, before[:len(before)-len(r.In)]...)
+		switch in.Op {
+		case module.OpLoop:
 			out = append(out, w.step...)
-		case opCall, opCallIndirect:
+		case module.OpCall, module.OpCallIndirect:
 			calls = true
+		case module.OpGlobalGet, module.OpGlobalSet:
+			if in.Index >= w.end {
+				return nil, fmt.Errorf("it uses global %d, which does not exist", in.Index)
+			}
 		}
 	}
-	if r.cut {
+	if r.Cut {
 		return nil, errors.New("the code is truncated")
 	}
 	if calls {
 		out = slices.Insert(out, first, w.step...)
 	}
 	return out, nil
-}
-
-// instruction reads one instruction of WebAssembly 2.0, and reports whether it is a bulk
-// instruction.
-func (w *instrumenter) instruction(r *reader) (op byte, bulk bool, err error) {
-	switch op = r.byte(); {
-	case op >= 0x02 && op <= 0x04: // block, loop, if
-		r.signed()
-	case op == opUnreachable, op == 0x01, op == 0x05, op == opEnd, op == 0x0f, op == opDrop, op == 0x1b, op >= 0x45 && op <= 0xc4, op == 0xd1:
-	case op == 0x0c, op == 0x0d, op == opCall, op >= 0x20 && op <= 0x22, op == 0x25, op == 0x26, op == 0xd2:
-		r.unsigned()
-	case op == opGlobalGet, op == opGlobalSet:
-		if i := r.unsigned(); i >= w.end {
-			err = fmt.Errorf("it uses global %d, which does not exist", i)
-		}
-	case op == 0x0e: // br_table
-		for range r.unsigned() {
-			if r.unsigned(); r.cut {
-				break
-			}
-		}
-		r.unsigned()
-	case op == opCallIndirect, op >= 0x28 && op <= 0x3e: // and loads and stores
-		r.unsigned()
-		r.unsigned()
-	case op == 0x1c: // select of a type
-		r.bytes(r.unsigned())
-	case op == 0x3f, op == opMemoryGrow, op == 0xd0: // and ref.null
-		r.byte()
-	case op == opI32Const, op == 0x42:
-		r.signed()
-	case op == 0x43:
-		r.bytes(4)
-	case op == 0x44:
-		r.bytes(8)
-	case op == opBulk:
-		bulk, err = r.bulk()
-	case op == opVector:
-		err = r.vector()
-	default:
-		err = fmt.Errorf("the instruction %#x is unknown", op)
-	}
-	return op, bulk, err
 }

@@ -1,12 +1,12 @@
 package fuel
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 
+	"kith/wasm/module"
 	"kith/wasm/wat"
 )
 
@@ -111,7 +111,7 @@ func FuzzAdd(f *testing.F) {
 	for _, n := range []int{9, 20, 60, 200, 400} {
 		f.Add(code[:n])
 	}
-	f.Add(append(bytes.Clone(magic), sectionCode, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))
+	f.Add(append([]byte(module.Magic), module.Code, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))
 	f.Fuzz(func(t *testing.T, code []byte) {
 		fueled, err := Add(code)
 		if err != nil {

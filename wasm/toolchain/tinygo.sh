@@ -95,13 +95,23 @@ make_own() {
 path() { on_path || make_own; }
 
 # finish FILE stores the memory of an initialized guest as its data, removes what only the
-# initialization used and what Kith never calls, and makes the bytes independent of the folder
-# of the build.
+# initialization used and what Kith never calls, replaces the table of functions, and makes the
+# bytes independent of the folder of the build.
 finish() {
-	local go=(env -C "$here" CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' ./finish)
+	local go=(env -C "$here/../finish" CGO_ENABLED=0 go run -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' .)
 	"${go[@]}" initialized "$1"
-	PATH=$PATH:$(dirname "$tinygo") "${WASMOPT:-wasm-opt}" -Os --converge -g "$1" -o "$1"
+	"$WASMOPT" -Os --converge -g "$1" -o "$1"
 	"${go[@]}" segments "$1"
+}
+
+# optimizer FILE makes WASMOPT a command that leaves large functions on their own. Otherwise the
+# component is one function, for whose variables wazero enlarges the stack of each instance.
+optimizer() {
+	local command
+	command=$(PATH=$PATH:$(dirname "$tinygo") command -v "${WASMOPT:-wasm-opt}")
+	printf '#!/bin/sh\nexec "%s" --one-caller-inline-max-function-size=1000 "$@"\n' "$command" >"$1"
+	chmod +x "$1"
+	export WASMOPT=$1
 }
 
 # tested TINYGO PKG prints a hash of what the result of the tests of a package depends on: the
@@ -135,6 +145,7 @@ build)
 	# Renaming ensures that OUT is never incomplete.
 	part=$out.part.wasm temp=$(mktemp -d)
 	trap 'rm -rf "$part" "$temp"' EXIT
+	optimizer "$temp/wasm-opt"
 	TMPDIR=$temp "$here/step.sh" "component $pkg" 20 "$tinygo" build "${build_flags[@]}" -o "$part" "$pkg"
 	finish "$(realpath "$part")"
 	mv "$part" "$out"

@@ -3,13 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"kith/wasm/module"
 )
 
 const (
@@ -26,40 +27,37 @@ const (
 //
 // The guest reads its arguments, the clock and a random number while it initializes: it has no
 // arguments, uses only the time of day, which it reads when it needs it, and seeds only its maps.
-func initialize(all []section) error {
-	memory, imported, err := initialized(join(all))
+func initialize(all []module.Section) ([]module.Section, error) {
+	memory, imported, err := initialized(module.Join(all))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	clear(memory[:stackSize])
 	storeMemory(all, memory)
-	empty, uncalled := map[int]bool{}, map[int]bool{}
-	err = rename(all, func(function int, name []byte) []byte {
+	started, err := exported(all, start)
+	if err != nil {
+		return nil, err
+	}
+	empty, uncalled := map[uint32]bool{started: true}, map[uint32]bool{}
+	err = rename(all, func(function uint32, name []byte) []byte {
 		short := shortName(name)
-		empty[function], uncalled[function] = string(short) == silent, onlyInitialized.Match(name)
+		empty[function] = empty[function] || string(short) == silent
+		uncalled[function] = onlyInitialized.Match(name)
 		return short
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i := range all {
-		switch s := &all[i]; s.id {
-		case exports:
-			index, err := exported(s.body, start)
-			if err != nil {
-				return err
-			}
-			empty[index] = true
-		case elements:
-			s.body, err = without(s.body, uncalled)
-		case code:
-			s.body, err = emptied(s.body, imported, empty)
+	err = module.Find(all, module.Code).Rewrite(func(index uint32, code []byte) ([]byte, error) {
+		if empty[imported+index] {
+			code = []byte{0, module.OpEnd} // no local variables and no results
 		}
-		if err != nil {
-			return err
-		}
+		return code, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return withoutTable(all, imported, uncalled)
 }
 
 // silent is the function with which fmt formats. Kith's packages in the component do not use fmt.
@@ -73,9 +71,9 @@ const silent = "(*fmt.pp).doPrintf"
 var onlyInitialized = regexp.MustCompile(`^crypto/internal/fips140/.*\.init#1\$1|/gjson\.(mod[A-Z]|parseRecursiveDescent)`)
 
 // checkCalls returns an error if wasm-opt has kept the function that searches JSON by a path.
-func checkCalls(all []section) error {
+func checkCalls(all []module.Section) error {
 	searches := false
-	err := rename(all, func(_ int, name []byte) []byte {
+	err := rename(all, func(_ uint32, name []byte) []byte {
 		searches = searches || string(name) == "gjson.Get"
 		return name
 	})
@@ -87,11 +85,11 @@ func checkCalls(all []section) error {
 
 // initialized returns the memory of an instance after its initialization, and the number of
 // functions that the module imports.
-func initialized(module []byte) (memory []byte, imported int, err error) {
+func initialized(code []byte) (memory []byte, imported uint32, err error) {
 	ctx := context.Background()
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
 	defer r.Close(ctx)
-	compiled, err := r.CompileModule(ctx, module)
+	compiled, err := r.CompileModule(ctx, code)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -128,77 +126,17 @@ func initialized(module []byte) (memory []byte, imported int, err error) {
 		return nil, 0, errors.New("the memory grew while the module was initialized; give it a larger one")
 	}
 	view, _ := now.Read(0, before)
-	return bytes.Clone(view), len(compiled.ImportedFunctions()), nil
+	return bytes.Clone(view), uint32(len(compiled.ImportedFunctions())), nil
 }
 
 // exported returns the index of an exported function.
-func exported(section []byte, name string) (int, error) {
-	count, size := binary.Uvarint(section)
-	for rest := section[max(size, 0):]; count > 0; count-- {
-		found, after, err := sized(rest)
-		if err != nil || len(after) < 2 {
-			return 0, errForm
+func exported(all []module.Section, name string) (uint32, error) {
+	r := module.Reader{In: module.Find(all, module.Export).Body}
+	for range r.Unsigned() {
+		found, kind, index := r.Sized(), r.Byte(), r.Unsigned()
+		if kind == 0 && string(found) == name {
+			return index, nil
 		}
-		index, size := binary.Uvarint(after[1:])
-		if size <= 0 {
-			return 0, errForm
-		}
-		if after[0] == 0 && string(found) == name {
-			return int(index), nil
-		}
-		rest = after[1+size:]
 	}
 	return 0, errors.New("the module does not export " + name)
-}
-
-// emptied returns the code section with functions without results that do nothing.
-func emptied(section []byte, imported int, functions map[int]bool) ([]byte, error) {
-	count, size := binary.Uvarint(section)
-	out := binary.AppendUvarint(nil, count)
-	rest := section[max(size, 0):]
-	for i := range int(count) {
-		body, after, err := sized(rest)
-		if err != nil {
-			return nil, err
-		}
-		if functions[imported+i] {
-			body = []byte{0, endOfExpression} // no locals
-		}
-		out, rest = appendSized(out, body), after
-	}
-	return out, nil
-}
-
-// without returns the element section, which has one segment, without some functions: wasm-opt
-// then removes them. The others keep their places in the table.
-func without(section []byte, functions map[int]bool) ([]byte, error) {
-	one, ok := bytes.CutPrefix(section, []byte{1})
-	at, list, err := offset(one)
-	if !ok || err != nil {
-		return nil, errForm
-	}
-	count, size := binary.Uvarint(list)
-	segments, length := 0, 0
-	var out, segment []byte
-	end := func() {
-		if length > 0 {
-			out = append(binary.AppendUvarint(appendOffset(out, at-length), uint64(length)), segment...)
-			segments++
-		}
-		length, segment = 0, nil
-	}
-	for rest := list[max(size, 0):]; count > 0; count-- {
-		function, size := binary.Uvarint(rest)
-		if size <= 0 {
-			return nil, errForm
-		}
-		if functions[int(function)] {
-			end()
-		} else {
-			length, segment = length+1, binary.AppendUvarint(segment, function)
-		}
-		at, rest = at+1, rest[size:]
-	}
-	end()
-	return append(binary.AppendUvarint(nil, uint64(segments)), out...), nil
 }
