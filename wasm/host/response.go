@@ -21,17 +21,25 @@ func (r *response) check() error {
 		return faultf("response has status %d", r.status)
 	}
 	for _, h := range r.headers {
-		if !isToken(h.name) || strings.ContainsAny(h.value, "\r\n\x00") {
+		if !isToken(h.name) || strings.IndexByte(h.value, '\n') >= 0 || strings.IndexByte(h.value, '\r') >= 0 || strings.IndexByte(h.value, 0) >= 0 {
 			return faultf("response has the header %q: %q", h.name, h.value)
 		}
 	}
 	return nil
 }
 
-// isToken reports whether s can be a header's name (RFC 9110, 5.6.2).
+// tokenCharacters are those of a header's name (RFC 9110, 5.6.2).
+var tokenCharacters = func() (is [256]bool) {
+	for c := '!'; c <= '~'; c++ {
+		is[c] = !strings.ContainsRune("\"(),/:;<=>?@[\\]{}", c)
+	}
+	return is
+}()
+
+// isToken reports whether s can be a header's name.
 func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"(),/:;<=>?@[\\]{}", c) >= 0 {
+	for i := range len(s) {
+		if !tokenCharacters[s[i]] {
 			return false
 		}
 	}
@@ -43,13 +51,20 @@ func isToken(s string) bool {
 func (r *response) write(w http.ResponseWriter, method string) {
 	headers, given := w.Header(), http.Header{}
 	for _, h := range r.headers {
-		if strings.EqualFold(h.name, "Connection") {
+		if len(h.name) == len("Connection") && strings.EqualFold(h.name, "Connection") {
 			given.Add(h.name, h.value)
 		}
 	}
-	for _, h := range r.headers {
-		if name := http.CanonicalHeaderKey(h.name); !hopByHop(name, given) {
-			headers[name] = append(headers[name], h.value)
+	values := make([]string, len(r.headers)) // one allocation for all
+	for i, h := range r.headers {
+		name := http.CanonicalHeaderKey(h.name)
+		if hopByHop(name, given) {
+			continue
+		}
+		if earlier, repeated := headers[name]; repeated {
+			headers[name] = append(earlier, h.value)
+		} else {
+			values[i], headers[name] = h.value, values[i:i+1:i+1]
 		}
 	}
 	if _, ok := headers["Content-Type"]; !ok {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -163,16 +164,14 @@ func utf8Headers(all http.Header) bool {
 
 // lastOfEach returns the last header of each name, in the order of the first.
 func lastOfEach(headers []header) []header {
-	at := make(map[string]int, len(headers))
 	kept := headers[:0]
 	for _, h := range headers {
-		name := strings.ToLower(h.name)
-		if i, ok := at[name]; ok {
+		same := func(other header) bool { return strings.EqualFold(other.name, h.name) }
+		if i := slices.IndexFunc(kept, same); i >= 0 {
 			kept[i] = h
-			continue
+		} else {
+			kept = append(kept, h)
 		}
-		at[name] = len(kept)
-		kept = append(kept, h)
 	}
 	return kept
 }
