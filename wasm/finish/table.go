@@ -20,7 +20,7 @@ func withoutTable(all []module.Section, imported uint32, uncalled map[uint32]boo
 	if elements == nil {
 		return all, nil
 	}
-	table, err := tableOf(elements)
+	table, err := tableOf(elements, imported)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func withoutTable(all []module.Section, imported uint32, uncalled map[uint32]boo
 		}
 		reachable := map[uint32]uint32{}
 		for at, function := range table {
-			if function >= imported && !uncalled[function] && types[own[function-imported]].equal(types[of]) {
+			if !uncalled[function] && types[own[function-imported]].equal(types[of]) {
 				reachable[at] = function
 			}
 		}
@@ -60,22 +60,16 @@ func withoutTable(all []module.Section, imported uint32, uncalled map[uint32]boo
 
 // direct returns a function's code with calls of dispatchers in place of indirect calls.
 func direct(code []byte, dispatcher func(of uint32) uint32) ([]byte, error) {
-	r := module.Reader{In: code}
-	r.Locals()
-	out := bytes.Clone(code[:len(code)-len(r.In)])
-	for len(r.In) > 0 && !r.Cut {
-		before := r.In
-		in, err := r.Instruction()
-		if err != nil {
-			return nil, err
-		}
+	var out []byte
+	locals, err := module.Walk(code, func(in module.Instruction, bytes []byte) error {
 		if in.Op == module.OpCallIndirect {
 			out = module.AppendUnsigned(append(out, module.OpCall), dispatcher(in.Index))
 		} else {
-			out = append(out, before[:len(before)-len(r.In)]...)
+			out = append(out, bytes...)
 		}
-	}
-	return out, nil
+		return nil
+	})
+	return slices.Concat(locals, out), err
 }
 
 // dispatch returns the code of a dispatcher: it passes its parameters, but for the index at their
@@ -111,8 +105,8 @@ func dispatch(params uint32, reachable map[uint32]uint32) []byte {
 	return append(code, module.OpEnd, module.OpUnreachable, module.OpEnd)
 }
 
-// tableOf returns the functions of a table by their places.
-func tableOf(elements *module.Section) (map[uint32]uint32, error) {
+// tableOf returns the functions of a table by their places. They must be the module's own.
+func tableOf(elements *module.Section, imported uint32) (map[uint32]uint32, error) {
 	r := module.Reader{In: elements.Body}
 	table := map[uint32]uint32{}
 	for range r.Unsigned() {
@@ -121,9 +115,14 @@ func tableOf(elements *module.Section) (map[uint32]uint32, error) {
 			return nil, err
 		}
 		for i := range r.Unsigned() {
-			if table[uint32(at)+i] = r.Unsigned(); r.Cut {
+			function := r.Unsigned()
+			if r.Cut {
 				return nil, module.ErrTruncated
 			}
+			if function < imported {
+				return nil, fmt.Errorf("the table has the imported function %d, of which no dispatcher knows the type", function)
+			}
+			table[uint32(at)+i] = function
 		}
 	}
 	return table, nil

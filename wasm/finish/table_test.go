@@ -13,6 +13,7 @@ import (
 // $sum and $product have the type of the first call, $half that of the second; place 4 is
 // uncalled, and place 2 is empty.
 const indirect = `(module
+  (import "host" "zero" (func $zero (result i64)))
   (type $pair (func (param i32 i64) (result i64)))
   (type $one (func (param i64) (result i64)))
   (table 8 funcref)
@@ -20,7 +21,7 @@ const indirect = `(module
   (elem (i32.const 3) $product $uncalled $half)
   (func $sum (param i32 i64) (result i64) (i64.add (i64.extend_i32_u (local.get 0)) (local.get 1)))
   (func $product (param i32 i64) (result i64) (i64.mul (i64.extend_i32_u (local.get 0)) (local.get 1)))
-  (func $uncalled (param i32 i64) (result i64) (i64.const 0))
+  (func $uncalled (param i32 i64) (result i64) (call $zero))
   (func $half (param i64) (result i64) (i64.div_u (local.get 0) (i64.const 2)))
   (func (export "pair") (param i32) (result i64) (call_indirect (type $pair) (i32.const 6) (i64.const 7) (local.get 0)))
   (func (export "one") (param i32) (result i64) (call_indirect (type $one) (i64.const 10) (local.get 0)))
@@ -32,13 +33,15 @@ func TestWithoutTable(t *testing.T) {
 	t.Parallel()
 	all, err := module.Divide(wat.Compile(t, indirect))
 	require.NoError(t, err)
-	all, err = withoutTable(all, 0, map[uint32]bool{2: true})
+	all, err = withoutTable(all, 1, map[uint32]bool{3: true})
 	require.NoError(t, err)
 	require.Nil(t, module.Find(all, module.Table))
 	require.Nil(t, module.Find(all, module.Element))
 	ctx := t.Context()
 	r := wazero.NewRuntime(ctx)
 	defer r.Close(ctx)
+	_, err = r.NewHostModuleBuilder("host").NewFunctionBuilder().WithFunc(func() uint64 { return 0 }).Export("zero").Instantiate(ctx)
+	require.NoError(t, err)
 	m, err := r.Instantiate(ctx, module.Join(all))
 	require.NoError(t, err)
 	want := map[string]map[uint64]uint64{"pair": {1: 13, 3: 42}, "one": {5: 5}, "none": {}}
@@ -53,4 +56,12 @@ func TestWithoutTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestWithoutTable_RefusesImportedFunctions(t *testing.T) {
+	t.Parallel()
+	all, err := module.Divide(wat.Compile(t, `(module (import "host" "f" (func $f)) (table 1 funcref) (elem (i32.const 0) $f))`))
+	require.NoError(t, err)
+	_, err = withoutTable(all, 1, nil)
+	require.EqualError(t, err, "the table has the imported function 0, of which no dispatcher knows the type")
 }

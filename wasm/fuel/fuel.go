@@ -108,7 +108,7 @@ func (w *instrumenter) rewrite() error {
 
 // global returns a mutable global with an initial value.
 func global(value int32) []byte {
-	return append(module.AppendSigned([]byte{module.TypeI32, 1, module.OpI32Const}, value), module.OpEnd)
+	return append(module.AppendSigned([]byte{module.TypeI32, module.Mutable, module.OpI32Const}, value), module.OpEnd)
 }
 
 // take returns the instructions that consume fuel.
@@ -163,20 +163,13 @@ func (w *instrumenter) imported() (functions, globals uint32, err error) {
 
 // function rewrites the code of a function.
 func (w *instrumenter) function(_ uint32, code []byte) ([]byte, error) {
-	r := module.Reader{In: code}
-	r.Locals()
-	out := bytes.Clone(code[:len(code)-len(r.In)])
-	first, calls := len(out), false
-	for len(r.In) > 0 && !r.Cut {
-		before := r.In
-		in, err := r.Instruction()
-		if err != nil {
-			return nil, err
-		}
+	var out []byte
+	calls := false
+	locals, err := module.Walk(code, func(in module.Instruction, bytes []byte) error {
 		if in.Bulk {
 			out = append(out, w.bulk...)
 		}
-		out = append(out, before[:len(before)-len(r.In)]...)
+		out = append(out, bytes...)
 		switch in.Op {
 		case module.OpLoop:
 			out = append(out, w.step...)
@@ -184,15 +177,16 @@ func (w *instrumenter) function(_ uint32, code []byte) ([]byte, error) {
 			calls = true
 		case module.OpGlobalGet, module.OpGlobalSet:
 			if in.Index >= w.end {
-				return nil, fmt.Errorf("it uses global %d, which does not exist", in.Index)
+				return fmt.Errorf("it uses global %d, which does not exist", in.Index)
 			}
 		}
-	}
-	if r.Cut {
-		return nil, errors.New("the code is truncated")
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if calls {
-		out = slices.Insert(out, first, w.step...)
+		return slices.Concat(locals, w.step, out), nil
 	}
-	return out, nil
+	return slices.Concat(locals, out), nil
 }

@@ -21,7 +21,7 @@ func (r *response) check() error {
 		return faultf("response has status %d", r.status)
 	}
 	for _, h := range r.headers {
-		if !isToken(h.name) || strings.IndexByte(h.value, '\n') >= 0 || strings.IndexByte(h.value, '\r') >= 0 || strings.IndexByte(h.value, 0) >= 0 {
+		if !isToken(h.name) || strings.ContainsAny(h.value, "\r\n\x00") {
 			return faultf("response has the header %q: %q", h.name, h.value)
 		}
 	}
@@ -51,7 +51,7 @@ func isToken(s string) bool {
 func (r *response) write(w http.ResponseWriter, method string) {
 	headers, given := w.Header(), http.Header{}
 	for _, h := range r.headers {
-		if len(h.name) == len("Connection") && strings.EqualFold(h.name, "Connection") {
+		if strings.EqualFold(h.name, "Connection") {
 			given.Add(h.name, h.value)
 		}
 	}

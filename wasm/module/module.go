@@ -54,10 +54,13 @@ const (
 	TypeFunction = 0x60
 	TypeI32      = 0x7f
 	BlockVoid    = 0x40
+	Mutable      = 1 // of a global
 )
 
 // ErrTruncated reports a module that ends within a section.
 var ErrTruncated = errors.New("the module is truncated")
+
+var errCodeTruncated = errors.New("the code is truncated")
 
 // Section is a section of a module: its number and its content.
 type Section struct {
@@ -124,7 +127,7 @@ func (s *Section) Rewrite(to func(index uint32, code []byte) ([]byte, error)) er
 	for i := range n {
 		code, err := to(i, r.Sized())
 		if err == nil && r.Cut {
-			err = errors.New("the code is truncated")
+			err = errCodeTruncated
 		}
 		if err != nil {
 			return fmt.Errorf("function %d of the module: %w", i, err)
@@ -191,14 +194,31 @@ func (r *Reader) Limits() {
 	r.Unsigned()
 }
 
-// Locals skips the local variables at the beginning of a function's code.
-func (r *Reader) Locals() {
+// Walk calls f with each instruction in a function's code, and with its bytes. It returns the
+// declaration of the local variables, which precedes the instructions.
+func Walk(code []byte, f func(in Instruction, bytes []byte) error) (locals []byte, err error) {
+	r := Reader{In: code}
 	for range r.Unsigned() {
 		r.Unsigned()
 		if r.Byte(); r.Cut {
 			break
 		}
 	}
+	locals = code[:len(code)-len(r.In)]
+	for len(r.In) > 0 && !r.Cut {
+		before := r.In
+		in, err := r.instruction()
+		if err == nil {
+			err = f(in, before[:len(before)-len(r.In)])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.Cut {
+		return nil, errCodeTruncated
+	}
+	return locals, nil
 }
 
 // Instruction is an instruction without its immediates, except Index: what a call calls, the
@@ -210,8 +230,8 @@ type Instruction struct {
 	Bulk bool
 }
 
-// Instruction reads an instruction of WebAssembly 2.0.
-func (r *Reader) Instruction() (i Instruction, err error) {
+// instruction reads an instruction of WebAssembly 2.0.
+func (r *Reader) instruction() (i Instruction, err error) {
 	op := r.Byte()
 	i.Op = op
 	switch {

@@ -108,7 +108,7 @@ finish() {
 # component is one function, for whose variables wazero enlarges the stack of each instance.
 optimizer() {
 	local command
-	command=$(PATH=$PATH:$(dirname "$tinygo") command -v "${WASMOPT:-wasm-opt}")
+	command=$(PATH=$PATH:$(dirname "$tinygo") command -v "${WASMOPT:-wasm-opt}") || { say "no ${WASMOPT:-wasm-opt}; install binaryen"; exit 1; }
 	printf '#!/bin/sh\nexec "%s" --one-caller-inline-max-function-size=1000 "$@"\n' "$command" >"$1"
 	chmod +x "$1"
 	export WASMOPT=$1
