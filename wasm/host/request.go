@@ -85,11 +85,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	in.lookUp = len(body) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	out, err := h.respond(r, in)
-	if r.Context().Err() != nil {
-		return // the client has closed the connection
-	}
 	switch {
 	case err == nil:
+	case r.Context().Err() != nil:
+		return // the client has closed the connection
 	case h.options.StrictSpin && !errors.Is(err, errBusy):
 		w.WriteHeader(http.StatusInternalServerError)
 		return
