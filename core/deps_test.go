@@ -103,7 +103,7 @@ var walls = []wall{
 	{of: []string{"kith/backend/client"}, only: slices.Concat([]string{"kith/core/...", "kith/backend/client"}, parsers),
 		why: "it knows the API and nothing of the server behind it"},
 	{of: []string{"kith/backend/file/...", "kith/backend/sheet", "kith/backend/xlsx", "kith/backend/identity", "kith/backend/upstream", "kith/backend/downstream", "kith/backend/metrics", "kith/backend/trace/...", "kith/backend/atomicfile",
-		"kith/backend/drain", "kith/backend/manual", "kith/backend/progress", "kith/backend/guess", "kith/backend/fault", "kith/backend/sparse", "kith/backend/testenv/..."}, imports: []string{"database/sql"}, links: append([]string{"kith/core/rules"}, service...),
+		"kith/backend/drain", "kith/backend/smallhttp", "kith/backend/manual", "kith/backend/progress", "kith/backend/guess", "kith/backend/fault", "kith/backend/sparse", "kith/backend/testenv/..."}, imports: []string{"database/sql"}, links: append([]string{"kith/core/rules"}, service...),
 		why: "it knows no rule and no row of the service"},
 
 	{of: []string{"kith/wasm/..."}, links: []string{"kith/core/...", "kith/backend/..."},

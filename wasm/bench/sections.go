@@ -46,6 +46,7 @@ var sections = []section{
 			{of: `Visits`, work: "share links per second of a processor with visits counted, as a part of those without; at least 0.95", unit: "ratio", also: []string{"on-req/s", "off-req/s"}},
 			{of: `Serve/(reused|fresh)/redirect`, work: "smallest test component answers a redirect, $1 instance", unit: perCall, against: "Serve/$1/harness", as: "answer without a component"},
 			{of: `Serve/(reused|fresh)/read`, work: "smallest test component reads one row, $1 instance", unit: perCall, against: "Serve/$1/harness", as: "answer without a component"},
+			{of: `Listener/kith`, work: "constant redirect over HTTP, 16 connections per core", unit: perCall, against: "Listener/net-http", as: "net/http"},
 			{of: `Read`, work: "read of one row of a database file", unit: perCall},
 			{of: `ShareLink/(off|always_off|always_on)`, work: "handler that reads one row, with traces: $1", unit: perCall, against: "ShareLink/none", as: "the same without code for traces"},
 		},

@@ -346,7 +346,7 @@ func serveEdge(e *env, loaded *host.Host, tracer *trace.Tracer, counter *visits.
 	inside := func(r *http.Request) bool { return trusted.Trusted(r.RemoteAddr) }
 	handler := e.observer.Requests("edge", edgeRoute, tracer.Requests(edgeRoute, inside, guarded))
 	stopStoring := storeVisits(e, counter)
-	err := e.serveHTTP(f.limit(listener, trusted), handler)
+	err := e.serveHTTP(f.limit(listener, trusted), handler, true)
 	stopStoring()
 	ctx, cancel := context.WithTimeout(context.Background(), e.stopTimeout)
 	defer cancel()

@@ -88,7 +88,7 @@ func serveLab(e *env, lab laboratory, listener net.Listener) error {
 	ctx, stop := context.WithCancel(e.ctx)
 	var running sync.WaitGroup
 	running.Go(func() { lab.Run(ctx) })
-	err := e.serveHTTP(listener, lab)
+	err := e.serveHTTP(listener, lab, false)
 	stop()
 	running.Wait()
 	if closed := lab.Close(); err == nil {

@@ -105,7 +105,7 @@ func (f opsFlags) serveOps(e *env, probes map[string]probe) error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeProbe(w, state{}) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeProbe(w, stateOf(r.Context(), probes)) })
 	go func() {
-		if err := e.serveHTTP(listener, mux); err != nil {
+		if err := e.serveHTTP(listener, mux, false); err != nil {
 			e.log.Error("the server of metrics and probes failed", "error", err)
 		}
 	}()

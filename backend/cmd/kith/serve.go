@@ -28,6 +28,7 @@ import (
 	"kith/backend/portal"
 	"kith/backend/portal/account"
 	"kith/backend/sender"
+	"kith/backend/smallhttp"
 	"kith/backend/trace"
 	"kith/backend/worker"
 	"kith/core"
@@ -281,7 +282,7 @@ func (b backend) serve(e *env) error {
 	engine.Analytics.Networks = guess.New(min(int(b.flags.RateLimit), statistics.ReportsPerMinute), time.Now)
 	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Portal: portal.New(engine, b.flags.PortalURL, e.log, provider), PortalURL: b.flags.PortalURL, Script: link.NewScript(kith.Script, kith.ScriptGzip), Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, ClockTolerance: tolerance, Observe: e.observeRoutes(b.tracer, trusted), Log: e.log}
 	stopSFTP := b.sftp.start(e)
-	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
+	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler(), false)
 	stopSFTP()
 	stopWorking()
 	workers.Wait()
@@ -301,15 +302,23 @@ const (
 )
 
 // serveHTTP serves until the context ends, accepts the connections that wait, and then waits
-// for requests in progress.
-func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
+// for requests in progress. small is true for a handler whose answers are in memory as a whole:
+// then smallhttp answers small requests.
+func (e *env) serveHTTP(listener net.Listener, handler http.Handler, small bool) error {
 	var stopping atomic.Bool
+	handler = closeAfterChunks(closeWhile(&stopping, handler))
+	accepting := listener
+	if small {
+		accepting = smallhttp.New(listener, smallhttp.Options{
+			Handler: handler, FirstTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: requestTimeout, Log: e.log,
+		})
+	}
 	server := &http.Server{
-		Handler: closeAfterChunks(closeWhile(&stopping, handler)), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
 		WriteTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(jsonListener{listener}) }()
+	go func() { failed <- server.Serve(jsonListener{accepting}) }()
 	select {
 	case err := <-failed:
 		return err
@@ -327,6 +336,13 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
 	}
 	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("stop: %w", err)
+	}
+	if s, ok := accepting.(*smallhttp.Listener); ok {
+		select {
+		case <-s.Done():
+		case <-ctx.Done():
+			return fmt.Errorf("stop: %w", ctx.Err())
+		}
 	}
 	return nil
 }
