@@ -89,10 +89,11 @@ func exchange(t testing.TB, addr string, sent []byte) string {
 	if err != nil {
 		got = append(got, "reset"...)
 	}
-	return dateLine.ReplaceAllString(string(got), "")
+	return present.ReplaceAllString(string(got), "Date: now\r\n")
 }
 
-var dateLine = regexp.MustCompile(`Date: [^\r]+\r\n`)
+// present is a Date header of the server.
+var present = regexp.MustCompile(`Date: [^\r]+ 20\d\d [^\r]+\r\n`)
 
 // answer answers by the path. By default it writes all that it sees of a request.
 func answer(w http.ResponseWriter, r *http.Request) {
@@ -122,6 +123,8 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	case "/close":
 		w.Header().Set("Connection", "close")
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	case "/dated":
+		w.Header().Set("Date", "Sun, 06 Nov 1994 08:49:37 GMT")
 	case "/headers":
 		w.Header()["X-Two"] = []string{"1", "2"}
 		w.Header()["X-None"] = nil
@@ -157,6 +160,7 @@ var small = map[string]string{
 	"close":        head("GET /close") + head("GET /never"),
 	"headers":      head("GET /headers") + head("HEAD /headers"),
 	"long":         head("GET /long") + head("HEAD /long") + head("GET /"),
+	"dated":        head("GET /dated") + head("HEAD /dated"),
 	"unsized":      head("GET /unsized") + head("HEAD /unsized"),
 	"short":        head("GET /short") + head("GET /never"),
 	"over":         head("GET /over") + head("GET /never"),

@@ -126,7 +126,7 @@ func (w *response) finish() bool {
 		body, length := w.held, ""
 		w.held = nil
 		if !w.isHead || len(body) > 0 {
-			length = "\r\nContent-Length: " + strconv.Itoa(len(body))
+			length = "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
 		}
 		w.appendHead(length)
 		if !w.isHead {
@@ -162,8 +162,10 @@ func (w *response) appendHead(last string) {
 			b = append(append(append(append(b, name...), ": "...), value...), "\r\n"...)
 		}
 	}
-	b = append(append(append(b, "Date: "...), date()...), last...)
-	w.held = append(b, "\r\n\r\n"...)
+	if w.header["Date"] == nil {
+		b = append(append(append(b, "Date: "...), date()...), "\r\n"...)
+	}
+	w.held = append(append(b, last...), "\r\n"...)
 }
 
 // oneLine replaces line breaks, as net/http does, so that a value cannot contain a header.
