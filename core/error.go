@@ -1,5 +1,7 @@
 package core
 
+import "cmp"
+
 // Code classifies an Error by what the caller must do about it. The list is
 // append-only. The zero value is CodeInternal, so that an error without a code fails
 // safe.
@@ -59,6 +61,9 @@ type Error struct {
 	Field string
 	// Message says, for the caller, what was expected.
 	Message string
+	// Form says the same to a person who fills in a form of the portal, which has neither
+	// JSON nor the names of the API. Empty if Message suits such a person too.
+	Form string
 	// RS is the stable number of the cause (clients 6.2), such as "RS034"; empty if it
 	// has none.
 	RS string
@@ -85,6 +90,15 @@ func (e *Error) Unwrap() error { return e.Err }
 func Invalid(field, message string) *Error {
 	return &Error{Code: CodeInvalid, Field: field, Message: message}
 }
+
+// InForm sets the words for a form, and returns e.
+func (e *Error) InForm(message string) *Error {
+	e.Form = message
+	return e
+}
+
+// ForForm returns the words for a form.
+func (e *Error) ForForm() string { return cmp.Or(e.Form, e.Message) }
 
 // Malformed returns a CodeMalformed error about a field of the body, or about the
 // whole body if field is empty.

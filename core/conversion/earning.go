@@ -70,31 +70,37 @@ func (e Earning) Check(at string, byEvent bool) error {
 	case o.OfRevenue != 0 && !o.Kind.Traits().Divisible:
 		return core.Invalid(at+".percentOfRevenue", "must be left out for rewards of type "+string(o.Kind)+"; only CREDIT and INTEGRATION have an amount")
 	case o.OfRevenue != 0 && !byEvent:
-		return core.Invalid(at+".percentOfRevenue", "needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event")
+		return core.Invalid(at+".percentOfRevenue", "needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event").
+			InForm("needs an order: choose “When the friend orders” under “When a referral counts”, or give a fixed amount")
 	case o.OfRevenue != 0 && o.InUnit() != reward.UnitCents:
-		return core.Invalid(at+".unit", "must be CENTS with percentOfRevenue, or be left out: a share of the revenue is money")
+		return core.Invalid(at+".unit", "must be CENTS with percentOfRevenue, or be left out: a share of the revenue is money").InForm("must be empty: a share of the order is money")
 	case o.OfRevenue == 0 && t.Min != 0:
 		return core.Invalid(at+".minimum", "must be left out without percentOfRevenue: a fixed value has no minimum")
 	case o.OfRevenue == 0 && t.Max != 0:
 		return core.Invalid(at+".maximum", "must be left out without percentOfRevenue: a fixed value has no maximum")
 	case t.Min < 0 || t.Min > reward.MaxValue:
-		return core.Invalid(at+".minimum", "must be 1 to 1000000000000, or be left out")
+		return core.Invalid(at+".minimum", "must be 1 to 1000000000000, or be left out").InForm("must be more than 0, or be empty")
 	case t.Max < 0 || t.Max > reward.MaxValue || t.Max != 0 && t.Max < t.Min:
-		return core.Invalid(at+".maximum", "must not be less than the minimum, and at most 1000000000000, or be left out")
+		return core.Invalid(at+".maximum", "must not be less than the minimum, and at most 1000000000000, or be left out").InForm("must not be less than the minimum, or be empty")
 	case t.Orders != 0 && !byEvent:
 		return core.Invalid(at+".orders", onlyOnce)
 	case t.Months != 0 && !byEvent:
 		return core.Invalid(at+".months", onlyOnce)
 	case t.Orders < 0 || t.Orders > maxOrders:
-		return core.Invalid(at+".orders", "must be 1 to 1000000, or null for all orders")
+		return WrongOrders(at + ".orders")
 	case t.Months < 0 || t.Months > maxMonths:
-		return core.Invalid(at+".months", "must be 1 to 120, or be left out")
+		return core.OrUnset(at+".months", "must be 1 to 120")
 	case len(t.Tiers) > MaxTiers:
 		return core.Invalid(at+".tiers", "must not have more than 10 elements")
 	case len(t.Tiers) > 0 && o.Kind == reward.FuelTank:
-		return core.Invalid(at+".tiers", "must be left out for FUELTANK: the value of its codes is fixed")
+		return core.Invalid(at+".tiers", "must be left out for FUELTANK: the value of its codes is fixed").InForm("must be empty: the worth of coupon codes is fixed")
 	}
 	return e.checkTiers(at)
+}
+
+// WrongOrders returns the error about a number of orders that is out of bounds.
+func WrongOrders(field string) *core.Error {
+	return core.Invalid(field, "must be 1 to 1000000, or null for all orders").InForm("must be 1 to 1,000,000")
 }
 
 func (e Earning) checkTiers(at string) error {
@@ -103,7 +109,7 @@ func (e Earning) checkTiers(at string) error {
 		at := at + ".tiers[" + strconv.Itoa(i) + "]"
 		switch {
 		case tier.From <= last || tier.From > maxTierFrom:
-			return core.Invalid(at+".from", "must be 2 to 1000 and more than in the tier before")
+			return core.Invalid(at+".from", "must be 2 to 1000 and more than in the tier before").InForm("must be 2 to 1000 and more than in the step before")
 		case e.Offer.OfRevenue != 0 && (tier.OfRevenue <= 0 || tier.OfRevenue > reward.MaxPercent):
 			return core.Invalid(at+"."+field, "must be more than 0 and at most 100")
 		case e.Offer.OfRevenue == 0 && tier.OfRevenue != 0:

@@ -99,13 +99,13 @@ func (r Rule) Check() error {
 	case len(r.Reversal) > maxKey || strings.TrimSpace(r.Reversal) != r.Reversal:
 		return core.Invalid("conversion.reversalEvent", "must be 1 to 128 bytes without blanks around it, such as refund")
 	case r.ByEvent() && r.Reversal == r.Event:
-		return core.Invalid("conversion.reversalEvent", "must differ from conversion.event; name another event, the default is refund")
+		return core.Invalid("conversion.reversalEvent", "must differ from conversion.event; name another event, the default is refund").InForm("must differ from the event that converts, such as refund")
 	case len(r.Conditions) > MaxConditions:
-		return core.Invalid("conversion.conditions", "must not have more than 20 elements")
+		return core.TooMany("conversion.conditions", MaxConditions)
 	case r.Within < 0 || r.Within > maxWithin:
-		return core.Invalid("conversion.withinDuration", "must be PT1S to P3650D, or be left out")
+		return core.OutsideDuration("conversion.withinDuration", core.Second, maxWithin, true)
 	case r.Before < 0 || r.Before > MaxBefore:
-		return core.Invalid("conversion.beforeDuration", "must be PT0S to P1D, or be left out")
+		return core.OutsideDuration("conversion.beforeDuration", 0, MaxBefore, true)
 	}
 	return checkConditions(r.Conditions)
 }

@@ -114,7 +114,7 @@ func (p FraudPolicy) check() error {
 		}
 	}
 	if p.DailyRewards < 0 || p.DailyRewards > maxRewards {
-		return core.Invalid("fraud.dailyRewardLimit", "must be 0 to 1000000; 0 means no limit")
+		return core.OutsideLimit("fraud.dailyRewardLimit", maxRewards)
 	}
 	return nil
 }

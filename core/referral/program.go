@@ -194,10 +194,10 @@ func InvitationTags(all map[text.Tag]text.Invitation) []text.Tag {
 
 func checkSharing(p link.Program) error {
 	if !link.ValidLandingURL(p.LandingURL) {
-		return core.Invalid("sharing.url", "must be an absolute http or https URL")
+		return core.Invalid("sharing.url", "must be an absolute http or https URL").InForm("must be an address that begins with https:// or http://")
 	}
 	if len(p.AllowedHosts) > MaxAllowedHosts {
-		return core.Invalid("sharing.allowedHosts", "must not have more than 50 elements")
+		return core.TooMany("sharing.allowedHosts", MaxAllowedHosts)
 	}
 	for i, host := range p.AllowedHosts {
 		if !validHost(host) {
@@ -205,7 +205,7 @@ func checkSharing(p link.Program) error {
 		}
 	}
 	if p.CookieLife < core.Second || p.CookieLife > MaxCookieLife {
-		return core.Invalid("sharing.cookieExpiryDuration", "must be PT1S to P400D; browsers keep cookies for at most 400 days")
+		return core.Invalid("sharing.cookieExpiryDuration", "must be PT1S to P400D; browsers keep cookies for at most 400 days").InForm("must be 1 second to 400 days")
 	}
 	for field, text := range map[string]string{"sharing.utmSource": p.UTMSource, "sharing.utmCampaign": p.UTMCampaign} {
 		if len(text) > MaxUTM || !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) || core.Trim(text) != text {
@@ -231,7 +231,7 @@ func (p Program) checkEarning(at string, e conversion.Earning) error {
 // checkPeriod checks a limit that a late event makes the rules count again.
 func (p Program) checkPeriod() error {
 	if p.Conversion.ByEvent() && p.Limits.InPeriod > conversion.MaxInPeriod {
-		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000 with conversion.event; 0 means no limit")
+		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000 with conversion.event; 0 means no limit").InForm("must be at most 1000 if an event converts")
 	}
 	return nil
 }
@@ -246,15 +246,15 @@ func checkOffer(at string, o reward.Offer) error {
 	case errors.As(err, &known):
 		return core.Invalid(at+"."+offerField(known.Field), known.Message)
 	case o.Kind == reward.PercentDiscount && o.Unit != "" && o.Unit != reward.UnitPercent:
-		return core.Invalid(at+".unit", "must be % for PCT_DISCOUNT, or be left out")
+		return core.OrUnset(at+".unit", "must be % for PCT_DISCOUNT")
 	case len(o.Unit) > maxUnit:
 		return core.Invalid(at+".unit", "must not be longer than 64 bytes")
 	case len(o.Name) > maxProgramName:
 		return core.Invalid(at+".name", "must not be longer than 200 bytes")
 	case o.ValidFor < 0 || o.ValidFor > maxPeriod:
-		return core.Invalid(at+".expiryDuration", "must be PT1S to P3650D, or be left out")
+		return core.OutsideDuration(at+".expiryDuration", core.Second, maxPeriod, true)
 	case o.GivenAfter < 0 || o.GivenAfter > maxPeriod:
-		return core.Invalid(at+".scheduleDuration", "must be PT1S to P3650D, or be left out")
+		return core.OutsideDuration(at+".scheduleDuration", core.Second, maxPeriod, true)
 	}
 	return err
 }
@@ -270,13 +270,13 @@ func offerField(field string) string {
 func (l Limits) check() error {
 	switch {
 	case l.Total < 0 || l.Total > maxRewards:
-		return core.Invalid("limits.rewards", "must be 0 to 1000000; 0 means no limit")
+		return core.OutsideLimit("limits.rewards", maxRewards)
 	case l.InPeriod < 0 || l.InPeriod > maxRewards:
-		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000000; 0 means no limit")
+		return core.OutsideLimit("limits.rewardsInPeriod", maxRewards)
 	case l.Period < 0 || l.Period > maxPeriod:
-		return core.Invalid("limits.period", "must be P1D to P3650D, or be left out")
+		return core.OutsideDuration("limits.period", core.Day, maxPeriod, true)
 	case (l.InPeriod == 0) != (l.Period == 0):
-		return core.Invalid("limits.period", "must be set together with limits.rewardsInPeriod; give both or neither")
+		return core.Invalid("limits.period", "must be set together with limits.rewardsInPeriod; give both or neither").InForm("must be given together with “Rewards in a period”: both or neither")
 	case l.Discount < 0 || l.Discount > 10000:
 		return core.Invalid("limits.discountPercent", "must be 0 to 100; 0 means no limit")
 	}

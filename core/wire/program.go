@@ -365,7 +365,7 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 		o.terms.Orders = 0
 		ok := r.count(&o.terms.Orders, key, v)
 		if r.err == nil && o.terms.Orders == 0 && v.Type() != fastjson.TypeNull {
-			return r.fail(core.Invalid(r.path(key), "must be 1 to 1000000, or null for all orders"))
+			return r.fail(conversion.WrongOrders(r.path(key)))
 		}
 		return ok
 	case "months":
@@ -427,7 +427,7 @@ func (o *offerParser) offer(at string) (reward.Offer, error) {
 		}
 	}
 	if slices.Contains(o.keys, "percentOfRevenue") && o.o.OfRevenue == 0 {
-		return reward.Offer{}, core.Invalid(at+".percentOfRevenue", "must be more than 0 and at most 100; leave it out for a fixed value")
+		return reward.Offer{}, core.Invalid(at+".percentOfRevenue", "must be more than 0 and at most 100; leave it out for a fixed value").InForm("must be more than 0 and at most 100")
 	}
 	if err := o.fuelTank(at); err != nil {
 		return reward.Offer{}, err
@@ -458,7 +458,8 @@ func (o *offerParser) fuelTank(at string) error {
 	case percent && o.o.Unit == "":
 		o.o.Unit = reward.UnitPercent
 	case percent != (o.o.Unit == reward.UnitPercent):
-		return core.Invalid(at+".unit", "must be % if fuelTankType is PCT_DISCOUNT, and must not be % otherwise")
+		return core.Invalid(at+".unit", "must be % if fuelTankType is PCT_DISCOUNT, and must not be % otherwise").
+			InForm("must not be % here; choose “a percentage” under “A code is worth”")
 	}
 	if !percent {
 		return nil

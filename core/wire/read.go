@@ -341,7 +341,7 @@ func (r *reader) items(key string, v *fastjson.Value, most int, take func(i int,
 		return r.wrongType(key, "an array")
 	}
 	if len(list) > most {
-		return r.fail(core.Invalid(r.path(key), "must not have more than "+strconv.Itoa(most)+" elements"))
+		return r.fail(core.TooMany(r.path(key), most))
 	}
 	for i, item := range list {
 		if err := take(i, item); err != nil {

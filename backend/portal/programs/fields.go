@@ -162,7 +162,7 @@ func inForm(err error) error {
 	if !errors.As(err, &known) || known.Code != core.CodeInvalid && known.Code != core.CodeMalformed || known.Field == "" {
 		return err
 	}
-	out := core.Invalid(known.Field, formWords.Replace(known.Message))
+	out := core.Invalid(known.Field, known.ForForm())
 	if at := tierValue.FindStringSubmatch(known.Field); at != nil {
 		out.Field = at[1] + ".value"
 	}
@@ -175,28 +175,6 @@ func inForm(err error) error {
 	}
 	return out
 }
-
-// formWords replaces what messages say for callers of the API.
-var formWords = strings.NewReplacer(
-	"needs conversion.event: an account that becomes PAID has no revenue; give a fixed value or set the event",
-	"needs an order: choose “When the friend orders” under “"+fieldTexts[fieldWhen].label+"”, or give a fixed amount",
-	"must be set together with limits.rewardsInPeriod; give both or neither", "must be given together with “Rewards in a period”: both or neither",
-	"must be 0 to 1000 with conversion.event; 0 means no limit", "must be at most 1000 if an event converts",
-	"must differ from conversion.event; name another event, the default is refund", "must differ from the event that converts, such as refund",
-	"must be PT1S to P3650D, or be left out", "must be 1 second to 3650 days, or be empty",
-	"must be P1D to P3650D, or be left out", "must be 1 to 3650 days, or be empty",
-	"must be PT1S to P400D; browsers keep cookies for at most 400 days", "must be 1 second to 400 days",
-	"must be CENTS with percentOfRevenue, or be left out: a share of the revenue is money", "must be empty: a share of the order is money",
-	"must be left out for FUELTANK: the value of its codes is fixed", "must be empty: the worth of coupon codes is fixed",
-	"must be 1 to 1000000, or null for all orders", "must be 1 to 1,000,000",
-	"must be PT0S to P1D, or be left out", "must be 0 to 1 day, or be empty",
-	"must be % if fuelTankType is PCT_DISCOUNT, and must not be % otherwise", "must not be % here; choose “a percentage” under “A code is worth”",
-	"must not have more than 20 elements", "must not have more than 20 lines", "must not have more than 50 elements", "must not have more than 50 lines",
-	"must be an absolute http or https URL", "must be an address that begins with https:// or http://",
-	"must be 1 to 1000000000000", "must be more than 0", ", and at most 1000000000000", "",
-	"; leave it out for a fixed value", "", "must be 0 to 1000000; 0 means no limit", "must be 1 to 1,000,000",
-	"or be left out", "or be empty", "more than in the tier before", "more than in the step before",
-)
 
 // entry is a field of the form as templates show it.
 type entry struct {
