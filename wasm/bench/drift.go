@@ -24,7 +24,10 @@ func drift(base, now results) (table string, fallen int) {
 					continue
 				}
 				listed[m.name+" "+w.unit] = true
-				change := m.relative() / old.relative()
+				change := m.value / old.value
+				if m.other > 0 && old.other > 0 { // else one of them is compared in a later form of the benchmark
+					change = m.relative() / old.relative()
+				}
 				if !isRate(w.unit) {
 					change = 1 / change
 				}

@@ -29,6 +29,13 @@ func TestCompare(t *testing.T) {
 	require.Contains(t, out.String(), "| share link, whole program, 32 connections | 3,000 requests/s (0.300) | 1,500 requests/s (0.300) | +0 % |")
 	require.Contains(t, out.String(), "| identify a new referred user who pays, on a file | 2.00 ms | 4.00 ms | -50 % **worse** |")
 
+	// A figure that only one commit compares counts by itself.
+	const script, empty = "BenchmarkSpin/script-2 1 3000 requests/s\n", "BenchmarkSpin/script-empty-2 1 10000 requests/s\n"
+	out.Reset()
+	require.NoError(t, os.WriteFile(base, []byte(script), 0o600))
+	require.NoError(t, compare(strings.NewReader(script+empty), &out, base))
+	require.Contains(t, out.String(), "| `/kith.js` | 3,000 requests/s | 3,000 requests/s (0.300) | +0 % |")
+
 	require.ErrorContains(t, compare(strings.NewReader(fast+"--- FAIL: BenchmarkX\n"), &out, base), "benchmarks failed")
 	require.ErrorIs(t, compare(strings.NewReader(fast), &out, base+"?"), os.ErrNotExist)
 }
