@@ -104,7 +104,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		text += fmt.Sprintf("%s: %q\n", name, r.Header[name])
 	}
 	switch r.URL.Path {
-	case "/204", "/304":
+	case "/204", "/304", "/499":
 		status, _ := strconv.Atoi(r.URL.Path[1:])
 		w.WriteHeader(status)
 		return
@@ -156,7 +156,7 @@ var small = map[string]string{
 	"empty body":   head("POST /", "Content-Length: 0"),
 	"no length":    head("DELETE /user"),
 	"two":          head("GET /1") + head("POST /2", "Content-Length: 2") + "{}" + head("GET /3"),
-	"204":          head("GET /204") + head("GET /304") + head("GET /empty") + head("HEAD /empty"),
+	"204":          head("GET /499") + head("GET /204") + head("GET /304") + head("GET /empty") + head("HEAD /empty"),
 	"close":        head("GET /close") + head("GET /never"),
 	"headers":      head("GET /headers") + head("HEAD /headers"),
 	"long":         head("GET /long") + head("HEAD /long") + head("GET /"),

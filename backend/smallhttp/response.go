@@ -146,7 +146,11 @@ func isClose(value string) bool { return strings.EqualFold(value, "close") }
 func (w *response) appendHead(last string) {
 	b := append(w.held, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(w.status), 10)
-	b = append(append(append(b, ' '), http.StatusText(w.status)...), "\r\n"...)
+	reason := http.StatusText(w.status)
+	if reason == "" {
+		reason = "status code " + strconv.Itoa(w.status)
+	}
+	b = append(append(append(b, ' '), reason...), "\r\n"...)
 	for name := range w.header {
 		w.names = append(w.names, name)
 	}

@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -273,6 +275,20 @@ func TestServe_ClientThatLeavesEndsTheGuest(t *testing.T) {
 	eventually(t, func() bool { return b.host.Stats().Reused == 1 })
 	require.NoError(t, conn.Close())
 	eventually(t, func() bool { return b.host.Stats().Cancelled == 1 })
+}
+
+// A client that closes only its own side of the connection does not get 200.
+func TestServe_ClientThatClosesItsSide(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
+	conn := dial(t, b)
+	_, err := conn.Write([]byte("GET /loop HTTP/1.1\r\nHost: h\r\n\r\n"))
+	require.NoError(t, err)
+	eventually(t, func() bool { return b.host.Stats().Reused == 1 })
+	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+	got, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Contains(t, string(got), "HTTP/1.1 499 ")
 }
 
 // Dropped instances are freed: a process that retires instances again and again does not

@@ -44,6 +44,10 @@ type request struct {
 	guest    *guest        // that the request runs in, or nil
 }
 
+// statusClientClosed is the status of requests whose client closed the connection before the
+// answer. It is not sent to clients that are gone; nginx logs it, and so do metrics here.
+const statusClientClosed = 499
+
 // ServeHTTP answers one request with the component's response or, if the component fails,
 // with 503 and a JSON body. The request waits for an instance only after its body has
 // been read, so that slow clients use no instance.
@@ -88,7 +92,11 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 	case r.Context().Err() != nil:
-		return // the client has closed the connection
+		// A client that closed only its own side can read this. Without a status, it would
+		// read 200 and an empty body.
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(statusClientClosed)
+		return
 	case h.options.StrictSpin && !errors.Is(err, errBusy):
 		w.WriteHeader(http.StatusInternalServerError)
 		return
