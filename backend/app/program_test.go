@@ -49,7 +49,7 @@ func TestCreateProgram_ReturnsTheStoredProgram(t *testing.T) {
 	require.Equal(t, b.tenant, target.Tenant, "the host of the landing page is a shop of the tenant")
 	want.LandingURL = ""
 	_, err = b.Programs.Create(t.Context(), b.tenant, want)
-	require.Equal(t, core.Invalid("sharing.url", "must be an absolute http or https URL"), err)
+	require.EqualError(t, err, "sharing.url: must be an absolute http or https URL")
 }
 
 func TestCreateProgram_AtMost50(t *testing.T) {
