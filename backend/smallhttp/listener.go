@@ -192,7 +192,7 @@ func (c *conn) serve() {
 // request are ignored, and line breaks after POST, which old clients send.
 func (c *conn) next() bool {
 	fresh := c.fresh.Load()
-	if len(c.in) < 4 {
+	if len(c.in) < 8 { // else nothing is read here
 		timeout := c.listener.options.IdleTimeout
 		if fresh {
 			timeout = c.listener.options.FirstTimeout
