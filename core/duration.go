@@ -1,6 +1,9 @@
 package core
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // maxDuration is the longest duration that ParseDuration accepts: 100 years.
 const maxDuration = 36500 * Day
@@ -80,4 +83,36 @@ func FormatDuration(d Time) string {
 		return "PT0S"
 	}
 	return s
+}
+
+// Count returns a number with its noun.
+func Count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun
+}
+
+// InWords returns a duration in words: "1 day and 2 hours".
+func InWords(d Time) string {
+	var parts []string
+	for _, unit := range []struct {
+		length Time
+		name   string
+	}{{Day, "day"}, {Hour, "hour"}, {Minute, "minute"}, {Second, "second"}} {
+		if n := d / unit.length; n > 0 {
+			parts = append(parts, Count(int64(n), unit.name))
+			d -= n * unit.length
+		}
+	}
+	return Listed(parts, "and")
+}
+
+// Listed returns texts as one: "a", "a and b", "a, b and c".
+func Listed(all []string, and string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " " + and + " " + all[last]
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // maxFields is the most headers of a small request.
@@ -28,9 +30,7 @@ var unusual = map[string]bool{
 type class byte
 
 const (
-	inName   class = 1 << iota // of a header (RFC 9110, 5.6.2)
-	inValue                    // of a header, with obs-text (RFC 9110, 5.5)
-	inTarget                   // visible ASCII characters but "#"
+	inTarget class = 1 << iota // visible ASCII characters but "#"
 	inHost                     // a name or an address, with a port
 	isDigit
 )
@@ -42,12 +42,6 @@ var classes = func() (of [256]class) {
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
 		if digit {
 			set |= isDigit
-		}
-		if digit || letter || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 {
-			set |= inName
-		}
-		if c >= ' ' && c != 0x7f || c == '\t' {
-			set |= inValue
 		}
 		if c > ' ' && c < 0x7f && c != '#' {
 			set |= inTarget
@@ -112,7 +106,7 @@ func parseFields(r *http.Request, fields string) bool {
 		line, fields, _ = strings.Cut(fields, "\r\n")
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
-		if !only(name, inName) || value != "" && !only(value, inValue) || len(line) == len(name) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) || len(line) == len(name) {
 			return false
 		}
 		switch name = textproto.CanonicalMIMEHeaderKey(name); name {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // maxHeld is the most bytes that are collected for one write. A longer body is written by
@@ -156,11 +158,11 @@ func (w *response) appendHead(last string) {
 	}
 	slices.Sort(w.names)
 	for _, name := range w.names {
-		if !only(name, inName) {
+		if !httpguts.ValidHeaderFieldName(name) {
 			continue
 		}
 		for _, value := range w.header[name] {
-			if value != "" && !only(value, inValue) {
+			if !httpguts.ValidHeaderFieldValue(value) {
 				value = oneLine.Replace(value)
 			}
 			b = append(append(append(append(b, name...), ": "...), value...), "\r\n"...)

@@ -100,7 +100,8 @@ func (e Earning) Check(at string, byEvent bool) error {
 
 // WrongOrders returns the error about a number of orders that is out of bounds.
 func WrongOrders(field string) *core.Error {
-	return core.Invalid(field, "must be 1 to 1000000, or null for all orders").InForm("must be 1 to 1,000,000")
+	return core.Invalid(field, "must be 1 to "+strconv.Itoa(maxOrders)+", or null for all orders").
+		InForm("must be 1 to " + reward.Pretty(maxOrders, "", "", reward.NumberFormatted))
 }
 
 func (e Earning) checkTiers(at string) error {

@@ -55,7 +55,7 @@ func (p Program) Describe() []Sentence {
 		for i, tag := range tags {
 			names[i] = string(tag)
 		}
-		d.add("invitations", "Users send your own text to friends in "+listed(names, "and")+", and the default text in other languages.")
+		d.add("invitations", "Users send your own text to friends in "+core.Listed(names, "and")+", and the default text in other languages.")
 	}
 	return d.all
 }
@@ -69,7 +69,7 @@ func (d *description) conversion(p Program) {
 	if !r.ByEvent() {
 		d.add("conversion", "A referral counts when the friend's account becomes PAID for the first time.")
 		if p.MoneyBack > 0 {
-			d.add("rewards.moneyBackDuration", "If all of the first payment is refunded within "+long(p.MoneyBack)+", both sides lose the reward.")
+			d.add("rewards.moneyBackDuration", "If all of the first payment is refunded within "+core.InWords(p.MoneyBack)+", both sides lose the reward.")
 		}
 		return
 	}
@@ -79,10 +79,10 @@ func (d *description) conversion(p Program) {
 		conditions[i] = c.Words()
 	}
 	if len(conditions) > 0 {
-		s += ", if " + listed(conditions, "and")
+		s += ", if " + core.Listed(conditions, "and")
 	}
 	if r.Within != 0 {
-		s += ", at most " + long(r.Within) + " after the referral"
+		s += ", at most " + core.InWords(r.Within) + " after the referral"
 	}
 	d.add("conversion", s+".")
 	d.settings("conversion", p)
@@ -120,7 +120,7 @@ func (d *description) side(about, name string, e conversion.Earning, p Program) 
 		parts = append(parts, "at most "+money(e.Max, o))
 	}
 	if o.GivenAfter != 0 {
-		parts = append(parts, "after "+long(o.GivenAfter))
+		parts = append(parts, "after "+core.InWords(o.GivenAfter))
 	}
 	d.add(about, strings.Join(parts, ", ")+".")
 	if e.Bounded() {
@@ -140,7 +140,7 @@ func (d *description) side(about, name string, e conversion.Earning, p Program) 
 		d.orders(about, e)
 	}
 	if o.ValidFor != 0 {
-		d.add(about+".expiryDuration", "The reward expires "+long(o.ValidFor)+" after it was given.")
+		d.add(about+".expiryDuration", "The reward expires "+core.InWords(o.ValidFor)+" after it was given.")
 	}
 }
 
@@ -156,16 +156,16 @@ func (d *description) orders(about string, t conversion.Earning) {
 		d.add(about+".orders", "Each order of a friend earns it.")
 	}
 	if t.Months != 0 {
-		d.add(about+".months", "Orders later than "+count(t.Months, "month")+" after the friend's first one earn nothing.")
+		d.add(about+".months", "Orders later than "+core.Count(t.Months, "month")+" after the friend's first one earn nothing.")
 	}
 }
 
 func (d *description) sharing(p Program) {
 	s := "Share links lead to " + p.LandingURL
 	if len(p.AllowedHosts) > 0 {
-		s += ", or to a page of " + listed(p.AllowedHosts, "or") + " that the link names"
+		s += ", or to a page of " + core.Listed(p.AllowedHosts, "or") + " that the link names"
 	}
-	d.add("sharing", s+". A visit counts as a referral for "+long(p.CookieLife)+".")
+	d.add("sharing", s+". A visit counts as a referral for "+core.InWords(p.CookieLife)+".")
 	d.settings("sharing", p)
 }
 
@@ -239,35 +239,3 @@ func money(amount int64, o reward.Offer) string {
 func quoted(s string) string { return "“" + s + "”" }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// count returns a number with its noun.
-func count(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.FormatInt(n, 10) + " " + noun
-}
-
-// long returns a duration in words: "1 day and 2 hours".
-func long(d core.Time) string {
-	var parts []string
-	for _, unit := range []struct {
-		length core.Time
-		name   string
-	}{{core.Day, "day"}, {core.Hour, "hour"}, {core.Minute, "minute"}, {core.Second, "second"}} {
-		if n := d / unit.length; n > 0 {
-			parts = append(parts, count(int64(n), unit.name))
-			d -= n * unit.length
-		}
-	}
-	return listed(parts, "and")
-}
-
-// listed returns texts as one: "a", "a and b", "a, b and c".
-func listed(all []string, and string) string {
-	if len(all) < 2 {
-		return strings.Join(all, "")
-	}
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " " + and + " " + all[last]
-}

@@ -114,7 +114,7 @@ func (p FraudPolicy) check() error {
 		}
 	}
 	if p.DailyRewards < 0 || p.DailyRewards > maxRewards {
-		return core.OutsideLimit("fraud.dailyRewardLimit", maxRewards)
+		return outsideLimit("fraud.dailyRewardLimit", maxRewards)
 	}
 	return nil
 }

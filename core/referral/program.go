@@ -267,12 +267,18 @@ func offerField(field string) string {
 	return field
 }
 
+// outsideLimit returns the error about a limit that is not from 0 to most; 0 is none.
+func outsideLimit(field string, most int64) *core.Error {
+	return core.Invalid(field, "must be 0 to "+strconv.FormatInt(most, 10)+"; 0 means no limit").
+		InForm("must be 1 to " + reward.Pretty(most, "", "", reward.NumberFormatted))
+}
+
 func (l Limits) check() error {
 	switch {
 	case l.Total < 0 || l.Total > maxRewards:
-		return core.OutsideLimit("limits.rewards", maxRewards)
+		return outsideLimit("limits.rewards", maxRewards)
 	case l.InPeriod < 0 || l.InPeriod > maxRewards:
-		return core.OutsideLimit("limits.rewardsInPeriod", maxRewards)
+		return outsideLimit("limits.rewardsInPeriod", maxRewards)
 	case l.Period < 0 || l.Period > maxPeriod:
 		return core.OutsideDuration("limits.period", core.Day, maxPeriod, true)
 	case (l.InPeriod == 0) != (l.Period == 0):

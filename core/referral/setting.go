@@ -1,6 +1,10 @@
 package referral
 
-import "strings"
+import (
+	"strings"
+
+	"kith/core"
+)
 
 // Setting is a value of a program that people set. By its row the API reads, writes and
 // documents it, the portal has a field for it, and Describe a sentence. The name, rewards and
@@ -124,7 +128,7 @@ var settings = []Setting{
 		API:   "How long before the attribution the first order of the account may be placed, up to P1D; PT0S: not before it. Default: PT10M.",
 		Label: "Order before the referral", Hint: "How long before the referral the account's first order may be placed. Empty: 10 minutes; 0: not before it.",
 		Says: func(p Program) string {
-			return say(p.Conversion.Before != 0, "The account's first order also counts if it was placed at most "+long(p.Conversion.Before)+" before the referral.")
+			return say(p.Conversion.Before != 0, "The account's first order also counts if it was placed at most "+core.InWords(p.Conversion.Before)+" before the referral.")
 		},
 	},
 	{
@@ -140,7 +144,7 @@ var settings = []Setting{
 		API: "Number of rewards in total. 0: no limit.", Most: maxRewards,
 		Label: "Rewards in total", Hint: "The most rewards of one referrer. Empty: no limit.", Wide: true,
 		Says: func(p Program) string {
-			return say(p.Limits.Total != 0, "A referrer gets at most "+count(p.Limits.Total, "reward")+" in this program.")
+			return say(p.Limits.Total != 0, "A referrer gets at most "+core.Count(p.Limits.Total, "reward")+" in this program.")
 		},
 	},
 	{
@@ -148,7 +152,7 @@ var settings = []Setting{
 		API: "Number of rewards within any period of the length `period`. 0: no limit.", Most: maxRewards,
 		Label: "Rewards in a period", Hint: "The most rewards of one referrer within the period. Empty: no limit.",
 		Says: func(p Program) string {
-			return say(p.Limits.InPeriod != 0, "A referrer gets at most "+count(p.Limits.InPeriod, "reward")+" within any "+long(p.Limits.Period)+".")
+			return say(p.Limits.InPeriod != 0, "A referrer gets at most "+core.Count(p.Limits.InPeriod, "reward")+" within any "+core.InWords(p.Limits.Period)+".")
 		},
 	},
 	{
@@ -178,7 +182,7 @@ var settings = []Setting{
 		API: "Rewards in 24 hours above which the signal dailyReferralRewardLimit is raised. 0: no limit.", Most: maxRewards,
 		Label: "Daily limit", Hint: "More rewards of a referrer in 24 hours are a sign of fraud. Empty: never.",
 		Says: func(p Program) string {
-			return say(p.Fraud.DailyRewards != 0, "More than "+count(p.Fraud.DailyRewards, "reward")+" of a referrer in 24 hours are a sign of fraud.")
+			return say(p.Fraud.DailyRewards != 0, "More than "+core.Count(p.Fraud.DailyRewards, "reward")+" of a referrer in 24 hours are a sign of fraud.")
 		},
 	},
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"kith/edge/abi"
 	"kith/wasm/watchdog"
 )
@@ -101,7 +103,7 @@ func (h *Host) newOutbound(ctx context.Context, method, target string, headers [
 	}
 	r.URL, r.Host = u, ""
 	for _, v := range headers {
-		if !isToken(v.name) || strings.ContainsAny(v.value, "\r\n\x00") {
+		if !httpguts.ValidHeaderFieldName(v.name) || strings.ContainsAny(v.value, "\r\n\x00") {
 			return nil, abi.HTTPRequestError
 		}
 		r.Header.Add(v.name, v.value)

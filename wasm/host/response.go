@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // response is the guest's response.
@@ -21,29 +23,11 @@ func (r *response) check() error {
 		return faultf("response has status %d", r.status)
 	}
 	for _, h := range r.headers {
-		if !isToken(h.name) || strings.ContainsAny(h.value, "\r\n\x00") {
+		if !httpguts.ValidHeaderFieldName(h.name) || strings.ContainsAny(h.value, "\r\n\x00") {
 			return faultf("response has the header %q: %q", h.name, h.value)
 		}
 	}
 	return nil
-}
-
-// tokenCharacters are those of a header's name (RFC 9110, 5.6.2).
-var tokenCharacters = func() (is [256]bool) {
-	for c := '!'; c <= '~'; c++ {
-		is[c] = !strings.ContainsRune("\"(),/:;<=>?@[\\]{}", c)
-	}
-	return is
-}()
-
-// isToken reports whether s can be a header's name.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !tokenCharacters[s[i]] {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // write sends the response to a request with the given method. Content-Length is the

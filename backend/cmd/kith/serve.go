@@ -308,10 +308,12 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler, small bool)
 	var stopping atomic.Bool
 	handler = closeAfterChunks(closeWhile(&stopping, handler))
 	accepting := listener
+	var answered <-chan struct{} // closed once all small requests have been; nil without
 	if small {
-		accepting = smallhttp.New(listener, smallhttp.Options{
+		s := smallhttp.New(listener, smallhttp.Options{
 			Handler: handler, FirstTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: requestTimeout, Log: e.log,
 		})
+		accepting, answered = s, s.Done()
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
@@ -337,9 +339,9 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler, small bool)
 	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("stop: %w", err)
 	}
-	if s, ok := accepting.(*smallhttp.Listener); ok {
+	if answered != nil {
 		select {
-		case <-s.Done():
+		case <-answered:
 		case <-ctx.Done():
 			return fmt.Errorf("stop: %w", ctx.Err())
 		}
