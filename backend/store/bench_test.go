@@ -54,13 +54,14 @@ func BenchmarkAppendIntake(b *testing.B) {
 	})
 }
 
-// Concurrent callers share flushes of the disk.
+// Concurrent callers share transactions.
 func BenchmarkAppendIntake_ManyAtOnce(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
+		var appends eventdb.Appends
 		b.SetParallelism(32)
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {
-				if err := appendOne(b.Context(), in.db, in.tenant, "", now); err != nil {
+				if _, err := appends.Append(b.Context(), in.db, in.tenant, batchOf("", now, 1)); err != nil {
 					b.Error(err)
 				}
 			}

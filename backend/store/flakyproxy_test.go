@@ -18,6 +18,8 @@ type flakyProxy struct {
 	listener net.Listener
 	to       string
 	dropping atomic.Pointer[string]
+	// every is how many responses have the text for one that is dropped.
+	every, seen atomic.Int64
 }
 
 func newFlakyProxy(t *testing.T, url string) *flakyProxy {
@@ -42,7 +44,13 @@ func newFlakyProxy(t *testing.T, url string) *flakyProxy {
 func (p *flakyProxy) url() string { return "ws://" + p.listener.Addr().String() }
 
 // dropResponsesWith drops responses that contain a text from now on; "" drops none.
-func (p *flakyProxy) dropResponsesWith(text string) { p.dropping.Store(&text) }
+func (p *flakyProxy) dropResponsesWith(text string) { p.dropOneOf(1, text) }
+
+// dropOneOf drops one of so many responses that contain a text.
+func (p *flakyProxy) dropOneOf(every int64, text string) {
+	p.every.Store(every)
+	p.dropping.Store(&text)
+}
 
 func (p *flakyProxy) forward(from net.Conn) {
 	defer from.Close()
@@ -59,7 +67,7 @@ func (p *flakyProxy) forward(from net.Conn) {
 	for {
 		n, err := to.Read(buf)
 		lost := *p.dropping.Load()
-		if err != nil || lost != "" && bytes.Contains(buf[:n], []byte(lost)) {
+		if err != nil || lost != "" && bytes.Contains(buf[:n], []byte(lost)) && p.seen.Add(1)%p.every.Load() == 0 {
 			return
 		}
 		if _, err := from.Write(buf[:n]); err != nil {

@@ -25,6 +25,7 @@ type Events struct {
 	// Timeout bounds each write of Log, which may wait for a lock that a paused process holds. Zero means
 	// no bound.
 	Timeout time.Duration
+	appends eventdb.Appends
 }
 
 // Log stores the events of a call, at most once for each idempotency key (spec 4.6), and
@@ -33,7 +34,7 @@ type Events struct {
 // without the API key are separate; see event.Call.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, c event.Call) (event.Call, error) {
 	logged, err := es.log(ctx, by, c, func(ctx context.Context, c event.Call) (bool, error) {
-		return eventdb.AppendIntake(ctx, es.DB, by.Tenant.Alias, c)
+		return es.appends.Append(ctx, es.DB, by.Tenant.Alias, c)
 	})
 	es.recordRefused(ctx, by, c, err)
 	return logged, err

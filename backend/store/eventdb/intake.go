@@ -39,12 +39,19 @@ func Recorded(ctx context.Context, r store.Reads, tenant core.TenantAlias, b eve
 
 func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (added bool, err error) {
 	var seq int64
-	err = r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
-		store.NullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender), store.BoolInt(b.Trusted)).Scan(&seq)
+	err = r.QueryRowContext(ctx, event.Append, appendArgs(tenant, b, wire.IntakeEvents(b))...).Scan(&seq)
 	if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
 		return added, nil
 	}
 	return false, fmt.Errorf("store: append intake: %w", err)
+}
+
+// appendArgs returns the parameters of event.Append.
+func appendArgs(tenant core.TenantAlias, b event.Call, events []byte) []any {
+	return []any{
+		string(tenant), string(b.Account), string(b.User), store.NullText(b.Key), string(events),
+		int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender), store.BoolInt(b.Trusted),
+	}
 }
 
 // maxBatch limits the events of one transaction, in bytes as they were sent: a server

@@ -1,0 +1,127 @@
+package eventdb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/wire"
+)
+
+// Appends appends the event calls of many callers to the intake. Calls that arrive while a
+// transaction runs share the next one, since a commit costs much more than a row: on a server
+// three round trips, and each replica copies every page that changed. The zero value is ready
+// for use.
+type Appends struct {
+	mu      sync.Mutex
+	waiting []*waitingCall
+	running bool
+}
+
+// waitingCall is an event call and its waiting caller. added and err are set before done is
+// closed.
+type waitingCall struct {
+	ctx    context.Context
+	tenant core.TenantAlias
+	call   event.Call
+	events []byte
+	done   chan struct{}
+	added  bool
+	err    error
+}
+
+const (
+	// maxGroup limits the calls of one transaction; maxBatch limits their events.
+	maxGroup = 128
+	// groupTimeout limits a transaction whose callers may all have given up.
+	groupTimeout = 30 * time.Second
+)
+
+// Append is AppendIntake, in one transaction with other calls. If ctx ends before that has
+// ended, the call may or may not be stored.
+func (a *Appends) Append(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Call) (added bool, err error) {
+	one := &waitingCall{ctx: ctx, tenant: tenant, call: b, events: wire.IntakeEvents(b), done: make(chan struct{})}
+	a.mu.Lock()
+	a.waiting = append(a.waiting, one)
+	if !a.running {
+		a.running = true
+		go a.run(p)
+	}
+	a.mu.Unlock()
+	select {
+	case <-one.done:
+		return one.added, one.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// run appends calls until none waits.
+func (a *Appends) run(p *store.Primary) {
+	for {
+		group, more := a.next()
+		if !more {
+			return
+		}
+		if len(group) > 1 {
+			group = appendTogether(p, group)
+		}
+		for _, one := range group {
+			one.added, one.err = AppendIntake(one.ctx, p, one.tenant, one.call)
+			close(one.done)
+		}
+	}
+}
+
+// next returns the next calls whose callers still wait; more is false if there were none, and
+// run must end.
+func (a *Appends) next() (group []*waitingCall, more bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running = len(a.waiting) > 0
+	for size := 0; len(a.waiting) > 0 && len(group) < maxGroup && size <= maxBatch; a.waiting = a.waiting[1:] {
+		if one := a.waiting[0]; one.ctx.Err() == nil {
+			group, size = append(group, one), size+len(one.events)
+		}
+	}
+	return group, a.running
+}
+
+// appendTogether appends calls in one transaction. If a statement fails, it returns the calls,
+// of which none is stored: then each runs alone, so that only the wrong one fails.
+func appendTogether(p *store.Primary, group []*waitingCall) (again []*waitingCall) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupTimeout)
+	defer cancel()
+	wrong := false
+	err := p.Write(ctx, group[0].call.Received, func(tx *store.Tx) error {
+		wrong = false // Write may run this again
+		changed := make([]func() (int, error), len(group))
+		for i, one := range group {
+			var err error
+			if changed[i], err = tx.Later(ctx, "append intake", event.Append, appendArgs(one.tenant, one.call, one.events)...); err != nil {
+				wrong = true
+				return err
+			}
+		}
+		for i, one := range group {
+			n, err := changed[i]()
+			if err != nil {
+				wrong = true
+				return err
+			}
+			one.added = n > 0
+		}
+		return nil
+	})
+	if err != nil && wrong && !store.IsUnavailable(err) {
+		return group
+	}
+	for _, one := range group {
+		one.err = err
+		close(one.done)
+	}
+	return nil
+}
