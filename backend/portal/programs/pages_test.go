@@ -110,6 +110,26 @@ func TestProgram_FromNothing(t *testing.T) {
 	require.Contains(t, b.Get(section).Body, "The referrer gets 15% of the order as credit and the friend gets 10% off for the event “purchase” of the friend.")
 }
 
+// A program that converts by an order after the form was changed gives one reward, for the
+// first order, unless the person chooses otherwise.
+func TestProgram_FromPaymentsToOrders(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, portaltest.Owner)
+	p := referral.NewProgram("plan")
+	p.LandingURL, p.Referrer = "https://acme.example/", reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}
+	_, err := w.Engine.Programs.Create(t.Context(), "acme", p)
+	require.NoError(t, err)
+	form := formIn(t, b.Get(section+"/plan").Body)
+	form.Set("conversion", "event")
+	form.Set("conversion.event", "purchase")
+	got := b.Send("POST", section+"/plan", form)
+	require.Equal(t, section+"/plan?done=program-saved", got.Header.Get("Location"), got.Body)
+	p, err = w.Engine.Programs.ByKey(t.Context(), "acme", "plan")
+	require.NoError(t, err)
+	require.Equal(t, conversion.Terms{Orders: 1}, p.ReferrerTerms)
+}
+
 // The form that a browser sends back unchanged changes nothing, whatever the program has.
 func TestProgram_UnchangedFormChangesNothing(t *testing.T) {
 	t.Parallel()

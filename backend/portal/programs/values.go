@@ -70,7 +70,11 @@ func valuesOf(p referral.Program) url.Values {
 		}
 	}
 	for _, side := range sideKeys {
-		earningValues(v, "rewards."+string(side)+".", p.Earning(side))
+		at := "rewards." + string(side) + "."
+		earningValues(v, at, p.Earning(side))
+		if which := at + "orders" + suffixWhich; !p.Conversion.ByEvent() && v.Has(which) {
+			set(which, "first") // the API's default, for when an event is chosen
+		}
 	}
 	for tag, i := range p.Invitations {
 		set("invitations."+string(tag)+".subject", i.Subject)

@@ -57,8 +57,7 @@ func missing(err error) error {
 
 // Cancellable reports whether a reward can be cancelled by hand.
 func (s story) Cancellable(w reward.Reward) bool {
-	status := w.Status(s.Now)
-	return s.May && w.Cancellable && (status == reward.StatusPending || status == reward.StatusAvailable)
+	return s.May && frame.Cancellable(w, s.Now)
 }
 
 // OwnerOf returns the name of the owner of a reward.
@@ -232,16 +231,6 @@ func moderate(v *frame.Visit) error {
 	return v.Done(to, "referrals-approved")
 }
 
-// cancellation is the data of the page that confirms the cancellation of a reward.
-type cancellation struct {
-	*frame.Form
-	story
-	Reward reward.Reward
-}
-
-// Failed reports whether the form has errors.
-func (c cancellation) Failed() bool { return c.Form.Failed() }
-
 func cancelPage(v *frame.Visit) error {
 	if err := operation.Moderate.Require(v.Caller); err != nil {
 		return err
@@ -258,16 +247,15 @@ func showCancellation(v *frame.Visit, f *frame.Form) error {
 	if i < 0 {
 		return core.NotFound("The referral has no such reward. Open the referral again.")
 	}
-	return v.Page(f.Status(), "cancel", "Cancel a reward", cancellation{Form: f, story: story{Facts: facts, May: true}, Reward: facts.Rewards[i]})
+	w := facts.Rewards[i]
+	return v.Page(f.Status(), "cancel", "Cancel a reward", frame.Cancellation{
+		Form: f, Reward: w, Now: facts.Now, Owner: story{Facts: facts}.OwnerOf(w), Path: v.SectionPath() + "/" + facts.Referral.ID, Title: "The referral",
+	})
 }
 
 func cancel(v *frame.Visit) error {
 	f := v.NewForm()
-	left, err := strconv.ParseInt(f.Value("left"), 10, 64)
-	if err != nil {
-		left = -1 // a conflict: no cancellable reward owes
-	}
-	err = v.Engine.Admin.Referrals.CancelReward(v.Ctx(), v.Caller, v.R.PathValue("reward"), left, f.Value("reason"))
+	err := v.CancelReward(f)
 	if err == nil {
 		return v.Done(v.SectionPath()+"/"+v.R.PathValue("id"), "reward-cancelled")
 	}

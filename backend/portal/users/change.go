@@ -2,6 +2,7 @@ package users
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -124,6 +125,26 @@ func addReward(v *frame.Visit) error {
 	return after(v, twice(err), "reward-added", map[string]string{
 		"type": "The kind", "amount": "The amount", "unit": "The unit", "currency": "The currency", "name": "The name", "reason": "The reason",
 	}, showReward)
+}
+
+func cancelPage(v *frame.Visit) error { return showCancellation(v, v.NewForm()) }
+
+func showCancellation(v *frame.Visit, f *frame.Form) error {
+	data, err := read(v, f, operation.CancelReward)
+	if err != nil {
+		return err
+	}
+	w, err := v.Engine.Rewards.ByID(v.Ctx(), v.Caller.Tenant, v.R.PathValue("reward"))
+	if err != nil || w.Account != who(v).Account || w.User != who(v).User {
+		return cmp.Or(err, error(core.NotFound("The user has no such reward. Open the user again.")))
+	}
+	return v.Page(f.Status(), "cancel", "Cancel a reward", frame.Cancellation{
+		Form: f, Reward: w, Now: v.Engine.Now(), Owner: data.Name, Path: data.Path, Title: data.Name,
+	})
+}
+
+func cancel(v *frame.Visit) error {
+	return after(v, v.CancelReward(v.NewForm()), "reward-cancelled", map[string]string{"reason": "The reason"}, showCancellation)
 }
 
 // twice returns nil for the error of a form that was sent twice: it was applied once, which

@@ -28,7 +28,7 @@ type profile struct {
 	// Unlinked are the names of the programs in which the user has no link yet.
 	Unlinked []string
 	// What the caller may do.
-	MayChange, MayExport, MayErase, MayAudit bool
+	MayChange, MayCancel, MayExport, MayErase, MayAudit bool
 	// Referrals is true if the portal has pages of referrals.
 	Referrals bool
 }
@@ -58,7 +58,7 @@ func profilePage(v *frame.Visit) error {
 	}
 	data := profile{
 		Profile: p, Name: userName(p.UserInfo), Path: pathOf(v), Shares: shares(p),
-		MayChange: v.May(operation.BlockUser), MayExport: v.May(operation.StartExport), MayErase: v.May(operation.EraseUser), MayAudit: v.May(operation.ReadAudit),
+		MayChange: v.May(operation.BlockUser), MayCancel: v.May(operation.CancelReward), MayExport: v.May(operation.StartExport), MayErase: v.May(operation.EraseUser), MayAudit: v.May(operation.ReadAudit),
 		Referrals: slices.ContainsFunc(v.Patterns(), func(pattern string) bool {
 			return strings.HasPrefix(pattern, "GET "+frame.Root+"/t/{tenant}/referrals/{")
 		}),
@@ -70,6 +70,9 @@ func profilePage(v *frame.Visit) error {
 	}
 	return v.Page(http.StatusOK, "profile", data.Name, data)
 }
+
+// Cancellable reports whether the caller can cancel a reward.
+func (p profile) Cancellable(w reward.Reward) bool { return p.MayCancel && frame.Cancellable(w, p.Now) }
 
 // gone returns the error of a page whose user does not exist.
 func gone(err error) error {

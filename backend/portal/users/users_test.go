@@ -172,7 +172,7 @@ func TestRoles(t *testing.T) {
 		"": operation.ReadReferrals, "/reward": operation.GrantReward, "/event": operation.AddEvent, "/referrer": operation.AttributeUser, "/block": operation.BlockUser, "/data": operation.ExportUser,
 	}
 	posts := map[string]*operation.Operation{
-		"/reward": operation.GrantReward, "/event": operation.AddEvent, "/referrer": operation.AttributeUser, "/block": operation.BlockUser, "/unblock": operation.UnblockUser,
+		"/reward": operation.GrantReward, "/event": operation.AddEvent, "/referrer": operation.AttributeUser, "/block": operation.BlockUser, "/unblock": operation.UnblockUser, "/rewards/x": operation.CancelReward,
 		"/export": operation.ExportUser, "/erase": operation.EraseUser,
 	}
 	for _, role := range people.Roles() {
@@ -229,6 +229,15 @@ func TestReward(t *testing.T) {
 	body := b.Get(list + "/ben/ben").Body
 	require.Contains(t, body, "12.5%")
 	require.Contains(t, body, "40 POINTS")
+	// What was given by mistake is cancelled, if it is the user's.
+	ask := list + "/ben/ben/rewards/" + id
+	require.Contains(t, body, ask)
+	require.Contains(t, b.Get(ask).Text(), "€12.50 is cancelled at once and for good")
+	require.Equal(t, http.StatusNotFound, b.Get(list+"/anna/anna/rewards/"+id).Status)
+	require.Contains(t, b.Post(t, ask, ask, "left", "1250").Text(), "The reason is required")
+	got := b.Post(t, ask, ask, "left", "1250", "reason", "a mistake")
+	require.Equal(t, list+"/ben/ben?done=reward-cancelled", got.Header.Get("Location"), got.Body)
+	require.NotContains(t, b.Get(list+"/ben/ben").Body, ask)
 	for want, fields := range map[string][]string{
 		"The amount must be an amount such as 10.00, ":                         {"currency", "EUR", "reason", "x"},
 		"The amount must be more than 0":                                       {"amount", "0", "currency", "EUR", "reason", "x"},
