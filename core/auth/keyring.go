@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash"
+	"slices"
 	"strings"
 
 	"kith/core"
@@ -88,6 +89,16 @@ func (k Keyring) CanSign() bool { return len(k.masters) > 0 }
 
 // First returns the keyring with only its first key.
 func (k Keyring) First() Keyring { return Keyring{masters: k.masters[:1], identity: k.identity} }
+
+// StartingWith returns the keyring with the key that has this fingerprint as its first; false if
+// there is none.
+func (k Keyring) StartingWith(fingerprint string) (_ Keyring, found bool) {
+	i := slices.IndexFunc(k.masters, func(m master) bool { return fingerprintOf(m) == fingerprint })
+	if i >= 0 {
+		k.masters = slices.Concat(k.masters[i:i+1], k.masters[:i], k.masters[i+1:])
+	}
+	return k, i >= 0
+}
 
 // Find returns a keyring with only the key that has this fingerprint.
 func (k Keyring) Find(fingerprint string) (found Keyring, ok bool) {

@@ -14,6 +14,7 @@ import (
 
 	"filippo.io/age"
 
+	"kith/backend/app"
 	"kith/backend/atomicfile"
 	"kith/backend/backup"
 	"kith/backend/doctor"
@@ -243,7 +244,10 @@ func (c *restoreCommand) Run(e *env) error {
 	case c.Scratch != "":
 		return core.Invalid("scratch", "is for --drill only")
 	}
-	_, restored, err := c.restore(e)
+	header, restored, err := c.restore(e)
+	if err == nil && c.Tenant != "" {
+		err = c.reseal(e, header)
+	}
 	if err == nil {
 		_, err = fmt.Fprintf(e.out, "restored: %s\n", restored)
 	}
@@ -302,25 +306,32 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 		return migrate()
 	}
 	restored, err = backup.Restore(e.ctx, target, func() (io.ReadCloser, error) { return shown(path, show, what) })
-	if err == nil && c.Tenant != "" {
-		show.End()
-		err = c.warnOfEarlierKey(e, target.DB, header)
-	}
 	return header, restored, err
 }
 
-// warnOfEarlierKey logs a warning if the secrets of a restored tenant are encrypted under another
-// key than that of the database.
-func (c *restoreCommand) warnOfEarlierKey(e *env, db *store.Primary, h backup.Header) error {
-	keys, _, ok, err := c.keys()
-	if err != nil || !ok {
+// reseal encrypts the secrets of a restored tenant under the master key of the database, if they
+// are encrypted under an earlier one: processes that run have only the former.
+func (c *restoreCommand) reseal(e *env, h backup.Header) error {
+	return c.with(e, func(engine *app.Engine) error {
+		has, err := secretdb.FindMasterKey(e.ctx, engine.DB.Reads)
+		if err != nil {
+			return err
+		}
+		keys, found := engine.Keys.StartingWith(has.Fingerprint)
+		if !found || h.SameKey(keys.First()) {
+			return nil
+		}
+		if has.Next != "" {
+			e.log.Warn("the secrets of the restored tenant are encrypted under an earlier master key, and the key is being replaced: run kith master-key rotate with all keys", "tenant", c.Tenant)
+			return nil
+		}
+		engine.Keys = keys
+		n, err := engine.MasterKey.Rotate(e.ctx)
+		if err == nil {
+			_, err = fmt.Fprintf(e.out, "encrypted again under the master key of the database: %s\n", core.Count(int64(n), "secret"))
+		}
 		return err
-	}
-	has, err := secretdb.FindMasterKey(e.ctx, db.Reads)
-	if current, found := keys.Find(has.Fingerprint); found && !h.SameKey(current) {
-		e.log.Warn("the secrets of the restored tenant are encrypted under an earlier master key: run kith master-key rotate with both keys, before the earlier one is removed", "tenant", c.Tenant)
-	}
-	return err
+	})
 }
 
 // drill restores the backup into a temporary folder and examines the result.
@@ -439,7 +450,11 @@ func (c *restoreCommand) check(e *env, h backup.Header, t backup.Trailer) error 
 		return err
 	}
 	if ok && !h.SameKey(keys) {
-		return core.Invalid("master-key", "("+cmp.Or(c.practiced, c).masterKeySource()+") is not that of the time of the backup, so API keys and all other secrets could not be decrypted: give the earlier key by KITH_MASTER_KEY")
+		remedy := "give the earlier key by KITH_MASTER_KEY"
+		if c.Tenant != "" {
+			remedy = "give the database's key and the earlier one: KITH_MASTER_KEY=PRESENT,EARLIER"
+		}
+		return core.Invalid("master-key", "("+cmp.Or(c.practiced, c).masterKeySource()+") is not that of the time of the backup, so API keys and all other secrets could not be decrypted: "+remedy)
 	}
 	if err := c.checkSignature(t, h, keys, ok); err != nil || ok {
 		return err
