@@ -126,6 +126,41 @@ func TestBlock_ManyRewards(t *testing.T) {
 	require.Equal(t, [3]int64{0, 0, 2*many + 7}, b.stake(t), "all are cancelled before the block ends")
 }
 
+// Of many rewards, those that do not follow the block yet cannot be used either, together or
+// one by one; what was given by hand since then can.
+func TestBlock_NothingIsUsedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, block := range []reward.Block{reward.BlockHold, reward.BlockCancel} {
+		b := newBundle(t)
+		b.owner(t, "anna", "ANNA10")
+		const many = 450
+		for range many {
+			b.reward(t, points("anna", 1))
+		}
+		b.pass(core.Second)
+		require.NoError(t, b.Users.Block(t.Context(), b.tenant, "anna", "u", block))
+		b.pass(1)
+		b.reward(t, points("anna", 7))
+		draw := func(amount int64) error {
+			_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", amount)
+			return err
+		}
+		require.ErrorContains(t, draw(8), "is more than the 7 POINT that are available")
+		all, _, err := b.Rewards.List(t.Context(), b.tenant, reward.Filter{Account: "anna", Limit: many + 1})
+		require.NoError(t, err)
+		for _, w := range all {
+			if w.Offer.Amount == 1 {
+				_, err := b.Redemptions.OfReward(t.Context(), b.tenant, w.ID, 1, "POINT")
+				require.Error(t, err, w.ID)
+			}
+		}
+		require.NoError(t, draw(7))
+		require.Error(t, draw(1))
+		want := map[reward.Block][3]int64{reward.BlockHold: {0, many, 0}, reward.BlockCancel: {0, 0, many}}
+		require.Equal(t, want[block], b.stake(t))
+	}
+}
+
 // An order that converts the referral of a blocked referrer has the reason at once, for the
 // first order as for later ones.
 func TestBlock_ReasonOfTheFirstOrder(t *testing.T) {

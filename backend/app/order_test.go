@@ -439,6 +439,41 @@ func TestOrders_Moderation(t *testing.T) {
 	require.Equal(t, []string{"o-1: 1, 100, 1000", "o-2: 2, 200, all-orders-rewarded", "o-3: 3, 300, all-orders-rewarded"}, b.orders(t, "friend"))
 }
 
+// From the denial on, nothing of a referral can be used, though workers cancel the rewards for
+// its orders later; an approval takes nothing away meanwhile.
+func TestOrders_NothingIsUsedOfDenied(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t, func(p *referral.Program) { p.ReferredTerms.Orders = 0 })
+	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	for i := range 4 {
+		b.purchase(t, "friend", fmt.Sprint("o-", i), "10")
+	}
+	b.process(t)
+	draw := func(account core.AccountID) error {
+		_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, account, "u", "CENTS", 1)
+		return err
+	}
+	require.NoError(t, draw("anna"))
+	b.moderate(t, "friend", referral.Approve)
+	require.NoError(t, draw("anna"))
+	b.moderate(t, "friend", referral.DenyReferrer)
+	require.ErrorContains(t, draw("anna"), "is more than the 0 CENTS that are available")
+	all, _, err := b.Rewards.List(t.Context(), b.tenant, reward.Filter{Account: "anna", Limit: 9})
+	require.NoError(t, err)
+	require.Len(t, all, 4)
+	for _, w := range all {
+		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, w.ID, 1, "CENTS")
+		require.Error(t, err)
+	}
+	b.process(t)
+	require.Zero(t, b.balance(t, "anna"))
+	require.Error(t, draw("anna"))
+	b.moderate(t, "friend", referral.Approve)
+	b.process(t)
+	require.NoError(t, draw("anna"))
+}
+
 // A denied referral uses no limit up and raises no count that tiers read, also if it is
 // approved later: the orders are then decided in their order.
 func TestOrders_DeniedCountForNoLimit(t *testing.T) {

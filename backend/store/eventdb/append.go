@@ -2,6 +2,7 @@ package eventdb
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -90,37 +91,40 @@ func (a *Appends) next() (group []*waitingCall, more bool) {
 	return group, a.running
 }
 
+// notAppended is the error of a statement that appends a call: nothing of its transaction is
+// stored.
+type notAppended struct{ error }
+
+func (e notAppended) Unwrap() error { return e.error }
+
 // appendTogether appends calls in one transaction. If a statement fails, it returns the calls,
 // of which none is stored: then each runs alone, so that only the wrong one fails.
 func appendTogether(p *store.Primary, group []*waitingCall) (again []*waitingCall) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupTimeout)
 	defer cancel()
-	wrong := false
-	err := p.Write(ctx, group[0].call.Received, func(tx *store.Tx) error {
-		wrong = false // Write may run this again
+	added, err := store.WriteValue(ctx, p.Write, group[0].call.Received, func(tx *store.Tx) (added []bool, err error) {
 		changed := make([]func() (int, error), len(group))
 		for i, one := range group {
-			var err error
 			if changed[i], err = tx.Later(ctx, "append intake", event.Append, appendArgs(one.tenant, one.call, one.events)...); err != nil {
-				wrong = true
-				return err
+				return nil, notAppended{err}
 			}
 		}
-		for i, one := range group {
-			n, err := changed[i]()
+		for _, rows := range changed {
+			n, err := rows()
 			if err != nil {
-				wrong = true
-				return err
+				return nil, notAppended{err}
 			}
-			one.added = n > 0
+			added = append(added, n > 0)
 		}
-		return nil
+		return added, nil
 	})
-	if err != nil && wrong && !store.IsUnavailable(err) {
+	if errors.As(err, new(notAppended)) && !store.IsUnavailable(err) {
 		return group
 	}
-	for _, one := range group {
-		one.err = err
+	for i, one := range group {
+		if one.err = err; err == nil {
+			one.added = added[i]
+		}
 		close(one.done)
 	}
 	return nil

@@ -191,7 +191,7 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 0 AS a
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
 			AND r.unit = given.unit AND (given.currency = '' OR r.currency IN ('', given.currency))
-			AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE')
+			AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE' AND NOT ` + mustFollow("r") + `)
 	SELECT ` + drawnColumns.SQL() + `
 	FROM (SELECT credit.*, sum(rest) OVER (PARTITION BY draw) AS total,
 			coalesce(min(nullif(money, '')) OVER (PARTITION BY draw), '') AS first,
@@ -232,10 +232,10 @@ func OneDrawable(ctx context.Context, r store.Reads, tenant core.TenantAlias, id
 // only if the owner has debts: it is more than the reward has, or the debts would have
 // been settled.
 var oneDrawableColumns = store.Selection[drawn]{
-	store.Col(`iif(EXISTS (SELECT 1 FROM reward d WHERE d.tenant = ?1 AND d.account_id = reward.account_id AND d.user_id = reward.user_id
+	store.Col(`iif(`+mustFollow("reward")+`, 0, iif(EXISTS (SELECT 1 FROM reward d WHERE d.tenant = ?1 AND d.account_id = reward.account_id AND d.user_id = reward.user_id
 			AND d.unit = reward.unit AND d.currency = reward.currency AND d.value < `+takenOf("d")+`),
 		(SELECT sum(`+AvailableOf("r", "?2")+`) FROM reward r WHERE r.tenant = ?1 AND r.account_id = reward.account_id AND r.user_id = reward.user_id
-			AND r.unit = reward.unit AND r.currency = reward.currency AND r.kind = 'CREDIT'), 9223372036854775807)`, func(d *drawn) any { return &d.available }),
+			AND r.unit = reward.unit AND r.currency = reward.currency AND r.kind = 'CREDIT'), 9223372036854775807))`, func(d *drawn) any { return &d.available }),
 }.With(store.Nested(Columns, func(d *drawn) *reward.Reward { return &d.Reward }))
 
 // Debts and Spendable select the debts of an owner in one currency, oldest first, and
