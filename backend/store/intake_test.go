@@ -92,14 +92,14 @@ func TestRecorded_ComparesCalls(t *testing.T) {
 		added, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, call("u", "k", first, second))
 		require.NoError(t, err)
 		require.True(t, added)
-		for _, same := range []string{first, `{"c":{"d":[1]},"b":"\u00e9","a":1.0}`} {
+		for _, same := range []string{first, `{"c":{"d":[1]},"b":"\u00e9","a":1.0}`, `{"a":1,"b":"é","c":{"\u0064":[1.0]}}`, `{"a":1,"b":"é","c":{"d": [ 1e0 ]}}`} {
 			require.Empty(t, recorded(call("u", "k", same, second)), same)
 			require.Empty(t, recorded(call("u", "k", same, "")), same)
 		}
 		for _, other := range []event.Call{
 			call("v", "k", first, second), call("u", "l", first, second), call("u", "k", second, first), call("u", "k", first), call("u", "k", first, second, second),
 			call("u", "k", `{"a":"1","b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":2,"b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":1,"b":"é"}`, second),
-			call("u", "k", `{"a":1,"b":"é","c":{"d":[1]},"e":null}`, second), call("u", "k", `{"a":true,"b":"é","c":{"d":[1]}}`, second),
+			call("u", "k", `{"a":1,"b":"é","c":{"d":[1]},"e":null}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":["1"]}}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":[1,2]}}`, second), call("u", "k", `{"a":true,"b":"é","c":{"d":[1]}}`, second),
 		} {
 			require.Equal(t, "k", recorded(other), "%+v", other.Events)
 		}

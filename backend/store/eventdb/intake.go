@@ -1,10 +1,13 @@
 package eventdb
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"kith/backend/store"
 	"kith/backend/store/orderdb"
@@ -31,10 +34,62 @@ func AppendIntakeWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAli
 }
 
 // Recorded returns the key of an event that was recorded in place of a call whose key was
-// used; see event.Recorded.
+// used; see event.Recorded, which compares the values of fields that are objects or lists as
+// they are written. Recorded compares what they mean.
 func Recorded(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (string, error) {
-	return store.OneOrZero[string](ctx, r, "recorded call", event.Recorded, string(tenant), string(b.Account), string(b.User), string(b.Key),
-		string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)))
+	events, since := wire.IntakeEvents(b), int64(event.KeySince(b.Received))
+	key, err := store.OneOrZero[string](ctx, r, "recorded call", event.Recorded, string(tenant), string(b.Account), string(b.User), string(b.Key),
+		string(events), since)
+	if err != nil || key == "" {
+		return key, err
+	}
+	of, err := store.OneOrZero[string](ctx, r, "recorded events", `SELECT events FROM intake
+		WHERE tenant = ? AND idempotency_key = ? AND received_at >= ? AND account_id = ? AND user_id = ? LIMIT 1`,
+		string(tenant), string(b.Key), since, string(b.Account), string(b.User))
+	if err == nil && of != "" && sameEvents([]byte(of), events) {
+		key = ""
+	}
+	return key, err
+}
+
+// sameEvents reports whether two lists have events with the same keys and fields, in the same
+// order.
+func sameEvents(a, b []byte) bool {
+	read := func(list []byte) (all []struct {
+		Key    string
+		Fields any
+	}) {
+		d := json.NewDecoder(bytes.NewReader(list))
+		d.UseNumber()
+		if d.Decode(&all) != nil {
+			return nil
+		}
+		for i := range all {
+			all[i].Fields = numbers(all[i].Fields)
+		}
+		return all
+	}
+	x, y := read(a), read(b)
+	return x != nil && reflect.DeepEqual(x, y)
+}
+
+// numbers returns a JSON value in which equal numbers are the same, however they are written.
+func numbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Float64(); err == nil {
+			return n
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = numbers(v[key])
+		}
+	}
+	return v
 }
 
 func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (added bool, err error) {
