@@ -117,8 +117,8 @@ var (
 // Users, and their referrals and rewards.
 var (
 	ReadReferrals      = add("referrals.read", Reads, readReferrals, readers, "", "read accounts, users, referrals, rewards and events")
-	IdentifyUser       = add("users.identify", Changes, nil, auth.Senders(), "", "created or changed a user")
-	IdentifyCookieUser = add("users.identify_by_cookie", Changes, nil, all, "", "created or changed a user without ids")
+	IdentifyUser       = add("users.identify", MovesMoney, nil, auth.Senders(), "", "created or changed a user")
+	IdentifyCookieUser = add("users.identify_by_cookie", MovesMoney, nil, all, "", "created or changed a user without ids")
 	BlockUser          = add("users.block", MovesMoney, writeUsers, all, "user.blocked", "blocked a user")
 	UnblockUser        = add("users.unblock", MovesMoney, writeUsers, all, "user.unblocked", "unblocked a user")
 	AttributeUser      = add("users.attribute", Changes, writeUsers, all, "user.attributed", "attributed a user by hand")
