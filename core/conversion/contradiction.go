@@ -91,9 +91,9 @@ func never(all []Condition) bool {
 				listed, allowed = true, c.Values
 			}
 		case More, MoreOrEqual:
-			least = least.tighter(bound{limit, c.Operator == More}, 1)
+			least = least.tighter(bound{c.Values[0], limit, c.Operator == More}, 1)
 		case Less, LessOrEqual:
-			most = most.tighter(bound{limit, c.Operator == Less}, -1)
+			most = most.tighter(bound{c.Values[0], limit, c.Operator == Less}, -1)
 		}
 	}
 	if listed {
@@ -105,11 +105,16 @@ func never(all []Condition) bool {
 		return false
 	}
 	order := least.limit.Compare(most.limit)
-	return order > 0 || order == 0 && (least.open || most.open)
+	if order == 0 && !least.open && !most.open { // one value is left
+		only := []string{least.text}
+		return slices.ContainsFunc(all, func(c Condition) bool { return !c.Holds(only) })
+	}
+	return order >= 0
 }
 
 // bound is a limit of numbers; open means that the limit itself does not meet it.
 type bound struct {
+	text  string
 	limit Decimal
 	open  bool
 }

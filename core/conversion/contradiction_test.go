@@ -35,6 +35,7 @@ func TestRule_Contradictions(t *testing.T) {
 		"plan in (a, b)|plan in (c, d)":                 "conversion.conditions[1]",
 		"plan = pro|plan != PRO":                        "conversion.conditions[1]",
 		"plan in (a, b)|plan != a|plan not in (b, c)":   "conversion.conditions[2]: can never hold together with the other conditions on plan",
+		"revenue >= 20|revenue <= 20|revenue != 20.0":   "conversion.conditions[2]: can never hold together with the other conditions on revenue",
 		"revenue = 50.00|revenue > 50":                  "conversion.conditions[1]",
 		"revenue >= 5|revenue <= 5":                     "",
 		"revenue = 50.00|revenue >= 50":                 "",
