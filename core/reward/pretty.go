@@ -82,11 +82,10 @@ func rounded(value int64, fraction int) int64 {
 }
 
 func grouped(value int64, fraction int, separators bool) string {
-	sign := ""
-	if value < 0 {
-		sign, value = "-", -value
+	digits, sign := strconv.FormatInt(value, 10), ""
+	if value < 0 { // -value may not exist
+		digits, sign = digits[1:], "-"
 	}
-	digits := strconv.FormatInt(value, 10)
 	if short := fraction + 1 - len(digits); short > 0 {
 		digits = strings.Repeat("0", short) + digits
 	}
