@@ -101,7 +101,7 @@ func (t Target) examine(open func() (io.ReadCloser, error)) (Header, Trailer, er
 	case h.Kind != Backup:
 		return h, trailer, core.Invalid("file", "is an export, which has no secrets and cannot be restored; give a backup")
 	case h.Tenant != "" && t.Tenant != h.Tenant:
-		return h, trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+", the only tenant in the file")
+		return h, trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+", the only tenant in the file; give it with --tenant")
 	case t.Tenant != "" && !slices.Contains(h.Tenants, t.Tenant):
 		return h, trailer, core.Invalid("tenant", "is not in the file, which has "+names(h.Tenants))
 	}

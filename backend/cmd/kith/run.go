@@ -217,10 +217,14 @@ func run(args []string, out, errOut io.Writer) int {
 	if err != nil {
 		fmt.Fprintf(errOut, "kith: %v\n", err)
 		var wrong *kong.ParseError
-		if strings.HasPrefix(err.Error(), "unknown flag") && errors.As(err, &wrong) && wrong.Context.Selected() != nil {
-			fmt.Fprintln(errOut, "Usage: kith", wrong.Context.Selected().Summary())
+		of := "kith"
+		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+			of = wrong.Context.Selected().FullPath()
+			if strings.HasPrefix(err.Error(), "unknown flag") {
+				fmt.Fprintln(errOut, "Usage: kith", wrong.Context.Selected().Summary())
+			}
 		}
-		fmt.Fprintln(errOut, "See kith --help.")
+		fmt.Fprintf(errOut, "See %s --help.\n", of)
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))

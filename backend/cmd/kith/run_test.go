@@ -11,24 +11,24 @@ import (
 // An error about a duration, a level or a number names the flag or the variable, the value, and a
 // value that would be accepted. That of an unknown flag shows the usage of the command.
 func TestRun_WrongValues(t *testing.T) {
-	for _, c := range []struct{ name, value, args, want string }{
-		{"", "", "key rotate demo default --overlap=5", `--overlap: "5" is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h`},
-		{"", "", "serve --stop-timeout=-15s", `--stop-timeout: "-15s" is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h`},
-		{"", "", "dev --max-connections=-1", `--max-connections: "-1" is not a whole number of 0 or more; give digits without a unit, such as 100`},
-		{"", "", "serve --trace-ratio=half", `--trace-ratio: "half" is not a number; give one such as 0.25`},
-		{"", "", "serve --log-level TRACE", `--log-level: "TRACE" is not a level; give DEBUG, INFO, WARN or ERROR`},
-		{"KITH_MAX_BODY", "8MB", "edge", `--max-body: "8MB" is not a whole number; give digits without a unit, such as 100 (from envar KITH_MAX_BODY="8MB")`},
+	for _, c := range []struct{ name, value, command, args, want string }{
+		{"", "", "key rotate", "key rotate demo default --overlap=5", `--overlap: "5" is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h`},
+		{"", "", "serve", "serve --stop-timeout=-15s", `--stop-timeout: "-15s" is not a duration of 0 or more; give numbers with units, such as 500ms, 15s, 10m or 24h`},
+		{"", "", "dev", "dev --max-connections=-1", `--max-connections: "-1" is not a whole number of 0 or more; give digits without a unit, such as 100`},
+		{"", "", "serve", "serve --trace-ratio=half", `--trace-ratio: "half" is not a number; give one such as 0.25`},
+		{"", "", "serve", "serve --log-level TRACE", `--log-level: "TRACE" is not a level; give DEBUG, INFO, WARN or ERROR`},
+		{"KITH_MAX_BODY", "8MB", "edge", "edge", `--max-body: "8MB" is not a whole number; give digits without a unit, such as 100 (from envar KITH_MAX_BODY="8MB")`},
 	} {
 		if c.name != "" {
 			t.Setenv(c.name, c.value)
 		}
 		var out, errOut strings.Builder
 		require.Equal(t, 2, run(strings.Fields(c.args), &out, &errOut), c.args)
-		require.Equal(t, "kith: "+c.want+"\nSee kith --help.\n", errOut.String())
+		require.Equal(t, "kith: "+c.want+"\nSee kith "+c.command+" --help.\n", errOut.String())
 	}
 	var out, errOut strings.Builder
 	require.Equal(t, 2, run([]string{"tenant", "show", "--tenant", "demo"}, &out, &errOut))
-	require.Equal(t, "kith: unknown flag --tenant\nUsage: kith tenant show <alias> [flags]\nSee kith --help.\n", errOut.String())
+	require.Equal(t, "kith: unknown flag --tenant\nUsage: kith tenant show <alias> [flags]\nSee kith tenant show --help.\n", errOut.String())
 	errOut.Reset()
 	require.Equal(t, 1, run([]string{"sample", "--type", "QUERY/USER"}, &out, &errOut))
 	require.Equal(t, "kith: type: must be one of MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT, MUTATION/REDEEMABLE_REWARD_BALANCE, not \"QUERY/USER\"\n", errOut.String())
