@@ -97,7 +97,7 @@ func ParseReferralCode(field, s string) (ReferralCode, error) {
 // ParseProgramKey returns s as a program key or an error about field.
 func ParseProgramKey(field, s string) (ProgramKey, error) {
 	if !word(s, 1, maxName, "-") {
-		return "", Invalid(field, "a program key is 1 to 64 of A-Z a-z 0-9 -")
+		return "", Invalid(field, "a program key is 1 to 64 of A-Z a-z 0-9 -").InForm("must be 1 to 64 of A-Z a-z 0-9 -, without blanks")
 	}
 	return ProgramKey(s), nil
 }

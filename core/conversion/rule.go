@@ -99,7 +99,7 @@ func (r Rule) Check() error {
 	case len(r.Reversal) > maxKey || strings.TrimSpace(r.Reversal) != r.Reversal:
 		return core.Invalid("conversion.reversalEvent", "must be 1 to 128 bytes without blanks around it, such as refund")
 	case r.ByEvent() && r.Reversal == r.Event:
-		return core.Invalid("conversion.reversalEvent", "must differ from conversion.event; name another event, the default is refund").InForm("must differ from the event that converts, such as refund")
+		return core.Invalid("conversion.reversalEvent", "must differ from conversion.event; name another event, the default is refund").InForm("must differ from the event that converts; if it is empty, it is refund")
 	case len(r.Conditions) > MaxConditions:
 		return core.TooMany("conversion.conditions", MaxConditions)
 	case r.Within < 0 || r.Within > maxWithin:

@@ -121,7 +121,8 @@ func (o Offer) Check() error {
 	case o.Kind == PercentDiscount && (value <= 0 || o.Percent > MaxPercent):
 		return core.Invalid("discountPercent", "must be more than 0 and at most 100")
 	case value <= 0 || value > MaxValue:
-		return core.Invalid(o.Kind.Traits().Assigned, "must be 1 to "+strconv.FormatInt(MaxValue, 10))
+		return core.Invalid(o.Kind.Traits().Assigned, "must be 1 to "+strconv.FormatInt(MaxValue, 10)).
+			InForm("must be more than 0, and at most " + Pretty(MaxValue, o.InUnit(), o.Currency, UnitFormatted))
 	case o.Kind.Traits().Divisible && o.Unit == UnitPercent:
 		return core.Invalid("unit", "must not be %, which is only for PCT_DISCOUNT")
 	}

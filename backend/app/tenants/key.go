@@ -71,7 +71,10 @@ func (ks *APIKeys) add(ctx context.Context, tx *store.Tx, alias core.TenantAlias
 	}
 	added, err := tenantdb.InsertKey(ctx, tx, alias, k)
 	if err == nil && !added {
-		err = &core.Error{Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate that key"}
+		err = &core.Error{
+			Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate that key",
+			Form: "is that of another key; give another name, or rotate that key",
+		}
 	}
 	return k, err
 }

@@ -5,6 +5,7 @@ package tenants
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/app/programs"
@@ -197,6 +198,8 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 		return t, core.Invalid("discount-id", "must not be empty")
 	case t.Policy.Consent != link.ConsentOff && t.Policy.ConsentCookie == "":
 		return t, core.Invalid("consent-cookie", "is required with consent "+string(t.Policy.Consent))
+	case c.ConsentCookie != nil && strings.ContainsFunc(t.Policy.ConsentCookie, notInCookieName):
+		return t, core.Invalid("consent-cookie", "must be the name of a cookie: ASCII characters without blanks, commas, semicolons, quotes and equals signs")
 	case t.ShareOrigin != "" && !link.ValidOrigin(t.ShareOrigin):
 		return t, core.Invalid("share-origin", "must be http or https and a host, such as https://go.shop.example")
 	}
@@ -207,6 +210,10 @@ func (c TenantChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	t.SecureMode, err = t.SecureMode.With("secure-mode", c.SecureMode)
 	return t, err
 }
+
+// notInCookieName reports whether browsers or servers do not take a character in the name of a
+// cookie.
+func notInCookieName(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`,;="`, c) }
 
 // given sets a setting to the value, unless that is nil.
 func given[T any](setting *T, value *T) {

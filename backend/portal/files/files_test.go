@@ -480,7 +480,7 @@ func TestExport(t *testing.T) {
 		"The last day must not be before the first day": {"format", "CSV", "from", "2026-02-01", "to", "2026-01-01"},
 		"The format must be one of CSV, XLSX":           {"format", "PDF"},
 		"The form of dates must be MS, ISO or LOCAL":    {"format", "CSV", "dates", "x"},
-		"The program a program key is 1 to 64":          {"format", "CSV", "program", "<x>"},
+		"The program must be 1 to 64 of A-Z a-z":        {"format", "CSV", "program", "<x>"},
 	} {
 		got := b.Post(t, base+"/export/REWARD", base+"/export/REWARD", fields...)
 		require.Equal(t, http.StatusUnprocessableEntity, got.Status, want)

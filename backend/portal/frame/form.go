@@ -63,9 +63,9 @@ func (f *Form) Refuse(err error, labels map[string]string) bool {
 			return false
 		}
 		if label, ok := labels[known.Field]; ok {
-			f.Errors = append(f.Errors, FormProblem{known.Field, Sentence(label + " " + known.Message)})
+			f.Errors = append(f.Errors, FormProblem{known.Field, Sentence(label + " " + known.ForForm())})
 		} else {
-			f.Errors = append(f.Errors, FormProblem{"", Sentence(known.Message)})
+			f.Errors = append(f.Errors, FormProblem{"", Sentence(known.ForForm())})
 		}
 	}
 	return true

@@ -209,6 +209,7 @@ func TestPipeline(t *testing.T) {
 	}, s)
 	require.Contains(t, b.Get(page).Body, "Invoice Paid = purchase\nPage Viewed = </textarea>")
 	for want, change := range map[string][2]string{
+		"must have one line for Order Completed":                               {"events", "Order Completed = purchase\nOrder Completed = order"},
 		"must have lines of the form NAME = VALUE; this one has not: purchase": {"events", "purchase"},
 		"The places of the account must be 1 to 5 names of keys":               {"accountId", "a..b"},
 		"The values of the status must be":                                     {"statuses", "pro = RICH"},

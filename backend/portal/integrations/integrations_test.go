@@ -163,7 +163,7 @@ func TestKeys_Errors(t *testing.T) {
 	b := w.SignedIn(t, portaltest.Owner)
 	for want, form := range map[string][]string{
 		"The name must be 1 to 64 of":             {"name", "a b", "role", "read"},
-		"There is a key default already":          {"name", "default", "role", "read"},
+		"The name is that of another key":         {"name", "default", "role", "read"},
 		"The role must be one of":                 {"name", "new", "role", "king"},
 		"The last day is not a day":               {"name", "new", "role", "read", "dateExpires", "soon"},
 		"The last day must be in the future":      {"name", "new", "role", "read", "dateExpires", "2020-01-31"},
@@ -410,6 +410,8 @@ func TestWebsite(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, got.Status)
 	require.Contains(t, got.Body, "The cookie of your banner is required with consent opt-in")
 	require.Contains(t, got.Body, `value="opt-in" checked`)
+	got = b.Post(t, page, page+"/consent", "consent", "opt-in", "consentCookie", "a;b")
+	require.Contains(t, got.Body, "The cookie of your banner must be the name of a cookie: ASCII characters without blanks")
 	require.Equal(t, page+"?done=consent-saved", b.Post(t, page, page+"/consent", "consent", "opt-in", "consentCookie", "agreed").Header.Get("Location"))
 	got = b.Post(t, page, page+"/secure-mode", "mode-lookup-user", "open", "mode-get-widget", "signed")
 	require.Equal(t, page+"?done=secure-mode-saved", got.Header.Get("Location"))

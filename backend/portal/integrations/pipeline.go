@@ -162,6 +162,7 @@ func parsePaths(field, text string) (paths []pipeline.Path, err error) {
 
 // eachLine calls take with the two sides of each line NAME = VALUE of a field.
 func eachLine(f *frame.Form, field string, take func(name, value string) error) error {
+	seen := map[string]bool{}
 	for line := range strings.SplitSeq(f.Value(field), "\n") {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -170,6 +171,10 @@ func eachLine(f *frame.Form, field string, take func(name, value string) error) 
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			return core.Invalid(field, "must have lines of the form NAME = VALUE; this one has not: "+line)
 		}
+		if seen[name] {
+			return core.Invalid(field, "must have one line for "+name)
+		}
+		seen[name] = true
 		if err := take(name, strings.TrimSpace(value)); err != nil {
 			return err
 		}

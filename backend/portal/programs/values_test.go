@@ -188,7 +188,7 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 		{[]string{"conversion", "paid", referrer + "orders.which", "first"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent needs an order: choose “When the friend orders” under “When a referral counts”, or give a fixed amount."},
 		{[]string{"conversion.event", ""}, "conversion.event", "Event must not be empty; give the key that your shop sends, such as purchase."},
 		{[]string{"conversion.conditions", "\nrevenue >= 50\nrevenue > much"}, "conversion.conditions", "Conditions line 2 must compare with a number: > is for numbers, as in revenue > 50."},
-		{[]string{"conversion.reversalEvent", "purchase"}, "conversion.reversalEvent", "Event of a refund must differ from the event that converts, such as refund."},
+		{[]string{"conversion.reversalEvent", "purchase"}, "conversion.reversalEvent", "Event of a refund must differ from the event that converts; if it is empty, it is refund."},
 		{[]string{referrer + "type", ""}, referrer + "type", "Referrer: Reward must be chosen; there may be none."},
 		{[]string{referrer + "type", "MONEY"}, referrer + "type", "Referrer: Reward must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION."},
 		{[]string{referrer + "percentOfRevenue", "101"}, referrer + "percentOfRevenue", "Referrer: Share of the order in percent must be a percentage from 0 to 100 with at most two decimals, such as 15 or 12.5."},
