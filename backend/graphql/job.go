@@ -153,7 +153,11 @@ func (c *call) jobInput(a argument) (job.Input, error) {
 	if err := c.Caller.MustHoldKey(); err != nil {
 		return job.Input{}, err
 	}
-	return wire.ParseJobInput(c.tenant, "jobInput", []byte(a.json()))
+	in, err := wire.ParseJobInput(c.tenant, "jobInput", []byte(a.json()))
+	if err == nil && !in.Type.Import() {
+		err = c.Caller.Require(operation.StartExport, "Mutation.createJob exports")
+	}
+	return in, err
 }
 
 type jobArguments struct{ JobInput argument }
@@ -164,11 +168,6 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 	in, err := c.jobInput(args.JobInput)
 	if err != nil {
 		return nil, err
-	}
-	if !in.Type.Import() {
-		if err := c.Caller.Require(operation.StartExport, "Mutation.createJob exports"); err != nil {
-			return nil, err
-		}
 	}
 	made, err := c.engine.Jobs.Create(ctx, c.tenant, in)
 	if err != nil {

@@ -214,8 +214,10 @@ func TestKeys_RolesAreOfUse(t *testing.T) {
 		mustCall(t, http.StatusOK, "GET", api+"/export/"+export+"/download?file=result", "", read)
 		a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"{ jobs { totalCount } job(id: \"`+export+`\") { downloadUrl(publicLink: true) } }"}`, importer, json)
 		require.Contains(t, a.body, `"job":null`, a.body)
-		a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"mutation { createJob(jobInput: {type: \"QUERY/USER\"}) { id } }"}`, importer, json)
-		require.Contains(t, a.body, "does not permit Mutation.createJob exports", a.body)
+		for _, query := range []string{`mutation { createJob(jobInput: {type: \"QUERY/USER\"}) { id } }`, `{ validateJobCreation(jobInput: {type: \"QUERY/USER\"}) { errors } }`} {
+			a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"`+query+`"}`, importer, json)
+			require.Contains(t, a.body, "does not permit Mutation.createJob exports", a.body)
+		}
 
 		file := filepath.Join(t.TempDir(), "users.csv")
 		require.NoError(t, os.WriteFile(file, []byte("id,accountId,firstName\ncarl,carl,Carl\n"), 0o600))
