@@ -639,6 +639,30 @@ func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	require.NotEqual(t, "0", textSQL(t, target, `SELECT count(*) FROM tenant`))
 }
 
+// A tenant that is restored under an earlier master key is served by processes that have only
+// the database's key.
+func TestRestore_TenantOfAnEarlierKey(t *testing.T) {
+	t.Parallel()
+	earlier, from, to := strings.Repeat("11", 32), t.TempDir(), t.TempDir()
+	archive := filepath.Join(from, "acme.tar.gz")
+	with := func(keys string, args ...string) (out, errOut string) {
+		t.Helper()
+		var o, e strings.Builder
+		run(append(args, "--master-key", keys), &o, &e)
+		return o.String(), e.String()
+	}
+	with(earlier, "tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", from)
+	with(earlier, "backup", archive, "--tenant", "acme", "--data", from)
+	requireKith(t, "tenant", "create", "other", "--landing-url", "https://other.example/", "--data", to)
+	restore := []string{"restore", archive, "--tenant", "acme", "--data", to}
+	_, refused := with(storyKey, restore...)
+	require.Contains(t, refused, "give the database's key and the earlier one: KITH_MASTER_KEY=PRESENT,EARLIER")
+	out, errOut := with(earlier+","+storyKey, restore...) // in any order
+	require.Contains(t, out, "encrypted again under the master key of the database: 2 secrets\n", errOut)
+	requireKith(t, "token", "--tenant", "acme", "--account", "a", "--user", "u", "--data", to)
+	require.Contains(t, requireKith(t, "master-key", "rotate", "--data", to), "0 secrets were encrypted again")
+}
+
 // An export of a tenant has all of its rows, without secrets, and cannot be restored.
 func tenantExport(t *testing.T, databases []string) {
 	database := databases[len(databases)-1]
