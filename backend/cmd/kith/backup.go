@@ -312,6 +312,9 @@ func (c *restoreCommand) restore(e *env) (header backup.Header, restored backup.
 // reseal encrypts the secrets of a restored tenant under the master key of the database, if they
 // are encrypted under an earlier one: processes that run have only the former.
 func (c *restoreCommand) reseal(e *env, h backup.Header) error {
+	if _, _, ok, err := c.keys(); err != nil || !ok {
+		return err // check has warned that there is none
+	}
 	return c.with(e, func(engine *app.Engine) error {
 		has, err := secretdb.FindMasterKey(e.ctx, engine.DB.Reads)
 		if err != nil {

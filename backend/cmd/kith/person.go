@@ -27,7 +27,7 @@ type personCommand struct {
 
 // portalFlags say where people open the portal.
 type portalFlags struct {
-	PortalURL string `env:"KITH_PORTAL_URL" default:"http://127.0.0.1:3000" help:"Origin at which people open the portal, such as https://portal.example. Links begin with it." placeholder:"ORIGIN"`
+	PortalURL string `env:"KITH_PORTAL_URL" default:"http://127.0.0.1:3000" help:"Origin at which people open the portal, such as https://portal.example. Links begin with it; without it, they lead to the portal of kith dev at its default address." placeholder:"ORIGIN"`
 }
 
 // link returns a link into the portal.

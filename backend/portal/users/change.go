@@ -2,15 +2,16 @@ package users
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
 
 	"kith/backend/app/admin"
+	"kith/backend/app/base"
 	"kith/backend/portal/frame"
 	"kith/core"
 	"kith/core/operation"
+	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/wire"
 )
@@ -135,8 +136,11 @@ func showCancellation(v *frame.Visit, f *frame.Form) error {
 		return err
 	}
 	w, err := v.Engine.Rewards.ByID(v.Ctx(), v.Caller.Tenant, v.R.PathValue("reward"))
-	if err != nil || w.Account != who(v).Account || w.User != who(v).User {
-		return cmp.Or(err, error(core.NotFound("The user has no such reward. Open the user again.")))
+	if base.IsNotFound(err) || err == nil && (referral.Identity{Account: w.Account, User: w.User}) != who(v) {
+		return core.NotFound("The user has no such reward. Open the user again.")
+	}
+	if err != nil {
+		return err
 	}
 	return v.Page(f.Status(), "cancel", "Cancel a reward", frame.Cancellation{
 		Form: f, Reward: w, Now: v.Engine.Now(), Owner: data.Name, Path: data.Path, Title: data.Name,
