@@ -210,6 +210,9 @@ func conflict(c people.Caller, err error) error {
 // has the id of the referral, so that neither keeps data of a referrer who is erased.
 func (us *Users) Attribute(ctx context.Context, c people.Caller, who referral.Identity, code, reason string) (referralID string, err error) {
 	err = us.act(ctx, c, who, operation.AttributeUser, reason, func(ctx context.Context, reason string, entry *base.Change) error {
+		if strings.TrimSpace(code) == "" {
+			return core.Invalid("code", "is required; give that of the user who referred this one")
+		}
 		return us.Codes.AttributeByHand(ctx, c.Tenant, link.MeantCode(c.Tenant, code), who, reason, func(made referral.Referral) {
 			referralID = made.ID
 			entry.After = struct {
@@ -268,7 +271,9 @@ func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 		errs = append(errs, core.Invalid("name", "must be at most 64 bytes on one line"))
 	}
 	var value int64
-	if unit != reward.UnitCents || g.Offer.Currency != "" {
+	if strings.TrimSpace(n.Amount) == "" {
+		errs = append(errs, core.Invalid("amount", "is required; give a number such as 12.50"))
+	} else if unit != reward.UnitCents || g.Offer.Currency != "" {
 		if value, err = reward.ParseValue("amount", n.Amount, unit, g.Offer.Currency); err != nil {
 			errs = append(errs, err)
 		}

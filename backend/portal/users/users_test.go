@@ -239,7 +239,8 @@ func TestReward(t *testing.T) {
 	require.Equal(t, list+"/ben/ben?done=reward-cancelled", got.Header.Get("Location"), got.Body)
 	require.NotContains(t, b.Get(list+"/ben/ben").Body, ask)
 	for want, fields := range map[string][]string{
-		"The amount must be an amount such as 10.00, ":                         {"currency", "EUR", "reason", "x"},
+		"The amount is required":                                               {"reason", "x"},
+		"The amount must be an amount such as 10.00, ":                         {"amount", "ten", "currency", "EUR", "reason", "x"},
 		"The amount must be more than 0":                                       {"amount", "0", "currency", "EUR", "reason", "x"},
 		"The amount must not be negative; give an amount such as 10.00":        {"amount", "-1", "currency", "EUR", "reason", "x"},
 		"amounts in EUR have 2 decimals":                                       {"amount", "1.005", "currency", "EUR", "reason", "x"},
