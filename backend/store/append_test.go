@@ -102,8 +102,6 @@ func TestAppends_AreNeverSentTwice(t *testing.T) {
 			sent[c.Events[0].ID] = true
 			if errs[i] == nil {
 				answered[c.Events[0].ID] = true
-			} else {
-				require.Equal(t, 1, round%3, "%v", errs[i])
 			}
 		}
 	}

@@ -59,7 +59,8 @@ func arrange(entered url.Values) url.Values {
 	}
 	tag := text.TagOf(strings.TrimSpace(v.Get(fieldsNew.tag)))
 	at := "invitations." + string(tag) + "."
-	if tag != "" && strings.TrimSpace(v.Get(at+"subject")+v.Get(at+"message")) == "" {
+	written := strings.TrimSpace(v.Get(fieldsNew.subject)+v.Get(fieldsNew.message)) != ""
+	if tag != "" && written && strings.TrimSpace(v.Get(at+"subject")+v.Get(at+"message")) == "" {
 		v.Set(at+"subject", v.Get(fieldsNew.subject))
 		v.Set(at+"message", v.Get(fieldsNew.message))
 		v.Del(fieldsNew.tag)
@@ -407,7 +408,10 @@ func (r *reading) invitations() object {
 			all[tag] = object{"subject": subject, "message": message}
 		}
 	}
-	if subject, message := r.text(fieldsNew.subject), r.text(fieldsNew.message); subject+message+r.text(fieldsNew.tag) != "" {
+	switch written := r.text(fieldsNew.subject)+r.text(fieldsNew.message) != ""; {
+	case !written && r.text(fieldsNew.tag) != "":
+		r.wrong(fieldsNew.subject, "must be given with a message for the new language; or leave the language out")
+	case written:
 		r.wrong(fieldsNew.tag, "must be a language such as nl or pt-BR that has no texts above")
 	}
 	return all

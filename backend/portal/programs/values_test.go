@@ -225,6 +225,7 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 		{[]string{"invitations.de.subject", ""}, "invitations.de.subject", "German: Subject must not be empty; leave out the language to use the default."},
 		{[]string{"invitations.de.message", "{price}"}, "invitations.de.message", "German: Message may contain {shop}, {program} and {reward}, and no other text in braces."},
 		{[]string{"invitation.tag", "dutch", "invitation.subject", "s", "invitation.message", "m"}, "invitation.tag", "Language must be a language such as nl or pt-BR that has no texts above."},
+		{[]string{"invitation.tag", "nl"}, "invitation.subject", "Subject must be given with a message for the new language; or leave the language out."},
 		{[]string{"invitation.tag", "de", "invitation.subject", "s", "invitation.message", "m"}, "invitation.tag", "Language must be a language such as nl or pt-BR that has no texts above."},
 	} {
 		_, arranged, err := read("b", entered(c.changes...))

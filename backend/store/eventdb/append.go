@@ -37,8 +37,9 @@ type waitingCall struct {
 const (
 	// maxGroup limits the calls of one transaction; maxBatch limits their events.
 	maxGroup = 128
-	// groupTimeout limits a transaction whose callers may all have given up.
-	groupTimeout = 30 * time.Second
+	// groupTimeout limits a transaction, whose callers may all have given up. It is longer than
+	// a transaction takes to begin and to commit, which have limits of their own.
+	groupTimeout = 2 * time.Minute
 )
 
 // Append is AppendIntake, in one transaction with other calls. If ctx ends before that has
