@@ -96,10 +96,18 @@ func TestRecorded_ComparesCalls(t *testing.T) {
 			require.Empty(t, recorded(call("u", "k", same, second)), same)
 			require.Empty(t, recorded(call("u", "k", same, "")), same)
 		}
+		large, next := call("u", "k", `{"order_id":9007199254740993}`), call("u", "k", `{"order_id":9007199254740992}`)
+		large.Key, next.Key = "large-ids", "large-ids"
+		added, err = eventdb.AppendIntake(t.Context(), b.db, b.tenant, large)
+		require.NoError(t, err)
+		require.True(t, added)
+		require.Equal(t, "k", recorded(next))
+		large.Events[0].Fields = `{"order_id":9007199254740993.0}`
+		require.Empty(t, recorded(large))
 		for _, other := range []event.Call{
 			call("v", "k", first, second), call("u", "l", first, second), call("u", "k", second, first), call("u", "k", first), call("u", "k", first, second, second),
 			call("u", "k", `{"a":"1","b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":2,"b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":1,"b":"é"}`, second),
-			call("u", "k", `{"a":1,"b":"é","c":{"d":[1]},"e":null}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":["1"]}}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":[1,2]}}`, second), call("u", "k", `{"a":true,"b":"é","c":{"d":[1]}}`, second),
+			call("u", "k", `{"a":1,"b":"é","c":{"d":[1]},"e":null}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":["1"]}}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":[1,2]}}`, second), call("u", "k", `{"a":1,"b":"é","c":{"d":[1.00000000000000000001]}}`, second), call("u", "k", `{"a":true,"b":"é","c":{"d":[1]}}`, second),
 		} {
 			require.Equal(t, "k", recorded(other), "%+v", other.Events)
 		}
@@ -336,6 +344,27 @@ func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
 		named, err := store.One[int](t.Context(), b.db.Reads, "named", `SELECT count(*) FROM intake WHERE tenant = ? AND (user_id <> '' OR events <> '[]')`, string(b.tenant))
 		require.NoError(t, err)
 		require.Equal(t, 1, named)
+	})
+}
+
+// The events of a user who is deleted while a batch is processed are no damage.
+func TestProcessIntake_UserDeletedMeanwhile(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
+		late := batchOf("", now, 2)
+		late.User = "deleted"
+		_, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, late)
+		require.NoError(t, err)
+		batch, err := eventdb.NextBatch(t.Context(), b.db.Reads, 100)
+		require.NoError(t, err)
+		_, err = b.raw(t).ExecContext(t.Context(), `UPDATE intake SET account_id = '', user_id = '', events = '[]' WHERE tenant = ? AND user_id = 'deleted'`, string(b.tenant))
+		require.NoError(t, err)
+		done, err := store.WriteValue(t.Context(), b.db.Write, now, func(tx *store.Tx) (eventdb.Processed, error) {
+			return eventdb.ProcessBatch(t.Context(), tx, batch)
+		})
+		require.NoError(t, err)
+		require.Equal(t, eventdb.Processed{Calls: 2, Events: 1, Orphaned: 2}, done)
 	})
 }
 

@@ -25,7 +25,8 @@ const Recorded = `SELECT CASE WHEN account_id = ?2 AND user_id = ?3 AND (SELECT 
 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6 LIMIT 1`
 
 // contents is the keys and fields of the events of the call c as one text, whatever the order
-// and the spelling of the fields.
+// and the spelling of the fields. Whole numbers are compared with 1.0 and 1e0 as floating-point
+// numbers, from 2^53 on exactly.
 const contents = `(SELECT json_group_array(json_array(e.value ->> 'key', (SELECT json_group_array(json_array(f.key,
-	CASE f.type WHEN 'integer' THEN 'real' ELSE f.type END, CASE f.type WHEN 'integer' THEN f.value + 0.0 ELSE f.value END))
+	iif(f.type = 'integer' AND f.value >> 53 IN (0, -1), 'real', f.type), iif(f.type = 'integer' AND f.value >> 53 IN (0, -1), f.value + 0.0, f.value)))
 	FROM (SELECT key, type, value FROM json_each(e.value, '$.fields') ORDER BY key) f))) FROM json_each(c.value) e)`

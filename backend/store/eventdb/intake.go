@@ -2,12 +2,15 @@ package eventdb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"kith/backend/store"
 	"kith/backend/store/orderdb"
@@ -73,13 +76,12 @@ func sameEvents(a, b []byte) bool {
 	return x != nil && reflect.DeepEqual(x, y)
 }
 
-// numbers returns a JSON value in which equal numbers are the same, however they are written.
+// numbers returns a JSON value in which equal numbers are the same, however they are written,
+// and others differ, however close they are.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		if n, err := v.Float64(); err == nil {
-			return n
-		}
+		return normalized(string(v))
 	case []any:
 		for i := range v {
 			v[i] = numbers(v[i])
@@ -99,6 +101,27 @@ func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b
 		return added, nil
 	}
 	return false, fmt.Errorf("store: append intake: %w", err)
+}
+
+// normalized returns a number as its digits without zeros around them, and the exponent.
+func normalized(n string) json.Number {
+	n, negative := strings.CutPrefix(strings.ToLower(n), "-")
+	mantissa, power, _ := strings.Cut(n, "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	exponent, err := strconv.Atoi(cmp.Or(power, "0"))
+	if digits == "" {
+		return "0"
+	}
+	if err != nil { // it has more digits than any number that a client means
+		return json.Number(n)
+	}
+	short := strings.TrimRight(digits, "0")
+	short += "e" + strconv.Itoa(exponent-len(fraction)+len(digits)-len(short))
+	if negative {
+		short = "-" + short
+	}
+	return json.Number(short)
 }
 
 // appendArgs returns the parameters of event.Append.
@@ -217,9 +240,11 @@ func ProcessBatch(ctx context.Context, tx *store.Tx, b Batch) (done Processed, e
 		return Processed{}, err
 	}
 	if skipped := b.events - done.Events; skipped > 0 {
-		done.Orphaned, err = store.One[int](ctx, tx.Reads, "orphaned events", `SELECT coalesce(sum(json_array_length(i.events)), 0)
-			FROM intake i WHERE i.seq > ? AND i.seq <= ? AND NOT `+userExists, b.from, b.to)
-		done.Unreadable = skipped - done.Orphaned
+		// The deletion of a user, also since the batch was read, removes the events of calls.
+		known, failed := store.One[int](ctx, tx.Reads, "events of users", `SELECT coalesce(sum(json_array_length(i.events)), 0)
+			FROM intake i WHERE i.seq > ? AND i.seq <= ? AND `+userExists, b.from, b.to)
+		done.Unreadable, err = known-done.Events, failed
+		done.Orphaned = skipped - done.Unreadable
 	}
 	if err == nil && done.Orphaned > 0 {
 		err = clearOrphaned(ctx, tx, b)
