@@ -459,6 +459,9 @@ func (c *restoreCommand) check(e *env, h backup.Header, t backup.Trailer) error 
 		}
 		return core.Invalid("master-key", "("+cmp.Or(c.practiced, c).masterKeySource()+") is not that of the time of the backup, so API keys and all other secrets could not be decrypted: "+remedy)
 	}
+	if ok && c.Tenant == "" && !h.SameKey(keys.First()) {
+		e.log.Warn("the secrets of the backup are encrypted under an earlier master key: run kith master-key rotate with all keys, before the earlier one is removed")
+	}
 	if err := c.checkSignature(t, h, keys, ok); err != nil || ok {
 		return err
 	}

@@ -135,10 +135,7 @@ func showCancellation(v *frame.Visit, f *frame.Form) error {
 	if err != nil {
 		return err
 	}
-	w, err := v.Engine.Rewards.ByID(v.Ctx(), v.Caller.Tenant, v.R.PathValue("reward"))
-	if base.IsNotFound(err) || err == nil && (referral.Identity{Account: w.Account, User: w.User}) != who(v) {
-		return core.NotFound("The user has no such reward. Open the user again.")
-	}
+	w, err := rewardOf(v)
 	if err != nil {
 		return err
 	}
@@ -147,7 +144,22 @@ func showCancellation(v *frame.Visit, f *frame.Form) error {
 	})
 }
 
+// rewardOf returns the reward in the path, if it is that of the user in the path.
+func rewardOf(v *frame.Visit) (reward.Reward, error) {
+	w, err := v.Engine.Rewards.ByID(v.Ctx(), v.Caller.Tenant, v.R.PathValue("reward"))
+	if base.IsNotFound(err) || err == nil && (referral.Identity{Account: w.Account, User: w.User}) != who(v) {
+		err = core.NotFound("The user has no such reward. Open the user again.")
+	}
+	return w, err
+}
+
 func cancel(v *frame.Visit) error {
+	if err := operation.CancelReward.Require(v.Caller); err != nil {
+		return err
+	}
+	if _, err := rewardOf(v); err != nil {
+		return err
+	}
 	return after(v, v.CancelReward(v.NewForm()), "reward-cancelled", map[string]string{"reason": "The reason"}, showCancellation)
 }
 

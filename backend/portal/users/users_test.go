@@ -235,6 +235,7 @@ func TestReward(t *testing.T) {
 	require.Contains(t, b.Get(ask).Text(), "€12.50 is cancelled at once and for good")
 	require.Equal(t, http.StatusNotFound, b.Get(list+"/anna/anna/rewards/"+id).Status)
 	require.Contains(t, b.Post(t, ask, ask, "left", "1250").Text(), "The reason is required")
+	require.Equal(t, http.StatusNotFound, b.Post(t, ask, list+"/anna/anna/rewards/"+id, "left", "1250", "reason", "x").Status)
 	got := b.Post(t, ask, ask, "left", "1250", "reason", "a mistake")
 	require.Equal(t, list+"/ben/ben?done=reward-cancelled", got.Header.Get("Location"), got.Body)
 	require.NotContains(t, b.Get(list+"/ben/ben").Body, ask)
