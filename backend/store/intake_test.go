@@ -104,6 +104,12 @@ func TestRecorded_ComparesCalls(t *testing.T) {
 		require.Equal(t, "k", recorded(next))
 		large.Events[0].Fields = `{"order_id":9007199254740993.0}`
 		require.Empty(t, recorded(large))
+		large.Key, large.Events[0].Fields = "huge", `{"a":[1e99999999999999999999]}`
+		added, err = eventdb.AppendIntake(t.Context(), b.db, b.tenant, large)
+		require.NoError(t, err)
+		require.True(t, added)
+		next.Key, next.Events[0].Fields = "huge", `{"a":[-1e99999999999999999999]}`
+		require.Equal(t, "k", recorded(next))
 		for _, other := range []event.Call{
 			call("v", "k", first, second), call("u", "l", first, second), call("u", "k", second, first), call("u", "k", first), call("u", "k", first, second, second),
 			call("u", "k", `{"a":"1","b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":2,"b":"é","c":{"d":[1]}}`, second), call("u", "k", `{"a":1,"b":"é"}`, second),

@@ -9,7 +9,6 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/event"
-	"kith/core/wire"
 )
 
 // Appends appends the event calls of many callers to the intake. Calls that arrive while a
@@ -25,13 +24,13 @@ type Appends struct {
 // waitingCall is an event call and its waiting caller. added and err are set before done is
 // closed.
 type waitingCall struct {
-	ctx    context.Context
-	tenant core.TenantAlias
-	call   event.Call
-	events []byte
-	done   chan struct{}
-	added  bool
-	err    error
+	ctx   context.Context
+	args  []any // of event.Append
+	size  int   // of the texts among them, in bytes
+	at    core.Time
+	done  chan struct{}
+	added bool
+	err   error
 }
 
 const (
@@ -45,7 +44,12 @@ const (
 // Append is AppendIntake, in one transaction with other calls. If ctx ends before that has
 // ended, the call may or may not be stored.
 func (a *Appends) Append(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Call) (added bool, err error) {
-	one := &waitingCall{ctx: ctx, tenant: tenant, call: b, events: wire.IntakeEvents(b), done: make(chan struct{})}
+	one := &waitingCall{ctx: ctx, args: appendArgs(tenant, b), at: b.Received, done: make(chan struct{})}
+	for _, arg := range one.args {
+		if text, ok := arg.(string); ok {
+			one.size += len(text)
+		}
+	}
 	a.mu.Lock()
 	a.waiting = append(a.waiting, one)
 	if !a.running {
@@ -72,7 +76,7 @@ func (a *Appends) run(p *store.Primary) {
 			group = appendTogether(p, group)
 		}
 		for _, one := range group {
-			one.added, one.err = AppendIntake(one.ctx, p, one.tenant, one.call)
+			one.added, one.err = appendAlone(one.ctx, p, one.args)
 			close(one.done)
 		}
 	}
@@ -86,7 +90,7 @@ func (a *Appends) next() (group []*waitingCall, more bool) {
 	a.running = len(a.waiting) > 0
 	for size := 0; len(a.waiting) > 0 && len(group) < maxGroup && size <= maxBatch; a.waiting = a.waiting[1:] {
 		if one := a.waiting[0]; one.ctx.Err() == nil {
-			group, size = append(group, one), size+len(one.events)
+			group, size = append(group, one), size+one.size
 		}
 	}
 	return group, a.running
@@ -103,10 +107,10 @@ func (e notAppended) Unwrap() error { return e.error }
 func appendTogether(p *store.Primary, group []*waitingCall) (again []*waitingCall) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupTimeout)
 	defer cancel()
-	added, err := store.WriteValue(ctx, p.Write, group[0].call.Received, func(tx *store.Tx) (added []bool, err error) {
+	added, err := store.WriteValue(ctx, p.Write, group[0].at, func(tx *store.Tx) (added []bool, err error) {
 		changed := make([]func() (int, error), len(group))
 		for i, one := range group {
-			if changed[i], err = tx.Later(ctx, "append intake", event.Append, appendArgs(one.tenant, one.call, one.events)...); err != nil {
+			if changed[i], err = tx.Later(ctx, "append intake", event.Append, one.args...); err != nil {
 				return nil, notAppended{err}
 			}
 		}

@@ -24,8 +24,12 @@ import (
 // uses too. It returns false if the tenant used the idempotency key in the 24 hours
 // before.
 func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Call) (added bool, err error) {
+	return appendAlone(ctx, p, appendArgs(tenant, b))
+}
+
+func appendAlone(ctx context.Context, p *store.Primary, args []any) (added bool, err error) {
 	err = p.WriteOne(ctx, func(r store.Reads) (err error) {
-		added, err = appendIntake(ctx, r, tenant, b)
+		added, err = appendIntake(ctx, r, args)
 		return err
 	})
 	return added, err
@@ -33,7 +37,7 @@ func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias
 
 // AppendIntakeWithin is AppendIntake within a transaction.
 func AppendIntakeWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b event.Call) (added bool, err error) {
-	return appendIntake(ctx, tx.Reads, tenant, b)
+	return appendIntake(ctx, tx.Reads, appendArgs(tenant, b))
 }
 
 // Recorded returns the key of an event that was recorded in place of a call whose key was
@@ -94,19 +98,11 @@ func numbers(v any) any {
 	return v
 }
 
-func appendIntake(ctx context.Context, r store.Reads, tenant core.TenantAlias, b event.Call) (added bool, err error) {
-	var seq int64
-	err = r.QueryRowContext(ctx, event.Append, appendArgs(tenant, b, wire.IntakeEvents(b))...).Scan(&seq)
-	if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
-		return added, nil
-	}
-	return false, fmt.Errorf("store: append intake: %w", err)
-}
-
 // normalized returns a number as its digits without zeros around them, and the exponent.
 func normalized(n string) json.Number {
-	n, negative := strings.CutPrefix(strings.ToLower(n), "-")
-	mantissa, power, _ := strings.Cut(n, "e")
+	n = strings.ToLower(n)
+	unsigned, negative := strings.CutPrefix(n, "-")
+	mantissa, power, _ := strings.Cut(unsigned, "e")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
 	exponent, err := strconv.Atoi(cmp.Or(power, "0"))
@@ -124,10 +120,19 @@ func normalized(n string) json.Number {
 	return json.Number(short)
 }
 
+func appendIntake(ctx context.Context, r store.Reads, args []any) (added bool, err error) {
+	var seq int64
+	err = r.QueryRowContext(ctx, event.Append, args...).Scan(&seq)
+	if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
+		return added, nil
+	}
+	return false, fmt.Errorf("store: append intake: %w", err)
+}
+
 // appendArgs returns the parameters of event.Append.
-func appendArgs(tenant core.TenantAlias, b event.Call, events []byte) []any {
+func appendArgs(tenant core.TenantAlias, b event.Call) []any {
 	return []any{
-		string(tenant), string(b.Account), string(b.User), store.NullText(b.Key), string(events),
+		string(tenant), string(b.Account), string(b.User), store.NullText(b.Key), string(wire.IntakeEvents(b)),
 		int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender), store.BoolInt(b.Trusted),
 	}
 }
