@@ -15,6 +15,7 @@ import (
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
+	"kith/core/wire"
 )
 
 // Concurrent deletions and identifications of a user leave the user with a code, or no
@@ -64,6 +65,28 @@ func TestDeleteUser_DoNotTrackAgainstIdentification(t *testing.T) {
 		requireCode(t, core.CodeNotFound, err)
 		_, err = b.Identification.Identify(t.Context(), b.tenant, identification("friend"))
 		requireCode(t, core.CodeForbidden, err)
+	})
+}
+
+// An account that was deleted with its last user, not to be tracked, is not created again by
+// what names only the account; a user who was not deleted may make it again.
+func TestDeleteUser_DeletedAccountIsNotTracked(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.identify(t, "friend", b.cookie("ANNA10"))
+		_, err := b.Discounts.Register(t.Context(), b.tenant, wire.DiscountRegistration{Account: "friend", Provider: "c-friend", Code: "ANNA10"})
+		require.NoError(t, err)
+		require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{DoNotTrack: true}))
+
+		_, err = b.Accounts.Sync(t.Context(), b.tenant, update("friend", referral.Paid, "ANNA10"))
+		requireCode(t, core.CodeForbidden, err)
+		_, err = b.Discounts.Register(t.Context(), b.tenant, wire.DiscountRegistration{Account: "friend", Provider: "c-friend", Code: "ANNA10"})
+		requireCode(t, core.CodeForbidden, err)
+		_, err = b.Accounts.ByID(t.Context(), b.tenant, "friend")
+		requireCode(t, core.CodeNotFound, err)
+
+		_, err = b.Identification.Identify(t.Context(), b.tenant, identification("friend", func(in *rules.Identification) { in.Update.ID = "other" }))
+		require.NoError(t, err)
+		b.sync(t, "friend", referral.Paid, "")
 	})
 }
 

@@ -227,7 +227,7 @@ func (r *Rules) change(s *state.State, in Identification) (who userChange, err e
 // must not be tracked, or the account is full.
 func mayBeNew(s *state.State, who referral.Identity) error {
 	if s.IsUntracked(who) {
-		return &core.Error{Code: core.CodeForbidden, RS: "RS050", Message: "this user was deleted, not to be tracked again"}
+		return untracked("user")
 	}
 	if account, _ := s.Accounts.Get(who.Account); account.Users >= referral.MaxUsers {
 		return &core.Error{Code: core.CodeInvalid, Field: "accountId", RS: "RS013", Message: "has 1000 users, which is the limit"}

@@ -47,7 +47,8 @@ type State struct {
 	// Recent has a referrer's referrals that started within referral.RateWindow, latest
 	// first, at most MaxRecent.
 	Recent Table[referral.Identity, []Recent]
-	// Untracked has true for deleted users who must not be tracked again.
+	// Untracked has true for deleted users who must not be tracked again, and, without a user,
+	// for accounts.
 	Untracked Table[referral.Identity, bool]
 	// Erased has true for accounts that were deleted after they had converted or paid.
 	Erased Table[core.AccountID, bool]
@@ -284,7 +285,8 @@ func (s *State) Program(key core.ProgramKey) (p referral.Program, ok bool) {
 	return all[i], true
 }
 
-// IsUntracked reports whether a user was deleted and must not be tracked again.
+// IsUntracked reports whether a user, or an account if who has no user, was deleted and must
+// not be tracked again.
 func (s *State) IsUntracked(who referral.Identity) bool {
 	if !s.Facts.Get().Untracking {
 		return false

@@ -62,7 +62,10 @@ func (ds *Discounts) registerDiscount(ctx context.Context, tx *store.Tx, tenant 
 	err = ds.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 		stored, known := s.Accounts.Get(in.Account)
 		if !known {
-			stored.Account = referral.NewAccount(in.Account, s.Now)
+			var err error
+			if stored.Account, err = rules.NewAccount(s, in.Account); err != nil {
+				return err
+			}
 		}
 		tied, err := rules.TieCustomer(s, stored.Account, in.Provider)
 		if err != nil {

@@ -19,8 +19,9 @@ type Erasures struct{ *base.Base }
 
 // DeleteOptions say what a deletion keeps (clients 1.2.4).
 type DeleteOptions struct {
-	// DoNotTrack refuses later identifications of the same user in the same account.
-	// For that, a keyed hash of the ids is kept.
+	// DoNotTrack refuses later identifications of the same user in the same account and, if
+	// the account is deleted with its last user, later calls that name only the account. For
+	// that, keyed hashes of the ids are kept.
 	DoNotTrack bool
 	// PreserveEmptyAccount keeps the account even if the deletion leaves it without
 	// users.
@@ -89,18 +90,17 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	}
 	var untracked []string
 	var erasures []userdb.Erasure
-	preserve := map[core.AccountID]bool{}
+	preserve, untrack := map[core.AccountID]bool{}, map[core.AccountID]bool{}
 	for _, d := range all {
 		if d.Options.DoNotTrack {
 			untracked = append(untracked, er.Keys.Identity(tenant, d.Account, d.User))
+			untrack[d.Account] = true
 		}
 		erasures = append(erasures, er.erasure(tx, d.Account, d.User))
 		preserve[d.Account] = d.Options.PreserveEmptyAccount
 	}
-	if len(untracked) > 0 {
-		if err := userdb.PutDoNotTrack(ctx, tx, tenant, untracked); err != nil {
-			return err
-		}
+	if err := userdb.PutDoNotTrack(ctx, tx, tenant, untracked); err != nil {
+		return err
 	}
 	if len(all) >= manyErasures {
 		if err := userdb.MergeIndex(ctx, tx, len(all)); err != nil {
@@ -118,7 +118,7 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	if err != nil {
 		return err
 	}
-	return er.eraseAccounts(ctx, tx, tenant, empty)
+	return er.eraseAccounts(ctx, tx, tenant, empty, untrack)
 }
 
 // erasure returns the erasure of a user, or of all users of the account if id is empty,
@@ -129,12 +129,21 @@ func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID
 }
 
 // eraseAccounts erases accounts without users. What they have at a payment gateway ends; a
-// keyed hash of each is kept for as long as the tenant says.
-func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []userdb.Past) error {
+// keyed hash of each is kept for as long as the tenant says, and of those in untrack forever.
+func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []userdb.Past, untrack map[core.AccountID]bool) error {
 	if len(accounts) == 0 {
 		return nil
 	}
 	if err := er.remember(ctx, tx, tenant, accounts); err != nil {
+		return err
+	}
+	var untracked []string
+	for _, p := range accounts {
+		if untrack[p.Account] {
+			untracked = append(untracked, er.identities(tenant, p)...)
+		}
+	}
+	if err := userdb.PutDoNotTrack(ctx, tx, tenant, untracked); err != nil {
 		return err
 	}
 	replacements := make(map[core.AccountID]core.AccountID, len(accounts))
@@ -153,13 +162,21 @@ func (er *Erasures) remember(ctx context.Context, tx *store.Tx, tenant core.Tena
 	}
 	var rows []userdb.Remembered
 	for _, p := range accounts {
-		rows = append(rows, userdb.Remembered{Identity: er.Keys.Identity(tenant, p.Account, ""), Earned: p.Earned})
-		if p.Customer != "" {
-			// A payment link names an account by its customer.
-			rows = append(rows, userdb.Remembered{Identity: er.Keys.Identity(tenant, core.AccountID(p.Customer), ""), Earned: p.Earned})
+		for _, identity := range er.identities(tenant, p) {
+			rows = append(rows, userdb.Remembered{Identity: identity, Earned: p.Earned})
 		}
 	}
 	return userdb.PutErased(ctx, tx, tenant, rows, tx.Now+stored.RememberDeleted)
+}
+
+// identities returns the keyed hashes by which an erased account is recognised: a payment
+// link names an account by its customer.
+func (er *Erasures) identities(tenant core.TenantAlias, p userdb.Past) []string {
+	all := []string{er.Keys.Identity(tenant, p.Account, "")}
+	if p.Customer != "" {
+		all = append(all, er.Keys.Identity(tenant, core.AccountID(p.Customer), ""))
+	}
+	return all
 }
 
 // ForgetErased removes the hashes of accounts that are no longer recognised, and returns
@@ -170,7 +187,7 @@ func (er *Erasures) ForgetErased(ctx context.Context) (removed int, err error) {
 
 // DeleteAccount removes an account and its users as DeleteUser does, or returns a
 // not-found error. doNotTrack refuses later identifications of each of those users in
-// an account with the same id.
+// an account with the same id, and calls that name only the account.
 func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, doNotTrack bool) error {
 	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
 		_, known, err := userdb.Account(ctx, tx.Reads, tenant, account)
@@ -192,7 +209,7 @@ func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, 
 		if err != nil {
 			return err
 		}
-		return er.eraseAccounts(ctx, tx, tenant, empty)
+		return er.eraseAccounts(ctx, tx, tenant, empty, map[core.AccountID]bool{account: doNotTrack})
 	})
 }
 

@@ -2,7 +2,6 @@ package userdb
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -11,15 +10,14 @@ import (
 	"kith/core/referral"
 )
 
-// PutDoNotTrack records deleted users who must not be tracked again. Identities are
-// keyed hashes of their ids.
+// PutDoNotTrack records deleted users and accounts that must not be tracked again.
+// Identities are keyed hashes of their ids.
 func PutDoNotTrack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, identities []string) error {
-	list, err := json.Marshal(append([]string{}, identities...))
-	if err != nil {
-		return err
+	if len(identities) == 0 {
+		return nil
 	}
 	return tx.Exec(ctx, "put do not track", `INSERT OR IGNORE INTO do_not_track (tenant, identity, created_at)
-		SELECT ?1, value, ?2 FROM json_each(?3)`, string(tenant), int64(tx.Now), string(list))
+		SELECT ?1, value, ?2 FROM json_each(?3)`, string(tenant), int64(tx.Now), store.TextList(identities))
 }
 
 // UserIDs returns the ids of an account's users, in alphabetical order.

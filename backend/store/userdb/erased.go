@@ -56,10 +56,11 @@ func PutErased(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all [
 }
 
 // WasErased reports whether one of the keyed hashes is of an erased account that is still
-// recognised, and whether one that is had paid or converted.
+// recognised or must not be tracked, and whether one that is recognised had paid or converted.
 func WasErased(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, identities ...string) (erased, earned bool, err error) {
-	most, err := store.One[int](ctx, r, "erased account", `SELECT coalesce(max(1 + earned), 0) FROM erased_account
-		WHERE tenant = ? AND forget_at > ? AND identity IN (SELECT value FROM json_each(?))`, string(tenant), int64(now), store.TextList(identities))
+	most, err := store.One[int](ctx, r, "erased account", `SELECT coalesce(max(1 + earned), 0) FROM (
+		SELECT earned FROM erased_account WHERE tenant = ?1 AND forget_at > ?2 AND identity IN (SELECT value FROM json_each(?3))
+		UNION ALL SELECT 0 FROM do_not_track WHERE tenant = ?1 AND identity IN (SELECT value FROM json_each(?3)))`, string(tenant), int64(now), store.TextList(identities))
 	return most > 0, most > 1, err
 }
 
