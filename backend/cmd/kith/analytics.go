@@ -26,8 +26,8 @@ type analyticsCommand struct {
 // periodFlags are a period of analytics, and the form in which they are printed.
 type periodFlags struct {
 	tenantFlags
-	From    time.Time `format:"2006-01-02" help:"First day. Default: 30 days, or 13 weeks, before the end." placeholder:"YYYY-MM-DD"`
-	Until   time.Time `format:"2006-01-02" help:"Day after the last. Default: tomorrow." placeholder:"YYYY-MM-DD"`
+	From    time.Time `help:"First day. Default: 30 days, or 13 weeks, before the end." placeholder:"YYYY-MM-DD"`
+	Until   time.Time `help:"Day after the last. Default: tomorrow." placeholder:"YYYY-MM-DD"`
 	Program string    `help:"Only this program." placeholder:"KEY"`
 	CSV     bool      `name:"csv" help:"Print CSV."`
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -206,12 +207,21 @@ func (c *apiCommand) remote(w http.ResponseWriter, r *http.Request) error {
 	r.SetBasicAuth("", c.Key)
 	response, err := http.DefaultClient.Do(r) // #nosec G704 -- the operator names the service
 	if err != nil {
-		return err
+		return unanswered(err)
 	}
 	defer response.Body.Close()
 	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	_, err = io.Copy(w, response.Body)
+	return err
+}
+
+// unanswered returns err, the failure of a call to --url, with the remedy if nothing accepts
+// connections there.
+func unanswered(err error) error {
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return &core.Error{Code: core.CodeUnavailable, Field: "url", Message: "no service answers there; start kith serve, or give its URL (KITH_URL)", Err: err}
+	}
 	return err
 }
 

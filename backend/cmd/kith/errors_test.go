@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 		{"a path with a name left", "api GET /programs/{program} --tenant demo", 1, "path: /programs/{program} has a {NAME} that no field gives"},
 		{"a call of no tenant", "api GET /programs --tenant nobody", 1, "there is no tenant"},
 		{"a call of a service without a key", "api GET /programs --tenant demo --url http://127.0.0.1:1", 1, "key: is required with --url"},
-		{"a call of no service", "api GET /programs --tenant demo --key x --url http://127.0.0.1:1", 1, "connection refused"},
+		{"a call of no service", "api GET /programs --tenant demo --key x --url http://127.0.0.1:1", 1, "url: no service answers there; start kith serve, or give its URL (KITH_URL): Get "},
 		{"a value that is not there", "api GET /programs --tenant demo --value secret", 1, "the call was made; its answer, above, has no secret"},
 		{"columns of what is no list", "api GET /programs/classic --tenant demo --columns id", 1, "its answer, above, has no list"},
 		{"a column that is not there", "api GET /programs --tenant demo --columns id,nope", 1, "its answer, above, has no column nope"},

@@ -55,7 +55,7 @@ func (c *importCommand) Run(e *env) error {
 	err := c.run(e)
 	var status exitStatus
 	if err != nil && !errors.As(err, &status) {
-		return exitStatus{exitRefused, message(err)}
+		return exitStatus{exitRefused, message(unanswered(err))}
 	}
 	return err
 }

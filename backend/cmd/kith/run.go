@@ -127,12 +127,13 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 	)...)
 }
 
-// valueOptions make errors about durations, levels and numbers say what to give. Kong adds the
+// valueOptions make errors about durations, levels, days and numbers say what to give. Kong adds the
 // flag or the variable.
 func valueOptions() []kong.Option {
 	options := []kong.Option{
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeDay)),
 	}
 	for _, kind := range []reflect.Kind{reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Float64} {
 		options = append(options, kong.KindMapper(kind, kong.MapperFunc(decodeNumber)))
@@ -163,6 +164,19 @@ func decodeLevel(c *kong.DecodeContext, target reflect.Value) error {
 		return fmt.Errorf("%q is not a level; give DEBUG, INFO, WARN or ERROR", text)
 	}
 	target.SetInt(int64(level))
+	return nil
+}
+
+func decodeDay(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := c.Scan.PopValueInto("day", &text); err != nil {
+		return err
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return fmt.Errorf("%q is not a day; give one such as 2026-05-31", text)
+	}
+	target.Set(reflect.ValueOf(day))
 	return nil
 }
 

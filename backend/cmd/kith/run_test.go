@@ -17,6 +17,7 @@ func TestRun_WrongValues(t *testing.T) {
 		{"", "", "dev", "dev --max-connections=-1", `--max-connections: "-1" is not a whole number of 0 or more; give digits without a unit, such as 100`},
 		{"", "", "serve", "serve --trace-ratio=half", `--trace-ratio: "half" is not a number; give one such as 0.25`},
 		{"", "", "serve", "serve --log-level TRACE", `--log-level: "TRACE" is not a level; give DEBUG, INFO, WARN or ERROR`},
+		{"", "", "analytics series", "analytics series --tenant demo --from 31.5.2026", `--from: "31.5.2026" is not a day; give one such as 2026-05-31`},
 		{"KITH_MAX_BODY", "8MB", "edge", "edge", `--max-body: "8MB" is not a whole number; give digits without a unit, such as 100 (from envar KITH_MAX_BODY="8MB")`},
 	} {
 		if c.name != "" {
