@@ -122,11 +122,22 @@ func (r *Rules) CreateReward(s *state.State, g reward.Grant) (reward.Reward, err
 		return reward.Reward{}, err
 	}
 	if g.ID != "" {
-		if _, given := s.Rewards.Get(g.ID); given {
-			return reward.Reward{}, &core.Error{Code: core.CodeConflict, Message: "this reward was given already; nothing was given again"}
+		if given, known := s.Rewards.Get(g.ID); known {
+			return reward.Reward{}, givenBefore(given, g)
 		}
 	}
 	return r.Give(s, g)
+}
+
+// givenBefore returns the error for a grant with the id of a reward that was given, by this grant
+// or by another one.
+func givenBefore(given reward.Reward, g reward.Grant) *core.Error {
+	was, is := given.Offer, g.Offer
+	if given.Account != g.Account || given.User != g.User || was.Kind != is.Kind || was.Unit != is.Unit || was.Currency != is.Currency ||
+		was.Value() != is.Value() || was.Name != is.Name {
+		return &core.Error{Code: core.CodeConflict, Differs: true, Message: "another reward was given with this id; nothing was given: give this one with a new id"}
+	}
+	return &core.Error{Code: core.CodeConflict, Message: "this reward was given already; nothing was given again"}
 }
 
 // Give creates a reward. All rewards are created here. An invalid grant is an error

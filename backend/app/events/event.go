@@ -91,7 +91,7 @@ func (es *Events) logNow(ctx context.Context, by base.Caller, c event.Call, add 
 	}
 	c.Stamp(es.Now(), es.Entropy6)
 	added, err := add(ctx, c)
-	if err == nil && !added {
+	if err == nil && !added || event.IsDuplicate(err) {
 		var recorded string
 		if recorded, err = eventdb.Recorded(ctx, es.DB.Reads, by.Tenant.Alias, c); err == nil {
 			err = event.Duplicate(recorded)

@@ -201,6 +201,19 @@ func once(t *testing.T, b *portaltest.Browser, page string) string {
 	return m[1]
 }
 
+// sentAgain sends a form again with a field that has changed since it was applied. The form is
+// shown again, and can be sent as a new one.
+func sentAgain(t *testing.T, b *portaltest.Browser, page, once string, fields ...string) {
+	t.Helper()
+	again := b.Post(t, page, page, append(fields, "once", once)...)
+	require.Equal(t, http.StatusUnprocessableEntity, again.Status)
+	require.Contains(t, again.Text(), "This form was sent before with other values, which were stored; these were not")
+	m := regexp.MustCompile(`name="once" value="([0-9a-f]{24})"`).FindStringSubmatch(again.Body)
+	require.NotNil(t, m)
+	require.NotEqual(t, once, m[1])
+	require.Equal(t, http.StatusSeeOther, b.Post(t, page, page, append(fields, "once", m[1])...).Status)
+}
+
 // A reward is given once however often its form is sent, and the log has who gave it.
 func TestReward(t *testing.T) {
 	t.Parallel()
@@ -263,6 +276,7 @@ func TestReward(t *testing.T) {
 		require.Contains(t, got.Body, "There is a problem")
 	}
 	require.Len(t, w.Audit(t, people.AuditFilter{Action: operation.GrantReward.Action}), 3)
+	sentAgain(t, b, page, id, "type", "CREDIT", "amount", "15", "currency", "eur", "reason", "late parcel", "name", "Sorry")
 }
 
 // An event is logged once, as a trusted one, however often its form is sent.
@@ -315,6 +329,10 @@ func TestEvent(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, b.Post(t, page, page, "once", core.NewID(4, [6]byte{}), "key", "x").Status)
 	require.NoError(t, w.Engine.DB.QueryRowContext(t.Context(), `SELECT count(*) FROM intake WHERE tenant = 'acme' AND user_id = 'ben'`).Scan(&calls))
 	require.Equal(t, 1, calls)
+	require.NoError(t, w.Engine.DB.Write(t.Context(), 1, func(tx *store.Tx) error {
+		return tx.Exec(t.Context(), "trigger", `DROP TRIGGER no_entries`)
+	}))
+	sentAgain(t, b, page, id, "key", "order", "revenue", "49.90", "currency", "eur", "order_id", "A-2")
 }
 
 // A member blocks and unblocks a user for a reason.
