@@ -156,6 +156,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"tenant", `alias='x', key_hash='x', second_step=2`, "CHECK constraint failed: second_step IN (0, 1)"},
 	{"gateway_subscription", `id='x', room=-1`, "CHECK constraint failed: room >= 0"},
 	{"gateway_subscription", `id='x', held=-1`, "CHECK constraint failed: held >= 0"},
+	{"gateway_subscription", `id='x', owed=-1`, "CHECK constraint failed: owed >= 0"},
 
 	{"secure_mode", ``, "UNIQUE constraint failed: secure_mode.tenant, secure_mode.endpoint"},
 	{"secure_mode", `endpoint='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},

@@ -147,6 +147,9 @@ type Standing struct {
 	// Held is the credit that its bills may have by what the gateway knows: that of the
 	// next bill, and of bills that are not paid yet. It is not given to another one.
 	Held int64
+	// Owed is the credit that its paid bills had, and that was not available any more when
+	// they were read. It is redeemed before another bill gets credit.
+	Owed int64
 }
 
 // Ended reports whether the subscription has ended: it has no further bills.
@@ -290,11 +293,11 @@ func CreditFor(all []Standing, id string, available, loose int64) int64 {
 		switch {
 		case i == at:
 		case other.Currency != all[at].Currency:
-			elsewhere += other.Held
+			elsewhere += other.Held + other.Owed
 		case other.Room > 0 && other.before(all[at], i < at):
-			reserved += max(other.Room, other.Held)
+			reserved += max(other.Room, other.Held) + other.Owed
 		default:
-			reserved += other.Held
+			reserved += other.Held + other.Owed
 		}
 	}
 	return max(0, available-reserved-min(elsewhere, loose))

@@ -129,6 +129,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 		if b.after.Account == "" {
 			return b.erased(ctx)
 		}
+		b.after.Owed = 0 // by the account that was erased
 	}
 	if b.read.Itemized {
 		if code, err = b.identify(ctx); err != nil {
@@ -163,7 +164,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	if err := b.bills(ctx, account, all, wasPaid); err != nil {
 		return err
 	}
-	if b.after.Room == b.before.Room && b.after.Held == b.before.Held && b.after.Next == b.before.Next || len(all) == 1 {
+	if b.after.Room == b.before.Room && b.after.Held == b.before.Held && b.after.Next == b.before.Next && b.after.Owed == b.before.Owed || len(all) == 1 {
 		return nil
 	}
 	// The credit of another subscription of the account depends on it.
@@ -242,6 +243,11 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	first, known, err := billingdb.FirstBill(ctx, b.tx.Reads, b.tenant, account.ID)
 	if err != nil {
 		return err
+	}
+	if !b.read.Itemized {
+		if err := b.settleOwed(ctx, account.ID); err != nil {
+			return err
+		}
 	}
 	folded, had := b.before.Held, b.before.Want.Holding(b.before.Held)
 	if c, ok := b.read.MissedBill(had, b.before.Next); ok {

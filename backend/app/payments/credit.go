@@ -36,22 +36,38 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	return nil
 }
 
-// use redeems the credit that the bill of a billing cycle has used, up to what is still
-// available. Later charges of the same cycle use none.
+// use redeems the credit that the bill of a billing cycle has used, and returns it. What is not
+// available any more, because somebody else redeemed it meanwhile, is owed. Later charges of the
+// same cycle use none.
 func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Charge, percent reward.BasisPoints, folded int64) (int64, error) {
 	if c.Period != "" && c.Period <= b.after.Period {
 		return 0, nil
 	}
 	b.after.Period = c.Period
 	used := c.CreditUsed(percent, folded)
-	if used == 0 {
+	drawn, err := b.drawUpTo(ctx, account, used)
+	b.after.Owed += used - drawn
+	return used, err
+}
+
+// settleOwed redeems what earlier bills owe, up to what is available.
+func (b *billed) settleOwed(ctx context.Context, account core.AccountID) error {
+	drawn, err := b.drawUpTo(ctx, account, b.after.Owed)
+	b.after.Owed -= drawn
+	return err
+}
+
+// drawUpTo redeems an amount of an account's credit, up to what is available, and returns what it
+// redeemed.
+func (b *billed) drawUpTo(ctx context.Context, account core.AccountID, amount int64) (drawn int64, err error) {
+	if amount <= 0 {
 		return 0, nil
 	}
 	available, err := b.credit(ctx, account)
-	if used = min(used, available); err != nil || used == 0 {
+	if drawn = min(amount, available); err != nil || drawn == 0 {
 		return 0, err
 	}
-	return used, b.draw(ctx, account, used)
+	return drawn, b.draw(ctx, account, drawn)
 }
 
 // credit returns the account's credit in the subscription's currency or without a

@@ -123,19 +123,13 @@ func (r *report) log(ctx context.Context, p billingdb.Payment, fields, key strin
 	})
 }
 
-// redeem redeems the credit that a bill has used, up to what is available, and stores it.
-// What is not available yet is redeemed when it is.
+// redeem redeems the credit that a bill has used, up to what is available, and stores it. The
+// rest is owed: it is redeemed when it is available.
 func (b *billed) redeem(ctx context.Context, p billing.Payment, stored *billingdb.Payment) error {
-	missing := p.Credit - stored.Credit
-	if missing <= 0 {
-		return nil
-	}
-	available, err := b.credit(ctx, b.after.Account)
-	if used := min(missing, available); err == nil && used > 0 {
-		if err = b.draw(ctx, b.after.Account, used); err == nil {
-			stored.Credit += used
-		}
-	}
+	missing := max(0, p.Credit-stored.Credit)
+	drawn, err := b.drawUpTo(ctx, b.after.Account, missing)
+	stored.Credit += drawn
+	b.after.Owed += missing - drawn
 	return err
 }
 
@@ -152,6 +146,9 @@ func (b *billed) draw(ctx context.Context, account core.AccountID, amount int64)
 // that they have used.
 func (b *billed) payments(ctx context.Context) error {
 	r := report{billing: b.billing, tx: b.tx, tenant: b.tenant, connection: b.connection, who: payer{b.after.Account, b.after.User, b.after.Code}}
+	if b.read.Itemized {
+		b.after.Owed = 0 // each payment says what it owes
+	}
 	for _, p := range b.read.Payments {
 		stored, _, err := billingdb.FindPayment(ctx, b.tx.Reads, b.tenant, p.ID)
 		if err == nil && b.after.Account != "" {

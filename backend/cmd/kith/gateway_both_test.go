@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -51,10 +52,55 @@ type billedShop interface {
 	// block holds the rewards of the user of a customer, and unblock gives them back.
 	block(who string)
 	unblock(who string)
+	// grant gives the user of a customer credit, and redeem redeems some, if there is so much.
+	grant(who string, cents int64)
+	redeem(who string, cents int64)
 	// bills returns the paid bills of a customer in cents, oldest first, and refunds what
 	// was given back.
 	bills(who string) []int64
 	refunds(who string) int64
+}
+
+// byHand are what a shop does at the service.
+type byHand struct {
+	test    *testing.T
+	service *app.Engine
+}
+
+func (s byHand) block(who string) {
+	require.NoError(s.test, s.service.Users.Block(s.test.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who), reward.BlockHold))
+}
+
+func (s byHand) unblock(who string) {
+	require.NoError(s.test, s.service.Users.Unblock(s.test.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who)))
+}
+
+func (s byHand) grant(who string, cents int64) {
+	g := reward.Grant{Account: core.AccountID(who), User: core.UserID(who), Source: reward.Manual}
+	g.Offer = reward.Offer{Kind: reward.Credit, Unit: reward.UnitCents, Currency: "USD", Amount: cents}
+	_, err := s.service.Rewards.Create(s.test.Context(), demo.TestTenant, g)
+	require.NoError(s.test, err)
+}
+
+func (s byHand) redeem(who string, cents int64) {
+	_, err := s.service.Redemptions.OfCredit(s.test.Context(), demo.TestTenant, core.AccountID(who), "", reward.UnitCents, cents)
+	var refused *core.Error
+	require.True(s.test, err == nil || errors.As(err, &refused) && refused.Field == "amount", "%v", err)
+}
+
+// redeemElsewhere has a bill of anna that is unpaid, has her credit, and is paid once she has
+// redeemed the same credit by the API.
+func redeemElsewhere(s billedShop) {
+	s.subscribe("anna", "", 0)
+	s.pass(5)
+	s.subscribe("bob", "ANNA10", 0)
+	s.pass(20)
+	s.decline("anna")
+	s.pass(8)
+	s.redeem("anna", 1000)
+	s.pass(1)
+	s.accept("anna")
+	s.pass(12)
 }
 
 // common are scenarios that mean the same at every gateway.
@@ -201,6 +247,18 @@ var common = []struct {
 		s.unblock("anna")
 		s.pass(30)
 	}, []string{"anna PAID none 0 [5000 5000 4000] 0", "bob PAID converted 0 [4500 4500] 0"}, nil},
+	{"the credit of a bill is redeemed elsewhere before the bill is paid", func(t *testing.T, s billedShop) {
+		redeemElsewhere(s)
+		s.grant("anna", 1500)
+		s.pass(40)
+	}, []string{"anna PAID none 0 [5000 4000 4500] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [5000 4000 3500] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
+	{"a subscription ends with a bill whose credit was redeemed elsewhere", func(t *testing.T, s billedShop) {
+		redeemElsewhere(s)
+		s.cancel("anna")
+		s.add("anna", "monthly")
+		s.grant("anna", 1500)
+		s.pass(40)
+	}, []string{"anna PAID none 0 [5000 4000 5000 4500] 0", "bob PAID converted 0 [5000 4500 4500] 500"}, []string{"anna PAID none 0 [5000 4000 5000 3500] 0", "bob PAID converted 0 [5000 4500 4500] 500"}},
 	{"credit for two bills of one day", func(t *testing.T, s billedShop) {
 		s.add("anna", "monthly")
 		s.add("anna", "monthly")
@@ -411,11 +469,14 @@ func TestStripe_CreditPassesOver(t *testing.T) {
 }
 
 // braintreeShop is a shop with Braintree.
-type braintreeShop struct{ *history }
+type braintreeShop struct {
+	*history
+	byHand
+}
 
 func openBraintreeShop(t *testing.T) (billedShop, func(string) string) {
 	h := &history{gatewayStage: newGatewayStage(t), t: t, rand: rand.New(rand.NewPCG(1, 1)), made: map[string]int{}}
-	return braintreeShop{h}, func(who string) string { return accountLine(t, h.engine, who) }
+	return braintreeShop{h, byHand{t, h.engine}}, func(who string) string { return accountLine(t, h.engine, who) }
 }
 
 func (s braintreeShop) subscribe(who, code string, trialDays int) {
@@ -484,14 +545,6 @@ func (s braintreeShop) chargeBack(who string) {
 	s.do("send")
 }
 
-func (s braintreeShop) block(who string) {
-	require.NoError(s.t, s.engine.Users.Block(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who), reward.BlockHold))
-}
-
-func (s braintreeShop) unblock(who string) {
-	require.NoError(s.t, s.engine.Users.Unblock(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who)))
-}
-
 func (s braintreeShop) bills(who string) (all []int64) {
 	for _, c := range cycles(s.state(), who) {
 		all = append(all, cents(s.t, c.Amount))
@@ -526,6 +579,7 @@ func accountLine(t *testing.T, e *app.Engine, who string) string {
 // stripeShop is a shop with Stripe. Its server names the account in the metadata.
 type stripeShop struct {
 	*stripeStage
+	byHand
 	t     *testing.T
 	price string
 	made  map[string]*sdk.CheckoutSession
@@ -533,6 +587,7 @@ type stripeShop struct {
 
 func openStripeShop(t *testing.T, credit billing.CreditForm) (billedShop, func(string) string) {
 	s := stripeShop{stripeStage: newStripeStage(t, payments.StripeSettings{Credit: credit}), t: t, made: map[string]*sdk.CheckoutSession{}}
+	s.byHand = byHand{t, s.stripeStage.engine}
 	s.price = s.stripeStage.price(t, 5000, "usd")
 	return s, func(who string) string {
 		return accountLine(t, s.engine, who)
@@ -616,14 +671,6 @@ func (s stripeShop) chargeBack(who string) {
 		s.control(s.t, "dispute", "charge", charge.ID, "status", "lost")
 	}
 	s.send(s.t)
-}
-
-func (s stripeShop) block(who string) {
-	require.NoError(s.t, s.engine.Users.Block(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who), reward.BlockHold))
-}
-
-func (s stripeShop) unblock(who string) {
-	require.NoError(s.t, s.engine.Users.Unblock(s.t.Context(), demo.TestTenant, core.AccountID(who), core.UserID(who)))
 }
 
 func (s stripeShop) bills(who string) (all []int64) {

@@ -41,15 +41,15 @@ func TouchSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 		ON CONFLICT (tenant, id) DO UPDATE SET due_at = ?3, tries = 0`, string(tenant), id, int64(tx.Now))
 }
 
-// TouchOthers schedules the subscriptions of an account that have not ended, except one, to
+// TouchOthers schedules the LiveSubscriptions of an account, except one, to
 // be read from the gateway now.
 func TouchOthers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, except string) error {
 	return tx.Exec(ctx, "touch other subscriptions", `UPDATE gateway_subscription SET due_at = ?
 		WHERE tenant = ? AND account_id = ? AND id <> ? AND `+LiveSubscription, int64(tx.Now), string(tenant), string(account), except)
 }
 
-// LiveSubscription is the SQL condition that a subscription will be billed again.
-const LiveSubscription = `status NOT IN ('Canceled', 'Expired')`
+// LiveSubscription is the SQL condition that a subscription will be billed again, or owes credit.
+const LiveSubscription = `(status NOT IN ('Canceled', 'Expired') OR owed > 0)`
 
 // Subscriptions are read from their gateways and applied. due_at stays free while one is leased, for
 // what makes it due meanwhile. The attempt fences what a worker stores.
@@ -90,6 +90,7 @@ var standingColumns = store.Selection[billing.Standing]{
 	store.Col(`next_period`, func(s *billing.Standing) any { return &s.Next }),
 	store.Col(`room`, func(s *billing.Standing) any { return &s.Room }),
 	store.Col(`held`, func(s *billing.Standing) any { return &s.Held }),
+	store.Col(`owed`, func(s *billing.Standing) any { return &s.Owed }),
 }
 
 var subscriptionColumns = store.Selection[Subscription]{
@@ -121,9 +122,9 @@ func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 // PutSubscription updates a subscription that exists.
 func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Subscription) error {
 	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
-			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ?, user_id = ?, code = ?, currency = ?, room = ?, held = ? WHERE tenant = ? AND id = ?`,
+			account_id = ?, wanted = ?, folded = ?, period = ?, next_period = ?, opened_at = ?, user_id = ?, code = ?, currency = ?, room = ?, held = ?, owed = ? WHERE tenant = ? AND id = ?`,
 		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period, b.Next,
-		int64(b.Opened), string(b.User), string(b.Code), b.Currency, b.Room, b.Held, string(tenant), b.ID)
+		int64(b.Opened), string(b.User), string(b.Code), b.Currency, b.Room, b.Held, b.Owed, string(tenant), b.ID)
 }
 
 // Bill is a charge that was read from the gateway.

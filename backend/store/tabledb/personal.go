@@ -117,7 +117,7 @@ var PersonalData = map[string]Personal{
 		Rows: ofAccount, None: "tenant problem attempt tries due_at leased_until leased_by", Erased: "account_id user_id code",
 		Kept: []Kept{
 			{"id customer_id", "the discount of the subscription ends by it", forever},
-			{"status in_trial paid wanted folded created_at period opened_at next_period currency room held", Sums, forever},
+			{"status in_trial paid wanted folded created_at period opened_at next_period currency room held owed", Sums, forever},
 		},
 	},
 	"heartbeat": {None: "one beat_at"},
