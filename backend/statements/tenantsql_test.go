@@ -76,7 +76,7 @@ var acrossTenants = map[string]string{
 	"FindMasterKey":              "any tenant's sealed key, to check the master key",
 	"APIKeySecrets: SELECT":      "a page of the secrets of all tenants, to seal them under another master key",
 	"page: SELECT UNKNOWN":       "any export; jobdb checks the statement of each",
-	"userOf":                     "a fragment of an export",
+	"ownersOf":                   "the beginning of an export; jobdb checks the statement of each",
 	"rewardUpdated":              "a fragment of an export",
 	"exports":                    "a fragment of an export",
 	"ofUser":                     "a fragment of a condition of PersonalData",

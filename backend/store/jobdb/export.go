@@ -38,7 +38,7 @@ type export struct {
 // balance returns an export of what users can redeem, by kind, unit and currency.
 func balance(t job.Type, cells ...string) export {
 	return export{
-		from: `reward w` + userOf(`w.account_id`, `w.user_id`), tenant: `w.tenant`,
+		from: `w`, tenant: `w.tenant`,
 		key: []string{`w.account_id`, `w.user_id`, `w.kind`, `w.unit`, balanceCurrency}, cells: strings.Join(cells, `, `), group: true,
 		created: `max(w.created_at)`, updated: `max(` + rewardUpdated + `)`, program: `w.program`,
 		narrow: func(w *store.Where, p job.Params) {
@@ -53,11 +53,6 @@ func balance(t job.Type, cells ...string) export {
 	}
 }
 
-// userOf returns a join of the user of a row.
-func userOf(account, user string) string {
-	return ` LEFT JOIN user u ON u.tenant = w.tenant AND u.account_id = ` + account + ` AND u.id = ` + user
-}
-
 // available sums the available value of rewards; basis points become percent.
 var available = `sum(` + rewarddb.AvailableOf("w", "?1") + `) / iif(w.unit = '%', 100.0, 1)`
 
@@ -66,10 +61,16 @@ const (
 	// in the ledger.
 	rewardUpdated = `max(w.created_at, coalesce(w.cancelled_at, 0), (SELECT coalesce(max(at), 0)
 		FROM reward_ledger l WHERE l.tenant = w.tenant AND l.reward_id = w.id))`
-	// balanceCurrency is the currency of a reward if the user's rewards of its kind and
-	// unit have several, or else ~ and their only one, or ''; see reward.Balances.
-	balanceCurrency = `(SELECT iif(min(o.currency) < max(o.currency), w.currency, coalesce('~' || max(o.currency), '')) FROM reward o
-		WHERE o.tenant = w.tenant AND o.account_id = w.account_id AND o.user_id = w.user_id AND o.kind = w.kind AND o.unit = w.unit AND o.currency <> '' AND o.value <> 0)`
+	// ownedRewards are the rewards of the users in the table owner, with the users' names, and with
+	// balance_currency: the currency of the reward if the user's rewards of its kind and unit have
+	// several, or else ~ and their only one, or ''; see reward.Balances. Its parameter is the tenant.
+	ownedRewards = `SELECT r.*, u.email, u.first_name, u.last_name, iif(min(` + counted + `) OVER owned < max(` + counted + `) OVER owned,
+			r.currency, coalesce('~' || max(` + counted + `) OVER owned, '')) AS balance_currency
+		FROM owner CROSS JOIN reward r ON r.tenant = ? AND r.account_id = owner.account_id AND r.user_id = owner.user_id
+			LEFT JOIN user u ON u.tenant = r.tenant AND u.account_id = r.account_id AND u.id = r.user_id
+		WINDOW owned AS (PARTITION BY r.account_id, r.user_id, r.kind, r.unit)`
+	counted         = `nullif(iif(r.value <> 0, r.currency, ''), '')`
+	balanceCurrency = `w.balance_currency`
 	// referredUser joins a user with the referral by which the user was referred, and
 	// with the code of the user's primary share link.
 	referredUser = `user u
@@ -111,8 +112,8 @@ var exports = map[job.Type]export{
 		created: `w.created_at`, updated: rewardUpdated, program: `w.program`,
 	},
 	job.RewardBalance:           balance(job.RewardBalance, `w.user_id, w.account_id, w.kind, `+available+`, w.unit`),
-	job.UserRewardBalance:       balance(job.UserRewardBalance, `w.user_id, w.account_id, u.email, u.first_name, u.last_name, w.kind, `+available+`, w.unit`, balanceCurrency),
-	job.RedeemableRewardBalance: balance(job.RedeemableRewardBalance, `w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, `+available, balanceCurrency),
+	job.UserRewardBalance:       balance(job.UserRewardBalance, `w.user_id, w.account_id, w.email, w.first_name, w.last_name, w.kind, `+available+`, w.unit`, balanceCurrency),
+	job.RedeemableRewardBalance: balance(job.RedeemableRewardBalance, `w.account_id, w.user_id, w.email, w.first_name, w.last_name, w.kind, w.unit, `+available, balanceCurrency),
 	job.UserEvent: {
 		from: `event e`, tenant: `e.tenant`, key: []string{`e.id`},
 		cells: `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields,
@@ -164,13 +165,6 @@ func (e export) page(tenant core.TenantAlias, p job.Params, after []string, limi
 	key := strings.Join(e.key, `, `)
 	var rows, windows store.Where
 	rows.Require(e.tenant+` = ?`, string(tenant))
-	if after != nil {
-		args := make([]any, len(after))
-		for i, value := range after {
-			args[i] = value
-		}
-		rows.Require(`(`+key+`) > (`+store.Placeholders(len(after))+`)`, args...)
-	}
 	if p.Program != "" && e.program != "" {
 		rows.Require(e.program+` = ?`, string(p.Program))
 	}
@@ -180,19 +174,54 @@ func (e export) page(tenant core.TenantAlias, p job.Params, after []string, limi
 	windows.Span(e.created, p.Created)
 	windows.Span(e.updated, p.Updated)
 	windows.Span(`max(`+e.created+`, `+e.updated+`)`, p.Changed)
-	query := `SELECT ` + key + `, ` + e.cells + ` FROM ` + e.from + ` WHERE ` + rows.SQL()
+	var query string
+	var args []any
+	if e.group {
+		most := limit
+		if most >= 0 {
+			most++ // the first owner may have no further rows
+		}
+		if len(windows.Terms) > 0 {
+			most = AllRows // others may have no rows at all
+		}
+		query, args = ownersOf(rows, after, most)
+		query += `, w AS (` + ownedRewards + `) `
+		args = append(args, string(tenant))
+	}
+	if after != nil {
+		values := make([]any, len(after))
+		for i, value := range after {
+			values[i] = value
+		}
+		rows.Require(`(`+key+`) > (`+store.Placeholders(len(after))+`)`, values...)
+	}
+	query += `SELECT ` + key + `, ` + e.cells + ` FROM ` + e.from + ` WHERE ` + rows.SQL()
 	switch {
 	case e.group:
 		query += ` GROUP BY ` + key + ` HAVING ` + windows.SQL()
 	default:
 		query += ` AND ` + windows.SQL()
 	}
-	args := slices.Concat(rows.Args, windows.Args)
+	args = slices.Concat(args, rows.Args, windows.Args)
 	if strings.Contains(e.cells, `?1`) {
 		// Parameters without a number are numbered after it.
 		args = append([]any{int64(p.At)}, args...)
 	}
 	return query + ` ORDER BY ` + key + ` LIMIT ?`, append(args, limit)
+}
+
+// ownersOf returns the beginning of a query with the table owner: the first owners of rewards w
+// that fulfil a condition, from the one of the key after. The number of their rewards bounds the
+// time of the query.
+func ownersOf(rewards store.Where, after []string, most int) (string, []any) {
+	args := rewards.Args
+	from := ``
+	if after != nil {
+		from, args = ` AND (w.account_id, w.user_id) >= (?, ?)`, append(slices.Clone(args), after[0], after[1])
+	}
+	// The first CTE makes the time of the export parameter 1.
+	return `WITH export AS (SELECT ?1), owner AS MATERIALIZED (SELECT DISTINCT w.account_id, w.user_id FROM reward w WHERE ` + rewards.SQL() + from + `
+		ORDER BY w.account_id, w.user_id LIMIT ?)`, append(slices.Clone(args), most)
 }
 
 // scanTexts reads a row of n columns of any types as texts; NULL is "".

@@ -18,3 +18,18 @@ func TestExports_NameTheTenant(t *testing.T) {
 		require.Empty(t, sqltest.MissingTenants(text, columns), kind)
 	}
 }
+
+// A page of balances reads each reward of its owners once, however many an owner has.
+func TestExports_ReadRewardsOnce(t *testing.T) {
+	t.Parallel()
+	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
+	for kind, e := range exports {
+		if !e.group {
+			continue
+		}
+		text, args := e.page("t", job.Params{}, []string{"a", "u", "CREDIT", "CENTS", ""}, 10)
+		for _, step := range explained.Plan(text, args) {
+			require.NotContains(t, step, "CORRELATED", "%s: %s", kind, text)
+		}
+	}
+}
