@@ -121,7 +121,7 @@ func (a *API) changePipeline(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.PipelineSettings)(in, a.Engine.Admin.Pipelines.Change(c.Context(), c.member(), in))
+	return encode(wire.PipelineSettings)(in, a.Engine.Admin.Pipelines.Change(c.Context(), c.member(), in, nil))
 }
 
 // rotatePipelineSecret handles POST /integration/segment/secret.

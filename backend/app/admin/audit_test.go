@@ -161,7 +161,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		{"Gateway.ConnectStripe", operation.ConnectGateway, func() error {
 			return a.Gateway.ConnectStripe(ctx, owner, payments.StripeSettings{APIKey: "rk_live_key"}, "https://acme.example/hook")
 		}},
-		{"Pipelines.Change", operation.ChangePipeline, func() error { return a.Pipelines.Change(ctx, owner, pipeline.Settings{CreateUsers: true}) }},
+		{"Pipelines.Change", operation.ChangePipeline, func() error { return a.Pipelines.Change(ctx, owner, pipeline.Settings{CreateUsers: true}, nil) }},
 		{"Pipelines.RotateSecret", operation.RotatePipelineSecret, func() error { _, _, err := a.Pipelines.RotateSecret(ctx, owner, core.Hour); return err }},
 		{"Pipelines.RemoveSecret", operation.RemovePipelineSecret, func() error { return a.Pipelines.RemoveSecret(ctx, owner) }},
 	}

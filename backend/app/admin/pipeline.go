@@ -20,8 +20,8 @@ type Pipelines struct {
 }
 
 // Change stores how messages are read; see pipelines.Pipelines.Change. It checks the
-// settings as the API does.
-func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Settings) error {
+// settings as the API does. may, which may be nil, refuses the change by what is stored.
+func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Settings, may func(stored pipeline.Settings) error) error {
 	if err := operation.ChangePipeline.Require(c); err != nil {
 		return err
 	}
@@ -36,6 +36,11 @@ func (ps *Pipelines) Change(ctx context.Context, c people.Caller, s pipeline.Set
 		before, err := ps.API.Settings(ctx, c.Tenant)
 		if err != nil {
 			return err
+		}
+		if may != nil {
+			if err := may(before); err != nil {
+				return err
+			}
 		}
 		change.Before = json.RawMessage(wire.PipelineSettings(before))
 		_, err = ps.API.Change(ctx, c.Tenant, s)

@@ -1,6 +1,8 @@
 package frame
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
@@ -32,6 +34,29 @@ func FormOf(values url.Values) *Form { return &Form{values: values} }
 
 // Value returns what the visitor entered into a field.
 func (f *Form) Value(field string) string { return f.values.Get(field) }
+
+// Changed returns what the visitor entered into a field, and whether it differs from what the page
+// showed, which the form has in the field with was- before its name. A form that stores only such
+// fields takes back nothing that somebody else has changed since it was opened.
+func (f *Form) Changed(field string) (value string, changed bool) {
+	value = f.values.Get(field)
+	return value, !f.values.Has("was-"+field) || value != f.values.Get("was-"+field)
+}
+
+// SeenOf returns the value of the field seen of a form that replaces settings: a digest of them.
+func SeenOf(settings string) string {
+	sum := sha256.Sum256([]byte(settings))
+	return hex.EncodeToString(sum[:8])
+}
+
+// CheckSeen returns an error for a form whose settings have changed since it was opened. what
+// names them.
+func (f *Form) CheckSeen(what, settings string) error {
+	if seen := f.Value("seen"); seen == "" || seen == SeenOf(settings) {
+		return nil
+	}
+	return &core.Error{Code: core.CodeConflict, Message: what + " has changed since you opened this page; open it again in another tab, compare, and repeat your change there"}
+}
 
 func (f *Form) Failed() bool { return len(f.Errors) > 0 }
 

@@ -439,6 +439,61 @@ func TestWebsite(t *testing.T) {
 	require.Contains(t, all, `"secureMode.lookup-user":"open"`)
 }
 
+// hidden returns the hidden fields of a form on a page, by its action.
+func hidden(t *testing.T, page, action string) (fields []string) {
+	t.Helper()
+	_, form, found := strings.Cut(page, `action="`+action+`"`)
+	require.True(t, found)
+	form, _, _ = strings.Cut(form, "</form>")
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`).FindAllStringSubmatch(form, -1) {
+		if m[1] != "csrf" {
+			fields = append(fields, m[1], html.UnescapeString(m[2]))
+		}
+	}
+	require.NotEmpty(t, fields)
+	return fields
+}
+
+// A form that was opened before a colleague's change takes back nothing of it.
+func TestForms_OpenedBeforeAnotherChange(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, portaltest.Owner)
+	page := section + "/website"
+	opened := b.Get(page).Body
+	for _, c := range []struct {
+		form         string
+		first, later []string
+	}{
+		{"secure-mode", []string{"mode-get-widget", "signed", "mode-track-events", "signed"}, []string{"mode-get-widget", "open", "mode-track-events", "disabled"}},
+		{"consent", []string{"consent", "opt-in", "consentCookie", "agreed"}, []string{"consent", "off", "consentCookie", "answer"}},
+		{"cache", []string{"link-max-age", "7", "code-names", "1"}, []string{"link-max-age", "60"}},
+	} {
+		seen := hidden(t, opened, page+"/"+c.form)
+		require.Equal(t, http.StatusSeeOther, b.Post(t, page, page+"/"+c.form, append(seen, c.first...)...).Status, c.form)
+		require.Equal(t, http.StatusSeeOther, b.Post(t, page, page+"/"+c.form, append(seen, c.later...)...).Status, c.form)
+	}
+	tenant, err := w.Engine.Tenants.ByAlias(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Equal(t, auth.Signed, tenant.SecureMode[auth.GetWidget], "the later form had not changed it")
+	require.Equal(t, auth.Disabled, tenant.SecureMode[auth.TrackEvents])
+	require.Equal(t, link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "answer"}, tenant.Policy)
+	require.Equal(t, 7*core.Second, tenant.LinkMaxAge)
+	require.False(t, tenant.CodeNames)
+
+	b.Post(t, section+"/webhooks", section+"/webhooks/subscribe", "endpointUrl", "https://crm.example/hook", "eventTypes", "reward.created")
+	hook := section + regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(b.Get(section+"/webhooks").Body)
+	for _, c := range []struct{ page, form, field string }{{section + "/pipeline", "mapping", "accountId"}, {hook, "change", "name"}} {
+		seen := append(hidden(t, b.Get(c.page).Body, c.page+"/"+c.form), "otherEvents", "log")
+		require.Equal(t, http.StatusSeeOther, b.Post(t, c.page, c.page+"/"+c.form, append(seen, c.field, "context.groupId")...).Status)
+		later := b.Post(t, c.page, c.page+"/"+c.form, append(seen, c.field, "traits.account")...)
+		require.Equal(t, http.StatusUnprocessableEntity, later.Status)
+		require.Contains(t, later.Text(), "has changed since you opened this page")
+		require.Contains(t, later.Body, `value="traits.account"`, "what was entered stays")
+		require.Equal(t, http.StatusUnprocessableEntity, b.Post(t, c.page, c.page+"/"+c.form, append(hidden(t, later.Body, c.page+"/"+c.form), c.field, "x")...).Status)
+	}
+}
+
 // The page about storage names each cookie that share links set, with its lifetime, and
 // follows the policy.
 func TestStorage_NamesTheCookiesThatAreSet(t *testing.T) {

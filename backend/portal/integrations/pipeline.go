@@ -10,6 +10,7 @@ import (
 	"kith/core/operation"
 	"kith/core/pipeline"
 	"kith/core/referral"
+	"kith/core/wire"
 )
 
 // pipelineForm is the data of the page of the pipeline.
@@ -28,6 +29,8 @@ type pipelineForm struct {
 	Mapping     map[string]string
 	CreateUsers bool
 	Others      []frame.Option
+	// Seen is that of the mapping which the page shows; see frame.SeenOf.
+	Seen string
 }
 
 // pipelineFields are the fields of the mapping with their labels.
@@ -51,11 +54,13 @@ func showPipeline(v *frame.Visit, data pipelineForm) error {
 	data.Overlaps = overlaps(data.Value("overlap"))
 	data.Endpoint = v.Link("/api/v1/" + string(v.Caller.Tenant) + "/integration/segment")
 	data.Mapping, data.CreateUsers = mappingTexts(settings), settings.CreateUsers
+	data.Seen = frame.SeenOf(string(wire.PipelineSettings(settings)))
 	others := "log"
 	if settings.IgnoreOthers {
 		others = "ignore"
 	}
 	if data.Failed() && v.R.PostForm.Has("otherEvents") {
+		data.Seen = data.Value("seen")
 		for name := range data.Mapping {
 			data.Mapping[name] = data.Value(name)
 		}
@@ -201,7 +206,9 @@ func changeMapping(v *frame.Visit) error {
 	f := v.NewForm()
 	s, err := mappingOf(f)
 	if err == nil {
-		err = v.Engine.Admin.Pipelines.Change(v.Ctx(), v.Caller, s)
+		err = v.Engine.Admin.Pipelines.Change(v.Ctx(), v.Caller, s, func(stored pipeline.Settings) error {
+			return f.CheckSeen("the mapping", string(wire.PipelineSettings(stored)))
+		})
 	}
 	if err == nil {
 		return v.Done(path(v, "/pipeline"), "pipeline-mapping-saved")

@@ -2,7 +2,9 @@ package integrations
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,7 +100,9 @@ type webhookForm struct {
 	*frame.Form
 	Webhook admin.Webhook
 	Types   []frame.Option
-	May     bool
+	// Seen is that of the webhook which the page shows; see frame.SeenOf.
+	Seen string
+	May  bool
 	// Secret is a secret that was just made. Rotated is true if it replaces another one.
 	Secret  string
 	Rotated bool
@@ -135,8 +139,9 @@ func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
 		return err
 	}
 	data.May, data.Overlap = v.May(operation.SubscribeWebhook), days(webhook.SecretOverlap)
-	data.Types, data.Since = typeOptions(data.Webhook.Types), keptSince(v)
+	data.Types, data.Since, data.Seen = typeOptions(data.Webhook.Types), keptSince(v), frame.SeenOf(settingsOf(data.Webhook))
 	if data.Failed() {
+		data.Seen = cmp.Or(data.Value("seen"), data.Seen)
 		data.Types = typeOptions(chosenTypes(v))
 	}
 	filter := webhook.DeliveryFilter{Before: v.R.URL.Query().Get("before")}
@@ -182,6 +187,9 @@ func changeWebhook(v *frame.Visit) error {
 	}
 	in, err := webhookRequest(v, f, string(w.Endpoint))
 	if err == nil {
+		err = f.CheckSeen("the webhook", settingsOf(w))
+	}
+	if err == nil {
 		_, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
 	}
 	if err == nil {
@@ -192,6 +200,9 @@ func changeWebhook(v *frame.Visit) error {
 	}
 	return showWebhook(v, webhookForm{Form: f}, id)
 }
+
+// settingsOf returns what the form of a webhook replaces.
+func settingsOf(w admin.Webhook) string { return fmt.Sprintf("%q %q", w.Name, w.Types) }
 
 // testWebhook queues a test event and shows its delivery.
 func testWebhook(v *frame.Visit) error {

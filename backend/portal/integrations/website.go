@@ -52,8 +52,8 @@ func secureStateOf(modes auth.SecureMode) (s secureState) {
 
 // securedCall is a call of browsers with the choice of its mode.
 type securedCall struct {
-	Name, Text string
-	Modes      []frame.Option
+	Name, Text, Mode string
+	Modes            []frame.Option
 }
 
 // callText says what a call does.
@@ -123,7 +123,7 @@ func showWebsite(v *frame.Visit, f *frame.Form) error {
 		data.Consents = append(data.Consents, c)
 	}
 	for _, e := range auth.Endpoints() {
-		call := securedCall{Name: modeField(e), Text: callText(e)}
+		call := securedCall{Name: modeField(e), Text: callText(e), Mode: s.Tenant.SecureMode[e].String()}
 		for _, m := range []auth.Mode{auth.Signed, auth.Open, auth.Disabled} {
 			call.Modes = append(call.Modes, frame.Option{Value: m.String(), Label: modeTexts[m], Chosen: m == s.Tenant.SecureMode[e]})
 		}
@@ -160,14 +160,19 @@ func removeOrigin(v *frame.Visit) error {
 
 func changeConsent(v *frame.Visit) error {
 	f := v.NewForm()
-	consent, ok := link.ParseConsent(f.Value("consent"))
-	var err error
-	if ok {
-		cookie := strings.TrimSpace(f.Value("consentCookie"))
-		_, err = v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{Consent: &consent, ConsentCookie: &cookie})
-	} else {
-		err = core.Invalid("consent", "must be one of off, opt-in, opt-out")
+	var change tenants.WebsiteChange
+	if text, changed := f.Changed("consent"); changed {
+		consent, ok := link.ParseConsent(text)
+		if !ok {
+			return afterWebsite(v, f, core.Invalid("consent", "must be one of off, opt-in, opt-out"), "")
+		}
+		change.Consent = &consent
 	}
+	if cookie, changed := f.Changed("consentCookie"); changed {
+		cookie = strings.TrimSpace(cookie)
+		change.ConsentCookie = &cookie
+	}
+	_, err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, change)
 	return afterWebsite(v, f, err, "consent-saved")
 }
 
@@ -175,7 +180,7 @@ func changeSecureMode(v *frame.Visit) error {
 	f := v.NewForm()
 	var changes []string
 	for _, e := range auth.Endpoints() {
-		if mode := f.Value(modeField(e)); mode != "" {
+		if mode, changed := f.Changed(modeField(e)); changed && mode != "" {
 			changes = append(changes, e.String()+"="+mode)
 		}
 	}
@@ -199,12 +204,20 @@ func changeTimeZone(v *frame.Visit) error {
 
 func changeCache(v *frame.Visit) error {
 	f := v.NewForm()
-	seconds, err := strconv.ParseUint(strings.TrimSpace(f.Value("link-max-age")), 10, 16)
-	if err != nil || core.Time(seconds)*core.Second > link.MaxAge {
-		return afterWebsite(v, f, core.Invalid("link-max-age", "must be a whole number from 0 to 300"), "cache-saved")
+	var change tenants.TenantChange
+	if text, changed := f.Changed("link-max-age"); changed {
+		seconds, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
+		age := core.Time(seconds) * core.Second
+		if err != nil || age > link.MaxAge {
+			return afterWebsite(v, f, core.Invalid("link-max-age", "must be a whole number from 0 to 300"), "cache-saved")
+		}
+		change.LinkMaxAge = &age
 	}
-	age, names := core.Time(seconds)*core.Second, f.Value("code-names") != ""
-	_, err = v.Engine.Admin.Website.ChangeTenant(v.Ctx(), v.Caller, tenants.TenantChange{LinkMaxAge: &age, CodeNames: &names})
+	if text, changed := f.Changed("code-names"); changed {
+		names := text != ""
+		change.CodeNames = &names
+	}
+	_, err := v.Engine.Admin.Website.ChangeTenant(v.Ctx(), v.Caller, change)
 	return afterWebsite(v, f, err, "cache-saved")
 }
 
