@@ -3,6 +3,8 @@ package app_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -86,6 +88,32 @@ func TestImport_FilesThatPeopleHave(t *testing.T) {
 		require.NoError(t, err, c.name)
 		require.Equal(t, "Jürgen Müller", user.User.FirstName+" "+user.User.LastName, c.name)
 		require.EqualValues(t, time.Date(2021, 3, 4, 0, 0, 0, 0, time.UTC).UnixMilli(), user.User.Created, c.name)
+	}
+}
+
+// An export is the same people again, as CSV and as a workbook, in each form of its dates.
+func TestImport_ExportedFile(t *testing.T) {
+	t.Parallel()
+	from := newBundle(t)
+	from.imported(t, job.ImportUser, "u.csv", "accountId,id,firstName,lastName,locale,dateCreated\nx,x,,Smith,,2021-03-04 09:00:01\ny,007,Zoë,,de,\n", "{}")
+	for _, format := range []job.Format{job.CSV, job.XLSX} {
+		for _, dates := range []string{"MS", "ISO", "LOCAL"} {
+			in := from.jobInput(job.User, `{"dateFormat":"`+dates+`"}`)
+			in.Format = format
+			d, err := from.Jobs.Download(t.Context(), from.tenant, from.create(t, in).ID, job.ResultFile)
+			require.NoError(t, err)
+			body, err := d.Open(t.Context(), 0)
+			require.NoError(t, err)
+			text, err := io.ReadAll(body)
+			require.NoError(t, errors.Join(err, body.Close()))
+			b := newBundle(t)
+			done := b.imported(t, job.ImportUser, d.Name, string(text), "{}")
+			require.Equal(t, job.Stats{Processed: 4}, done.Stats, d.Name+dates+done.Message)
+			user, err := b.Users.ByID(t.Context(), b.tenant, "x", "x")
+			require.NoError(t, err)
+			require.Equal(t, []string{"", "Smith", ""}, []string{user.User.FirstName, user.User.LastName, string(user.User.Locale)})
+			require.EqualValues(t, time.Date(2021, 3, 4, 9, 0, 1, 0, time.UTC).UnixMilli(), user.User.Created)
+		}
 	}
 }
 

@@ -233,6 +233,8 @@ type sheetRow struct {
 	// number is that of the row, and written the last one that was written.
 	number, written int
 	cells           []string
+	// next is the index of the column of a cell without a reference: behind the one before it.
+	next int
 	// width is the number of columns of the header.
 	width int
 }
@@ -246,18 +248,19 @@ func (r *sheetRow) begin(e xml.StartElement) error {
 		}
 		next = n
 	}
-	r.number, r.cells = next, r.cells[:0]
+	r.number, r.next, r.cells = next, 0, r.cells[:0]
 	return nil
 }
 
 // cell reads a cell, whose element has begun.
 func (r *sheetRow) cell(t *tokens, e xml.StartElement) error {
-	at := len(r.cells)
+	at := r.next
 	if given := attr(e, "r"); given != "" {
 		if at = column(given); at < len(r.cells) || at >= maxColumn {
 			return errXML
 		}
 	}
+	r.next = at + 1
 	kind, styled := attr(e, "t"), attr(e, "s")
 	text, err := cellText(t)
 	if err == nil {

@@ -188,6 +188,19 @@ func TestCopy_Workbook(t *testing.T) {
 	}
 }
 
+// A cell without a reference is behind the one before it, also behind an empty one.
+func TestCopy_WorkbookWithoutReferences(t *testing.T) {
+	t.Parallel()
+	const rows = `<row><c t="inlineStr"><is><t>a</t></is></c><c><v>1</v></c><c><v>2</v></c><c><v>3</v></c></row>` +
+		`<row><c/><c t="inlineStr"><is><t></t></is></c><c><v>4</v></c><c/></row><row><c r="B3"/><c><v>5</v></c></row>`
+	book := edited(t, made(t, func(*excelize.File) {}), "xl/worksheets/sheet1.xml", func(string) string {
+		return `<worksheet><sheetData>` + rows + `</sheetData></worksheet>`
+	})
+	text, _, _, err := convert("list.xlsx", strings.NewReader(book))
+	require.NoError(t, err)
+	require.Equal(t, "a,1,2,3\n,,4,\n,,5,\n", text)
+}
+
 // edited returns a workbook with a part changed; nil removes it.
 func edited(t testing.TB, book, part string, edit func(string) string) string {
 	t.Helper()
