@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +112,12 @@ func TestParseLocale(t *testing.T) {
 		"": "", " ": "", "de": "de", "DE": "de", "de-DE": "de_DE", "de_de": "de_DE", "zh-hant-tw": "zh_Hant_TW", "es-419": "es_419", " fr ": "fr",
 	} {
 		if got, err := ParseLocale("locale", sent); err != nil || got != want {
+			t.Errorf("%q: %q, %v", sent, got, err)
+		}
+	}
+	for _, sent := range []string{"xx_", "de-", "en__US", "_de", "d", "de_AT.UTF-8"} {
+		var e *core.Error
+		if got, err := ParseLocale("locale", sent); !errors.As(err, &e) || e.RS != "RS039" {
 			t.Errorf("%q: %q, %v", sent, got, err)
 		}
 	}

@@ -469,7 +469,7 @@ func ParseLocale(field, s string) (string, error) {
 	for i, c := range b {
 		switch letter := c | 0x20; {
 		case c == '_' || c == '-':
-			b[i], start = '_', i+1
+			b[i], start, ok = '_', i+1, ok && partLength(b[i+1:]) > 0
 		case 'a' <= letter && letter <= 'z':
 			// The language is in lower case, the country in upper case, a script in title case.
 			if b[i] = letter; start > 0 && (i == start || partLength(b[start:]) == 2) {
