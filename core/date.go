@@ -26,7 +26,8 @@ func NoTime(field string) *Error {
 const maxSeconds = 1e11
 
 // CheckMillis refuses times that look like seconds (from 1973 on) or microseconds: taken as
-// milliseconds they would be in January 1970, or after the year 5000.
+// milliseconds they would be in January 1970, or after the year 5000. It also refuses the digits
+// of a date.
 func CheckMillis(field string, n int64) *Error {
 	unit := ""
 	switch {
@@ -34,10 +35,27 @@ func CheckMillis(field string, n int64) *Error {
 		unit = "seconds"
 	case n >= 1e14:
 		unit = "microseconds"
+	case isCalendar(n):
+		unit = "a date; write it as 2026-03-01 or 2026-03-01T09:00:00Z"
 	default:
 		return nil
 	}
 	return Invalid(field, "milliseconds expected: "+strconv.FormatInt(n, 10)+" looks like "+unit)
+}
+
+// isCalendar reports whether n has the digits of a date from 1900 to 2100, as YYYYMMDD,
+// YYYYMMDDhhmm or YYYYMMDDhhmmss. As milliseconds these are in the first six hours of 1970, from
+// January to August 1976, or after the year 2570: no time of a shop is lost.
+func isCalendar(n int64) bool {
+	switch {
+	case n < 1e8:
+		n *= 1e6
+	case n < 1e12:
+		n *= 100
+	}
+	year, month, day := n/1e10, n/1e8%100, n/1e6%100
+	return year >= 1900 && year <= 2100 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) &&
+		n/1e4%100 < 24 && n/100%100 < 60 && n%100 < 60
 }
 
 // ParseDate parses a time in RFC 3339 with any offset, without a zone, or only a day; the

@@ -2,7 +2,9 @@ package core
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -39,5 +41,20 @@ func TestParseDate(t *testing.T) {
 			text = text[:i] + fmt.Sprint(r.IntN(10)) + text[i+1:]
 		}
 		check(text)
+	}
+}
+
+// The digits of a date are no milliseconds; times that a shop has are.
+func TestCheckMillis(t *testing.T) {
+	for n, want := range map[int64]string{
+		20260301: "a date", 19000101: "a date", 20240229: "a date", 21001231: "a date", 202603011200: "a date", 197603012359: "a date", 20260301120000: "a date",
+		1772355600: "seconds", 1772355600000000: "microseconds", math.MaxInt64: "microseconds",
+		0: "", 7: "", -1: "", math.MinInt64: "", 18991231: "", 21010101: "", 20261301: "", 20260001: "", 20260300: "", 20260229: "", 20260431: "", 202603012400: "",
+		202603011260: "", 20260301120060: "", 1772355600000: "", 2026030112000: "", 978307200000: "", 631152000000: "", 946684800000: "",
+	} {
+		err := CheckMillis("f", n)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("f: milliseconds expected: %d looks like %s", n, want)) {
+			t.Errorf("%d: %v, want %q", n, err, want)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func ParseSpan(field, s string) (Span, error) {
 	a, okA := bound(from)
 	b, okB := bound(to)
 	for _, end := range [...]Time{a, b} {
-		if end < maxSeconds {
+		if end < 1e14 {
 			if err := CheckMillis(field, int64(end)); err != nil {
 				return Span{}, err
 			}
@@ -34,7 +34,7 @@ func ParseSpan(field, s string) (Span, error) {
 	return Span{From: a, Before: b + 1}, nil
 }
 
-// bound parses an end of a span. It may be far away, but not look like seconds.
+// bound parses an end of a span. It may be far away, but not look like seconds or a date.
 func bound(s string) (Time, bool) {
 	if n, err := strconv.ParseInt(s, 10, 62); err == nil {
 		return Time(n), n >= 0

@@ -138,6 +138,7 @@ func TestParseImportedEvent(t *testing.T) {
 		`{"accountId":"a","id":"u","event":{"key":"purchase"}}`:                               "id: is not a key of this request",
 		`{"accountId":"a","userId":"u","event":{"key":"x","dateTriggered":"01.02.2026"}}`:     "event.dateTriggered: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00",
 		`{"accountId":"a","userId":"u","event":{"key":"x","dateTriggered":1761500000}}`:       "event.dateTriggered: milliseconds expected: 1761500000 looks like seconds",
+		`{"accountId":"a","userId":"u","event":{"key":"x","dateTriggered":20260301}}`:         "event.dateTriggered: milliseconds expected: 20260301 looks like a date; write it as 2026-03-01 or 2026-03-01T09:00:00Z",
 		`{"accountId":"a","userId":"u","event":{"key":"x","dateTriggered":1761500000000000}}`: "event.dateTriggered: milliseconds expected: 1761500000000000 looks like microseconds",
 		`{"accountId":"a","userId":"u","event":{"key":"x","fields":"text"}}`:                  "event.fields: must be an object",
 		`{"accountId":"a","userId":"u","event":[{"key":"x"}]}`:                                "event: must be an object",
