@@ -122,6 +122,9 @@ func (r *Reader) next() ([]byte, error) {
 		}
 		if searched > MaxRecord {
 			r.place.Row++
+			if _, err := r.Cells(unread); r.format == CSV && err == r.problem(quoteWithin) {
+				return nil, err
+			}
 			return nil, r.problem("is longer than 1 MiB; a quote may be missing at the end of a field")
 		}
 		if err := r.fill(); err != nil {
@@ -132,12 +135,21 @@ func (r *Reader) next() ([]byte, error) {
 
 var quote = []byte{'"'}
 
+// Reasons why a quote is misplaced.
+const (
+	quoteWithin  = "has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"
+	quoteMissing = "a quote is missing at the end of a field"
+	quoteEnds    = "has text after the closing quote of a field; write each quote within the field twice, and check that no quote is missing"
+)
+
 // last returns the record at the end of a file without a final line end.
 func (r *Reader) last(length, quotes int) ([]byte, error) {
 	switch {
 	case quotes%2 != 0:
 		r.place.Row++
-		return nil, r.problem("a quote is missing at the end of a field")
+		// The quotes do not pair up, so this is an error. The first misplaced quote is the cause.
+		_, err := r.Cells(r.buffer[r.start : r.start+length])
+		return nil, err
 	case length == 0:
 		return nil, io.EOF
 	}
@@ -198,9 +210,9 @@ func (r *Reader) Cells(line []byte) ([]string, error) {
 		return r.cells, nil
 	}
 	for rest := line; ; {
-		cell, behind, more, ok := quotedCell(rest)
-		if !ok {
-			return nil, r.problem("has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice")
+		cell, behind, more, reason := quotedCell(rest)
+		if reason != "" {
+			return nil, r.problem(reason)
 		}
 		r.cells = append(r.cells, cell)
 		if !more {
@@ -211,27 +223,30 @@ func (r *Reader) Cells(line []byte) ([]string, error) {
 }
 
 // quotedCell parses the first field of a record, quoted or not. more is true if a
-// comma follows, and behind is the rest after the comma. ok is false if a quote is
-// misplaced.
-func quotedCell(line []byte) (cell string, behind []byte, more, ok bool) {
+// comma follows, and behind is the rest after the comma. reason is why a quote is
+// misplaced, or empty.
+func quotedCell(line []byte) (cell string, behind []byte, more bool, reason string) {
 	if len(line) == 0 || line[0] != '"' {
 		plain, behind, more := bytes.Cut(line, []byte{','})
-		return string(plain), behind, more, bytes.IndexByte(plain, '"') < 0
+		if bytes.IndexByte(plain, '"') >= 0 {
+			reason = quoteWithin
+		}
+		return string(plain), behind, more, reason
 	}
 	var text []byte
 	for rest := line[1:]; ; {
 		end := bytes.IndexByte(rest, '"')
 		if end < 0 {
-			return "", nil, false, false
+			return "", nil, false, quoteMissing
 		}
 		text, rest = append(text, rest[:end]...), rest[end+1:]
 		switch {
 		case len(rest) == 0:
-			return string(text), nil, false, true
+			return string(text), nil, false, ""
 		case rest[0] == ',':
-			return string(text), rest[1:], true, true
+			return string(text), rest[1:], true, ""
 		case rest[0] != '"':
-			return "", nil, false, false
+			return "", nil, false, quoteEnds
 		}
 		text, rest = append(text, '"'), rest[1:]
 	}
