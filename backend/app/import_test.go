@@ -226,7 +226,7 @@ func TestImport_InvalidFiles(t *testing.T) {
 		{"wrong header", "a.csv", "account,id,id\na,b,c\n", `column account: is not a column of this type of job; say in params.columns what it is, or leave it out; column id: is there twice; column accountId: is required, and the header does not have it; if this column says who a person is, set params.columns to {"accountId":"id"}`},
 		{"quote at the end", "a.csv", many + "x,\"y,z\n", "row 3002: a quote is missing at the end of a field"},
 		{"not UTF-8 at the end", "a.csv", many + "x,é,\xff\n", "row 3002: is not UTF-8; save the file with that encoding"},
-		{"a long line", "a.jsonl", `{"accountId":"` + strings.Repeat("x", 1<<20), "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a long line", "a.jsonl", `{"accountId":"` + strings.Repeat("x", 1<<20), "row 1: is longer than 1 MiB; write each object on a line of its own"},
 		{"a zip bomb", "a.csv.gz", bomb, "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
 		{"half a gzip", "a.csv.gz", packed(t, many)[:2000], "corrupt gzip; compress and upload the file again"},
 		{"gzip of too much", "a.csv.gz", packed(t, userRows(0, 150_000)), "the file decompresses to more than 2097152 bytes; divide it into several files"},

@@ -122,7 +122,10 @@ func (r *Reader) next() ([]byte, error) {
 		}
 		if searched > MaxRecord {
 			r.place.Row++
-			if _, err := r.Cells(unread); r.format == CSV && err == r.problem(quoteWithin) {
+			if r.format == JSONL {
+				return nil, r.problem("is longer than 1 MiB; write each object on a line of its own")
+			}
+			if _, err := r.Cells(unread); err == r.problem(quoteWithin) {
 				return nil, err
 			}
 			return nil, r.problem("is longer than 1 MiB; a quote may be missing at the end of a field")
