@@ -27,17 +27,21 @@ func copyText(to io.Writer, in io.Reader, format importfile.Format) (d importfil
 		_, err = io.Copy(to, text)
 		return importfile.Dialect{Encoding: text.name()}, err
 	}
+	lines := io.Reader(text)
+	if onlyCR(head) {
+		lines, head = returns{text}, bytes.ReplaceAll(head, []byte{'\r'}, []byte{'\n'})
+	}
 	separator, skip := separatorOf(head)
 	// Positions are those of the decoded bytes. The skipped ones are ASCII.
 	if skip > 0 {
-		if _, err := io.CopyN(io.Discard, text, int64(skip)); err != nil {
+		if _, err := io.CopyN(io.Discard, lines, int64(skip)); err != nil {
 			return d, err
 		}
 	}
 	if separator == ',' {
-		_, err = io.Copy(to, text)
+		_, err = io.Copy(to, lines)
 	} else {
-		err = separate(to, text, separator)
+		err = separate(to, lines, separator)
 	}
 	return importfile.Dialect{Encoding: text.name(), Separator: string(separator)}, err
 }
@@ -51,7 +55,25 @@ func plain(head []byte, format importfile.Format) bool {
 		return false
 	}
 	separator, skip := separatorOf(head)
-	return format == importfile.JSONL || separator == ',' && skip == 0
+	return format == importfile.JSONL || separator == ',' && skip == 0 && !onlyCR(head)
+}
+
+// onlyCR reports whether the lines of a file end with CR only, as Excel for Mac once saved CSV.
+func onlyCR(head []byte) bool {
+	return bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0
+}
+
+// returns reads each CR as a line end.
+type returns struct{ io.Reader }
+
+func (r returns) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // byteOrder returns the byte order of UTF-16, which the mark at the beginning of a file says,
