@@ -47,7 +47,8 @@ var client = &http.Client{
 const maxBody = 4 << 10
 
 // Check sends the backend a signed GET /healthz. The error is ErrAway if the backend
-// cannot serve, and a core.Error if it refuses this edge or the clocks differ.
+// cannot serve, and a core.Error if it refuses this edge, has another master key, or the clocks
+// differ.
 func (b Backend) Check(ctx context.Context) error {
 	return b.send(ctx, http.MethodGet, "/healthz", nil)
 }
@@ -70,9 +71,10 @@ func (b Backend) send(ctx context.Context, method, uri string, body []byte) erro
 		return fmt.Errorf("%w: %w", ErrAway, err)
 	}
 	sent := b.Now()
+	signed := hop.Sign(b.Keys.Hop(), sent)
 	for name, value := range map[string]string{
 		auth.ForwardedForHeader: hop.For, auth.ForwardedProtoHeader: hop.Proto, auth.ForwardedHostHeader: hop.Host,
-		auth.HopHeader: hop.Sign(b.Keys.Hop(), sent),
+		auth.HopHeader: signed,
 	} {
 		r.Header.Set(name, value)
 	}
@@ -82,26 +84,34 @@ func (b Backend) send(ctx context.Context, method, uri string, body []byte) erro
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
-	return b.judge(response, sent)
+	return b.judge(response, signed, sent)
 }
 
-// judge returns the result of a response.
-func (b Backend) judge(response *http.Response, sent core.Time) error {
+// judge returns the result of a response to a signed hop.
+func (b Backend) judge(response *http.Response, hop string, sent core.Time) error {
 	difference := core.Time(0)
 	if theirs, err := strconv.ParseInt(response.Header.Get(auth.TimeHeader), 10, 64); err == nil {
 		difference = auth.ClockDifference(sent, b.Now(), core.Time(theirs))
 	}
+	envelope := auth.Envelope{
+		Hop: hop, Status: response.Header.Get(auth.StatusHeader),
+		Location: response.Header.Get(auth.LocationHeader), Kept: response.Header.Get(auth.KeptHeader),
+	}
+	signature := response.Header.Get(auth.EnvelopeHeader)
 	refusal, _ := auth.ParseRefusal(response.Header.Get(auth.RefusalHeader))
-	switch status := response.Header.Get(auth.StatusHeader); {
+	switch {
 	case refusal == auth.RefusedKey:
 		return unavailable("the backend at %s refuses the signature of this edge: give both the same master key, and let nothing in between change requests", b.URL)
 	case refusal == auth.RefusedClock, max(difference, -difference) > b.Tolerance:
 		return unavailable("the clock of the backend at %s differs by %+.1f s from that of this edge, and %g s are tolerated: synchronize both with a time server, or raise the tolerance (KITH_CLOCK_TOLERANCE)",
 			b.URL, float64(difference)/float64(core.Second), float64(b.Tolerance)/float64(core.Second))
-	case status == "":
+	case signature == "":
 		return fmt.Errorf("%w: the answer at %s is not from a backend of this version", ErrAway, b.URL)
-	case status != "200":
-		return fmt.Errorf("%w: %s answers %s", ErrAway, b.URL, status)
+	// During a rotation the backend may know the key of this edge, and sign with a newer one.
+	case !envelope.Verify(b.Keys.Hop(), signature):
+		return unavailable("the backend at %s signs with a master key that this edge does not have: give both the same master key, and let nothing in between change answers", b.URL)
+	case envelope.Status != "200":
+		return fmt.Errorf("%w: %s answers %s", ErrAway, b.URL, envelope.Status)
 	}
 	return nil
 }

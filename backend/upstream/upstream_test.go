@@ -21,6 +21,8 @@ func TestBackend_Check(t *testing.T) {
 	t.Parallel()
 	keys, err := auth.ParseKeyring(strings.Repeat("01", 32))
 	require.NoError(t, err)
+	other, err := auth.ParseKeyring(strings.Repeat("02", 32))
+	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		status, refused string
 		clock           core.Time
@@ -35,6 +37,8 @@ func TestBackend_Check(t *testing.T) {
 		"it refuses the key":          {"503", "master-key", now, false, "refuses the signature"},
 		"it refuses the clock":        {"503", "clock", now + core.Hour, false, "differs by +3600.0 s"},
 		"a proxy answers in its name": {"", "", now, true, "is not from a backend"},
+		"it has a newer key":          {"200", "", now, false, "signs with a master key that this edge does not have"},
+		"it is not ready, newer key":  {"503", "", now, false, "signs with a master key that this edge does not have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,10 +51,15 @@ func TestBackend_Check(t *testing.T) {
 					t.Error("the request is not signed")
 				}
 				w.Header().Set(auth.TimeHeader, strconv.FormatInt(int64(c.clock), 10))
-				for name, value := range map[string]string{auth.StatusHeader: c.status, auth.RefusalHeader: c.refused} {
-					if value != "" {
-						w.Header().Set(name, value)
+				if c.refused != "" {
+					w.Header().Set(auth.RefusalHeader, c.refused)
+				} else if c.status != "" {
+					by := keys
+					if strings.HasSuffix(name, "newer key") {
+						by = other
 					}
+					w.Header().Set(auth.StatusHeader, c.status)
+					w.Header().Set(auth.EnvelopeHeader, auth.Envelope{Hop: r.Header.Get(auth.HopHeader), Status: c.status}.Sign(by.Hop()))
 				}
 			}))
 			t.Cleanup(server.Close)

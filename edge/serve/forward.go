@@ -152,8 +152,11 @@ func (r *request) keepAnswer(encoded string) {
 	}
 }
 
-// envelopeOf returns the envelope of a response and the visitor's status in it, or 0 if by has
-// not signed it for a hop.
+// otherSignature is the status of an envelope that has another signature.
+const otherSignature = -1
+
+// envelopeOf returns the envelope of a response and the visitor's status in it. The status is 0
+// if there is no envelope, and otherSignature if by has not signed it for a hop.
 func envelopeOf(response abi.Response, by auth.Signer, hop string) (e auth.Envelope, status int) {
 	e = auth.Envelope{Hop: hop}
 	signature := ""
@@ -169,8 +172,11 @@ func envelopeOf(response abi.Response, by auth.Signer, hop string) (e auth.Envel
 			signature = h.Value
 		}
 	}
-	if e.Verify(by, signature) {
+	switch {
+	case e.Verify(by, signature):
 		status, _ = strconv.Atoi(e.Status)
+	case signature != "":
+		status = otherSignature
 	}
 	return e, status
 }

@@ -173,6 +173,10 @@ func (r *request) askBackend(keys auth.Keyring) state {
 		}
 	}
 	_, status := envelopeOf(response, keys.Hop(), signed)
+	// During a rotation the backend may know the key of this edge, and sign with a newer one.
+	if status == otherSignature {
+		return state{refused: otherKeyError("the backend")}
+	}
 	return state{away: status != 200}
 }
 

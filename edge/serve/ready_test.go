@@ -81,6 +81,25 @@ func TestReady_RefusedByTheBackend(t *testing.T) {
 	}
 }
 
+// An edge whose backend knows its master key, but signs with a newer one, is not ready: every
+// answer that it forwards is 502. It still answers links.
+func TestReady_BackendHasANewerKey(t *testing.T) {
+	s := newSite(t)
+	other, err := auth.ParseKeyring(strings.Repeat("22", 32))
+	require.NoError(t, err)
+	for _, status := range []string{"200", "503"} {
+		s.backend = func(w http.ResponseWriter, r *http.Request) {
+			seal(w, r, status, "")
+			w.Header().Set(auth.EnvelopeHeader, auth.Envelope{Hop: r.Header.Get(auth.HopHeader), Status: status}.Sign(other.Hop()))
+		}
+		got := s.ask("GET", "/readyz", "")
+		require.Equal(t, 503, got.Status)
+		require.NotEmpty(t, got.header("retry-after"))
+		require.Contains(t, string(got.Body), "the master key of this edge is not that of the backend")
+		require.Equal(t, 302, s.ask("GET", "/s/shop/ANNA10", "").Status)
+	}
+}
+
 // The clocks are compared also if the backend tolerates more than this edge.
 func TestReady_ClockTolerance(t *testing.T) {
 	s := newSite(t)

@@ -164,6 +164,24 @@ func TestReady_BackendHasAnotherKey(t *testing.T) {
 	mustCall(t, http.StatusOK, "GET", ops+"/healthz", "")
 }
 
+// An edge without a database that has only the old master key after a rotation: its backend
+// accepts its signature, and signs with the new key. The edge is not ready, and logs why.
+func TestReady_BackendHasANewerKey(t *testing.T) {
+	t.Parallel()
+	s := ownKeySite(t)
+	key, err := os.ReadFile(s.data + "/master.key")
+	require.NoError(t, err)
+	old := strings.Repeat("ab", 32)
+	s.serve(t, "KITH_MASTER_KEY="+strings.TrimSpace(string(key))+","+old)
+	edge, ops := s.opsEdge(t, "KITH_WITHOUT_DATABASE=true", "KITH_DATA="+t.TempDir(), "KITH_MASTER_KEY="+old)
+	a := eventually(t, http.StatusServiceUnavailable, "GET", ops+"/readyz", "")
+	require.Contains(t, a.body, "signs with a master key that this edge does not have: give both the same master key")
+	edge.waitLog(t, `level=ERROR msg="not ready" part=backend`)
+	require.Contains(t, mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/readyz", "").body, "the master key of this edge is not that of the backend")
+	mustCall(t, http.StatusBadGateway, "GET", s.edge+"/api/v1/demo/code/NOBODY", "", s.auth("demo"))
+	mustCall(t, http.StatusOK, "GET", ops+"/healthz", "")
+}
+
 // An edge whose signatures are older than the backend tolerates, as with a wrong clock, is
 // not ready, and answers 503. Here a proxy delays them.
 func TestReady_ClocksDiffer(t *testing.T) {
