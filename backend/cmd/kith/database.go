@@ -27,7 +27,7 @@ import (
 
 // databaseFlags say where the database and the master key are.
 type databaseFlags struct {
-	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the database file, the master key, the files of jobs and the compiled component."`
+	Data          string `env:"KITH_DATA" type:"folder" default:"./data" help:"Folder of the database file, the master key, the files of jobs and the compiled component."`
 	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or the URL of a server (libsql, wss, ws, https or http). Default: kith.db in the data folder." placeholder:"URL"`
 	DatabaseToken string `env:"KITH_DATABASE_TOKEN" help:"Token for the libSQL server." placeholder:"TOKEN"`
 	MasterKey     string `env:"KITH_MASTER_KEY" help:"Key that encrypts secrets and signs cookies: 32 bytes in hex or base64, the same for edge and backend. More keys may follow after commas; they only verify and decrypt. Default: the file master.key in the data folder; a new database gets a new key." placeholder:"KEY"`

@@ -71,6 +71,25 @@ func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(data, "master.key"))
 }
 
+// An empty KITH_DATA or --data means the default, and not the current folder.
+func TestDatabase_EmptyDataFolder(t *testing.T) {
+	for _, args := range [][]string{{"serve"}, {"serve", "--data="}, {"serve", "--data", ""}} {
+		for _, variable := range []string{"", "elsewhere"} {
+			t.Setenv("KITH_DATA", variable)
+			var c cli
+			parser, err := newParser(&c)
+			require.NoError(t, err)
+			_, err = parser.Parse(args)
+			require.NoError(t, err)
+			if len(args) == 1 && variable != "" {
+				require.Equal(t, variable, c.Serve.Data)
+				continue
+			}
+			require.Equal(t, "./data", c.Serve.Data, "KITH_DATA=%s kith %q", variable, args)
+		}
+	}
+}
+
 // No command creates a database in a file that was emptied, or beside the files of jobs of one
 // that was removed. A new file is accepted beside a key alone, with a warning. Characters that have
 // a meaning in a URL have none in a folder's name.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,6 +135,7 @@ func valueOptions() []kong.Option {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeDay)),
+		kong.NamedMapper("folder", kong.MapperFunc(decodeFolder)),
 	}
 	for _, kind := range []reflect.Kind{reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Float64} {
 		options = append(options, kong.KindMapper(kind, kong.MapperFunc(decodeNumber)))
@@ -177,6 +179,17 @@ func decodeDay(c *kong.DecodeContext, target reflect.Value) error {
 		return fmt.Errorf("%q is not a day; give one such as 2026-05-31", text)
 	}
 	target.Set(reflect.ValueOf(day))
+	return nil
+}
+
+// decodeFolder takes an empty value, as of a variable without one in a file of settings, for the
+// default: an empty path would mean the current folder.
+func decodeFolder(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := c.Scan.PopValueInto("folder", &text); err != nil {
+		return err
+	}
+	target.SetString(cmp.Or(text, c.Value.Default))
 	return nil
 }
 
