@@ -197,6 +197,7 @@ func TestDoctor_FindsProblemsOfOtherParts(t *testing.T) {
 		{"KITH_BACKEND_URL=http://" + freeAddr(t), []string{"FAIL  backend", "connection refused", "start the backend"}},
 		{"KITH_BACKEND_URL=" + other.backend, []string{"FAIL  backend", "refuses the signature", "the same master key"}},
 		{"KITH_FILES=" + filepath.Join(s.data, "file"), []string{"FAIL  files", "is not a folder", "correct KITH_FILES"}},
+		{"KITH_FILES=" + filepath.Join(s.data, "file", "x"), []string{"FAIL  files", "not a directory", "correct KITH_FILES"}},
 		{"KITH_FILES=s3://none?region=x&endpoint=http://" + freeAddr(t), []string{"FAIL  files", "needs credentials"}},
 	} {
 		out, errOut, status := s.run(t, []string{c.env}, "doctor")

@@ -93,6 +93,7 @@ func TestErrors(t *testing.T) {
 		{"an address of probes in use", "serve --backend-addr 127.0.0.1:0 --ops-addr " + taken, 1, "ops-addr: another kith or another program listens there; stop it, or choose another address by KITH_OPS_ADDR"},
 		{"a folder that cannot be made", "serve --data /proc/kith", 1, "data folder: mkdir /proc/kith: no such file or directory; create it"},
 		{"a file for a folder", "serve --data /dev/null", 1, "data folder: mkdir /dev/null: not a directory; create it"},
+		{"files below a file", "serve --files " + data + "/kith.db/x", 1, "files: " + data + "/kith.db/x cannot be written: stat " + data + "/kith.db/x: not a directory; create it for the user that runs kith, or give another folder, or the URL of a bucket, by KITH_FILES"},
 		{"a server that is away", "serve --database-url ws://127.0.0.1:1", 1, "start the server, or correct KITH_DATABASE_URL and KITH_DATABASE_TOKEN"},
 		{"a key for SFTP that is none", "serve --backend-addr 127.0.0.1:0 --sftp-addr 127.0.0.1:0 --sftp-host-key /dev/null", 1, "sftp-host-key: /dev/null is not a private key"},
 		{"a public URL that is none", "serve --public-url shop", 1, "public-url: must be an origin, such as https://go.example"},
@@ -139,7 +140,7 @@ func TestErrors_makeNothing(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"serve --backend-addr nowhere", "serve --backend-addr 192.0.2.1:80", "serve --ops-addr 9090", "serve --sftp-addr 22", "serve --demo-url shop",
-		"serve --job-workers=-1", "serve --job-lease 1ms", "serve --max-file 0", "serve --files foo://x", "serve --files /dev/null", "serve --master-key-new short", "dev --edge-addr 127.0.0.1:1 --lab-addr 127.0.0.1:1", "serve --trusted-proxies x",
+		"serve --job-workers=-1", "serve --job-lease 1ms", "serve --max-file 0", "serve --files foo://x", "serve --files /dev/null", "serve --files /dev/null/x", "sftp --files /dev/null/x", "serve --master-key-new short", "dev --edge-addr 127.0.0.1:1 --lab-addr 127.0.0.1:1", "serve --trusted-proxies x",
 		"serve --clock-tolerance 1us", "serve --sftp-host-key /nowhere", "serve --master-key short", "serve --portal-url https://x.example/y",
 		"serve --max-connections 18446744073709551615", "dev --edge-addr nowhere", "dev --max-body 0", "dev --edge-timeout 0s", "dev --lab-addr nowhere",
 		"sftp --sftp-addr off", "sftp --max-storage 0", "edge --edge-addr nowhere", "edge --write-timeout 0s", "edge --master-key short",

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kith/backend/app"
 	"kith/backend/backup"
@@ -77,17 +80,44 @@ func (f fileFlags) check(e *env, data string) error {
 		return core.Invalid("max-storage", "must be 1 or more bytes")
 	}
 	files, err := f.openFiles(e, data)
-	if err != nil {
-		return err
+	if err == nil && f.Files != "" { // the default is in the data folder, which may not exist yet
+		err = errors.Join(checkFiles(files), files.Close())
 	}
-	return files.Close()
+	return err
 }
 
 // apply configures the use cases with the files of jobs.
 func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	engine.Files.Max, engine.Files.MaxStorage = f.MaxFile, f.MaxStorage
 	engine.Files.Store, err = f.openFiles(e, data)
+	if err == nil {
+		err = checkFiles(engine.Files.Store)
+	}
 	return err
+}
+
+// checkFiles returns an error if files are stored in a folder that this user cannot write, or
+// cannot make: the first upload makes it. It writes nothing.
+func checkFiles(files file.Store) error {
+	dir, ok := files.(file.Dir)
+	if !ok {
+		return nil
+	}
+	at := filepath.Clean(string(dir))
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "mkdir", Path: at, Err: unix.ENOTDIR}
+	} else if err == nil {
+		err = unix.Access(at, unix.W_OK|unix.X_OK)
+	}
+	if err == nil {
+		return nil
+	}
+	return core.Invalid("files", fmt.Sprintf("%s cannot be written: %v; create it for the user that runs kith, or give another folder, or the URL of a bucket, by KITH_FILES", dir, err))
 }
 
 // check returns an error for values with which no job could run.

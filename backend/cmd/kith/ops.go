@@ -458,7 +458,7 @@ func (f *archiveFlags) tryFiles(e *env) error {
 	}
 	folder := f.bucket(f.Data)
 	if !isFolder(folder) { // a bucket, or a folder that the first upload makes
-		return files.Close()
+		return errors.Join(checkFiles(files), files.Close())
 	}
 	probe, err := os.CreateTemp(folder, ".kith-doctor-*")
 	if err != nil {
