@@ -25,8 +25,10 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.guesses().exhausted(w, r); err != nil {
-		return err
+	if base.Live(alias) {
+		if err := a.guesses().exhausted(w, r); err != nil {
+			return err
+		}
 	}
 	answer, target, err := a.Engine.Links.Follow(r.Context(), alias, r.PathValue("code"), a.visit(r))
 	if err == nil && target.Code == "" && base.Live(alias) || isUnknown(err) {

@@ -54,3 +54,29 @@ func TestRateLimit(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, guess(s.backend, open, "203.0.113.9").status, "an untrusted forwarded address")
 	}
 }
+
+// Calls on test tenants are neither counted nor refused, also when the network has no attempts
+// left on live tenants (clients 6.3.5): not by the edge, and not by the backend.
+func TestRateLimit_TestTenants(t *testing.T) {
+	t.Parallel()
+	const limit, from = 20, "X-Forwarded-For: 203.0.113.9"
+	s := demoSite(t)
+	s.serve(t, "KITH_TRUSTED_PROXIES=127.0.0.1", "KITH_RATE_LIMIT="+strconv.Itoa(limit))
+	s.serveEdge(t, "KITH_TRUSTED_PROXIES=127.0.0.1", "KITH_RATE_LIMIT="+strconv.Itoa(limit))
+	tests := func(base string) {
+		mustCall(t, http.StatusFound, "GET", base+"/s/test_demo/NOBODY", "", from)
+		mustCall(t, http.StatusNotFound, "GET", base+"/api/v1/test_demo/open/code/NOBODY", "", from)
+	}
+	for _, base := range []string{s.edge, s.backend} {
+		for range limit {
+			tests(base)
+		}
+		for calls, status := 0, http.StatusFound; status != http.StatusTooManyRequests; calls++ {
+			require.Less(t, calls, 50*limit)
+			a, err := call("GET", base+"/s/demo/NOBODY", "", from)
+			require.NoError(t, err)
+			status = a.status
+		}
+		tests(base)
+	}
+}

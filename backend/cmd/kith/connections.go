@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/backend/api"
+	"kith/backend/app/base"
 	"kith/backend/guess"
 	"kith/core"
 	"kith/core/auth"
@@ -148,9 +149,9 @@ func (c *countedConn) Close() error {
 }
 
 // limitGuesses counts attempts to guess, which the responses of an edge report. Once a
-// network has reached its limit, its share links, pages with a code and open look-ups
-// are refused before they reach the component, whether the code exists or not: the
-// replica would answer those that exist. The backend refuses all other attempts; a
+// network has reached its limit, its share links and open look-ups of live tenants, and its
+// pages with a code, are refused before they reach the component, whether the code exists or
+// not: the replica would answer those that exist. The backend refuses all other attempts; a
 // request header makes the component forward them instead of reading the replica.
 func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,12 +182,13 @@ func joined(h http.Header, name string) (all string) {
 	return all
 }
 
-// looksUp reports whether a request looks up a code without credentials.
+// looksUp reports whether a request looks up a code without credentials, of a tenant that may
+// be a live one.
 func looksUp(r *http.Request) bool {
 	to := route.Parse(r.Method, r.URL.EscapedPath())
 	switch to.Kind {
 	case route.ShareLink, route.OpenCode:
-		return true
+		return base.Live(to.Tenant)
 	case route.Page:
 		_, carried := link.Carried(r.URL.RawQuery)
 		return carried
