@@ -226,7 +226,7 @@ func TestForward_BodyFarAboveTheBound(t *testing.T) {
 	require.Contains(t, a.body, "a file may be larger at "+s.backend+"/x")
 	a = mustCall(t, http.StatusRequestEntityTooLarge, "POST", s.edge+"/x", strings.Repeat("x", 2001))
 	require.Equal(t, "PAYLOAD_TOO_LARGE", decode[failure](t, a).APIErrorCode)
-	require.Contains(t, a.body, "a file may be larger at "+s.backend+"/x")
+	require.Contains(t, a.body, "the body is larger than 1000 bytes; a file may be larger at "+s.backend+"/x")
 }
 
 // Forwarding and hop headers of a client are dropped; the edge sends its own.

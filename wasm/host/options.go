@@ -46,6 +46,9 @@ type Options struct {
 	// MaxBody is the maximum size of a request body in bytes; a larger one is answered
 	// with 413 and not read. Default 16 MiB.
 	MaxBody int64
+	// NamedMaxBody is the limit that the 413 names: that of the component, if it is lower.
+	// Default MaxBody.
+	NamedMaxBody int64
 	// LargeBodies is the base URL of the server that accepts larger bodies under the same
 	// paths; the 413 names it. Default "", which means none.
 	LargeBodies string
@@ -99,6 +102,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Queue, 256)
 	orDefault(&o.Timeout, 10*time.Second)
 	orDefault(&o.MaxBody, 16*mib)
+	orDefault(&o.NamedMaxBody, o.MaxBody)
 	orDefault(&o.MaxOutboundBody, 32*mib)
 	orDefault(&o.HealthTimeout, 500*time.Millisecond)
 	orDefault(&o.MaxMemory, 64*mib)

@@ -119,7 +119,7 @@ func unavailable(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Host) tooLarge(w http.ResponseWriter, r *http.Request) {
-	message := "the body is larger than " + strconv.FormatInt(h.options.MaxBody, 10) + " bytes"
+	message := "the body is larger than " + strconv.FormatInt(h.options.NamedMaxBody, 10) + " bytes"
 	if h.options.LargeBodies != "" {
 		message += "; a file may be larger at " + strings.TrimSuffix(h.options.LargeBodies, "/") + r.URL.EscapedPath()
 	}

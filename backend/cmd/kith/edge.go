@@ -266,7 +266,7 @@ func (f edgeFlags) loadComponent(e *env, d *databaseFlags, tracer *trace.Tracer,
 		Optional: map[string]string{"host_counts": "true"},
 		Wrap:     tracer.Transport,
 		// Higher than the component's own limit, so that callers get its error.
-		MaxBody:     2 * f.MaxBody,
+		MaxBody: 2 * f.MaxBody, NamedMaxBody: f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
 		Timeout:     f.EdgeTimeout,
 		// Liveness does not depend on the backend's database.
