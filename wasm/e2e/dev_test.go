@@ -114,7 +114,7 @@ func TestEdge_ManifestOnDisk(t *testing.T) {
 	require.NoError(t, os.WriteFile(manifest, text, 0o600))
 	_, errOut, status := s.run(t, []string{"KITH_MANIFEST=" + manifest}, "edge")
 	require.Equal(t, 1, status)
-	require.Contains(t, errOut, "kith: host: component: open "+filepath.Join(folder, "bin", "edge.wasm")+": no such file")
+	require.Contains(t, errOut, "kith: manifest: host: component: open "+filepath.Join(folder, "bin", "edge.wasm")+": no such file")
 
 	module, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))
 	require.NoError(t, err, "run make edge")

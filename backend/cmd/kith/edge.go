@@ -275,7 +275,11 @@ func (f edgeFlags) loadComponent(e *env, d *databaseFlags, tracer *trace.Tracer,
 		StrictSpin: f.StrictSpin, Log: e.log,
 	}
 	change(&options)
-	return host.Load(e.ctx, path, options)
+	loaded, err := host.Load(e.ctx, path, options)
+	if err != nil && f.Manifest != "" {
+		err = fmt.Errorf("manifest: %w; give the Spin manifest of Kith's component by KITH_MANIFEST, or leave it out for the one in this binary", err)
+	}
+	return loaded, err
 }
 
 // openDatabase opens the database that the component reads, and appends events to.
