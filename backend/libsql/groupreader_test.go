@@ -139,12 +139,13 @@ func TestGroupReader_Token(t *testing.T) {
 	}
 }
 
-// Open refuses a URL with an unknown scheme or with parameters.
+// Open refuses a URL with an unknown scheme, with parameters, or without a host.
 func TestReplicas_URL(t *testing.T) {
 	t.Parallel()
 	for url, wantErr := range map[string]string{
 		"ftp://a.example":              "want libsql, wss, ws, https or http",
 		"ws://a.example?authToken=abc": "has no parameters",
+		"http://":                      "the URL of a database has a host, as in http://127.0.0.1:8080",
 	} {
 		_, err := Open(t.Context(), Config{URL: url})
 		require.ErrorContains(t, err, wantErr)

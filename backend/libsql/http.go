@@ -62,6 +62,9 @@ func newHTTPStream(databaseURL, token string, l limits) (*httpStream, error) {
 	default:
 		return nil, fmt.Errorf("a database at %s://: want libsql, wss, ws, https or http", u.Scheme)
 	}
+	if u.Hostname() == "" {
+		return nil, errors.New("the URL of a database has a host, as in http://127.0.0.1:8080")
+	}
 	if u.RawQuery != "" {
 		return nil, errors.New("the URL of a database has no parameters")
 	}
