@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"kith/core"
 )
 
 // exporter posts spans to a collector in the JSON encoding of OTLP
@@ -39,6 +41,9 @@ func newExporter(c Config) (*exporter, error) {
 	to, err := url.Parse(c.Endpoint)
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
 		return nil, errors.New("trace-endpoint: must be the http or https URL of a collector, such as http://127.0.0.1:4318")
+	}
+	if !core.ValidPort(to.Port()) {
+		return nil, errors.New("trace-endpoint: must have a port of at most 65535")
 	}
 	to.Path = strings.TrimSuffix(to.Path, "/") + "/v1/traces"
 	headers, err := parseHeaders(c.Headers)

@@ -308,6 +308,7 @@ func TestNew_RefusesSettings(t *testing.T) {
 		"trace-headers: must be NAME=VALUE,... with percent-encoded values, such as authorization=Bearer%20token": func(c *trace.Config) {
 			c.Headers = "a=%0a"
 		},
+		"trace-endpoint: must have a port of at most 65535": func(c *trace.Config) { c.Endpoint = "http://127.0.0.1:65536" },
 	} {
 		c := valid
 		change(&c)
