@@ -106,6 +106,8 @@ func TestErrors(t *testing.T) {
 		{"a file that is no manifest, and what to do", "edge --manifest " + data + "/master.key", 1, "; give the Spin manifest of Kith's component by KITH_MANIFEST, or leave it out for the one in this binary"},
 		{"a database without a host", "serve --database-url http://", 1, "the URL of a database has a host, as in http://127.0.0.1:8080; give file:PATH or the URL of a libSQL server by KITH_DATABASE_URL"},
 		{"a collector with a port that is none", "serve --trace-endpoint http://127.0.0.1:65536", 1, "trace-endpoint: must have a port of at most 65535"},
+		{"a number of backups that is none, without a folder", "serve --backup-keep=-1", 1, "backup-keep: must be 1 or more"},
+		{"an interval of backups that is none, without a folder", "serve --backup-every 1ms", 1, "backup-every: must be 1s or more"},
 		{"a database of no kind", "serve --database-url mysql://x", 1, "mysql"},
 		{"a backend URL that is none", "edge --backend-url nowhere", 1, "nowhere"},
 		{"a host with a scheme", "tenant create acme --landing-url https://x.example --allow-host https://a.example", 1, "allow-host: must be a host such as"},

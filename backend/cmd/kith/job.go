@@ -158,12 +158,12 @@ func (f scheduleFlags) check() error {
 		return err
 	}
 	switch {
-	case f.BackupDir == "":
-		return nil
 	case f.BackupEvery < time.Second:
 		return core.Invalid("backup-every", "must be 1s or more")
 	case f.BackupKeep < 1:
 		return core.Invalid("backup-keep", "must be 1 or more")
+	case f.BackupDir == "":
+		return nil
 	}
 	info, err := os.Stat(f.BackupDir)
 	if err == nil && !info.IsDir() {
