@@ -108,6 +108,7 @@ func TestErrors(t *testing.T) {
 		{"a collector with a port that is none", "serve --trace-endpoint http://127.0.0.1:65536", 1, "trace-endpoint: must have a port of at most 65535"},
 		{"a number of backups that is none, without a folder", "serve --backup-keep=-1", 1, "backup-keep: must be 1 or more"},
 		{"an interval of backups that is none, without a folder", "serve --backup-every 1ms", 1, "backup-every: must be 1s or more"},
+		{"a key that ends at once", "key create demo --name x --role all --expires 0.5ms", 1, "expires: must be 1ms or more, or 0 for a key without end"},
 		{"a database of no kind", "serve --database-url mysql://x", 1, "mysql"},
 		{"a backend URL that is none", "edge --backend-url nowhere", 1, "nowhere"},
 		{"a host with a scheme", "tenant create acme --landing-url https://x.example --allow-host https://a.example", 1, "allow-host: must be a host such as"},

@@ -31,6 +31,9 @@ func (c *keyCreateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.Expires > 0 && c.Expires < time.Millisecond { // the unit in which it is stored
+		return core.Invalid("expires", "must be 1ms or more, or 0 for a key without end")
+	}
 	engine, err := c.open(e)
 	if err != nil {
 		return err
