@@ -48,6 +48,8 @@ func CheckMillis(field string, n int64) *Error {
 // January to August 1976, or after the year 2570: no time of a shop is lost.
 func isCalendar(n int64) bool {
 	switch {
+	case n < 0:
+		return false
 	case n < 1e8:
 		n *= 1e6
 	case n < 1e12:

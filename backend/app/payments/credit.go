@@ -37,7 +37,7 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 }
 
 // use redeems the credit that the bill of a billing cycle has used, and returns it. What is not
-// available any more, because somebody else redeemed it meanwhile, is owed. Later charges of the
+// available any more, because another call redeemed it meanwhile, is owed. Later charges of the
 // same cycle use none.
 func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Charge, percent reward.BasisPoints, folded int64) (int64, error) {
 	if c.Period != "" && c.Period <= b.after.Period {

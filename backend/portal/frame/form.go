@@ -37,7 +37,7 @@ func (f *Form) Value(field string) string { return f.values.Get(field) }
 
 // Changed returns what the visitor entered into a field, and whether it differs from what the page
 // showed, which the form has in the field with was- before its name. A form that stores only such
-// fields takes back nothing that somebody else has changed since it was opened.
+// fields takes back nothing that other members have changed since it was opened.
 func (f *Form) Changed(field string) (value string, changed bool) {
 	value = f.values.Get(field)
 	return value, !f.values.Has("was-"+field) || value != f.values.Get("was-"+field)
