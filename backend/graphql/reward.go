@@ -294,7 +294,7 @@ func (c *call) grantOnce(ctx context.Context, grant reward.Grant, key, input str
 	}
 	digest := sha256.Sum256(fmt.Appendf(nil, "createReward %q %q %v %s", grant.Account, grant.User, grant.Held, input))
 	kept, _, err := c.engine.Base.Once(ctx, c.tenant, base.Once{
-		Key: parsed, Digest: hex.EncodeToString(digest[:]),
+		Field: "idempotencyKey", Key: parsed, Digest: hex.EncodeToString(digest[:]),
 		Answer: func(value any) answerdb.Answer {
 			r := value.(reward.Reward)
 			return answerdb.Answer{Account: r.Account, User: r.User, JSON: wire.Reward(r)}

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -18,6 +19,8 @@ type Once struct {
 	// Answer returns the answer that is kept, from the value of the transaction that makes
 	// the call (see store.WriteValue). It need not set Key and Digest.
 	Answer func(value any) answerdb.Answer
+	// Field is where the caller sends the key; empty: the header Idempotency-Key.
+	Field string
 }
 
 // errKept means that another call with the key was committed first.
@@ -61,14 +64,14 @@ func (b *Base) kept(ctx context.Context, tenant core.TenantAlias, o Once) (answe
 		return nil, false, err
 	case found.Digest == o.Digest && len(found.JSON) == 0:
 		return nil, true, &core.Error{
-			Code: core.CodeConflict, Field: "Idempotency-Key",
+			Code: core.CodeConflict, Field: cmp.Or(o.Field, core.KeyHeader),
 			Message: "this call was made within the last 24 hours, and its answer was erased together with its user; nothing was done again",
 		}
 	case found.Digest == o.Digest:
 		return found.JSON, true, nil
 	}
 	return nil, true, &core.Error{
-		Code: core.CodeConflict, Field: "Idempotency-Key",
+		Code: core.CodeConflict, Field: cmp.Or(o.Field, core.KeyHeader),
 		Message: "another call was made with this key within the last 24 hours; nothing was done: send a new key, or the former call unchanged",
 	}
 }
