@@ -58,6 +58,9 @@ func (c *edgeCommand) Run(e *env) error {
 	if err := errors.Join(c.checkFallbacks(), checkAddr("edge-addr", c.EdgeAddr), checkAddr("ops-addr", c.OpsAddr, ""), checkDistinct("edge-addr", c.EdgeAddr, "ops-addr", c.OpsAddr), keyErr, c.connectionFlags.check(), c.edgeFlags.check(c.BackendURL)); err != nil {
 		return err
 	}
+	if core.Time(c.LinkMaxAge.Milliseconds()) > link.MaxAge {
+		return core.Invalid("link-max-age", "must be 0s to 5m")
+	}
 	trusted, err := c.proxies()
 	if err != nil {
 		return err
@@ -96,11 +99,8 @@ func (c *edgeCommand) Run(e *env) error {
 
 // runWithout serves without a database until the context ends.
 func (c *edgeCommand) runWithout(e *env, tracer *trace.Tracer, trusted auth.Networks, tolerance core.Time) error {
-	switch {
-	case c.DatabaseURL != "" || len(c.DatabaseFallbackURL) > 0:
+	if c.DatabaseURL != "" || len(c.DatabaseFallbackURL) > 0 {
 		return core.Invalid("without-database", "is given together with a database (--database-url, --database-fallback-url); leave one of them out")
-	case c.LinkMaxAge < 0 || core.Time(c.LinkMaxAge.Milliseconds()) > link.MaxAge:
-		return core.Invalid("link-max-age", "must be 0s to 5m")
 	}
 	keys, _, ok, err := c.keys()
 	if err == nil && !ok {

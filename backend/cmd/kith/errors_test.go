@@ -102,6 +102,7 @@ func TestErrors(t *testing.T) {
 		{"a master key that is none", "serve --master-key short", 1, "32 bytes in hex or base64"},
 		{"a master key that is none, at the edge", "edge --master-key short", 1, "32 bytes in hex or base64"},
 		{"a manifest that is not there", "edge --manifest /nowhere/spin.toml", 1, "/nowhere/spin.toml"},
+		{"a time that edges do not keep answers", "edge --link-max-age 6m", 1, "link-max-age: must be 0s to 5m"},
 		{"a file that is no manifest", "edge --manifest " + data + "/master.key", 1, "manifest: host: " + data + "/master.key: toml: "},
 		{"a file that is no manifest, and what to do", "edge --manifest " + data + "/master.key", 1, "; give the Spin manifest of Kith's component by KITH_MANIFEST, or leave it out for the one in this binary"},
 		{"a database without a host", "serve --database-url http://", 1, "the URL of a database has a host, as in http://127.0.0.1:8080; give file:PATH or the URL of a libSQL server by KITH_DATABASE_URL"},
