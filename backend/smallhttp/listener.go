@@ -87,6 +87,15 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
+// CloseConns closes all connections that it answers, also those with a request in progress.
+func (l *Listener) CloseConns() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		_ = c.Close()
+	}
+}
+
 // Done returns a channel that is closed when the inner listener has ended and all small
 // requests have been answered.
 func (l *Listener) Done() <-chan struct{} { return l.done }

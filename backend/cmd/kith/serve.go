@@ -301,19 +301,20 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// serveHTTP serves until the context ends, accepts the connections that wait, and then waits
-// for requests in progress. small is true for a handler whose answers are in memory as a whole:
-// then smallhttp answers small requests.
+// serveHTTP serves until the context ends, accepts the connections that wait, and then waits for
+// requests in progress. After stopTimeout it closes their connections: a client that reads nothing
+// would hold its request up to requestTimeout. small is true for a handler whose answers are in
+// memory as a whole: then smallhttp answers small requests.
 func (e *env) serveHTTP(listener net.Listener, handler http.Handler, small bool) error {
 	var stopping atomic.Bool
 	handler = closeAfterChunks(closeWhile(&stopping, handler))
 	accepting := listener
-	var answered <-chan struct{} // closed once all small requests have been; nil without
+	var quick *smallhttp.Listener // nil without
 	if small {
-		s := smallhttp.New(listener, smallhttp.Options{
+		quick = smallhttp.New(listener, smallhttp.Options{
 			Handler: handler, FirstTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: requestTimeout, Log: e.log,
 		})
-		accepting, answered = s, s.Done()
+		accepting = quick
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
@@ -329,6 +330,10 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler, small bool)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.stopTimeout)
 	defer cancel()
 	stopping.Store(true)
+	if quick != nil {
+		// Shutdown waits for quick.Accept, which waits for small requests, longer than ctx.
+		defer context.AfterFunc(ctx, quick.CloseConns)()
+	}
 	if l, ok := drained(listener); ok {
 		l.Drain()
 		select {
@@ -336,17 +341,18 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler, small bool)
 		case <-ctx.Done():
 		}
 	}
-	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("stop: %w", err)
-	}
-	if answered != nil {
+	err := server.Shutdown(ctx)
+	if quick != nil {
 		select {
-		case <-answered:
+		case <-quick.Done():
 		case <-ctx.Done():
-			return fmt.Errorf("stop: %w", ctx.Err())
 		}
 	}
-	return nil
+	if err = cmp.Or(err, ctx.Err()); err == nil || errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	_ = server.Close()
+	return fmt.Errorf("stop: requests were still in progress after %s (--stop-timeout), and their connections were closed: %w", e.stopTimeout, err)
 }
 
 // closeWhile closes each connection after its next response while the process stops: then no

@@ -2,13 +2,17 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -180,4 +184,32 @@ func send(t *testing.T, base, request string) (*http.Response, []byte) {
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return response, body
+}
+
+// A client that reads nothing holds a stop no longer than stopTimeout: its connection is closed.
+func TestServeHTTP_StopsDespiteAClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	for _, small := range []bool{true, false} {
+		ctx, stop := context.WithCancel(t.Context())
+		e := newEnv(ctx, io.Discard, slog.New(slog.DiscardHandler))
+		e.stopTimeout = 100 * time.Millisecond
+		l, err := listen("addr", "127.0.0.1:0")
+		require.NoError(t, err)
+		begun, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- e.serveHTTP(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				close(begun)
+				w.Header().Set("Content-Length", strconv.Itoa(64<<20))
+				_, _ = w.Write(make([]byte, 64<<20)) // more than any socket buffers
+			}), small)
+		}()
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		require.NoError(t, err)
+		<-begun
+		stop()
+		require.ErrorContains(t, <-ended, "their connections were closed")
+		require.NoError(t, c.Close())
+	}
 }
