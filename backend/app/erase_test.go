@@ -90,6 +90,33 @@ func TestDeleteUser_DeletedAccountIsNotTracked(t *testing.T) {
 	})
 }
 
+// An account whose only user was deleted pays, and converts once it has another user.
+func TestDeleteUser_AccountWithoutUsersPays(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		for _, c := range []struct {
+			account string
+			refer   func(account string)
+		}{
+			{"before", func(account string) { b.sync(t, account, "", "ANNA10") }},
+			{"at-once", func(string) {}},
+			{"discount", func(account string) {
+				_, err := b.Discounts.Register(t.Context(), b.tenant, wire.DiscountRegistration{Account: core.AccountID(account), Provider: "c-friend", Code: "ANNA10"})
+				require.NoError(t, err)
+			}},
+		} {
+			b.identify(t, c.account)
+			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, core.AccountID(c.account), "u", users.DeleteOptions{PreserveEmptyAccount: true}))
+			c.refer(c.account)
+			paid := b.sync(t, c.account, referral.Paid, "ANNA10")
+			require.Equal(t, []any{referral.InProgress, true}, []any{paid.Standing.Referral, paid.Standing.FirstPaid != 0}, c.account)
+			b.identify(t, c.account, func(in *rules.Identification) { in.Update.ID = "other" })
+			ref := b.referral(t, c.account)
+			require.Equal(t, referral.Converted, ref.State)
+			require.EqualValues(t, "other", ref.Referred.User)
+		}
+	})
+}
+
 // Referrals and rewards stay after a deletion, under the same ids.
 func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {

@@ -39,6 +39,9 @@ func (r *Rules) Settle(s *state.State, account referral.Account, command referra
 }
 
 func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
+	if do.lostUsers(s) {
+		do.account.Standing.Identified = false // its conversion waits for a user again
+	}
 	do.resolveClaims(s)
 	if do.mayConvert() && do.account.Standing.Referral == referral.InProgress {
 		ref, _ := s.ReferralOf(do.account.ID)
@@ -60,6 +63,20 @@ func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 	return Settled{
 		Account: do.account, Referral: ref, Newly: outcome.Attributed != nil, Moved: moved, Verdicts: outcome.Verdicts,
 	}, err
+}
+
+// lostUsers reports whether all users of an identified account were deleted before a referral
+// could name one of them.
+func (do *settlement) lostUsers(s *state.State) bool {
+	standing := do.account.Standing
+	if !standing.Identified || do.user.ID != "" || standing.Referral == referral.Converted {
+		return false
+	}
+	if account, known := s.Accounts.Get(do.account.ID); !known || account.Users > 0 {
+		return false
+	}
+	ref, referred := s.ReferralOf(do.account.ID)
+	return !referred || ref.Referred.User == ""
 }
 
 // wasErased reports whether an account was deleted after it had converted or paid.
