@@ -22,6 +22,7 @@ import (
 	"kith/backend/progress"
 	"kith/backend/store"
 	"kith/backend/store/secretdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -323,6 +324,14 @@ func (c *restoreCommand) reseal(e *env, h backup.Header) error {
 		keys, found := engine.Keys.StartingWith(has.Fingerprint)
 		if !found || h.SameKey(keys.First()) {
 			return nil
+		}
+		untracked, err := userdb.CountUntracked(e.ctx, engine.DB.Reads, core.TenantAlias(c.Tenant))
+		if err != nil {
+			return err
+		}
+		if untracked > 0 {
+			// Only their ids would say whether the database has the key of these hashes.
+			e.log.Warn("people who must not be tracked are recognised only by the installation that deleted them: if the backup is of another one, delete them here again with doNotTrack", "tenant", c.Tenant, "records", untracked)
 		}
 		if has.Next != "" {
 			e.log.Warn("the secrets of the restored tenant are encrypted under an earlier master key, and the key is being replaced: run kith master-key rotate with all keys", "tenant", c.Tenant)

@@ -652,6 +652,9 @@ func TestRestore_TenantOfAnEarlierKey(t *testing.T) {
 		return o.String(), e.String()
 	}
 	with(earlier, "tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", from)
+	for _, call := range []string{"PUT /open/account/a/user/u firstName=A", "DELETE /open/account/a/user/u doNotTrack=true"} {
+		with(earlier, append([]string{"api"}, append(strings.Fields(call), "--tenant", "acme", "--data", from)...)...)
+	}
 	with(earlier, "backup", archive, "--tenant", "acme", "--data", from)
 	requireKith(t, "tenant", "create", "other", "--landing-url", "https://other.example/", "--data", to)
 	restore := []string{"restore", archive, "--tenant", "acme", "--data", to}
@@ -659,6 +662,7 @@ func TestRestore_TenantOfAnEarlierKey(t *testing.T) {
 	require.Contains(t, refused, "give the database's key and the earlier one: KITH_MASTER_KEY=PRESENT,EARLIER")
 	out, errOut := with(earlier+","+storyKey, restore...) // in any order
 	require.Contains(t, out, "encrypted again under the master key of the database: 2 secrets\n", errOut)
+	require.Contains(t, errOut, "delete them here again with doNotTrack\" tenant=acme records=1")
 	requireKith(t, "token", "--tenant", "acme", "--account", "a", "--user", "u", "--data", to)
 	require.Contains(t, requireKith(t, "master-key", "rotate", "--data", to), "0 secrets were encrypted again")
 }

@@ -20,6 +20,11 @@ func PutDoNotTrack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, i
 		SELECT ?1, value, ?2 FROM json_each(?3)`, string(tenant), int64(tx.Now), store.TextList(identities))
 }
 
+// CountUntracked returns how many keyed hashes PutDoNotTrack has stored for a tenant.
+func CountUntracked(ctx context.Context, r store.Reads, tenant core.TenantAlias) (int, error) {
+	return store.One[int](ctx, r, "count do not track", `SELECT count(*) FROM do_not_track WHERE tenant = ?`, string(tenant))
+}
+
 // UserIDs returns the ids of an account's users, in alphabetical order.
 func UserIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]core.UserID, error) {
 	return store.List[core.UserID](ctx, r, "user ids", `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
