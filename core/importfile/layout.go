@@ -133,6 +133,8 @@ func rulesOf(t job.Type) rules {
 				"accountId": Text, "userId": Text, "idempotencyKey": Text, "event.key": Text, "event.dateTriggered": Integer,
 			},
 			families: map[string]Kind{"event.fields": Any},
+			// The names in the export, whose other columns are no events of a file.
+			aliases: map[string]string{"user.accountId": "accountId", "user.id": "userId"},
 		},
 		job.ImportRedeem: {
 			required: []string{"accountId", "id", "unit", "valueToRedeem"},

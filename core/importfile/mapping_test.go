@@ -26,6 +26,7 @@ func TestParseHeader_Liberal(t *testing.T) {
 		{job.ImportUser, "Número da conta,Código do cliente,Primeiro nome,Sobrenome,Endereço de e-mail,Idioma", "accountId id firstName lastName email locale", nil, ""},
 		{job.ImportUser, "معرف الحساب,رقم العميل,الاسم الأول,اسم العائلة,البريد الإلكتروني", "accountId id firstName lastName email", nil, ""},
 		{job.ImportUserEvent, "Kontonummer,Kundennummer,Ereignis,Bestelldatum,Betrag,Währung,Bestellnummer,E-Mail", "accountId userId event.key event.dateTriggered event.fields.revenue event.fields.currency event.fields.order_id E-Mail", nil, "E-Mail"},
+		{job.ImportUserEvent, "user.accountId,user.id,event.key", "accountId userId event.key", nil, ""},
 		{job.ImportRedeem, "User.AccountId,user id,Einheit,Betrag", "accountId id unit valueToRedeem", nil, ""},
 		{job.ImportDelete, "account_id,Customer ID,do not track,EMAIL", "accountId id doNotTrack email", nil, ""},
 		{job.ImportUser, mailchimpHeader, "email firstName lastName " + strings.Replace(strings.Join(strings.Split(mailchimpHeader, ",")[3:], " "), "OPTIN_TIME", "dateCreated", 1) + " accountId id",

@@ -468,6 +468,8 @@ func TestForms_OpenedBeforeAnotherChange(t *testing.T) {
 		{"secure-mode", []string{"mode-get-widget", "signed", "mode-track-events", "signed"}, []string{"mode-get-widget", "open", "mode-track-events", "disabled"}},
 		{"consent", []string{"consent", "opt-in", "consentCookie", "agreed"}, []string{"consent", "off", "consentCookie", "answer"}},
 		{"cache", []string{"link-max-age", "7", "code-names", "1"}, []string{"link-max-age", "60"}},
+		{"share-origin", []string{"shareOrigin", "https://go.acme.example"}, []string{"shareOrigin", ""}},
+		{"time-zone", []string{"time-zone", "Europe/Berlin"}, []string{"time-zone", ""}},
 	} {
 		seen := hidden(t, opened, page+"/"+c.form)
 		require.Equal(t, http.StatusSeeOther, b.Post(t, page, page+"/"+c.form, append(seen, c.first...)...).Status, c.form)
@@ -480,6 +482,7 @@ func TestForms_OpenedBeforeAnotherChange(t *testing.T) {
 	require.Equal(t, link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "answer"}, tenant.Policy)
 	require.Equal(t, 7*core.Second, tenant.LinkMaxAge)
 	require.False(t, tenant.CodeNames)
+	require.Equal(t, []string{"https://go.acme.example", "Europe/Berlin"}, []string{tenant.ShareOrigin, tenant.TimeZone})
 
 	b.Post(t, section+"/webhooks", section+"/webhooks/subscribe", "endpointUrl", "https://crm.example/hook", "eventTypes", "reward.created")
 	hook := section + regexp.MustCompile(`/webhooks/[0-9a-f]{16}`).FindString(b.Get(section+"/webhooks").Body)

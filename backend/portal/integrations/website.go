@@ -190,14 +190,22 @@ func changeSecureMode(v *frame.Visit) error {
 
 func changeShareOrigin(v *frame.Visit) error {
 	f := v.NewForm()
-	o := strings.TrimSuffix(strings.TrimSpace(f.Value("shareOrigin")), "/")
+	text, changed := f.Changed("shareOrigin")
+	if !changed {
+		return v.Redirect(path(v, "/website"))
+	}
+	o := strings.TrimSuffix(strings.TrimSpace(text), "/")
 	_, err := v.Engine.Admin.Website.Change(v.Ctx(), v.Caller, tenants.WebsiteChange{ShareOrigin: &o})
 	return afterWebsite(v, f, err, "share-origin-saved")
 }
 
 func changeTimeZone(v *frame.Visit) error {
 	f := v.NewForm()
-	zone := strings.TrimSpace(f.Value("time-zone"))
+	text, changed := f.Changed("time-zone")
+	if !changed {
+		return v.Redirect(path(v, "/website"))
+	}
+	zone := strings.TrimSpace(text)
 	_, err := v.Engine.Admin.Website.ChangeTenant(v.Ctx(), v.Caller, tenants.TenantChange{TimeZone: &zone})
 	return afterWebsite(v, f, err, "time-zone-saved")
 }

@@ -119,8 +119,12 @@ func showMember(v *frame.Visit, f *frame.Form) error {
 
 func changeRole(v *frame.Visit) error {
 	f := v.NewForm()
+	role, changed := f.Changed("role")
+	if !changed {
+		return v.Redirect(v.SectionPath())
+	}
 	err := frame.Confirmed(v, f, "password", func() error {
-		return v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), f.Value("role"))
+		return v.Engine.Members.ChangeRole(v.Ctx(), v.Caller, people.PersonID(v.R.PathValue("person")), role)
 	})
 	return afterMember(v, f, err, "role-changed")
 }
