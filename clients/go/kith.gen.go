@@ -3898,7 +3898,7 @@ type ListStripeNotificationsParams struct {
 
 // DeleteAccountParams defines parameters for DeleteAccount.
 type DeleteAccountParams struct {
-	// DoNotTrack Whether the users that this call deletes are refused from now on, by their account and id (403, RS050). Default: false.
+	// DoNotTrack Whether the users that this call deletes are refused from now on, by their account and id (403, RS050). If the account is deleted too, calls that name only the account are refused as well. Default: false.
 	DoNotTrack *bool `form:"doNotTrack,omitempty" json:"doNotTrack,omitempty"`
 }
 
@@ -3907,7 +3907,7 @@ type DeleteUserParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// DoNotTrack Whether the users that this call deletes are refused from now on, by their account and id (403, RS050). Default: false.
+	// DoNotTrack Whether the users that this call deletes are refused from now on, by their account and id (403, RS050). If the account is deleted too, calls that name only the account are refused as well. Default: false.
 	DoNotTrack *bool `form:"doNotTrack,omitempty" json:"doNotTrack,omitempty"`
 
 	// PreserveEmptyAccount Whether the account remains if the user was its last one, with its discount and credit, also at a payment gateway. Default: true.
