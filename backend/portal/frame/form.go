@@ -49,13 +49,16 @@ func SeenOf(settings string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// CompareAndRepeat says what to do with a form whose settings have changed since it was opened.
+const CompareAndRepeat = "open it again in another tab, compare, and repeat your change there"
+
 // CheckSeen returns an error for a form whose settings have changed since it was opened. what
 // names them.
 func (f *Form) CheckSeen(what, settings string) error {
 	if seen := f.Value("seen"); seen == "" || seen == SeenOf(settings) {
 		return nil
 	}
-	return &core.Error{Code: core.CodeConflict, Message: what + " has changed since you opened this page; open it again in another tab, compare, and repeat your change there"}
+	return &core.Error{Code: core.CodeConflict, Message: what + " has changed since you opened this page; " + CompareAndRepeat}
 }
 
 func (f *Form) Failed() bool { return len(f.Errors) > 0 }

@@ -278,7 +278,7 @@ func changedAt(v *frame.Visit, key core.ProgramKey, at core.Time) error {
 		by = " by " + all[0].By
 	}
 	return &core.Error{Code: core.CodeConflict, Field: fieldModified, Message: "was changed" + by + " on " + time.UnixMilli(int64(at)).UTC().Format("2 Jan 2006, 15:04 UTC") +
-		", after you opened this page; open it again in another tab, compare, and repeat your change there"}
+		", after you opened this page; " + frame.CompareAndRepeat}
 }
 
 // previewNew shows what a new program would do. It stores nothing.

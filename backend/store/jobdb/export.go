@@ -69,6 +69,7 @@ const (
 		FROM owner CROSS JOIN reward r ON r.tenant = ? AND r.account_id = owner.account_id AND r.user_id = owner.user_id
 			LEFT JOIN user u ON u.tenant = r.tenant AND u.account_id = r.account_id AND u.id = r.user_id
 		WINDOW owned AS (PARTITION BY r.account_id, r.user_id, r.kind, r.unit)`
+	// counted is the currency of a reward r that is worth something, or NULL.
 	counted         = `nullif(iif(r.value <> 0, r.currency, ''), '')`
 	balanceCurrency = `w.balance_currency`
 	// referredUser joins a user with the referral by which the user was referred, and
