@@ -149,7 +149,6 @@ func abortsTransaction(err error) bool {
 // lockPoll is the interval at which a writer tries to take the lock of a file.
 // SQLite's own busy handler tries at intervals that grow to 100 ms, and rarely hits
 // the few milliseconds for which a bulk import in another process releases the lock.
-// The import sees that a writer waits, and ends its batch.
 const lockPoll = time.Millisecond
 
 // lockWait is how long a statement waits for the lock of a file: half of the time
