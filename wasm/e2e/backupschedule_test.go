@@ -178,6 +178,7 @@ func TestBackupSchedule_Settings(t *testing.T) {
 		{"KITH_BACKUP_KEEP=0", "backup-keep: must be 1 or more"},
 		{"KITH_BACKUP_DIR=" + filepath.Join(s.data, "away"), "away: no such file or directory; mount or create it"},
 		{"KITH_BACKUP_DIR=" + s.file(), "it is not a folder"},
+		{"KITH_BACKUP_DIR=/proc/self", "backup-dir /proc/self: operation not permitted; mount or create it for the user that runs kith"},
 	} {
 		_, errOut, status := s.run(t, []string{"KITH_BACKUP_DIR=" + s.data, c.env}, "serve")
 		require.Equal(t, 1, status)

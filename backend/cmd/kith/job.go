@@ -168,6 +168,8 @@ func (f scheduleFlags) check() error {
 	info, err := os.Stat(f.BackupDir)
 	if err == nil && !info.IsDir() {
 		err = errors.New("it is not a folder")
+	} else if err == nil {
+		err = unix.Access(f.BackupDir, unix.W_OK|unix.X_OK)
 	}
 	if err != nil {
 		return fmt.Errorf("backup-dir %s: %w; mount or create it for the user that runs kith, or correct KITH_BACKUP_DIR", f.BackupDir, err)
