@@ -802,6 +802,42 @@ func TestImport_Draws(t *testing.T) {
 	})
 }
 
+// A batch whose rows take too long ends before its last row, so that other writes get their turn.
+func TestImport_SlowRows(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.Jobs.BatchTime = 1
+	const rows = 150
+	_, err := b.Rewards.Create(t.Context(), b.tenant, reward.Grant{
+		Account: "anna", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: rows, Unit: "POINT"},
+	})
+	require.NoError(t, err)
+	var draws, users strings.Builder
+	want := [][]string{{"accountId", "id", "unit", "valueRedeemed", "availableValue"}}
+	draws.WriteString("accountId,id,unit,valueToRedeem,currency\n")
+	users.WriteString("accountId,id\n")
+	for n := range rows {
+		currency := []string{"", "USD", ""}[n%3] // draws of different credit of an account are not made together
+		fmt.Fprintf(&draws, "anna,u,POINT,1,%s\n", currency)
+		fmt.Fprintf(&users, "slow%d,u\n", n)
+		want = append(want, []string{"anna", "u", "POINT", "1", strconv.Itoa(rows - 1 - n)})
+	}
+	commits := 0
+	b.DB.Observe = func(_ context.Context, _, text string) func(error) {
+		if text == "COMMIT" {
+			commits++
+		}
+		return nil
+	}
+	done := b.imported(t, job.ImportRedeem, "d.csv", draws.String(), "{}")
+	require.Equal(t, job.Stats{Processed: rows}, done.Stats, done.Message)
+	require.Equal(t, want, b.rows(t, done.ID, job.ResultFile))
+	done = b.imported(t, job.ImportUser, "u.csv", users.String(), "{}")
+	require.Equal(t, job.Stats{Processed: rows}, done.Stats, done.Message)
+	require.Len(t, b.rows(t, done.ID, job.ResultFile), rows+1)
+	require.Greater(t, commits, rows, "many more than the batches of both")
+}
+
 // The export of redeemable balances, with amounts filled in, can be imported.
 func TestImport_DrawsFromTheReport(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,10 @@ package app_test
 import (
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -401,6 +404,84 @@ func TestRedeemWithin(t *testing.T) {
 			{Refused: core.Invalid("id", "the reward is REDEEMED, so nothing of it can be redeemed")}, done(100, 0), short("80"), done(80, 0),
 		}, drawn)
 		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.rewardEvents(t, queue))
+	})
+}
+
+// Draws of one transaction do what the same draws do one after the other, also if many of them
+// use the same credit.
+func TestRedeemWithin_IsLikeOneByOne(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		random := rand.New(rand.NewPCG(1, 2))
+		for _, side := range []string{"x", "y"} {
+			for n := range 6 {
+				b.identify(t, side+strconv.Itoa(n/2), func(in *rules.Identification) { in.Update.ID = core.UserID(strconv.Itoa(n % 2)) })
+			}
+		}
+		queue := b.subscribe(t, hook)
+		var credits [2][]string
+		for range 60 {
+			who, user, currency := strconv.Itoa(random.IntN(3)), strconv.Itoa(random.IntN(2)), []string{"", "USD", "EUR"}[random.IntN(3)]
+			amount, expires := 1+random.Int64N(30), core.Time(random.IntN(2))*(start+core.Day+core.Time(random.IntN(9)))
+			b.pass(core.Time(random.IntN(2)))
+			for i, side := range []string{"x", "y"} {
+				g := reward.Grant{
+					Account: core.AccountID(side + who), User: core.UserID(user), Source: reward.Manual, Expires: expires,
+					Offer: reward.Offer{Kind: reward.Credit, Amount: amount, Unit: "CENTS", Currency: currency},
+				}
+				credits[i] = append(credits[i], b.reward(t, g).ID)
+			}
+		}
+		b.rewardEvents(t, queue)
+		draws := make([]reward.Draw, 250)
+		for i := range draws {
+			draws[i] = reward.Draw{
+				Account: core.AccountID(strconv.Itoa(random.IntN(3))), User: core.UserID([]string{"", "0", "1"}[random.IntN(3)]), Unit: "CENTS",
+				Currency: []string{"", "USD", "EUR"}[random.IntN(3)], Amount: 1 + random.Int64N(9)*random.Int64N(3),
+			}
+			if i%3 > 0 { // in a row with those of the same credit
+				draws[i].Account, draws[i].User, draws[i].Currency = draws[i-1].Account, draws[i-1].User, draws[i-1].Currency
+			}
+			if i%10 == 9 {
+				draws[i].Key = core.IdempotencyKey("the-key-" + strconv.Itoa(random.IntN(9)))
+			}
+		}
+		of := func(side string) (all []reward.Draw) {
+			for _, d := range draws {
+				if d.Account = core.AccountID(side) + d.Account; d.Key != "" {
+					d.Key += core.IdempotencyKey(side)
+				}
+				all = append(all, d)
+			}
+			return all
+		}
+		drawn, err := store.WriteValue(t.Context(), b.DB.Write, b.Now(), func(tx *store.Tx) ([]rewards.DrawResult, error) {
+			return b.Redemptions.DrawWithin(t.Context(), tx, b.tenant, of("x"))
+		})
+		require.NoError(t, err)
+		together := b.rewardEvents(t, queue)
+		redeemed := 0
+		for i, d := range of("y") {
+			one, err := b.Redemptions.Draw(t.Context(), b.tenant, d)
+			require.Equal(t, drawn[i], rewards.DrawResult{Redemption: one, Refused: err}, "%d: %+v", i, d)
+			if err == nil {
+				redeemed++
+			}
+		}
+		require.Greater(t, redeemed, 40)
+		left := func(ids []string) (sums []reward.Sums) {
+			for _, id := range ids {
+				sums = append(sums, b.stored(t, id).Sums)
+			}
+			return sums
+		}
+		require.Equal(t, left(credits[0]), left(credits[1]))
+		single := b.rewardEvents(t, queue)
+		for i, e := range single {
+			single[i] = strings.Replace(e, "y", "x", 1)
+		}
+		for _, e := range together {
+			require.Contains(t, single, e)
+		}
 	})
 }
 

@@ -86,6 +86,23 @@ type Drawable struct {
 	Currencies [2]string
 }
 
+// After returns what further draws may use after one that changed the first credits.
+func (from Drawable) After(changed []Reward) Drawable {
+	for i, after := range changed {
+		from.Available -= from.Credits[i].Left() - after.Left()
+	}
+	from.Credits = from.Credits[len(changed):]
+	if n := len(changed) - 1; n >= 0 && changed[n].Left() > 0 {
+		from.Credits = append([]Reward{changed[n]}, from.Credits...)
+	}
+	return from
+}
+
+// SameCredit reports whether two draws use the same credit.
+func (d Draw) SameCredit(other Draw) bool {
+	return d.Reward == other.Reward && d.Account == other.Account && d.User == other.User && d.Unit == other.Unit && d.Currency == other.Currency
+}
+
 // CheckCurrency returns an error if the draw must choose between currencies.
 func (d Draw) CheckCurrency(currencies [2]string) error {
 	if d.Currency != "" || currencies[0] == currencies[1] {

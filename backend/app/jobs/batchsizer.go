@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -40,10 +41,11 @@ type batchSizer struct {
 	rows            atomic.Int64
 }
 
-func newBatchSizer(embedded bool) *batchSizer {
-	b := &batchSizer{intended: serverBatch}
+// newBatchSizer returns the sizer for a database file or a server. intended is 0 for the default.
+func newBatchSizer(embedded bool, intended time.Duration) *batchSizer {
+	b := &batchSizer{intended: cmp.Or(intended, serverBatch)}
 	if embedded {
-		b.intended, b.pause = fileBatch, filePause
+		b.intended, b.pause = cmp.Or(intended, fileBatch), filePause
 	}
 	b.rows.Store(firstRows)
 	return b
@@ -57,6 +59,14 @@ func (b *batchSizer) size() int {
 		rows -= rows % store.ManyRows
 	}
 	return rows
+}
+
+// late returns a function that reports whether a batch whose rows are applied from now on should
+// apply no more: one row may take as long as a batch should, such as a redemption by a user with
+// thousands of credits. What the rows need is loaded before, for all of them.
+func (b *batchSizer) late() func() bool {
+	end := time.Now().Add(b.intended)
+	return func() bool { return time.Now().After(end) }
 }
 
 // took records the duration of a batch. One batch changes the size by a factor of at most

@@ -8,7 +8,7 @@ import (
 )
 
 func TestBatchSizer(t *testing.T) {
-	b := newBatchSizer(true)
+	b := newBatchSizer(true, 0)
 	require.EqualValues(t, firstRows, b.rows.Load())
 	for _, c := range []struct {
 		rows int
@@ -33,7 +33,7 @@ func TestBatchSizer(t *testing.T) {
 
 // The rows of a batch fill the statements that write many rows.
 func TestBatchSizer_FillsStatements(t *testing.T) {
-	b := newBatchSizer(true)
+	b := newBatchSizer(true, 0)
 	for rows, want := range map[int64]int{20: 20, 32: 32, 33: 32, 63: 32, 64: 64, 500: 480} {
 		b.rows.Store(rows)
 		require.Equal(t, want, b.size(), rows)

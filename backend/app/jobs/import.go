@@ -75,8 +75,9 @@ type decidedRow interface {
 
 // groupRow is a row of a type whose rows are applied together.
 type groupRow interface {
-	// applyAll applies rows of the same type, and returns the result of each.
-	applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error)
+	// applyAll applies rows of the same type, and returns the result of each. It may leave out
+	// the last ones if it can apply them in another transaction and the batch is late.
+	applyAll(ctx context.Context, tx *store.Tx, rows []importRow, late func() bool) ([]applied, error)
 }
 
 // batchRow is a row of a batch.
@@ -103,7 +104,7 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 	}
 	share := js.Share(tenant)
 	r := &run{
-		jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: share, sizer: newBatchSizer(js.DB.Embedded()),
+		jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: share, sizer: newBatchSizer(js.DB.Embedded(), js.BatchTime),
 		file: exportfile.Form{Format: l.Format, Dates: tenant.ExportDates, Share: share}.File(l.Type),
 	}
 	if r.parse, err = r.parser(l.Type); err != nil {
@@ -213,13 +214,17 @@ func (r *run) rows(ctx context.Context, batchDone func()) error {
 		if len(next.rows) == 0 {
 			break
 		}
-		if err = r.batch(ctx, next.rows); err == nil {
-			err = disk.next()
+		for rest := next.rows; len(rest) > 0 && !r.rejected(0); {
+			done, err := r.batch(ctx, rest)
+			if err == nil {
+				err = disk.next()
+			}
+			if err != nil {
+				return err
+			}
+			rest = rest[done:]
+			batchDone()
 		}
-		if err != nil {
-			return err
-		}
-		batchDone()
 	}
 	return disk.last()
 }
@@ -251,8 +256,9 @@ func (d disk) next() error {
 func (d disk) last() error { return <-d.written }
 
 // batch applies rows and records the progress of the import in one transaction: if the
-// process ends at any time, no row is lost and no row is applied twice.
-func (r *run) batch(ctx context.Context, rows []batchRow) error {
+// process ends at any time, no row is lost and no row is applied twice. It returns how many
+// rows it applied: at least one, and not all if they take far longer than a batch should.
+func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
 	type committed struct {
 		jobdb.Lease
 		begun time.Time
@@ -285,11 +291,12 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		return after, err
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
+	done = int(after.Stats.Processed - r.lease.Stats.Processed)
 	r.applied(after.Lease, time.Since(after.begun))
 	time.Sleep(r.sizer.pause)
-	return nil
+	return done, nil
 }
 
 // applied records the result of a batch in r, and reports it for the metrics.
@@ -309,18 +316,20 @@ func (r *run) rejected(further int) bool {
 	return r.lease.Stats.Errors+int64(further) >= cmp.Or(r.params.MaxErrors, job.DefaultMaxErrors)
 }
 
-// apply applies rows up to the one at which the import stops. done is their number, and
-// save saves their changes.
+// apply applies rows up to the one at which the import stops, or after which the batch is late.
+// done is their number, and save saves their changes.
 func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, out *chunkRows) (done int, save func(context.Context) error, err error) {
 	rows = r.untilRejected(rows)
 	if kind := kindOf(rows); kind != nil {
-		return len(rows), func(context.Context) error { return nil }, r.applyGroup(ctx, tx, kind, rows, out)
+		done, err = r.applyGroup(ctx, tx, kind, rows, out)
+		return done, func(context.Context) error { return nil }, err
 	}
 	u := r.jobs.Unit(tx, r.lease.Tenant)
 	if err := load(ctx, u, rows); err != nil {
 		return 0, nil, err
 	}
-	for done < len(rows) && !r.rejected(len(out.errors)) {
+	late := r.sizer.late()
+	for done < len(rows) && !r.rejected(len(out.errors)) && (done == 0 || !late()) {
 		if err := r.report(out, rows[done], decide(ctx, u, rows[done])); err != nil {
 			return 0, nil, err
 		}
@@ -411,28 +420,31 @@ func kindOf(rows []batchRow) groupRow {
 	return nil
 }
 
-// applyGroup applies rows of a type whose rows are applied together.
-func (r *run) applyGroup(ctx context.Context, tx *store.Tx, kind groupRow, rows []batchRow, out *chunkRows) error {
+// applyGroup applies rows of a type whose rows are applied together, and returns how many.
+func (r *run) applyGroup(ctx context.Context, tx *store.Tx, kind groupRow, rows []batchRow, out *chunkRows) (done int, err error) {
 	var good []importRow
 	for _, row := range rows {
 		if row.problem == nil {
 			good = append(good, row.row)
 		}
 	}
-	all, err := kind.applyAll(ctx, tx, good)
+	all, err := kind.applyAll(ctx, tx, good, r.sizer.late())
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, row := range rows {
-		a := applied{err: row.problem}
-		if row.problem == nil {
+	for done < len(rows) {
+		a := applied{err: rows[done].problem}
+		if a.err == nil && len(all) == 0 {
+			break
+		} else if a.err == nil {
 			a, all = all[0], all[1:]
 		}
-		if err := r.report(out, row, a); err != nil {
-			return err
+		if err := r.report(out, rows[done], a); err != nil {
+			return 0, err
 		}
+		done++
 	}
-	return nil
+	return done, nil
 }
 
 // report adds the result of a row to the chunk. It returns an error that is not about

@@ -47,6 +47,9 @@ type Jobs struct {
 	// CallTime is how long a call runs a small job that it creates; after that, the
 	// workers run it. Zero means DefaultCallTime.
 	CallTime time.Duration
+	// BatchTime is how long a batch of an import should take. Zero means 45 ms on a file and
+	// 200 ms on a server.
+	BatchTime time.Duration
 
 	failed failures
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 
+	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/core"
@@ -152,7 +153,7 @@ func firstGiven(defaultValue bool, settings ...*bool) bool {
 }
 
 // applyAll deletes the users of many rows.
-func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow, _ func() bool) ([]applied, error) {
 	deletions := make([]users.Deletion, len(rows))
 	for i, row := range rows {
 		deletions[i] = row.(deletionRow).deletion
@@ -179,8 +180,13 @@ func (r *run) parseDraw(row wire.Row) (importRow, error) {
 	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Currency: d.Currency, Amount: d.Amount, Key: d.Key}}, err
 }
 
-// applyAll redeems credit for many rows. It skips rows that redeem nothing.
-func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+// maxDraws is how many draws are made together at most, before the time is looked at: their
+// users may have many credits.
+const maxDraws = 128
+
+// applyAll redeems credit for many rows, until the batch is late. It skips rows that redeem
+// nothing.
+func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow, late func() bool) ([]applied, error) {
 	all := make([]applied, len(rows))
 	var draws []reward.Draw
 	var at []int
@@ -189,19 +195,27 @@ func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) (
 			draws, at = append(draws, d), append(at, i)
 		}
 	}
-	drawn, err := r.jobs.Redemptions.DrawWithin(ctx, tx, r.tenant, draws)
-	if err != nil {
-		return nil, err
-	}
-	for i, d := range drawn {
-		draw := draws[i]
-		var e *core.Error
-		if errors.As(d.Refused, &e) && e.Field == "amount" { // the name in the API
-			d.Refused = core.Invalid("valueToRedeem", e.Message)
+	for len(draws) > 0 {
+		drawn, err := r.jobs.Redemptions.DrawFirst(ctx, tx, r.tenant, draws[:min(len(draws), maxDraws)])
+		if err != nil {
+			return nil, err
 		}
-		all[at[i]] = applied{err: d.Refused, result: []string{
-			string(draw.Account), string(draw.User), draw.Unit, strconv.FormatInt(d.Redeemed, 10), strconv.FormatInt(d.Available, 10),
-		}}
+		for i, d := range drawn {
+			all[at[i]] = redeemed(draws[i], d)
+		}
+		if draws, at = draws[len(drawn):], at[len(drawn):]; len(draws) > 0 && late() {
+			return all[:at[0]], nil
+		}
 	}
 	return all, nil
+}
+
+func redeemed(draw reward.Draw, d rewards.DrawResult) applied {
+	var e *core.Error
+	if errors.As(d.Refused, &e) && e.Field == "amount" { // the name in the API
+		d.Refused = core.Invalid("valueToRedeem", e.Message)
+	}
+	return applied{err: d.Refused, result: []string{
+		string(draw.Account), string(draw.User), draw.Unit, strconv.FormatInt(d.Redeemed, 10), strconv.FormatInt(d.Available, 10),
+	}}
 }

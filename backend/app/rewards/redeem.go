@@ -3,6 +3,7 @@ package rewards
 import (
 	"context"
 	"errors"
+	"math"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -52,9 +53,21 @@ type DrawResult struct {
 }
 
 // DrawWithin makes draws within the transaction tx, in order. A draw that is refused
-// changes nothing and does not stop the others; err is only an internal error. Draws of
-// different accounts share their statements.
-func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]DrawResult, error) {
+// changes nothing and does not stop the others; err is only an internal error.
+func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) (drawn []DrawResult, err error) {
+	for len(drawn) < len(draws) {
+		results, err := rd.DrawFirst(ctx, tx, tenant, draws[len(drawn):])
+		if err != nil {
+			return nil, err
+		}
+		drawn = append(drawn, results...)
+	}
+	return drawn, nil
+}
+
+// DrawFirst is DrawWithin for as many draws at the beginning of the list as can share their
+// statements. It returns the results of these draws, at least one.
+func (rd *Redemptions) DrawFirst(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]DrawResult, error) {
 	u := rd.Unit(tx, tenant)
 	u.Facts.Want()
 	for _, d := range draws {
@@ -65,37 +78,32 @@ func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core
 	if err := u.Load(ctx); err != nil {
 		return nil, err
 	}
-	drawn := make([]DrawResult, 0, len(draws))
-	for len(draws) > 0 {
-		n := independent(draws)
-		results, err := rd.redeemTogether(ctx, tx, u, draws[:n])
-		if err != nil {
-			return nil, err
-		}
-		drawn, draws = append(drawn, results...), draws[n:]
-	}
-	return drawn, nil
+	return rd.redeemTogether(ctx, tx, u, draws[:together(draws, !u.Indebted())])
 }
 
-// independent returns how many draws at the beginning of the list have different
-// accounts and different keys. A draw of one reward counts alone, since its account is
-// not yet known.
-func independent(draws []reward.Draw) int {
-	accounts, keys := map[core.AccountID]bool{}, map[core.IdempotencyKey]bool{}
+// together returns how many draws at the beginning of the list can share their statements:
+// those with different keys and different accounts, and if shared is true, also those of an
+// account that use the same credit. A debt that a draw settles would change that credit. A
+// draw of one reward counts alone, since its account is not yet known.
+func together(draws []reward.Draw, shared bool) int {
+	accounts, keys := map[core.AccountID]reward.Draw{}, map[core.IdempotencyKey]bool{}
 	for i, d := range draws {
+		earlier, again := accounts[d.Account]
 		switch {
 		case d.Reward != "":
 			return max(i, 1)
-		case accounts[d.Account] || d.Key != "" && keys[d.Key]:
+		case again && !(shared && d.SameCredit(earlier)) || d.Key != "" && keys[d.Key]:
 			return i
 		}
-		accounts[d.Account], keys[d.Key] = true, true
+		accounts[d.Account], keys[d.Key] = d, true
 	}
 	return len(draws)
 }
 
+// redeemTogether makes draws for which together is true.
 func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit.Unit, draws []reward.Draw) ([]DrawResult, error) {
-	from, err := rd.drawable(ctx, tx, u.Tenant, draws)
+	sums, place := sumsOf(draws)
+	from, err := rd.drawable(ctx, tx, u.Tenant, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +120,12 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 			drawn[i].Refused = reward.KeyUsed(differs)
 			continue
 		}
-		err := u.Decide(ctx, func(s *state.State) error { return rd.redeem(s, d, from[i]) })
+		credit := &from[place[i]]
+		left := *credit
+		err := u.Decide(ctx, func(s *state.State) (err error) {
+			left, err = rd.redeem(s, d, *credit)
+			return err
+		})
 		if refused(err) {
 			drawn[i].Refused = err
 			continue
@@ -120,9 +133,29 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 		if err != nil {
 			return nil, err
 		}
-		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: from[i].Available - d.Amount, Unit: d.Unit}
+		*credit = left
+		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: left.Available, Unit: d.Unit}
 	}
 	return drawn, u.Save(ctx)
+}
+
+// sumsOf returns a draw for each credit that draws use, of their sum, and for each of the draws
+// the place of its sum.
+func sumsOf(draws []reward.Draw) (sums []reward.Draw, place []int) {
+	of := map[core.AccountID]int{}
+	for _, d := range draws {
+		n, again := of[d.Account]
+		if !again || d.Reward != "" {
+			n = len(sums)
+			of[d.Account], sums = n, append(sums, d)
+		} else if sum := max(sums[n].Amount, 0) + max(d.Amount, 0); sum >= 0 {
+			sums[n].Amount = sum
+		} else {
+			sums[n].Amount = math.MaxInt64
+		}
+		place = append(place, n)
+	}
+	return sums, place
 }
 
 // keyUsed reports whether the key of a draw, if it has one, was used.
@@ -147,16 +180,16 @@ func loadBalances(ctx context.Context, u *unit.Unit, from []reward.Drawable) err
 	return u.Load(ctx)
 }
 
-// redeem decides one draw.
-func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from reward.Drawable) error {
+// redeem decides one draw, and returns the credit that is left for further ones.
+func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from reward.Drawable) (left reward.Drawable, err error) {
 	if d.Key != "" {
 		s.RedeemKeys.Put(d.Key, true)
 	}
-	steps, err := drawOne(d, from, s.Now)
+	steps, left, err := drawOne(d, from, s.Now)
 	if err == nil {
 		rd.Rules().Record(s, steps)
 	}
-	return err
+	return left, err
 }
 
 // drawable returns the credit that each draw may use. For a draw of one reward it
@@ -172,21 +205,21 @@ func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.T
 	return []reward.Drawable{one}, err
 }
 
-// drawOne returns the changes that one draw makes to the rewards that it uses.
-func drawOne(d reward.Draw, from reward.Drawable, now core.Time) ([]rules.Step, error) {
+// drawOne returns the changes that one draw makes to the rewards that it uses, and what is left.
+func drawOne(d reward.Draw, from reward.Drawable, now core.Time) (steps []rules.Step, left reward.Drawable, err error) {
 	if d.Reward == "" {
 		after, entries, err := d.Spread(from, now)
-		var steps []rules.Step
 		for i := range after {
 			steps = append(steps, rules.Step{Before: from.Credits[i], After: after[i], Entries: entries[i : i+1]})
 		}
-		return steps, err
+		return steps, from.After(after), err
 	}
 	if len(from.Credits) == 0 {
-		return nil, rewarddb.UnknownReward()
+		return nil, from, rewarddb.UnknownReward()
 	}
 	after, entry, err := d.Of(from.Credits[0], from.Available, now)
-	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
+	from.Available -= d.Amount
+	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, from, err
 }
 
 // refused reports whether an error is a decision about the call, and not a failure that
