@@ -133,6 +133,9 @@ func KeyFromMessageID(s string) IdempotencyKey {
 	return key
 }
 
+// ValidID reports whether a text has the form of a record id.
+func ValidID(id string) bool { return len(id) == 24 && strings.Trim(id, "0123456789abcdef") == "" }
+
 // NewID returns a record id of 24 hex digits: 6 bytes of now, so that ids sort by
 // time, and 6 random bytes that the caller draws (clients 0.2).
 func NewID(now Time, entropy [6]byte) string {

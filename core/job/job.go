@@ -153,6 +153,9 @@ type Input struct {
 	File core.FileRef
 	// Params is the JSON object as sent; "{}" by default.
 	Params string
+	// Once is the id that the job gets, so that a form which is sent twice makes one job; empty
+	// for a new id. A stored job has none.
+	Once string
 }
 
 // Job is a stored job.

@@ -242,7 +242,7 @@ const maxText = 64
 // grant returns the reward as a grant to a user, or errors about its fields.
 func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 	g = reward.Grant{ID: n.ID, Account: who.Account, User: who.User, Source: reward.Manual}
-	if len(n.ID) != 24 || strings.Trim(n.ID, "0123456789abcdef") != "" {
+	if !core.ValidID(n.ID) {
 		return g, core.Invalid("id", "is not an id of a reward; open the page again")
 	}
 	unit := strings.TrimSpace(n.Unit)

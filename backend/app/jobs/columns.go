@@ -37,7 +37,7 @@ func (js *Jobs) Propose(ctx context.Context, tenant core.TenantAlias, t job.Type
 		}
 	}
 	c, err = js.Check(ctx, tenant, t, ref, columns, most)
-	c.Remembered = known
+	c.Remembered, c.Guessed = known, !known && len(columns) > 0
 	return c, err
 }
 

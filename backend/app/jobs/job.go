@@ -84,8 +84,12 @@ func (a aborted) Error() string { return a.reason }
 
 // Create creates a job (spec 4.1.3). A small job runs before Create returns, for CallTime
 // at most; others wait for a worker. An unknown file of an import is a not-found error
-// about "fileRef".
+// about "fileRef". If the job in.Once was created before, it is a conflict.
 func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
+	once := in.Once
+	if in.Once = ""; once != "" && !core.ValidID(once) {
+		return job.Job{}, core.Invalid("once", "is not an id; open the page again")
+	}
 	small, err := js.small(ctx, tenant, in)
 	if err != nil {
 		return job.Job{}, err
@@ -95,7 +99,16 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 		lease jobdb.Lease
 	}
 	made, err := store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (made created, err error) {
-		made.Job = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
+		made.Job = job.Job{ID: cmp.Or(once, js.IDAt(tx.Now)), Input: in, Status: job.Pending, Created: tx.Now}
+		if once != "" {
+			before, ok, err := jobdb.Job(ctx, tx.Reads, tenant, once)
+			if err == nil && ok {
+				err = createdBefore(before.Input != in)
+			}
+			if err != nil {
+				return made, err
+			}
+		}
 		err = jobdb.InsertJob(ctx, tx, tenant, made.Job)
 		if err == nil && in.Type.Import() {
 			err = jobdb.ExtendFile(ctx, tx, tenant, in.File, tx.Now+job.Life)
@@ -125,6 +138,10 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 	}
 	js.Wake()
 	return made.Job, nil
+}
+
+func createdBefore(differs bool) error {
+	return &core.Error{Code: core.CodeConflict, Field: "once", Message: "this job was created before; open the page again to create another one", Differs: differs}
 }
 
 // workNow runs a job within a call, and reports whether it ended. If it did not, the

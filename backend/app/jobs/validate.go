@@ -71,9 +71,9 @@ type Checked struct {
 	Samples [][]string
 	Unknown []string
 	// Columns is the mapping with which it was checked, or nil. Remembered is true if it was
-	// chosen for an earlier file with this header.
-	Columns    importfile.Mapping
-	Remembered bool
+	// chosen for an earlier file with this header, and Guessed if it is a guess.
+	Columns             importfile.Mapping
+	Remembered, Guessed bool
 	// Before is the latest job that imported the same content, or empty.
 	Before string
 }

@@ -2,12 +2,14 @@ package files_test
 
 import (
 	"bytes"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +70,7 @@ func TestImport_FilesThatPeopleHave(t *testing.T) {
 	page := upload(t, b, "USER", "audience.csv", fixture(t, "mailchimp.csv"))
 	seen := page.Text()
 	require.Contains(t, seen, "5 rows, and no problems")
+	require.Contains(t, seen, "No column is known to say who a person is, so “ Email Address ” is proposed.")
 	require.Contains(t, seen, "Not imported: Address , Phone Number")
 	require.Contains(t, seen, "ana.lopez@example.com · ben@example.org · chloe.martin@example.net")
 	form := fields(t, page)
@@ -77,10 +80,14 @@ func TestImport_FilesThatPeopleHave(t *testing.T) {
 	form.Set("c22", "customFields.TAGS")
 	form.Set("c2", "")
 	to := page.Header.Get("Location")
-	again := b.Post(t, to, base+"/check", pairs(form)...)
+	again := check(t, b, to, form)
 	require.Equal(t, http.StatusOK, again.Status)
 	require.Contains(t, again.Text(), "Not imported: Last Name , Address")
-	require.Equal(t, form, fields(t, again), "the choice is kept")
+	kept := fields(t, again)
+	require.NotEqual(t, form.Get("once"), kept.Get("once"))
+	form.Set("once", kept.Get("once"))
+	require.Equal(t, form, kept, "the choice is kept")
+	require.NotContains(t, again.Header.Get("Location"), "csrf")
 	started := b.Post(t, to, base+"/start", pairs(form)...)
 	require.Equal(t, http.StatusSeeOther, started.Status, started.Body)
 	seen = b.Get(started.Header.Get("Location")).Text()
@@ -117,12 +124,12 @@ func TestImport_SaysWhatWouldSurprise(t *testing.T) {
 	require.NotContains(t, page.Text(), "imported before")
 	form := fields(t, page)
 	form.Set("c2", "email")
-	page = b.Post(t, page.Header.Get("Location"), base+"/check", pairs(form)...)
+	page = check(t, b, page.Header.Get("Location"), form)
 	require.Contains(t, page.Text(), "No row can be imported")
 	require.Contains(t, page.Text(), "2 email “Spitzname” in the file Ada")
 	form = fields(t, page)
 	form.Set("c2", "firstName")
-	page = b.Post(t, base+"/import", base+"/check", pairs(form)...)
+	page = check(t, b, base+"/import", form)
 	require.Contains(t, page.Text(), "1 row, and no problems")
 	require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/import", base+"/start", pairs(fields(t, page))...).Status)
 	require.Contains(t, upload(t, b, "USER", "b.csv", file).Text(), "The same content was imported before")
@@ -195,6 +202,74 @@ func TestImport_Workbook(t *testing.T) {
 	require.Contains(t, page.Text(), "1 row, and no problems")
 }
 
+// check sends a choice of columns, and returns the page that checks the file with it.
+func check(t *testing.T, b *portaltest.Browser, from string, form url.Values) portaltest.Answer {
+	t.Helper()
+	got := b.Post(t, from, base+"/check", pairs(form)...)
+	require.Equal(t, http.StatusSeeOther, got.Status, got.Body)
+	to := got.Header.Get("Location")
+	got = b.Get(to)
+	require.Equal(t, http.StatusOK, got.Status, got.Body)
+	got.Header.Set("Location", to)
+	return got
+}
+
+// A double click starts one import, also one whose rows count each time. A form that is sent
+// again with other values, as with the browser's Back, starts none before it is sent once more.
+func TestImport_StartsOnce(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	page := upload(t, b, "USER_EVENT", "e.csv", "accountId,userId,event.key\nanna,u,purchase\n")
+	form, to := fields(t, page), page.Header.Get("Location")
+	var first, second portaltest.Answer
+	var both sync.WaitGroup
+	for _, answer := range []*portaltest.Answer{&first, &second} {
+		both.Go(func() { *answer = b.Post(t, to, base+"/start", pairs(form)...) })
+	}
+	both.Wait()
+	require.Equal(t, http.StatusSeeOther, first.Status, first.Body)
+	require.Equal(t, first.Header.Get("Location"), second.Header.Get("Location"))
+	imports := func() int {
+		_, total, err := w.Engine.Jobs.List(t.Context(), "acme", job.Filter{Limit: 1})
+		require.NoError(t, err)
+		return total
+	}
+	require.Equal(t, 1, imports())
+	form.Set("maxErrors", "7")
+	other := b.Post(t, to, base+"/start", pairs(form)...)
+	require.Equal(t, http.StatusUnprocessableEntity, other.Status)
+	require.Contains(t, other.Text(), "This form was sent before with other values, which were stored; these were not: send it again to add them too.")
+	require.Equal(t, 1, imports())
+	form.Set("once", fields(t, other).Get("once"))
+	require.Equal(t, http.StatusSeeOther, b.Post(t, to, base+"/start", pairs(form)...).Status)
+	require.Equal(t, 2, imports())
+	form.Set("once", "1")
+	require.Contains(t, b.Post(t, to, base+"/start", pairs(form)...).Text(), "Is not an id; open the page again.")
+
+	once := regexp.MustCompile(`name="once" value="([0-9a-f]{24})"`).FindStringSubmatch(b.Get(base + "/export/USER").Body)[1]
+	for range 2 {
+		require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/export/USER", base+"/export/USER", "once", once, "format", "CSV", "dates", "ISO").Status)
+	}
+	require.Equal(t, 3, imports())
+}
+
+// A choice of many columns has no address, which proxies would refuse.
+func TestCheck_ManyColumns(t *testing.T) {
+	t.Parallel()
+	w := portaltest.New(t)
+	b := w.SignedIn(t, owner)
+	var header strings.Builder
+	for n := range 90 {
+		fmt.Fprintf(&header, ",A long name of a column that says a lot about it %d", n)
+	}
+	page := upload(t, b, "USER", "a.csv", "accountId,id"+header.String()+"\nada,ada"+strings.Repeat(",", 90)+"\n")
+	form := fields(t, page)
+	got := b.Post(t, page.Header.Get("Location"), base+"/check", pairs(form)...)
+	require.Equal(t, http.StatusOK, got.Status)
+	require.True(t, strings.Contains(got.Text(), "1 row, and no problems"))
+}
+
 // A choice that cannot be is shown with its problem, and the file is not lost.
 func TestCheck_WrongColumns(t *testing.T) {
 	t.Parallel()
@@ -207,10 +282,10 @@ func TestCheck_WrongColumns(t *testing.T) {
 	form.Set("accountId", "0")
 	form.Set("id", "0")
 	form.Set("c1", "customFields.Shoe")
-	page = b.Post(t, page.Header.Get("Location"), base+"/check", pairs(form)...)
+	page = check(t, b, page.Header.Get("Location"), form)
 	require.Contains(t, page.Text(), "1 row, and no problems")
 	form.Set("c1", "customFields.a..b")
-	page = b.Post(t, base+"/import", base+"/check", pairs(form)...)
+	page = check(t, b, base+"/import", form)
 	require.Contains(t, page.Text(), "params.columns.customFields.a..b")
 	_, total, err := w.Engine.Jobs.List(t.Context(), "acme", job.Filter{Limit: 1})
 	require.NoError(t, err)

@@ -22,6 +22,7 @@ func exportKinds(v *frame.Visit) error {
 type exportForm struct {
 	*frame.Form
 	Kind                     kind
+	Once                     string
 	Programs, Formats, Dates []frame.Option
 }
 
@@ -36,7 +37,7 @@ func showExport(v *frame.Visit, f *frame.Form) error {
 		return core.NotFound("There is no such export.")
 	}
 	data := exportForm{
-		Form: f, Kind: k,
+		Form: f, Kind: k, Once: v.Once(f),
 		Formats: options(f.Value("format"), string(job.XLSX), "Excel workbook (XLSX)", string(job.CSV), "CSV, for all programs"),
 		Dates:   options(f.Value("dates"), string(job.DatesLocal), "2026-01-31 10:30:00 in your time zone, for spreadsheets", string(job.DatesISO), "2026-01-31T09:30:00Z, for programs", string(job.DatesMillis), "milliseconds since 1970, as older integrations read them"),
 	}
@@ -100,15 +101,15 @@ func startExport(v *frame.Visit) error {
 		return core.NotFound("There is no such export.")
 	}
 	in, err := exportInput(f, k)
-	var made job.Job
+	in.Once = v.Once(f)
 	if err == nil {
-		made, err = v.Engine.Admin.Files.Export(v.Ctx(), v.Caller, in)
+		_, err = v.Engine.Admin.Files.Export(v.Ctx(), v.Caller, in)
 	}
-	if err != nil {
+	if err = v.Twice(err); err != nil {
 		if !f.Refuse(ofForm(err), exportLabels) {
 			return err
 		}
 		return showExport(v, f)
 	}
-	return v.Redirect(pathOf(v.Caller.Tenant, made.ID))
+	return v.Redirect(pathOf(v.Caller.Tenant, in.Once))
 }

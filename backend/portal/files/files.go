@@ -45,7 +45,7 @@ func Section() *frame.Section {
 				"GET /sample/{task}":   downloadSample,
 				"POST /join":           join,
 				"GET /check":           checkPage,
-				"POST /check":          checkPage,
+				"POST /check":          chooseColumns,
 				"POST /start":          startImport,
 				"GET /export":          exportKinds,
 				"GET /export/{task}":   exportPage,

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -154,6 +155,8 @@ type checked struct {
 	Kind kind
 	Ref  core.FileRef
 	Name string
+	// Once makes that a form which is sent twice starts one import.
+	Once string
 	Size int64
 	// Joining is true while the file is still being put together.
 	Joining bool
@@ -188,6 +191,16 @@ func (c checked) Header(column string) string {
 	return name
 }
 
+// GuessedID returns the column that is proposed as the id of account and user, because none of
+// the file is known to be one, or "".
+func (c checked) GuessedID() string {
+	ids := importfile.UserColumns(c.Kind.Type)
+	if name := c.Columns[ids[0]]; c.Guessed && name == c.Columns[ids[1]] {
+		return name
+	}
+	return ""
+}
+
 // Undated reports whether the file has events and no column with their dates.
 func (c checked) Undated() bool {
 	const date = "event.dateTriggered"
@@ -199,6 +212,21 @@ func (c checked) Danger() bool { return c.Kind.Type == job.ImportDelete }
 
 func checkPage(v *frame.Visit) error { return showCheck(v, v.NewForm()) }
 
+// maxQuery is the most bytes of the choice of columns in an address: proxies refuse longer ones.
+const maxQuery = 4000
+
+// chooseColumns shows what an import with the chosen columns would do, under an address of its
+// own, unless the choice is too long for one.
+func chooseColumns(v *frame.Visit) error {
+	chosen := maps.Clone(v.R.PostForm)
+	chosen.Del(frame.CSRFField)
+	chosen.Del("once")
+	if query := chosen.Encode(); len(query) <= maxQuery {
+		return v.Redirect(v.SectionPath() + "/check?" + query)
+	}
+	return checkPage(v)
+}
+
 func showCheck(v *frame.Visit, f *frame.Form) error {
 	data, err := chosenFile(v, f)
 	if err != nil {
@@ -208,7 +236,7 @@ func showCheck(v *frame.Visit, f *frame.Form) error {
 	if err != nil {
 		return lost(err)
 	}
-	data.Form, data.Size, data.Joining, data.section = f, size, !complete, v.SectionPath()
+	data.Form, data.Size, data.Joining, data.section, data.Once = f, size, !complete, v.SectionPath(), v.Once(f)
 	if complete {
 		if data.Checked, err = v.Engine.Admin.Files.Check(v.Ctx(), v.Caller, data.Kind.Type, data.Ref, chosenColumns(f, data.Kind.Type)); err != nil {
 			return lost(err)
@@ -262,15 +290,15 @@ func startImport(v *frame.Visit) error {
 	if columns := chosenColumns(f, c.Kind.Type); len(columns) > 0 || columns != nil && f.Value("ask") != "" {
 		params["columns"] = columns
 	}
-	in := job.Input{Type: c.Kind.Type, Name: c.Name, Format: job.CSV, File: c.Ref, Params: encode(params)}
-	made, err := v.Engine.Admin.Files.Import(v.Ctx(), v.Caller, in)
-	if err != nil {
+	in := job.Input{Type: c.Kind.Type, Name: c.Name, Format: job.CSV, File: c.Ref, Params: encode(params), Once: v.Once(f)}
+	_, err = v.Engine.Admin.Files.Import(v.Ctx(), v.Caller, in)
+	if err = v.Twice(err); err != nil {
 		if !f.Refuse(ofForm(err), optionLabels) {
 			return lost(err)
 		}
 		return showCheck(v, f)
 	}
-	return v.Redirect(pathOf(v.Caller.Tenant, made.ID))
+	return v.Redirect(pathOf(v.Caller.Tenant, in.Once))
 }
 
 var optionLabels = map[string]string{"maxErrors": "The number of rejected rows"}

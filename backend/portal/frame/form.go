@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -34,6 +35,25 @@ func FormOf(values url.Values) *Form { return &Form{values: values} }
 
 // Value returns what the visitor entered into a field.
 func (f *Form) Value(field string) string { return f.values.Get(field) }
+
+// Once returns the id of a form that is applied once, also if it is sent twice: the one that it
+// was sent with, or a new one. The page has it in the field once.
+func (v *Visit) Once(f *Form) string { return cmp.Or(f.Value("once"), v.Engine.NewID()) }
+
+// Twice returns nil for the error of a form that was sent twice: it was applied once, which
+// is what the visitor wants. If its values have changed between, as with the browser's Back,
+// the form is shown again and can be sent as a new one.
+func (v *Visit) Twice(err error) error {
+	var known *core.Error
+	switch {
+	case !errors.As(err, &known) || known.Code != core.CodeConflict:
+		return err
+	case known.Differs:
+		v.R.PostForm.Del("once")
+		return &core.Error{Code: core.CodeConflict, Message: "this form was sent before with other values, which were stored; these were not: send it again to add them too"}
+	}
+	return nil
+}
 
 // Changed returns what the visitor entered into a field, and whether it differs from what the page
 // showed, which the form has in the field with was- before its name. A form that stores only such

@@ -153,10 +153,10 @@ func (v *Visit) checkOrigin() error {
 	}
 }
 
-// csrfField is the name of the form field with the token of checkToken, and csrfHeader the
+// CSRFField is the name of the form field with the token of checkToken, and csrfHeader the
 // header that htmx sends it in.
 const (
-	csrfField  = "csrf"
+	CSRFField  = "csrf"
 	csrfHeader = "X-Csrf-Token"
 )
 
@@ -186,7 +186,7 @@ func (v *Visit) checkToken() error {
 	}
 	sent := v.R.Header.Get(csrfHeader)
 	if sent == "" {
-		sent = v.R.PostForm.Get(csrfField)
+		sent = v.R.PostForm.Get(CSRFField)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(sent)
 	if err == nil && len(raw) == 16+sha256.Size && hmac.Equal(raw[16:], v.csrfMAC(raw[:16])) {

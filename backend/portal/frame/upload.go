@@ -36,10 +36,10 @@ func (v *Visit) beginUpload() error {
 		return nil
 	}
 	first, err := v.NextPart()
-	if err == nil && first.FormName() == csrfField {
+	if err == nil && first.FormName() == CSRFField {
 		var token string
 		token, err = PartText(first)
-		v.R.PostForm.Set(csrfField, token)
+		v.R.PostForm.Set(CSRFField, token)
 	}
 	return err
 }

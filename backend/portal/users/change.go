@@ -2,7 +2,6 @@ package users
 
 import (
 	"bufio"
-	"errors"
 	"slices"
 	"strings"
 
@@ -61,14 +60,11 @@ func read(v *frame.Visit, f *frame.Form, needs *operation.Operation) (data chang
 		return data, err
 	}
 	data = change{
-		Form: f, UserInfo: u, Name: userName(u), Path: pathOf(v), Once: f.Value("once"), Typed: string(u.User.ID),
+		Form: f, UserInfo: u, Name: userName(u), Path: pathOf(v), Once: v.Once(f), Typed: string(u.User.ID),
 		MayExport: v.May(operation.StartExport), MayErase: v.May(operation.EraseUser),
 	}
 	if ref := u.ReferredBy.Referral; ref != nil {
 		data.Replaceable = ref.Replaceable(u.Account.Standing)
-	}
-	if data.Once == "" {
-		data.Once = v.Engine.NewID()
 	}
 	chosen := f.Value("type")
 	if chosen == "" {
@@ -123,7 +119,7 @@ func addReward(v *frame.Visit) error {
 		ID: f.Value("once"), Kind: reward.Kind(f.Value("type")), Amount: f.Value("amount"), Unit: f.Value("unit"), Currency: f.Value("currency"),
 		Name: f.Value("name"), Reason: f.Value("reason"),
 	})
-	return after(v, twice(v, err), "reward-added", map[string]string{
+	return after(v, v.Twice(err), "reward-added", map[string]string{
 		"type": "The kind", "amount": "The amount", "unit": "The unit", "currency": "The currency", "name": "The name", "reason": "The reason",
 	}, showReward)
 }
@@ -163,21 +159,6 @@ func cancel(v *frame.Visit) error {
 	return after(v, v.CancelReward(v.NewForm()), "reward-cancelled", map[string]string{"reason": "The reason"}, showCancellation)
 }
 
-// twice returns nil for the error of a form that was sent twice: it was applied once, which
-// is what the visitor wants. If its values have changed between, as with the browser's Back,
-// the form is shown again and can be sent as a new one.
-func twice(v *frame.Visit, err error) error {
-	var known *core.Error
-	switch {
-	case !errors.As(err, &known) || known.Code != core.CodeConflict:
-		return err
-	case known.Differs:
-		v.R.PostForm.Del("once")
-		return &core.Error{Code: core.CodeConflict, Message: "this form was sent before with other values, which were stored; these were not: send it again to add them too"}
-	}
-	return nil
-}
-
 func eventPage(v *frame.Visit) error { return showEvent(v, v.NewForm()) }
 
 func showEvent(v *frame.Visit, f *frame.Form) error {
@@ -200,7 +181,7 @@ func addEvent(v *frame.Visit) error {
 	err = v.Engine.Admin.Users.AddEvent(v.Ctx(), v.Caller, who(v), admin.NewEvent{
 		Once: f.Value("once"), Key: f.Value("key"), Revenue: f.Value("revenue"), Currency: f.Value("currency"), Order: f.Value("order_id"),
 	})
-	return after(v, twice(v, err), "event-added", labels, showEvent)
+	return after(v, v.Twice(err), "event-added", labels, showEvent)
 }
 
 // checkEvent returns an error about an event that would do nothing, though a person who adds it
