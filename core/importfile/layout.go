@@ -170,7 +170,11 @@ func ParseHeader(t job.Type, names []string, m Mapping) (Layout, []Problem) {
 	}
 	for _, name := range h.rules.required {
 		if !slices.ContainsFunc(h.layout.Columns, func(c Column) bool { return c.Name() == name && !c.Ignored }) {
-			h.add(name, "is required, and the header does not have it"+h.proposal(t))
+			reason := "is required, and the header does not have it"
+			if ids := UserColumns(t); slices.Contains(ids[:], name) {
+				reason += h.proposal(t)
+			}
+			h.add(name, reason)
 		}
 	}
 	h.order()

@@ -101,8 +101,8 @@ func SearchWords(field, text string) ([]string, error) {
 	return words, nil
 }
 
-// Terms returns the search terms of a user: the ids, the words of the names, the
-// email address and its domain. Each occurs once, in lower case, sorted.
+// Terms returns the search terms of a user: the ids and the words of those that have several,
+// the words of the names, the email address and its domain. Each occurs once, in lower case, sorted.
 func (u User) Terms() []string {
 	texts := []string{string(u.ID), string(u.Account), u.Email}
 	if _, domain, found := strings.Cut(u.Email, "@"); found {
@@ -110,6 +110,7 @@ func (u User) Terms() []string {
 	}
 	texts = append(texts, strings.Fields(u.FirstName)...)
 	texts = append(texts, strings.Fields(u.LastName)...)
+	texts = append(texts, strings.Fields(string(u.ID)+" "+string(u.Account))...)
 	var terms []string
 	for _, text := range texts {
 		term := cutTerm(strings.ToLower(strings.TrimSpace(text)))

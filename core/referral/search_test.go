@@ -16,6 +16,7 @@ func TestUser_Terms(t *testing.T) {
 		{User{ID: "U1", Account: "A1"}, []string{"a1", "u1"}},
 		{User{ID: "ann@x.y", Account: "ann@x.y", Email: " Ann@X.y "}, []string{"ann@x.y", "x.y"}},
 		{User{ID: "u", FirstName: "Anna  Maria", LastName: "von Ärlen"}, []string{"anna", "maria", "u", "von", "ärlen"}},
+		{User{ID: "+49 170 5", Account: "é %"}, []string{"%", "+49", "+49 170 5", "170", "5", "é", "é %"}},
 		{User{ID: "u", FirstName: "Ann", LastName: "ANN"}, []string{"ann", "u"}},
 		{User{ID: "u", FirstName: long}, []string{"u", strings.Repeat("ä", 32)}},
 		{User{ID: "u", FirstName: "x" + long}, []string{"u", "x" + strings.Repeat("ä", 31)}},

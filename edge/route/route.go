@@ -120,11 +120,11 @@ func withUser(r Route, tenant, account, user string) Route {
 }
 
 // split splits a path into exactly len(into) segments and decodes each, so that an id
-// may contain an encoded slash.
+// may contain an encoded slash. No path of the API has a segment of dots that are not encoded.
 func split(path string, into []string) bool {
 	for i := range into {
 		segment, rest, more := strings.Cut(path, "/")
-		if more != (i < len(into)-1) {
+		if more != (i < len(into)-1) || segment == "." || segment == ".." {
 			return false
 		}
 		decoded, err := url.PathUnescape(segment)

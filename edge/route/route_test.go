@@ -57,6 +57,8 @@ func TestParse(t *testing.T) {
 		{"GET", "/api/v1/shop/code/ANNA10", code},
 		{"HEAD POST DELETE", "/api/v1/shop/code/ANNA10", route.Route{}},
 		{"GET", "/api/v1/shop/code/not a code", route.Route{}},
+		{"POST", "/api/v1/shop/open/account/./user/../events", route.Route{}}, // the backend knows no such path
+		{"POST", "/api/v1/shop/open/account/%2E/user/%2e./events", route.Route{Kind: route.Events, Tenant: "shop", Account: ".", User: ".."}},
 		{"GET", "/api/v1/shop/code/ANNA10/", route.Route{}},
 		{"GET", "/api/v2/shop/code/ANNA10", route.Route{}},
 		{"GET", "/api/v1/shop/open/code/ANNA10", openCode},

@@ -132,7 +132,7 @@ func (c *apiCommand) fields() (path string, query url.Values, body []byte, err e
 		return "", nil, nil, core.Invalid("path", "has a query that cannot be read; give it as fields")
 	}
 	if c.Input != "" {
-		if body, err = readInput(c.Input); err != nil {
+		if body, err = readInput("input", c.Input); err != nil {
 			return "", nil, nil, err
 		}
 	}

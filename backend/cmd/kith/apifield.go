@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -27,11 +29,28 @@ func splitField(field string) (name, value string, err error) {
 	return name, value, err
 }
 
-// readInput reads a file, or the standard input.
-func readInput(name string) ([]byte, error) {
+// openFile opens a file that the operator names. An error is about the argument or flag field.
+func openFile(field, name string) (*os.File, error) {
+	file, err := os.Open(name) // #nosec G304 -- the operator names the file
+	var info os.FileInfo
+	if err == nil {
+		info, err = file.Stat()
+	}
+	if err == nil && info.IsDir() {
+		err = errors.Join(&os.PathError{Path: name, Err: syscall.EISDIR}, file.Close())
+	}
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = core.Invalid(field, name+": "+path.Err.Error()+"; give a file that can be read")
+	}
+	return file, err
+}
+
+// readInput reads the file of the argument or flag field, or the standard input.
+func readInput(field, name string) ([]byte, error) {
 	in := os.Stdin
 	if name != "-" {
-		file, err := os.Open(name) // #nosec G304 -- the operator names the file
+		file, err := openFile(field, name)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +168,7 @@ func fieldValues(name, text string, isList bool) (all []json.RawMessage, err err
 		value, err := marshal(fieldValue(text))
 		return []json.RawMessage{value}, err
 	}
-	content, err := readInput(file)
+	content, err := readInput(name, file)
 	if err != nil {
 		return nil, err
 	}

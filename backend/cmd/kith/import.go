@@ -78,7 +78,11 @@ func (c *importCommand) run(e *env) error {
 	}
 	if len(problems) > 0 && !c.Force {
 		show.End()
-		return exitStatus{exitRefused, "nothing was imported; --force imports the valid rows:\n  " + strings.Join(problems, "\n  ")}
+		remedy := "--force imports the valid rows"
+		if slices.ContainsFunc(problems, func(p string) bool { return !strings.HasPrefix(p, "row ") }) {
+			remedy = "correct the file" // which is refused as a whole
+		}
+		return exitStatus{exitRefused, "nothing was imported; " + remedy + ":\n  " + strings.Join(problems, "\n  ")}
 	}
 	made, err := to.CreateJob(e.ctx, in)
 	if err != nil {
@@ -106,7 +110,7 @@ func (c *importCommand) input() (client.Input, error) {
 
 // upload sends the file and returns its number of rows, or 0 if that is unknown.
 func (c *importCommand) upload(e *env, to *client.Client, show *progress.Display, in *client.Input) (rows int64, err error) {
-	file, err := os.Open(c.File)
+	file, err := openFile("file", c.File)
 	if err != nil {
 		return 0, err
 	}

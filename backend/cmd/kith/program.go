@@ -154,7 +154,7 @@ type programApplyCommand struct {
 
 // Run stores a program and prints it.
 func (c *programApplyCommand) Run(e *env) error {
-	body, err := readInput(c.File)
+	body, err := readInput("file", c.File)
 	if err != nil {
 		return err
 	}

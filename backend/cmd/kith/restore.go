@@ -231,7 +231,7 @@ func (c *restoreCommand) drill(e *env) error {
 
 // shown opens a file and shows the progress of reading it.
 func shown(path string, show *progress.Display, what string) (io.ReadCloser, error) {
-	from, err := os.Open(path)
+	from, err := openFile("file", path)
 	if err != nil {
 		return nil, err
 	}

@@ -288,6 +288,9 @@ func message(err error) string {
 	if errors.As(err, &e) && e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
+	if e != nil && *e == *core.UnknownTenant() {
+		text = "tenant: " + text + "; kith tenant list prints those that exist"
+	}
 	if strings.Contains(text, "database or disk is full") && !strings.Contains(text, freeSpace) {
 		text += "; " + freeSpace
 	}
