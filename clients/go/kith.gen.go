@@ -1129,7 +1129,7 @@ type Export struct {
 	// Status PENDING while it runs.
 	Status ExportStatus `json:"status"`
 
-	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user. Its last column names the currency: in a file for people (dateFormat LOCAL) of each balance, otherwise only of users with several.
 	Type ExportType `json:"type"`
 }
 
@@ -1169,7 +1169,7 @@ type ExportInput struct {
 	// Requester Text of up to 4096 bytes, without the character U+0000.
 	Requester *InputText `json:"requester,omitempty"`
 
-	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+	// Type What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user. Its last column names the currency: in a file for people (dateFormat LOCAL) of each balance, otherwise only of users with several.
 	Type ExportType `json:"type"`
 }
 
@@ -1221,7 +1221,7 @@ type ExportParamsInput struct {
 	UpdatedSince *Moment `json:"updatedSince,omitempty"`
 }
 
-// ExportType What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user.
+// ExportType What a row of the file is. USER: a user. REFERRAL: a referral. REWARD: a reward. REWARD_BALANCE: the sum of the rewards of a user of one type, unit and currency, which the file does not name: see USER_REWARD_BALANCE. USER_REFERRAL: a user, with the referral by which the account was referred. USER_REWARD_BALANCE: as REWARD_BALANCE, with name and address of the user. Its last column names the currency: in a file for people (dateFormat LOCAL) of each balance, otherwise only of users with several.
 type ExportType string
 
 // FileFormat CSV in UTF-8 with commas, or an Excel workbook.
