@@ -20,9 +20,10 @@ const (
 	// twice, to the database and for the replicas, so that large batches are much
 	// cheaper.
 	serverBatch = 200 * time.Millisecond
-	// firstRows is the number of rows in the first batch. All others have from minRows
-	// to maxRows.
-	firstRows = 500
+	// firstRows is the number of rows in the first batch, before it is known how long a row
+	// takes: the deletion of a user with thousands of rewards takes half a second. All others
+	// have from minRows to maxRows.
+	firstRows = 128
 	minRows   = 20
 	maxRows   = 5000
 	// maxBytes is the number of bytes that are read for one batch at most, for files

@@ -10,6 +10,7 @@ import (
 func TestBatchSizer(t *testing.T) {
 	b := newBatchSizer(true, 0)
 	require.EqualValues(t, firstRows, b.rows.Load())
+	b.rows.Store(500)
 	for _, c := range []struct {
 		rows int
 		took time.Duration
