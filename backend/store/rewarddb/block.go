@@ -27,11 +27,12 @@ func ToFollow(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who re
 
 // mustFollow returns the condition that a reward does not follow a block of its owner or the
 // moderation of its referral yet: when there are many, workers let the later ones follow.
-// Nothing of such a reward may be used. r is the alias of the reward; ?1 is the tenant.
+// Nothing of such a reward may be used. r is the alias of the reward; ?1 is the tenant. SQLite
+// looks once for all rewards whether any block or moderation waits, which is rare.
 func mustFollow(r string) string {
-	return `(EXISTS (SELECT 1 FROM user u WHERE u.block_due = 1 AND u.tenant = ?1 AND u.account_id = ` + r + `.account_id AND u.id = ` + r + `.user_id
+	return `(EXISTS (SELECT 1 FROM user some WHERE +some.tenant = ?1 AND some.block_due = 1) AND EXISTS (SELECT 1 FROM user u WHERE u.block_due = 1 AND u.tenant = ?1 AND u.account_id = ` + r + `.account_id AND u.id = ` + r + `.user_id
 			AND u.blocked_rewards IN ('HOLD', 'CANCEL') AND ` + r + `.created_at <= u.blocked_at)
-		OR EXISTS (SELECT 1 FROM order_replay p JOIN referral f ON f.tenant = p.tenant AND f.id = p.moderated
+		OR EXISTS (SELECT 1 FROM order_replay some WHERE some.tenant = ?1) AND EXISTS (SELECT 1 FROM order_replay p JOIN referral f ON f.tenant = p.tenant AND f.id = p.moderated
 			WHERE p.tenant = ?1 AND p.moderated = ` + r + `.referral_id AND p.moderated <> ''
 			AND iif(` + r + `.source = 'FRIEND_SIGNUP', f.referrer_moderation, f.referred_moderation) <> 'APPROVED'))`
 }
