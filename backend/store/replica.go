@@ -19,6 +19,10 @@ type Replica struct {
 	db *sql.DB
 }
 
+// replicaLife is how long a connection to a replica is used. A replica copies the database again
+// after its primary was killed, and answers from the old copy on connections from before.
+const replicaLife = 3 * time.Second
+
 // OpenReplica opens a database for reading; url and token are those of Open.
 func OpenReplica(url, token string) (*Replica, error) {
 	var connector driver.Connector
@@ -33,7 +37,7 @@ func OpenReplica(url, token string) (*Replica, error) {
 	}
 	db := sql.OpenDB(markingConnector{connector, &Primary{}})
 	db.SetMaxOpenConns(1)
-	db.SetConnMaxIdleTime(30 * time.Second)
+	db.SetConnMaxLifetime(replicaLife)
 	return &Replica{Reads{db}, db}, nil
 }
 

@@ -86,21 +86,29 @@ type Drawable struct {
 	Currencies [2]string
 }
 
-// After returns what further draws may use after one that changed the first credits.
-func (from Drawable) After(changed []Reward) Drawable {
-	for i, after := range changed {
-		from.Available -= from.Credits[i].Left() - after.Left()
+// After returns what draws such as d may use after a draw has changed a credit of their account.
+// It changes from. Currencies stay, though the last credit of one may be used up.
+func (from Drawable) After(d Draw, before, after Reward) Drawable {
+	if !d.uses(after) {
+		return from
 	}
-	from.Credits = from.Credits[len(changed):]
-	if n := len(changed) - 1; n >= 0 && changed[n].Left() > 0 {
-		from.Credits = append([]Reward{changed[n]}, from.Credits...)
+	from.Available -= before.Left() - after.Left()
+	switch i := slices.IndexFunc(from.Credits, func(c Reward) bool { return c.ID == after.ID }); {
+	case i < 0: // none of those to use first
+	case after.Left() > 0:
+		from.Credits[i] = after
+	case i == 0:
+		from.Credits = from.Credits[1:]
+	default:
+		from.Credits = slices.Delete(from.Credits, i, i+1)
 	}
 	return from
 }
 
-// SameCredit reports whether two draws use the same credit.
-func (d Draw) SameCredit(other Draw) bool {
-	return d.Reward == other.Reward && d.Account == other.Account && d.User == other.User && d.Unit == other.Unit && d.Currency == other.Currency
+// uses reports whether the draw may use a credit of its account.
+func (d Draw) uses(credit Reward) bool {
+	return d.Unit == credit.Offer.Unit && (d.User == "" || d.User == credit.User) &&
+		(d.Currency == "" || credit.Offer.Currency == "" || credit.Offer.Currency == d.Currency)
 }
 
 // CheckCurrency returns an error if the draw must choose between currencies.

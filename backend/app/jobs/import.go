@@ -259,6 +259,10 @@ func (d disk) last() error { return <-d.written }
 // process ends at any time, no row is lost and no row is applied twice. It returns how many
 // rows it applied: at least one, and not all if they take far longer than a batch should.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
+	if r.sizer.pause > 0 {
+		r.jobs.batching.Lock()
+		defer r.jobs.batching.Unlock()
+	}
 	type committed struct {
 		jobdb.Lease
 		begun time.Time

@@ -51,6 +51,10 @@ type Jobs struct {
 	// 200 ms on a server.
 	BatchTime time.Duration
 
+	// batching is locked during a batch and the pause after it: batches of another import would
+	// fill the pause, in which other processes can get the lock of the file.
+	batching sync.Mutex
+
 	failed failures
 }
 

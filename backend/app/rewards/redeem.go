@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
@@ -82,35 +83,35 @@ func (rd *Redemptions) DrawFirst(ctx context.Context, tx *store.Tx, tenant core.
 }
 
 // together returns how many draws at the beginning of the list can share their statements:
-// those with different keys and different accounts, and if shared is true, also those of an
-// account that use the same credit. A debt that a draw settles would change that credit. A
-// draw of one reward counts alone, since its account is not yet known.
+// those with different keys and different accounts, and if shared is true, also those of one
+// account. A debt that a draw settles would change credit that others use. A draw of one
+// reward counts alone, since its account is not yet known.
 func together(draws []reward.Draw, shared bool) int {
-	accounts, keys := map[core.AccountID]reward.Draw{}, map[core.IdempotencyKey]bool{}
+	accounts, keys := map[core.AccountID]bool{}, map[core.IdempotencyKey]bool{}
 	for i, d := range draws {
-		earlier, again := accounts[d.Account]
 		switch {
 		case d.Reward != "":
 			return max(i, 1)
-		case again && !(shared && d.SameCredit(earlier)) || d.Key != "" && keys[d.Key]:
+		case accounts[d.Account] && !shared || d.Key != "" && keys[d.Key]:
 			return i
 		}
-		accounts[d.Account], keys[d.Key] = d, true
+		accounts[d.Account], keys[d.Key] = true, true
 	}
 	return len(draws)
 }
 
-// redeemTogether makes draws for which together is true.
+// redeemTogether makes draws for which together is true. It returns the results of those at the
+// beginning whose credit is known.
 func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit.Unit, draws []reward.Draw) ([]DrawResult, error) {
-	sums, place := sumsOf(draws)
-	from, err := rd.drawable(ctx, tx, u.Tenant, sums)
+	credits := creditsOf(draws)
+	from, err := rd.drawable(ctx, tx, u.Tenant, credits.asked)
 	if err != nil {
 		return nil, err
 	}
 	if err := loadBalances(ctx, u, from); err != nil {
 		return nil, err
 	}
-	drawn := make([]DrawResult, len(draws))
+	drawn, changed := make([]DrawResult, len(draws)), map[core.AccountID]bool{}
 	for i, d := range draws {
 		if keyUsed(u, d) {
 			differs, err := rewarddb.DrawnOtherwise(ctx, tx.Reads, u.Tenant, d, tx.Now-reward.KeyLife)
@@ -120,10 +121,13 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 			drawn[i].Refused = reward.KeyUsed(differs)
 			continue
 		}
-		credit := &from[place[i]]
-		left := *credit
+		credit := from[credits.place[i]]
+		if changed[d.Account] && d.CheckCurrency(credit.Currencies) != nil {
+			return drawn[:i], u.Save(ctx) // the credit of one currency may be used up
+		}
+		var steps []rules.Step
 		err := u.Decide(ctx, func(s *state.State) (err error) {
-			left, err = rd.redeem(s, d, *credit)
+			steps, err = rd.redeem(s, d, credit)
 			return err
 		})
 		if refused(err) {
@@ -133,29 +137,49 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 		if err != nil {
 			return nil, err
 		}
-		*credit = left
-		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: left.Available, Unit: d.Unit}
+		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: credit.Available - d.Amount, Unit: d.Unit}
+		changed[d.Account] = true
+		for _, place := range credits.of[d.Account] {
+			for _, step := range steps {
+				from[place] = from[place].After(credits.asked[place], step.Before, step.After)
+			}
+		}
 	}
 	return drawn, u.Save(ctx)
 }
 
-// sumsOf returns a draw for each credit that draws use, of their sum, and for each of the draws
-// the place of its sum.
-func sumsOf(draws []reward.Draw) (sums []reward.Draw, place []int) {
-	of := map[core.AccountID]int{}
+// credits are the credits that draws use.
+type credits struct {
+	// asked has a draw for each, of what all draws of its account redeem: each of them may use
+	// what another one would have used.
+	asked []reward.Draw
+	// place has, for each draw, its place in asked, and of those of an account.
+	place []int
+	of    map[core.AccountID][]int
+}
+
+func creditsOf(draws []reward.Draw) credits {
+	c, sums := credits{of: map[core.AccountID][]int{}}, map[core.AccountID]int64{}
 	for _, d := range draws {
-		n, again := of[d.Account]
-		if !again || d.Reward != "" {
-			n = len(sums)
-			of[d.Account], sums = n, append(sums, d)
-		} else if sum := max(sums[n].Amount, 0) + max(d.Amount, 0); sum >= 0 {
-			sums[n].Amount = sum
+		if sum := sums[d.Account] + max(d.Amount, 0); sum >= 0 {
+			sums[d.Account] = sum
 		} else {
-			sums[n].Amount = math.MaxInt64
+			sums[d.Account] = math.MaxInt64
 		}
-		place = append(place, n)
+		of := c.of[d.Account]
+		n := slices.IndexFunc(of, func(n int) bool {
+			asked := c.asked[n]
+			return asked.User == d.User && asked.Unit == d.Unit && asked.Currency == d.Currency
+		})
+		if n < 0 {
+			n, c.of[d.Account], c.asked = len(of), append(of, len(c.asked)), append(c.asked, d)
+		}
+		c.place = append(c.place, c.of[d.Account][n])
 	}
-	return sums, place
+	for i := range c.asked {
+		c.asked[i].Amount = sums[c.asked[i].Account]
+	}
+	return c
 }
 
 // keyUsed reports whether the key of a draw, if it has one, was used.
@@ -180,16 +204,16 @@ func loadBalances(ctx context.Context, u *unit.Unit, from []reward.Drawable) err
 	return u.Load(ctx)
 }
 
-// redeem decides one draw, and returns the credit that is left for further ones.
-func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from reward.Drawable) (left reward.Drawable, err error) {
+// redeem decides one draw, and returns the changes that it makes.
+func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from reward.Drawable) ([]rules.Step, error) {
 	if d.Key != "" {
 		s.RedeemKeys.Put(d.Key, true)
 	}
-	steps, left, err := drawOne(d, from, s.Now)
+	steps, err := drawOne(d, from, s.Now)
 	if err == nil {
 		rd.Rules().Record(s, steps)
 	}
-	return left, err
+	return steps, err
 }
 
 // drawable returns the credit that each draw may use. For a draw of one reward it
@@ -205,21 +229,21 @@ func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.T
 	return []reward.Drawable{one}, err
 }
 
-// drawOne returns the changes that one draw makes to the rewards that it uses, and what is left.
-func drawOne(d reward.Draw, from reward.Drawable, now core.Time) (steps []rules.Step, left reward.Drawable, err error) {
+// drawOne returns the changes that one draw makes to the rewards that it uses.
+func drawOne(d reward.Draw, from reward.Drawable, now core.Time) ([]rules.Step, error) {
 	if d.Reward == "" {
 		after, entries, err := d.Spread(from, now)
+		var steps []rules.Step
 		for i := range after {
 			steps = append(steps, rules.Step{Before: from.Credits[i], After: after[i], Entries: entries[i : i+1]})
 		}
-		return steps, from.After(after), err
+		return steps, err
 	}
 	if len(from.Credits) == 0 {
-		return nil, from, rewarddb.UnknownReward()
+		return nil, rewarddb.UnknownReward()
 	}
 	after, entry, err := d.Of(from.Credits[0], from.Available, now)
-	from.Available -= d.Amount
-	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, from, err
+	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
 }
 
 // refused reports whether an error is a decision about the call, and not a failure that
