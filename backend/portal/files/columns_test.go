@@ -270,6 +270,14 @@ func TestCheck_ManyColumns(t *testing.T) {
 	require.True(t, strings.Contains(got.Text(), "1 row, and no problems"))
 }
 
+// A file with too many columns to choose says so.
+func TestCheck_TooManyColumns(t *testing.T) {
+	t.Parallel()
+	b := portaltest.New(t).SignedIn(t, owner)
+	page := upload(t, b, "USER", "a.csv", "Who"+strings.Repeat(",x", 100)+"\nada"+strings.Repeat(",", 100)+"\n")
+	require.True(t, strings.Contains(page.Text(), "The file has more than 100 columns, so this page cannot ask what they are"))
+}
+
 // A choice that cannot be is shown with its problem, and the file is not lost.
 func TestCheck_WrongColumns(t *testing.T) {
 	t.Parallel()

@@ -259,7 +259,9 @@ func (v *Visit) fail(err error) {
 		v.W.Header().Set("HX-Reswap", "outerHTML")
 	}
 	if err := v.Page(status, "problem", title, shown); err != nil {
-		v.Log.Error("portal: render error page", "error", err)
+		if v.Ctx().Err() == nil { // otherwise the visitor has left
+			v.Log.Error("portal: render error page", "error", err)
+		}
 		http.Error(v.W, title, shown.Status)
 	}
 }
