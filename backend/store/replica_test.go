@@ -13,7 +13,7 @@ import (
 	"kith/core"
 )
 
-// A replica that copies the database again, because its primary was killed, is read anew.
+// A replica that copies the database again, because its primary was killed, is read from the new copy.
 func TestReplica_AfterThePrimaryWasKilled(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
