@@ -100,11 +100,11 @@ func together(draws []reward.Draw, shared bool) int {
 	return len(draws)
 }
 
-// redeemTogether makes draws for which together is true. It returns the results of those at the
-// beginning whose credit is known.
+// redeemTogether makes draws that together permits. It returns the results of the first ones, up
+// to a draw whose credit it must read again.
 func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit.Unit, draws []reward.Draw) ([]DrawResult, error) {
-	credits := creditsOf(draws)
-	from, err := rd.drawable(ctx, tx, u.Tenant, credits.asked)
+	used := creditsOf(draws)
+	from, err := rd.drawable(ctx, tx, u.Tenant, used.asked)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 			drawn[i].Refused = reward.KeyUsed(differs)
 			continue
 		}
-		credit := from[credits.place[i]]
+		credit := from[used.place[i]]
 		if changed[d.Account] && d.CheckCurrency(credit.Currencies) != nil {
 			return drawn[:i], u.Save(ctx) // the credit of one currency may be used up
 		}
@@ -139,9 +139,9 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 		}
 		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: credit.Available - d.Amount, Unit: d.Unit}
 		changed[d.Account] = true
-		for _, place := range credits.of[d.Account] {
+		for _, place := range used.of[d.Account] {
 			for _, step := range steps {
-				from[place] = from[place].After(credits.asked[place], step.Before, step.After)
+				from[place] = from[place].After(used.asked[place], step.Before, step.After)
 			}
 		}
 	}
@@ -150,10 +150,10 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 
 // credits are the credits that draws use.
 type credits struct {
-	// asked has a draw for each, of what all draws of its account redeem: each of them may use
-	// what another one would have used.
+	// asked has a draw for each credit. Its amount is that of all draws of the account: each of
+	// them may use what another one would have used.
 	asked []reward.Draw
-	// place has, for each draw, its place in asked, and of those of an account.
+	// place has the place in asked of each draw, and of has the places of an account.
 	place []int
 	of    map[core.AccountID][]int
 }

@@ -201,6 +201,14 @@ func (c checked) GuessedID() string {
 	return ""
 }
 
+// TooMany returns the most columns that can be chosen if the file has more, or 0.
+func (c checked) TooMany() int {
+	if len(c.Names) > maxAsked {
+		return maxAsked
+	}
+	return 0
+}
+
 // Undated reports whether the file has events and no column with their dates.
 func (c checked) Undated() bool {
 	const date = "event.dateTriggered"
