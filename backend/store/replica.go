@@ -19,7 +19,7 @@ type Replica struct {
 	db *sql.DB
 }
 
-// replicaLife is how long a connection to a replica is used. A replica copies the database again
+// replicaLife is how long a connection to a server is used. A replica copies the database again
 // after its primary was killed, and answers from the old copy on connections from before.
 const replicaLife = 3 * time.Second
 
@@ -37,7 +37,10 @@ func OpenReplica(url, token string) (*Replica, error) {
 	}
 	db := sql.OpenDB(markingConnector{connector, &Primary{}})
 	db.SetMaxOpenConns(1)
-	db.SetConnMaxLifetime(replicaLife)
+	db.SetConnMaxIdleTime(30 * time.Second)
+	if !strings.HasPrefix(url, "file:") {
+		db.SetConnMaxLifetime(replicaLife)
+	}
 	return &Replica{Reads{db}, db}, nil
 }
 
