@@ -42,7 +42,8 @@ func (v *Visit) Once(f *Form) string { return cmp.Or(f.Value("once"), v.Engine.N
 
 // Twice returns nil for the error of a form that was sent twice: it was applied once, which
 // is what the visitor wants. If its values have changed between, as with the browser's Back,
-// the form is shown again and can be sent as a new one.
+// the form is shown again and can be sent as a new one. The error must be of a use case that
+// knows no other conflict.
 func (v *Visit) Twice(err error) error {
 	var known *core.Error
 	switch {
