@@ -302,7 +302,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"account", `id='x', payment_provider_id=null, identified=2`, "CHECK constraint failed: identified IN (0, 1)"},
 
 	{"user", ``, "UNIQUE constraint failed: user.tenant, user.account_id, user.id"},
-	{"user", `id='x', seq=1`, "UNIQUE constraint failed: user.seq"},
+	{"user", `id='x', seq=(SELECT/**/max(seq)FROM/**/user)`, "UNIQUE constraint failed: user.seq"},
 	{"user", `account_id='nobody'`, "FOREIGN KEY constraint failed"},
 	{"user", `id='x', referable=2`, "CHECK constraint failed: referable IN (0, 1)"},
 	{"user", `id='x', blocked_rewards='x'`, "CHECK constraint failed: blocked_rewards IN ('KEEP', 'HOLD', 'CANCEL')"},
