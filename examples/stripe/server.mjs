@@ -36,13 +36,14 @@ async function identify(customer) {
 
 /** Stripe's promotion code with the friend's discount, for the first order. Undefined without a referral, and until Kith has made it. */
 async function promotionOf(customer, orders) {
+  if (orders.length) return undefined;
   try {
     const { referredBy } = await identify(customer);
-    if (!referredBy || orders.length) return undefined;
-    return (await kith.createPromotionCode({ code: referredBy.code })).promotionCode ?? undefined;
+    if (referredBy) customer.promotion = (await kith.createPromotionCode({ code: referredBy.code })).promotionCode ?? undefined;
   } catch (error) {
-    return report(error);
+    report(error);
   }
+  return customer.promotion; // as last known: what the page promised is in the checkout
 }
 
 /** Opens Stripe's page, on which the customer pays. Kith reads the account and the user in the metadata. */

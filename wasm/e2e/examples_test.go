@@ -151,11 +151,12 @@ func formWith(t *testing.T, page, button string) form {
 	return form{}
 }
 
-// awaitPage opens the page of a signed-in customer until it has a text.
-func (p *shopper) awaitPage(t *testing.T, text string) (page string) {
+// awaitPage opens a page until it has a text that the shop asks Kith for: the shop waits 3 s
+// for an answer, and then shows the page without it.
+func (p *shopper) awaitPage(t *testing.T, at, text string) (page string) {
 	t.Helper()
 	await(t, func() error {
-		if page = p.get(t, "/"); !strings.Contains(page, text) {
+		if page = p.get(t, at); !strings.Contains(page, text) {
 			return fmt.Errorf("the page has no %q:\n%s", text, page)
 		}
 		return nil
@@ -176,10 +177,12 @@ const (
 	shownCustomer = `id="customer">([^<]+)<`
 )
 
-// signUp opens the shop and signs a person up. The address is that of the name.
-func (p *shopper) signUp(t *testing.T, name string) string {
+// signUp opens the shop and signs a person up. The address is that of the name. It returns the
+// page of the customer once it has a text.
+func (p *shopper) signUp(t *testing.T, name, text string) string {
 	t.Helper()
-	return p.submit(t, p.get(t, "/"), "Sign up", "name", name, "email", strings.ToLower(strings.Trim(name, "<>"))+"@example.com")
+	p.submit(t, p.get(t, "/"), "Sign up", "name", name, "email", strings.ToLower(strings.Trim(name, "<>"))+"@example.com")
+	return p.awaitPage(t, "/", text)
 }
 
 // playReferral plays the story of a shop that reports its orders: Anna's share link, Bob's
@@ -189,17 +192,16 @@ func (e *exampleShop) playReferral(t *testing.T) (page string) {
 	t.Helper()
 	anna, bob, carl := e.shopper(t), e.shopper(t), e.shopper(t)
 	require.NotContains(t, anna.get(t, "/"), "off your first order")
-	page = anna.signUp(t, "Anna")
-	require.Contains(t, page, "Your credit: $0.00")
+	page = anna.signUp(t, "Anna", "Your credit: $0.00")
 	require.Contains(t, page, "Buy the shoes for $80.00")
 	link := within(t, page, shownLink)
 	require.Contains(t, link, "/s/"+e.tenant+"/")
 
-	require.Contains(t, bob.get(t, link+"?rsShareMedium=FACEBOOK"), "Anna gives you 10% off your first order.")
-	require.Contains(t, bob.get(t, "/"), "Anna gives you 10% off your first order.", "by the cookie")
-	page = bob.signUp(t, "<Bob>")
+	const offer = "Anna gives you 10% off your first order."
+	bob.awaitPage(t, link+"?rsShareMedium=FACEBOOK", offer)
+	bob.awaitPage(t, "/", offer) // by the cookie
+	page = bob.signUp(t, "<Bob>", "Buy the shoes for $72.00")
 	require.Contains(t, page, "Welcome, &lt;Bob&gt;.")
-	require.Contains(t, page, "Buy the shoes for $72.00")
 	customer := within(t, page, shownCustomer)
 
 	// Bob orders while Kith is stopped. A form that is sent twice is one order.
@@ -209,7 +211,7 @@ func (e *exampleShop) playReferral(t *testing.T) (page string) {
 	require.Equal(t, 1, strings.Count(page, "<button>Refund"))
 	require.Contains(t, page, "cannot be shown now")
 	e.dev()
-	anna.awaitPage(t, "Your credit: $7.20")
+	anna.awaitPage(t, "/", "Your credit: $7.20")
 	page = bob.get(t, "/")
 	require.Contains(t, page, "Buy the shoes for $80.00", "the discount is for the first order")
 
@@ -217,18 +219,17 @@ func (e *exampleShop) playReferral(t *testing.T) (page string) {
 	require.NotContains(t, bob.get(t, "/"), "refunded")
 	bob.submit(t, page, "Refund")
 	require.Contains(t, bob.submit(t, page, "Refund"), "$72.00 refunded")
-	anna.awaitPage(t, "Your credit: $0.00")
+	anna.awaitPage(t, "/", "Your credit: $0.00")
 	orders := e.run(t, "program orders --tenant "+e.tenant+" "+customer)
 	require.Contains(t, orders, "$72.00, refunded in full")
 	require.Contains(t, orders, "1 of 1 orders")
 
 	// A browser without the cookie has the code in the URL, and then in the form.
 	code := link[strings.LastIndex(link, "/")+1:]
-	page = carl.get(t, "/?rsCode="+code)
+	page = carl.awaitPage(t, "/?rsCode="+code, offer)
 	require.Equal(t, code, formWith(t, page, "Sign up").values.Get("code"))
-	page = carl.submit(t, page, "Sign up", "name", "Carl", "email", "carl@example.com")
-	require.Contains(t, page, "Buy the shoes for $72.00")
-	return page
+	carl.submit(t, page, "Sign up", "name", "Carl", "email", "carl@example.com")
+	return carl.awaitPage(t, "/", "Buy the shoes for $72.00")
 }
 
 // Each example has a test of its own.
@@ -278,11 +279,10 @@ func TestExamples_Stripe(t *testing.T) {
 	// would be before the change.
 	mustCall(t, http.StatusOK, http.MethodPost, "http://127.0.0.1:"+e.ports["8091"]+"/lab/advance", "by=1s", formHeader)
 	anna, bob := e.shopper(t), e.shopper(t)
-	page := anna.signUp(t, "Anna")
-	require.Contains(t, page, "Your credit: $0.00")
-	bob.get(t, within(t, page, shownLink))
-	bob.signUp(t, "<Bob>")
-	page = bob.awaitPage(t, "the checkout lowers the price")
+	link := within(t, anna.signUp(t, "Anna", "Your share link"), shownLink)
+	anna.awaitPage(t, "/", "Your credit: $0.00")
+	bob.get(t, link)
+	page := bob.signUp(t, "<Bob>", "the checkout lowers the price")
 	customer := within(t, page, shownCustomer)
 
 	page = bob.submit(t, page, "Buy")
@@ -290,12 +290,12 @@ func TestExamples_Stripe(t *testing.T) {
 	page = bob.submit(t, page, "Pay", "card", "4242 4242 4242 4242")
 	require.Contains(t, page, "$72.00 paid")
 	require.NotContains(t, page, "the checkout lowers the price", "the discount is for the first order")
-	anna.awaitPage(t, "Your credit: $7.20")
+	anna.awaitPage(t, "/", "Your credit: $7.20")
 
 	anna.submit(t, page, "Refund") // It is not hers.
 	require.Contains(t, bob.get(t, "/"), "$72.00 paid")
 	bob.submit(t, page, "Refund")
 	require.Contains(t, bob.submit(t, page, "Refund"), "$72.00 refunded")
-	anna.awaitPage(t, "Your credit: $0.00")
+	anna.awaitPage(t, "/", "Your credit: $0.00")
 	require.Contains(t, e.run(t, "program orders --tenant test_stripe "+customer), "$72.00, refunded in full")
 }
