@@ -73,7 +73,8 @@ func (u *Unit) loadSequences() (all []query) {
 	return append(all, u.loadPlans()...)
 }
 
-// loadSequence returns the statements that load one step of a replay.
+// loadSequence returns the statements that load one step of a replay: three, and those that a
+// limit in a period or a plan that converts by PAID needs.
 func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 	var s state.Sequence
 	args := orderdb.Args(u.Tenant, p)
@@ -82,17 +83,9 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 	progress := map[string]orderdb.Progress{}
 	paidUntil := plans.PaidUntil()
 	u.Sequences.Load(p, s)
-	return []query{
+	all := []query{
 		{orderdb.SelectCounts, append(slices.Clone(args), total), bySelection(orderdb.CountColumns, func(c orderdb.Counts) {
 			s.Conversions, s.LastConversion, s.Rewards = c.Conversions, core.Time(c.LastConversion), c.Rewards
-			u.Sequences.Load(p, s)
-		})},
-		{orderdb.SelectRecent, append(slices.Clone(args), inPeriod), reading(scanOne[core.Time], func(at core.Time) {
-			s.Recent = slices.Insert(s.Recent, 0, at)
-			u.Sequences.Load(p, s)
-		})},
-		{orderdb.SelectPaid, append(slices.Clone(args[:4]), int64(paidUntil), conversion.MaxPaid), bySelection(orderdb.PaidColumns, func(c conversion.PaidConversion) {
-			s.Paid = append(s.Paid, c)
 			u.Sequences.Load(p, s)
 		})},
 		// The progress comes first, since it is copied to each order of its referral.
@@ -111,6 +104,19 @@ func (u *Unit) loadSequence(p state.Replay, plans conversion.Plans) []query {
 			u.Sequences.Load(p, s)
 		})},
 	}
+	if inPeriod > 0 {
+		all = append(all, query{orderdb.SelectRecent, append(slices.Clone(args), inPeriod), reading(scanOne[core.Time], func(at core.Time) {
+			s.Recent = slices.Insert(s.Recent, 0, at)
+			u.Sequences.Load(p, s)
+		})})
+	}
+	if paidUntil > 0 {
+		all = append(all, query{orderdb.SelectPaid, append(slices.Clone(args[:4]), int64(paidUntil), conversion.MaxPaid), bySelection(orderdb.PaidColumns, func(c conversion.PaidConversion) {
+			s.Paid = append(s.Paid, c)
+			u.Sequences.Load(p, s)
+		})})
+	}
+	return all
 }
 
 func (u *Unit) saveOrders(ctx context.Context) error {
