@@ -13,6 +13,7 @@ import (
 	"kith/backend/app/statistics"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
+	"kith/backend/store/orderdb"
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/analytics"
@@ -21,6 +22,7 @@ import (
 	"kith/core/job"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/state"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
@@ -87,6 +89,16 @@ func (f failure) Write(line []byte) (int, error) {
 // process applies all events that wait.
 func (b bundle) process(t testing.TB) {
 	t.Helper()
+	b.processIntake(t)
+	for more := true; more; {
+		var err error
+		more, err = b.Orders.Apply(t.Context(), failingLog(t))
+		require.NoError(t, err)
+	}
+}
+
+func (b bundle) processIntake(t testing.TB) {
+	t.Helper()
 	for waits := true; waits; {
 		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
 			_, err := eventdb.ProcessIntake(t.Context(), tx, 100)
@@ -94,11 +106,6 @@ func (b bundle) process(t testing.TB) {
 		}))
 		var err error
 		waits, err = eventdb.IntakeWaits(t.Context(), b.DB.Reads)
-		require.NoError(t, err)
-	}
-	for more := true; more; {
-		var err error
-		more, err = b.Orders.Apply(t.Context(), failingLog(t))
 		require.NoError(t, err)
 	}
 }
@@ -400,6 +407,41 @@ func TestOrders_OnlyTrustedEventsCount(t *testing.T) {
 	b.process(t)
 	require.Empty(t, b.orders(t, "friend"))
 	require.Equal(t, referral.InProgress, b.state(t, "friend"))
+}
+
+// While a tenant is being restored or erased it has rows, but does not exist: its orders and
+// replays wait, and neither they nor its calls hold up other tenants.
+func TestOrders_WaitUntilTheTenantIsRestored(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	other := bundleOn(t, b.DB)
+	alias := func(old, now core.TenantAlias) {
+		t.Helper()
+		require.NoError(t, b.DB.WriteWithoutForeignKeys(t.Context(), b.Now(), func(tx *store.Tx) error {
+			return tx.Exec(t.Context(), "rename", `UPDATE tenant SET alias = ? WHERE alias = ?`, string(now), string(old))
+		}))
+	}
+	for _, in := range []bundle{b, other} {
+		in.shop(t)
+		in.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+	}
+	in, ref := b.tenant, b.referral(t, "friend")
+	b.purchase(t, "friend", "o-1", "80")
+	b.processIntake(t)
+	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+		return orderdb.PutReplay(t.Context(), tx, in, state.Replay{Program: ref.Program, Referrer: ref.Referrer})
+	}))
+	b.purchase(t, "friend", "erased", "80")
+	other.purchase(t, "friend", "o-2", "80")
+	alias(in, "absent")
+	b.process(t)
+	require.Equal(t, []string{"o-2: 1, 800, 1000"}, other.orders(t, "friend"))
+	waiting, err := store.One[int](t.Context(), b.DB.Reads, "waiting", `SELECT (SELECT count(*) FROM order_event) + (SELECT count(*) FROM order_replay)`)
+	require.NoError(t, err)
+	require.Equal(t, 2, waiting)
+	alias("absent", in)
+	b.process(t)
+	require.Equal(t, []string{"o-1: 1, 800, 1000"}, b.orders(t, "friend"))
 }
 
 // A change of the program does not change what earlier orders earn, even if their events

@@ -206,7 +206,7 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		if err := r.run.End(ctx, tx); err != nil {
 			return 0, err
 		}
-		if err := tabledb.Requeue(ctx, tx, r.Tenant, r.header.Intake, r.how.Shift); err != nil {
+		if err := tabledb.Requeue(ctx, tx, r.tables[intakeTable], r.Tenant, r.header.Intake, r.how.Shift); err != nil {
 			return 0, err
 		}
 		return tabledb.LoadRows(ctx, tx, r.tables[tenantTable], r.tenant, r.how)
@@ -222,7 +222,10 @@ func newest(schema []int) int {
 	return slices.Max(schema)
 }
 
-const tenantTable = "tenant"
+const (
+	tenantTable = "tenant"
+	intakeTable = "intake"
+)
 
 func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)) error {
 	all, err := tabledb.Tables(ctx, r.DB.Reads)

@@ -18,6 +18,13 @@ import (
 	"kith/backend/store/sqltest"
 )
 
+// Reasons of statements of workers, which leave out the tenants that are being restored or erased.
+const (
+	takesWork    = "a worker takes work of any tenant, and gets the tenant with it"
+	looksForWork = "a worker looks for work of all tenants"
+	addsWork     = "a worker adds work for all tenants; each row has its tenant"
+)
+
 // acrossTenants are the statements that need not name a tenant: the function that
 // has the statement, then the beginning of the statement if the function has others
 // too, and the reason.
@@ -33,32 +40,32 @@ var acrossTenants = map[string]string{
 	"RefusedUndated":                                     "the operator's examination of all tenants",
 	"EditedSince":                                        "a worker looks for edits of all tenants, and gets the tenant with each",
 	"ListTenants":                                        "the operator's list of tenants",
-	"AnyDue: SELECT EXISTS (SELECT 1 FROM webhook_delivery": "a worker looks for work of all tenants",
-	"DueQueues":       "a worker takes work of any tenant, and gets the tenant with it",
+	"AnyDue: SELECT EXISTS (SELECT 1 FROM webhook_delivery": looksForWork,
+	"DueQueues":       takesWork,
 	"PutBack":         "a worker gives work of any tenant back; each delivery names its tenant",
 	"EndAttempts":     "a worker records work of any tenant; each delivery names its tenant",
-	"IntakeWaits":     "a worker looks for work of all tenants",
+	"IntakeWaits":     "a worker processes calls in order; those of a restored tenant come last",
 	"recordSenderUse": "a worker processes calls in order; each row has its tenant",
 	"PutEvents":       "a worker processes calls in order; each row has its tenant",
-	"TakeEvents":      "a worker takes work of any tenant, and gets the tenant with it",
-	"Waiting":         "a worker looks for work of all tenants",
-	"TakeReplays":     "a worker takes work of any tenant, and gets the tenant with it",
+	"TakeEvents":      takesWork,
+	"Waiting":         looksForWork,
+	"TakeReplays":     takesWork,
 	"NextBatch":       "a worker processes calls in order; each row has its tenant",
 	"ProcessBatch":    "a worker processes calls in order; each row has its tenant",
-	"AnyWaiting":      "a worker looks for work of all tenants",
+	"AnyWaiting":      looksForWork,
 	"Tokens":          "a worker looks for the leases of processes that stopped, of all tenants",
 	"Release":         "ends the leases of processes that stopped, of all tenants",
-	"LeaseNext":       "a worker takes work of any tenant, and gets the tenant with it",
+	"LeaseNext":       "a worker takes the job of which AnyWaiting has one, and gets the tenant with it",
 	"lease":           "LeaseNext, and LeaseJob, which names the tenant",
-	"AnyDue: SELECT EXISTS (SELECT 1 FROM reward r": "a worker looks for work of all tenants",
-	"ListDue":                    "a worker takes work of any tenant, and gets the tenant with it",
-	"FirstBlockDue":              "a worker takes work of any tenant, and gets the tenant with it",
-	"Notifications":              "a worker takes work of any tenant, and gets the tenant with it",
-	"Due":                        "a worker looks for work of all tenants",
-	"Take":                       "a worker takes work of any tenant, and gets the tenant with it",
+	"AnyDue: SELECT EXISTS (SELECT 1 FROM reward r": looksForWork,
+	"ListDue":                    "a worker takes the rewards of which AnyDue has one, and gets the tenant with each",
+	"FirstBlockDue":              takesWork,
+	"Notifications":              takesWork,
+	"Due":                        looksForWork,
+	"Take":                       takesWork,
 	"Retry":                      "any kind of operation; the condition names the tenant",
-	"HasFollowed":                "a worker looks for work of all tenants",
-	"AskForFollowed":             "a worker adds work for all tenants; each row has its tenant",
+	"HasFollowed":                looksForWork,
+	"AskForFollowed":             addsWork,
 	"ExpiredFiles":               "deletes by age, for all tenants",
 	"DeleteOldJobs":              "deletes by age, for all tenants",
 	"DeleteOld":                  "deletes by age, for all tenants",
@@ -119,6 +126,9 @@ func TestSQL_NamesTheTenant(t *testing.T) {
 		switch {
 		case name != "":
 			excused[name] = true
+			if reason := acrossTenants[name]; slices.Contains([]string{takesWork, looksForWork, addsWork}, reason) {
+				require.Contains(t, s.text, "EXISTS (SELECT 1 FROM tenant WHERE alias = ", "%s: %s: use store.TenantExists", tree.files.Position(s.at), s.function)
+			}
 		case fault != "":
 			t.Errorf("%s: %s: %s\n%s", tree.files.Position(s.at), s.function, fault, s.text)
 		}

@@ -296,7 +296,8 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 			requireKith(t, "restore", whole, "--database-url", url, "--files", files)
 		}
 		// Event calls that are not processed yet.
-		execSQL(t, url, `INSERT INTO intake (tenant, account_id, user_id, events, received_at) VALUES ('demo', 'anna', 'anna', '[]', 1), ('bare', 'a', 'b', '[]', 1), ('demo', 'bob', 'bob', '[]', 2)`)
+		execSQL(t, url, `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at, key_id, trusted)
+			VALUES ('demo', 'anna', 'anna', 'waits', '[]', 1, 'key', 1), ('bare', 'a', 'b', NULL, '[]', 1, NULL, 0), ('demo', 'bob', 'bob', NULL, '[]', 2, NULL, 0)`)
 		want, all := unnumbered(dumped(t, url, "demo")), dumped(t, url, "")
 		requireKith(t, "backup", archive, "--tenant", "demo", "--database-url", url, "--no-files")
 		requireKith(t, "backup", whole, "--database-url", url, "--no-files")

@@ -201,9 +201,9 @@ func OfStripe(ctx context.Context, r store.Reads, tenant core.TenantAlias) (bool
 
 // followed selects the codes whose links people have followed since a day, of tenants with
 // Stripe, and that nothing has asked for.
-const followed = ` FROM gateway_connection c CROSS JOIN visit v ON v.tenant = c.tenant AND v.day >= ?1
+var followed = ` FROM gateway_connection c CROSS JOIN visit v ON v.tenant = c.tenant AND v.day >= ?1
 	WHERE c.kind = 'stripe' AND v.code <> '' AND v.visits > 0
-		AND NOT EXISTS (SELECT 1 FROM gateway_promotion p WHERE p.tenant = v.tenant AND p.code = v.code) `
+		AND NOT EXISTS (SELECT 1 FROM gateway_promotion p WHERE p.tenant = v.tenant AND p.code = v.code) AND ` + store.TenantExists("c")
 
 // HasFollowed reports whether AskForFollowed would add a code.
 func HasFollowed(ctx context.Context, r store.Reads, since core.Time) (bool, error) {
@@ -215,5 +215,5 @@ func HasFollowed(ctx context.Context, r store.Reads, since core.Time) (bool, err
 // most 500.
 func AskForFollowed(ctx context.Context, tx *store.Tx, since core.Time) (int, error) {
 	return tx.Count(ctx, "ask for followed codes", `INSERT INTO gateway_promotion (tenant, code, due_at)
-		SELECT DISTINCT v.tenant, v.code, ?2`+followed+`LIMIT 500 ON CONFLICT (tenant, code) DO NOTHING`, int64(since), int64(tx.Now))
+		SELECT DISTINCT v.tenant, v.code, ?2`+followed+` LIMIT 500 ON CONFLICT (tenant, code) DO NOTHING`, int64(since), int64(tx.Now))
 }

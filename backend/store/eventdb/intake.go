@@ -206,8 +206,9 @@ func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (Processed, err
 // processed a call. Its parameters are the first of the statement: from and to.
 const inBatch = `i.seq > ?1 AND i.seq <= ?2 AND (SELECT seq FROM intake_cursor) = ?1`
 
-// userExists is the SQL condition that the user of a call i exists.
-const userExists = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
+// userExists is the SQL condition that the user of a call i exists, and the tenant: if the tenant
+// is being erased, the user may still have a row.
+var userExists = `(` + store.TenantExists("i") + ` AND EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id))`
 
 // ProcessBatch stores the events of a batch, in the order of their receipt. The cursor
 // moves in the same transaction, so each call is processed exactly once, even if the
@@ -278,9 +279,11 @@ func IntakeWaits(ctx context.Context, r store.Reads) (bool, error) {
 }
 
 // DeleteProcessedIntake deletes those of the limit oldest calls that were processed
-// and were received before a time. It returns how many it deleted.
+// and were received before a time. It returns how many it deleted. Those of a tenant that is
+// being restored look processed: they have numbers below 1, see tabledb.IntakeShift.
 func DeleteProcessedIntake(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
 	return tx.Count(ctx, "forget intake", `DELETE FROM intake WHERE seq IN (
-		SELECT seq FROM (SELECT seq, received_at FROM intake WHERE seq <= (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?2)
+		SELECT seq FROM (SELECT seq, received_at FROM intake WHERE seq <= (SELECT seq FROM intake_cursor)
+			AND (seq > 0 OR `+store.TenantExists("intake")+`) ORDER BY seq LIMIT ?2)
 		WHERE received_at < ?1)`, int64(before), limit)
 }

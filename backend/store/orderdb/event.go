@@ -20,7 +20,7 @@ import (
 func PutEvents(ctx context.Context, tx *store.Tx, calls string, args ...any) (changed func() (int, error), err error) {
 	return tx.Later(ctx, "queue order events", `INSERT INTO order_event (tenant, event_id)
 		SELECT i.tenant, e.value ->> 'id' FROM intake i, json_each(i.events) e
-		WHERE `+calls+` AND i.trusted = 1 AND `+mayRefer+` AND e.type = 'object' AND e.value ->> 'id' IS NOT NULL
+		WHERE `+calls+` AND i.trusted = 1 AND `+store.TenantExists("i")+` AND `+mayRefer+` AND e.type = 'object' AND e.value ->> 'id' IS NOT NULL
 			AND (`+named(`i.tenant`, `e.value ->> 'key'`)+` OR e.value ->> 'key' = '`+conversion.DefaultReversal+`' AND `+moneyBack+`)
 		ORDER BY i.seq, e.key`, args...)
 }
@@ -81,7 +81,7 @@ const maxTaken = 1 << 20
 // that still exist. taken is the number of removed ones.
 func TakeEvents(ctx context.Context, tx *store.Tx, limit int) (events []Pending, taken int, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT `+pendingColumns.SQL()+`
-		FROM (SELECT seq, tenant, event_id FROM order_event ORDER BY seq LIMIT ?) q
+		FROM (SELECT seq, tenant, event_id FROM order_event WHERE `+store.TenantExists("order_event")+` ORDER BY seq LIMIT ?) q
 		LEFT JOIN event e ON e.tenant = q.tenant AND e.id = q.event_id ORDER BY q.seq`, limit)
 	found, err := pendingColumns.All(rows, err, "order events")
 	if err != nil || len(found) == 0 {
@@ -96,12 +96,13 @@ func TakeEvents(ctx context.Context, tx *store.Tx, limit int) (events []Pending,
 			events = append(events, p.Pending)
 		}
 	}
-	return events, taken, tx.Exec(ctx, "take order events", `DELETE FROM order_event WHERE seq <= ?`, found[taken-1].seq)
+	return events, taken, tx.Exec(ctx, "take order events", `DELETE FROM order_event WHERE seq <= ? AND `+store.TenantExists("order_event"), found[taken-1].seq)
 }
 
 // Waiting reports whether any event or replay waits.
 func Waiting(ctx context.Context, r store.Reads) (bool, error) {
-	return store.One[bool](ctx, r, "orders wait", `SELECT EXISTS (SELECT 1 FROM order_event) OR EXISTS (SELECT 1 FROM order_replay)`)
+	return store.One[bool](ctx, r, "orders wait", `SELECT EXISTS (SELECT 1 FROM order_event WHERE `+store.TenantExists("order_event")+`)
+		OR EXISTS (SELECT 1 FROM order_replay WHERE `+store.TenantExists("order_replay")+`)`)
 }
 
 // HistoryColumns are the columns of an event of a history.

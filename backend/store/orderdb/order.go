@@ -261,7 +261,7 @@ var replayColumns = store.Selection[replayRow]{
 // longest, and returns them.
 func TakeReplays(ctx context.Context, tx *store.Tx, limit int) (tenant core.TenantAlias, all []state.Replay, err error) {
 	rows, err := tx.QueryContext(ctx, `DELETE FROM order_replay WHERE rowid IN (SELECT rowid FROM order_replay
-		WHERE +tenant = (SELECT tenant FROM order_replay ORDER BY rowid LIMIT 1) ORDER BY rowid LIMIT ?) RETURNING `+replayColumns.SQL(), limit)
+		WHERE +tenant = (SELECT tenant FROM order_replay WHERE `+store.TenantExists("order_replay")+` ORDER BY rowid LIMIT 1) ORDER BY rowid LIMIT ?) RETURNING `+replayColumns.SQL(), limit)
 	found, err := replayColumns.All(rows, err, "take replays")
 	for _, row := range found {
 		tenant = row.tenant

@@ -115,12 +115,12 @@ func IntakeShift(ctx context.Context, r store.Reads, from IntakePosition) (int64
 }
 
 // Requeue moves those event calls of a tenant that were loaded with a shift, and were
-// not processed in the other database, to the end of the intake.
-func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from IntakePosition, shift int64) error {
+// not processed in the other database, to the end of the intake. calls is its table.
+func Requeue(ctx context.Context, tx *store.Tx, calls Table, tenant core.TenantAlias, from IntakePosition, shift int64) error {
+	kept := strings.Join(calls.names(func(c Column) bool { return c.Name != "seq" && c.Name != calls.Tenant }), `, `)
 	args := []any{string(tenant), from.Cursor - shift, from.Last - shift}
 	const waiting = ` FROM intake WHERE tenant = ?1 AND seq > ?2 AND seq <= ?3`
-	err := tx.Exec(ctx, "requeue", `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)
-		SELECT tenant, account_id, user_id, idempotency_key, events, received_at`+waiting+` ORDER BY seq`, args...)
+	err := tx.Exec(ctx, "requeue", `INSERT INTO intake (tenant, `+kept+`) SELECT tenant, `+kept+waiting+` ORDER BY seq`, args...)
 	if err != nil {
 		return err
 	}
