@@ -22,6 +22,17 @@ type UserID string
 // are compared without regard to case and stored as first written.
 type ReferralCode string
 
+// Folded returns the code with which equal codes are compared: only the letters of ASCII have a
+// case, as in the index of the codes. Others, such as the dotted İ, are no letters of a code.
+func (c ReferralCode) Folded() string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, string(c))
+}
+
 // ProgramKey names a program of a tenant: 1 to 64 of A-Z a-z 0-9 -
 // (clients 0.5). The program of a tenant that has only one is "classic".
 type ProgramKey string
@@ -150,6 +161,17 @@ func NewID(now Time, entropy [6]byte) string {
 		id[2*i], id[2*i+1] = digits[b>>4], digits[b&15]
 	}
 	return string(id[:])
+}
+
+// NextEntropy returns random bytes for the next id that is made at the same time, so that both
+// sort in the order in which they were made.
+func NextEntropy(entropy [6]byte) [6]byte {
+	for i := len(entropy) - 1; i >= 0; i-- {
+		if entropy[i]++; entropy[i] != 0 {
+			break
+		}
+	}
+	return entropy
 }
 
 // erasedPrefix begins the ids that replace those of deleted users and accounts.

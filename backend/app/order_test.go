@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -409,8 +410,29 @@ func TestOrders_OnlyTrustedEventsCount(t *testing.T) {
 	require.Equal(t, referral.InProgress, b.state(t, "friend"))
 }
 
+// The reward of a referral is that of its first order, also if orders were decided at one moment.
+func TestOrders_RewardOfTheFirst(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.shop(t)
+	const friends = 8
+	for i := range friends {
+		friend := "friend" + strconv.Itoa(i)
+		b.identify(t, friend, claim(referral.SourceInit, "ANNA10"))
+		for n := range 3 {
+			require.NoError(t, b.log(t, friend, "", orderJSON("purchase", "o-"+strconv.Itoa(n), "80", start+core.Time(n))))
+		}
+	}
+	b.pass(core.Second)
+	b.process(t)
+	for i := range friends {
+		ref := b.referral(t, "friend"+strconv.Itoa(i))
+		require.Equal(t, "o-0", ref.ReferrerReward.Order)
+	}
+}
+
 // While a tenant is being restored or erased it has rows, but does not exist: its orders and
-// replays wait, and neither they nor its calls hold up other tenants.
+// replays wait, and neither they nor its calls delay other tenants.
 func TestOrders_WaitUntilTheTenantIsRestored(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

@@ -243,6 +243,17 @@ func TestIdentify_RefusedCookiesDoNotCount(t *testing.T) {
 	}
 }
 
+// What attributes is what a look-up finds: only the letters of ASCII have a case in a code.
+func TestIdentify_LettersThatAreNoneOfACode(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.owner(t, "kim", "KIS1")
+	b.identify(t, "friend", claim(referral.SourceCodes, "\u212aIS1"), claim(referral.SourceCodes, "K\u0130S1"), claim(referral.SourceCodes, "KI\u017f1"))
+	require.Equal(t, referral.None, b.state(t, "friend"))
+	b.identify(t, "friend", claim(referral.SourceCodes, "kis1"))
+	require.Equal(t, referral.InProgress, b.state(t, "friend"))
+}
+
 // The order of preference is: a code in the call, Kith's cookie, then the body's "cookies"
 // (clients 1.8.5).
 func TestIdentify_OrderOfPreference(t *testing.T) {

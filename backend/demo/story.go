@@ -295,7 +295,7 @@ func (p *play) logWithin(ctx context.Context, tx *store.Tx, e *app.Engine, id co
 		}
 	}
 	c := event.Call{Account: core.AccountID(id), User: id, Key: core.IdempotencyKey(key), Trusted: true, Events: []event.Event{{Key: name, Fields: fields}}}
-	c.Stamp(e.Now(), e.Entropy6)
+	c.Stamp(e.Now(), e.Entropy6())
 	added, err := eventdb.AppendIntakeWithin(ctx, tx, p.tenant, c)
 	if err != nil || !added {
 		return err

@@ -26,7 +26,7 @@ func TestEvents_Filters(t *testing.T) {
 			if i == 3 {
 				batch.Events[0].Key = "purchase"
 			}
-			batch.Stamp(at, entropy)
+			batch.Stamp(at, entropy())
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
 				return putUser(ctx, tx, b.tenant, who.account, who.user)
 			})

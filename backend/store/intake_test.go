@@ -78,7 +78,7 @@ func TestRecorded_ComparesCalls(t *testing.T) {
 			for _, f := range fields {
 				c.Events = append(c.Events, event.Event{Key: key, Fields: f})
 			}
-			c.Stamp(now, entropy)
+			c.Stamp(now, entropy())
 			return c
 		}
 		recorded := func(c event.Call) string {
@@ -194,7 +194,7 @@ func TestProcessIntake_RoundTrip(t *testing.T) {
 			{"key":"purchase","fields":{"revenue":1.10,"order_id":"it's \"1\"","big":12345678901234567890123,"none":null,"list":[1,{"a":"\u00fc"}]},"dateTriggered":1700000000001},
 			{"key":"`+awkward[4]+`"}]}`))
 		require.NoError(t, err)
-		batch.Stamp(now+2, entropy)
+		batch.Stamp(now+2, entropy())
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			return putUser(ctx, tx, b.tenant, batch.Account, batch.User)
 		})
@@ -431,6 +431,6 @@ func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
 // restamped returns the same events with new ids.
 func restamped(b event.Call) event.Call {
 	b.Events = append([]event.Event(nil), b.Events...)
-	b.Stamp(b.Received, entropy)
+	b.Stamp(b.Received, entropy())
 	return b
 }

@@ -274,7 +274,7 @@ func batchOf(key core.IdempotencyKey, at core.Time, events int) event.Call {
 	for i := range events {
 		b.Events = append(b.Events, event.Event{Key: fmt.Sprintf("purchase-%d", i), Fields: `{"revenue":9.99}`})
 	}
-	b.Stamp(at, entropy)
+	b.Stamp(at, entropy())
 	return b
 }
 

@@ -80,7 +80,9 @@ func (b bundle) append(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		batch := event.Call{Account: "a", User: "u", Events: []event.Event{{Key: strconv.Itoa(i)}}}
-		batch.Stamp(now, func() (raw [6]byte) { copy(raw[:], strconv.FormatInt(drawn.Add(1)+1e5, 10)); return raw })
+		var raw [6]byte
+		copy(raw[:], strconv.FormatInt(drawn.Add(1)+1e5, 10))
+		batch.Stamp(now, raw)
 		added, err := eventdb.AppendIntake(t.Context(), b.db, "t", batch)
 		require.NoError(t, err)
 		require.True(t, added)

@@ -61,13 +61,14 @@ type Call struct {
 	Received core.Time
 }
 
-// Stamp sets the time of receipt, and the id of every event. entropy returns random
-// bytes and is called once for each event.
-func (b *Call) Stamp(now core.Time, entropy func() [6]byte) {
+// Stamp sets the time of receipt, and the id of every event: they sort in the order of the
+// call. entropy are random bytes.
+func (b *Call) Stamp(now core.Time, entropy [6]byte) {
 	b.Received = now
 	for i := range b.Events {
 		e := &b.Events[i]
-		e.ID = core.NewID(now, entropy())
+		e.ID = core.NewID(now, entropy)
+		entropy = core.NextEntropy(entropy)
 		if e.Triggered == 0 {
 			e.Triggered = now
 		}

@@ -161,7 +161,7 @@ func judge(s Standing, c Command, claim *Claim) Rule {
 		return RuleSelfEmail
 	case claim.OwnerBlocked:
 		return RuleBlocked
-	case !s.unreferred() && strings.EqualFold(string(s.Code), string(claim.Code)):
+	case !s.unreferred() && s.Code.Folded() == claim.Code.Folded():
 		return RuleSameCode
 	case !s.unreferred() && !claim.Replaces:
 		return RuleAlreadyReferred

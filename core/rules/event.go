@@ -22,7 +22,7 @@ func (r *Rules) LogEvents(s *state.State, b event.Call) (event.Call, error) {
 		s.EventKeys.Put(b.Key, true)
 	}
 	b.Events = slices.Clone(b.Events)
-	b.Stamp(s.Now, r.Entropy6)
+	b.Stamp(s.Now, r.Entropy6())
 	s.Intake.Add(b)
 	return b, nil
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"kith/core"
 	"kith/core/conversion"
@@ -173,7 +172,7 @@ func (os *orders) apply(sent event.Event) {
 	if !places && os.reversal(sent.Triggered) != e.Key {
 		return
 	}
-	if claim, ok := os.rules.orderClaim(os.state, e); plan.Rule.Event == e.Key && ok && claim.Fault == "" && strings.EqualFold(string(claim.Code), string(os.ref.Code)) && e.At < os.ref.Attributed {
+	if claim, ok := os.rules.orderClaim(os.state, e); plan.Rule.Event == e.Key && ok && claim.Fault == "" && claim.Code.Folded() == os.ref.Code.Folded() && e.At < os.ref.Attributed {
 		os.ref.Attributed = e.At
 		// Earlier orders of the referral may count now.
 		os.replay(fromAttribution(os.ref), conversion.Position{})

@@ -75,7 +75,7 @@ func (r *Rules) keepKey(s *state.State, c event.Call) {
 		return
 	}
 	s.EventKeys.Put(c.Key, true)
-	c.Stamp(s.Now, r.Entropy6)
+	c.Stamp(s.Now, r.Entropy6())
 	s.Intake.Add(c)
 }
 

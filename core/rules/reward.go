@@ -145,7 +145,7 @@ func givenBefore(given reward.Reward, g reward.Grant) *core.Error {
 func (r *Rules) Give(s *state.State, g reward.Grant) (reward.Reward, error) {
 	id := g.ID
 	if id == "" {
-		id = r.NewID(s.Now)
+		id = r.newID(s)
 	}
 	w, entries, err := g.Begin(id, s.Now)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *Rules) Record(s *state.State, steps []Step) {
 		s.Billing.Add(step.After.Account)
 		for _, entry := range step.Entries {
 			if !entry.None() {
-				entry.ID = r.NewID(s.Now)
+				entry.ID = r.newID(s)
 				s.Ledger.Add(entry)
 			}
 		}
@@ -221,7 +221,7 @@ func (r *Rules) settleOwing(s *state.State, key state.OwingKey) {
 		s.PutReward(w)
 	}
 	for _, entry := range entries {
-		entry.ID = r.NewID(s.Now)
+		entry.ID = r.newID(s)
 		s.Ledger.Add(entry)
 	}
 	for _, w := range all {

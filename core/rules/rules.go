@@ -22,8 +22,14 @@ type Rules struct {
 	Entropy func([]byte)
 }
 
-// NewID returns a new record id.
-func (r *Rules) NewID(now core.Time) string { return core.NewID(now, r.Entropy6()) }
+// newID returns a new record id. The ids of one state sort in the order in which they were made.
+func (r *Rules) newID(s *state.State) string {
+	if s.Entropy == [6]byte{} {
+		s.Entropy = r.Entropy6()
+	}
+	s.Entropy = core.NextEntropy(s.Entropy)
+	return core.NewID(s.Now, s.Entropy)
+}
 
 // Entropy6 returns random bytes.
 func (r *Rules) Entropy6() (b [6]byte) {
@@ -35,7 +41,7 @@ func (r *Rules) Entropy6() (b [6]byte) {
 // endpoint is subscribed.
 func (r *Rules) emit(s *state.State, t webhook.Type, data func() []byte) {
 	if s.Listens() {
-		s.Events.Add(state.Event{ID: r.NewID(s.Now), Type: t, Data: data()})
+		s.Events.Add(state.Event{ID: r.newID(s), Type: t, Data: data()})
 	}
 }
 

@@ -156,7 +156,7 @@ func (r *Rules) record(s *state.State, do settlement, before referral.Standing, 
 			before.Code = ""
 		}
 		s.Decisions.Add(wire.Decision{
-			ID: r.NewID(s.Now), Account: do.account.ID, User: do.user.ID,
+			ID: r.newID(s), Account: do.account.ID, User: do.user.ID,
 			Code: v.Claim.Code, Source: v.Claim.Source, Rule: v.Rule, Accepted: v.Accepted(),
 			Inputs: wire.DecisionInputs(before, do.command, v),
 		})
@@ -215,7 +215,7 @@ func (r *Rules) referral(s *state.State, do settlement, accepted *referral.Claim
 	case accepted == nil:
 		return referralOf(s, do.account.ID)
 	}
-	id := r.NewID(s.Now)
+	id := r.newID(s)
 	if accepted.Replaces {
 		replaced, _ := s.ReferralOf(do.account.ID)
 		id = replaced.ID

@@ -27,6 +27,8 @@ type State struct {
 	Tenant core.TenantAlias
 	// Now is the time of all calls.
 	Now core.Time
+	// Entropy is that of the last id that was made, zero before the first; see rules.Rules.
+	Entropy [6]byte
 	// Silent is true if the calls send no webhooks.
 	Silent bool
 
@@ -301,8 +303,8 @@ func Who(who referral.Identity) referral.Identity {
 	return who
 }
 
-// CodeKey returns the key of a code in Codes, which ignores case.
-func CodeKey(code core.ReferralCode) string { return strings.ToLower(string(code)) }
+// CodeKey returns the key of a code in Codes.
+func CodeKey(code core.ReferralCode) string { return code.Folded() }
 
 // User returns a user; ok is false if it is unknown. The caller may modify the
 // result.

@@ -361,10 +361,10 @@ func TestParseEvents(t *testing.T) {
 			t.Errorf("event %d is %+v, want %+v", i, b.Events[i], want[i])
 		}
 	}
-	b.Stamp(9, func() [6]byte { return [6]byte{} })
-	id := core.NewID(9, [6]byte{})
+	b.Stamp(9, [6]byte{})
+	id, next := core.NewID(9, [6]byte{}), core.NewID(9, [6]byte{5: 1})
 	if got, want := string(Events(b)), `{"userId":"bob","accountId":"a@b.c","events":[{"id":"`+id+`","key":"purchase","fields":`+fields+
-		`,"dateTriggered":7,"dateReceived":9,"dateProcessed":null},{"id":"`+id+`","key":"b","fields":{},"dateTriggered":9,"dateReceived":9,"dateProcessed":null}`; !strings.HasPrefix(got, want) {
+		`,"dateTriggered":7,"dateReceived":9,"dateProcessed":null},{"id":"`+next+`","key":"b","fields":{},"dateTriggered":9,"dateReceived":9,"dateProcessed":null}`; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if got, want := string(IntakeEvents(b)), `[{"id":"`+id+`","key":"purchase","fields":`+fields+`,"dateTriggered":7},`; !strings.HasPrefix(got, want) {

@@ -50,7 +50,7 @@ func TestRefused_Digest(t *testing.T) {
 	}
 	first := call("a", "bc", "refund", `{"revenue":1}`)
 	again := call("a", "bc", "refund", `{"revenue":1}`)
-	again.Stamp(5, func() [6]byte { return [6]byte{1} })
+	again.Stamp(5, [6]byte{1})
 	if Refused(first, "").Digest != Refused(again, "").Digest || Refused(first, "").Digest == "" {
 		t.Error("the same call has two digests")
 	}

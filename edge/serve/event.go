@@ -38,7 +38,7 @@ func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *ev
 	if batch.Trusted = by == auth.KeyHolder; !batch.Trusted {
 		batch.OwnKey()
 	}
-	batch.Stamp(r.now, entropy)
+	batch.Stamp(r.now, entropy())
 	appended, err := r.appendIntake(tenant, *batch)
 	if err != nil {
 		return &core.Error{

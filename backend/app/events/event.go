@@ -89,7 +89,7 @@ func (es *Events) logNow(ctx context.Context, by base.Caller, c event.Call, add 
 	if c.Trusted = by.Key; !c.Trusted {
 		c.OwnKey()
 	}
-	c.Stamp(es.Now(), es.Entropy6)
+	c.Stamp(es.Now(), es.Entropy6())
 	added, err := add(ctx, c)
 	if err == nil && !added || event.IsDuplicate(err) {
 		var recorded string
