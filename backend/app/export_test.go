@@ -174,6 +174,12 @@ func TestExport_ForPeople(t *testing.T) {
 	events := rows(job.UserEvent, `{"dateFormat":"LOCAL"}`)
 	require.Len(t, events, 2)
 	require.Equal(t, []string{"B-7", "12.50", "EUR"}, events[1][7:10])
+	require.NoError(t, b.log(t, "bert", "", `{"key":"purchase","fields":{"order_id":12345678901234567890,"revenue":1234567.89,"currency":"BRL"}}`))
+	for _, row := range rows(job.UserEvent, `{"dateFormat":"LOCAL"}`) {
+		if row[0] == "bert" {
+			require.Equal(t, []string{"12345678901234567890", "1234567.89", "BRL"}, row[7:10], "numbers as they were sent")
+		}
+	}
 
 	// Without a zone it is that of the tenant.
 	zone := "America/New_York"

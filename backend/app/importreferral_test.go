@@ -108,6 +108,26 @@ func (b bundle) prepareReferrals(t *testing.T, seed uint64) {
 	require.NoError(t, err)
 }
 
+// A file whose friends come before their referrers is imported twice, as the documents say: then
+// all are referred and converted. A row without a code reports a payment.
+func TestImport_FriendsBeforeTheReferrer(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	rows := `{"accountId":"friend","id":"u","referredBy":{"code":"LATER1","isConverted":true}}
+{"accountId":"payer","id":"u","referredBy":{"isConverted":true}}
+{"accountId":"late","id":"u","referralCode":"LATER1"}
+`
+	for range 2 {
+		done := b.imported(t, job.ImportUser, "rows.jsonl", rows, "{}")
+		require.Zero(t, done.Stats.Errors)
+	}
+	require.Equal(t, referral.Converted, b.state(t, "friend"))
+	require.NotNil(t, b.referral(t, "friend").ReferrerReward)
+	payer, err := b.Accounts.ByID(t.Context(), b.tenant, "payer")
+	require.NoError(t, err)
+	require.Equal(t, referral.Paid, payer.Status)
+}
+
 // referredRows returns random rows of users. Most were referred, by a few referrers, and
 // some share an account, an address or a code.
 func referredRows(r *rand.Rand) (rows []string) {

@@ -441,7 +441,7 @@ func TestExportPage_Cells(t *testing.T) {
 			job.RedeemableRewardBalance: {
 				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "500", "~USD"}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12.5", ""},
 			},
-			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`, "", "1.1", ""}},
+			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`, "", "1.10", ""}},
 		} {
 			require.Equal(t, want, b.exported(t, typ, job.Params{At: now}), typ)
 		}

@@ -2574,7 +2574,7 @@ type ReferredByInput struct {
 	// Code A referral code as a person typed or pasted it. Blanks around it and the case of letters have no effect, and a share link, or the URL to which it leads, stands for its code. A text that is no code of the tenant is recorded (`listUnknownCodes`) and attributes nothing.
 	Code *MaybeTypedCode `json:"code,omitempty"`
 
-	// IsConverted True reports the account as PAID.
+	// IsConverted True reports the account as PAID, unless it is not referred and no user owns any code of the call.
 	IsConverted *bool `json:"isConverted,omitempty"`
 }
 

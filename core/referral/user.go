@@ -142,6 +142,8 @@ type UserUpdate struct {
 	PaymentProviderID *core.PaymentProviderID
 	// Status is the account's subscription status, if the call has it and may set it.
 	Status *Status
+	// OfReferral is true if Status is PAID since the call says that the referral has converted.
+	OfReferral bool
 	// Reported is the status in an unsigned call of a browser; see Account.Report.
 	Reported *Status
 	// Claims are the codes in the body, most preferred first: explicit ones, then

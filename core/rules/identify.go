@@ -143,6 +143,9 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 		// Payments are reported by the gateway, not by callers (clients 4.2.1).
 		in.Update.Status, in.Update.Reported = nil, nil
 	}
+	if in.Update.OfReferral && r.hasOnlyUnknownCodes(s, in) {
+		in.Update.Status = nil
+	}
 	who, err := r.change(s, in)
 	if err != nil {
 		return out, err
@@ -177,6 +180,19 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 		r.emit(s, webhook.UserCreated, func() []byte { return wire.UserCreated(out.UserInfo) })
 	}
 	return out, nil
+}
+
+// hasOnlyUnknownCodes reports whether a call about an account that is not referred has codes, and
+// no user owns one of them. Then no referral has converted, whatever the call says: a payment
+// without a referral would prevent the referral when the call comes again, after the referrer.
+func (r *Rules) hasOnlyUnknownCodes(s *state.State, in Identification) bool {
+	account, _ := s.Accounts.Get(in.Update.Account)
+	claims := r.claims(s, in)
+	referred := account.Standing.Referral != referral.None && account.Standing.Referral != ""
+	return !referred && len(claims) > 0 && !slices.ContainsFunc(claims, func(c referral.Claim) bool {
+		_, known := s.Code(c.Code)
+		return known && c.Fault == ""
+	})
 }
 
 // referralOf returns the referral of an account, or nil.

@@ -142,6 +142,7 @@ func (p *userParser) identity(r *reader, key string, v *fastjson.Value) bool {
 	case "paymentProviderId":
 		return parsed(r, key, v, &p.u.PaymentProviderID, core.ParsePaymentProviderID)
 	case "accountStatus":
+		p.u.OfReferral = false
 		return parsed(r, key, v, &p.u.Status, referral.ParseStatus)
 	}
 	return false
@@ -238,7 +239,7 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 		r.boolean(&converted, key, v)
 		if converted != nil && *converted && p.u.Status == nil && !p.answered {
 			paid := referral.Paid
-			p.u.Status = &paid
+			p.u.Status, p.u.OfReferral = &paid, true
 		}
 		return true
 	// These are in a user that a caller read and sends back.

@@ -118,10 +118,16 @@ var exports = map[job.Type]export{
 	job.UserEvent: {
 		from: `event e`, tenant: `e.tenant`, key: []string{`e.id`},
 		cells: `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields,
-			e.fields ->> 'order_id', e.fields ->> 'revenue', e.fields ->> 'currency'`,
+			` + field(`order_id`) + `, ` + field(`revenue`) + `, e.fields ->> 'currency'`,
 		created: `e.received_at`, updated: `e.received_at`,
 		narrow: func(w *store.Where, p job.Params) { store.Among(w, `e.key`, p.EventKeys) },
 	},
+}
+
+// field returns the value of a field of an event e: a number as it was sent, since ->> makes
+// 1234567.89 a floating-point number, which is then written as 1.23456789e+06.
+func field(name string) string {
+	return `iif(json_type(e.fields, '$.` + name + `') IN ('integer', 'real'), e.fields -> '` + name + `', e.fields ->> '` + name + `')`
 }
 
 // ExportPage returns up to limit rows of the file that a job writes, and the key of
