@@ -156,7 +156,7 @@ func TestImport_UnreadableMoney(t *testing.T) {
 	b.imported(t, job.ImportUser, "u.csv", "accountId,id\na,u\n", "{}")
 	const head = "accountId,userId,event.key,event.fields.revenue,event.fields.currency\n"
 	const amount = "event.fields.revenue: is no number, and amounts are not guessed; write it as 1234.50, without a currency or a thousands separator"
-	const thousand = "event.fields.revenue: may be a thousand or a decimal number; write it without a thousands separator, as in 1234,00"
+	const thousand = "event.fields.revenue: may be a thousand or a decimal number; write 1234 or 1,2340"
 	for _, c := range []struct {
 		name, text string
 		want       map[string]string

@@ -58,7 +58,7 @@ func TestCopy_Text(t *testing.T) {
 		{"plain", "id,name\n1,Jürgen\n", "id,name\n1,Jürgen\n", "UTF-8 ,"},
 		{"with a BOM", "\ufeffid,name\r\n1,x", "\ufeffid,name\r\n1,x", "UTF-8 ,"},
 		{"quotes and lines stay", "a,b\n\"1\n;2\",\"\"\"\"\n", "a,b\n\"1\n;2\",\"\"\"\"\n", "UTF-8 ,"},
-		{"Windows-1252", "id,name\n1,J\xfcrgen \x80 \x81\n", "id,name\n1,Jürgen € \ufffd\n", "Windows-1252 ,"},
+		{"Windows-1252", "id,name\n1,J\xfcrgen \x80\n", "id,name\n1,Jürgen €\n", "Windows-1252 ,"},
 		{"Windows-1252 late", "id,name\n" + long + "1,M\xfcller\n", "id,name\n" + long + "1,Müller\n", "Windows-1252 ,"},
 		{"UTF-8 first: another byte stays wrong", "id,name\n1,é\n2,\xfc\n", "id,name\n1,é\n2,\xfc\n", "UTF-8 ,"},
 		{"a byte that Windows-1252 does not have", "id\n\x81\n", "id\n\x81\n", "UTF-8 ,"},
@@ -93,6 +93,14 @@ func TestCopy_Text(t *testing.T) {
 			require.Equal(t, c.name == "gzip that is fine", strings.HasSuffix(extension, ".gz"), c.name)
 		}
 	}
+}
+
+// A text with a byte that Windows-1252 does not have is in another encoding, such as Shift JIS: it
+// is refused, and not stored with holes.
+func TestCopy_OtherEncoding(t *testing.T) {
+	t.Parallel()
+	_, _, _, err := convert("", strings.NewReader("id,name\n1,J\xfcrgen\n2,\x81\x5b\n"))
+	require.Equal(t, core.Invalid("file", "is neither UTF-8 nor Windows-1252; save it as CSV UTF-8 and send it again"), err)
 }
 
 // made returns a workbook that excelize has written.

@@ -234,7 +234,11 @@ func (d *decoder) readBytes(p []byte) (int, error) {
 	next, _ := d.in.Peek(min(d.in.Buffered(), len(p)))
 	out := d.scratch[:0]
 	for _, c := range next {
-		out = utf8.AppendRune(out, windowsRune(c))
+		r := windowsRune(c)
+		if r == utf8.RuneError {
+			return 0, core.Invalid("file", "is neither UTF-8 nor Windows-1252; save it as CSV UTF-8 and send it again")
+		}
+		out = utf8.AppendRune(out, r)
 	}
 	_, _ = d.in.Discard(len(next))
 	n := copy(p, out)

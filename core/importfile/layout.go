@@ -356,11 +356,13 @@ func (l Layout) Row(cells []string) ([]string, *core.Error) {
 			sure = !core.Thousand(cells[i], ".")
 		}
 		if !sure && c.money() {
-			example := "1234.00"
+			point := "."
 			if l.Separator == ";" {
-				example = "1234,00"
+				point = ","
 			}
-			return cells, core.Invalid(c.Name(), "may be a thousand or a decimal number; write it without a thousands separator, as in "+example)
+			sent := strings.TrimSpace(cells[i])
+			at := strings.IndexAny(sent, ".,")
+			return cells, core.Invalid(c.Name(), "may be a thousand or a decimal number; write "+sent[:at]+sent[at+1:]+" or "+sent[:at]+point+sent[at+1:]+"0")
 		}
 	}
 	return cells, nil

@@ -139,7 +139,7 @@ func TestLayout_Row(t *testing.T) {
 	for _, c := range []struct{ separator, cells, want string }{
 		{",", "a;#N/A;p;1;80", "userId is the error #N/A of a spreadsheet; correct the cell"},
 		{",", "a;u;p;1,5;1.234", "a;u;p;1,5;1.234"},
-		{"\t", "a;u;p;1;1.234", "event.fields.revenue may be a thousand or a decimal number; write it without a thousands separator, as in 1234.00"},
+		{"\t", "a;u;p;1;1.234", "event.fields.revenue may be a thousand or a decimal number; write 1234 or 1.2340"},
 		{"\t", "a;u;p;1;12.50", "a;u;p;1;12.50"},
 		{";", "a;u;p;1,5;12,50", "a;u;p;1,5;12.50"},
 	} {

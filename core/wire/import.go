@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -117,6 +119,17 @@ func (row Row) sent(path ...string) string {
 
 // Cell returns the cell of a column of the row's layout.
 func (row Row) Cell(column int) string { return row.cells[column] }
+
+// BeyondASCII returns the first cell of a CSV file's row that is not of ASCII only, or "".
+func (row Row) BeyondASCII() string {
+	i := slices.IndexFunc(row.cells, func(cell string) bool {
+		return strings.IndexFunc(cell, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
+	})
+	if i < 0 {
+		return ""
+	}
+	return row.cells[i]
+}
 
 // Value returns what the row has under a name, such as a column, as text: a cell as it is,
 // and another value than a string of a JSONL file as JSON. It is empty if there is none.

@@ -65,6 +65,9 @@ type Checked struct {
 	Complete bool
 	// Dialect is the form in which the file came.
 	Dialect importfile.Dialect
+	// Western is a value of a text in Windows-1252 that shows whether it is one: texts in other
+	// encodings, such as those of Japanese or Arabic programs, look the same.
+	Western string
 	// Names is the header of a CSV file, and Samples has its first rows. Unknown are the names
 	// that have no meaning, so that their columns are not imported.
 	Names   []string
@@ -130,6 +133,9 @@ func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, 
 			return c, err
 		}
 		c.Checked = s.Record()
+		if c.Dialect.Encoding == importfile.Windows1252 && c.Western == "" {
+			c.Western = importfile.ShortValue(row.BeyondASCII())
+		}
 		if problem == nil {
 			problem = wire.CheckImportRow(tenant, t, row, now)
 		}

@@ -147,6 +147,7 @@ func TestImport_GermanExcel(t *testing.T) {
 	page := upload(t, b, "USER", "Kunden.csv", fixture(t, "german-excel.csv"))
 	seen := page.Text()
 	require.Contains(t, seen, "Read as Windows-1252 with semicolons (numbers may have a decimal comma")
+	require.Contains(t, seen, "Compare “ Jürgen ” with your program.")
 	require.Contains(t, seen, "Jürgen · Zoë · Anna; \"die Große\"")
 	require.Contains(t, seen, "1 row of 5 has a problem")
 	require.Contains(t, seen, "6 email “E-Mail” in the file keine Adresse")
