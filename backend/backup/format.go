@@ -382,8 +382,11 @@ func (r *Reader) end() error {
 	if errors.Is(err, io.EOF) {
 		_, err = r.input.ReadByte()
 	}
-	if !errors.Is(err, io.EOF) {
-		return damaged(errors.Join(errors.New("it has data after its end"), err))
+	switch {
+	case err == nil:
+		return damaged(errors.New("it has data after its end"))
+	case !errors.Is(err, io.EOF):
+		return damaged(err)
 	}
 	return io.EOF
 }

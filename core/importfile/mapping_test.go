@@ -21,7 +21,7 @@ func TestParseHeader_Liberal(t *testing.T) {
 	}{
 		{job.ImportUser, "\ufeffAccount ID, ID ,first_name,E-Mail,Custom Fields.Shoe Size,REFERRED-BY.CODE", "accountId id firstName email customFields.Shoe Size referredBy.code", nil, ""},
 		{job.ImportUser, "Kontonummer,Kundennummer,Vorname,Nachname,E-Mail-Adresse,Sprache,Land,Erstellt am", "accountId id firstName lastName email locale countryCode dateCreated", nil, ""},
-		{job.ImportUser, "Numéro de compte,Numéro client,Prénom,Nom de famille,Adresse e-mail,Langue,Pays", "accountId id firstName lastName email locale countryCode", nil, ""},
+		{job.ImportUser, "Nume\u0301ro de compte,Numéro client,Pre\u0301nom,Nom de famille,Adresse e-mail,Langue,Pays", "accountId id firstName lastName email locale countryCode", nil, ""},
 		{job.ImportUser, "Número de cuenta,Número de cliente,Nombre,Apellidos,Correo electrónico,Idioma,País", "accountId id firstName lastName email locale countryCode", nil, ""},
 		{job.ImportUser, "Número da conta,Código do cliente,Primeiro nome,Sobrenome,Endereço de e-mail,Idioma", "accountId id firstName lastName email locale", nil, ""},
 		{job.ImportUser, "معرف الحساب,رقم العميل,الاسم الأول,اسم العائلة,البريد الإلكتروني", "accountId id firstName lastName email", nil, ""},

@@ -116,6 +116,9 @@ func canonical(name string) string {
 		case 'ñ':
 			return 'n'
 		}
+		if '\u0300' <= r && r <= '\u036f' {
+			return -1 // an accent of its own, as names from a Mac may have
+		}
 		return r
 	}, strings.ToLower(name))
 	return name

@@ -21,8 +21,8 @@ func TestMeantCode(t *testing.T) {
 		"https://shop.example/?rsCode=a+b":       "https://shop.example/?rsCode=a+b",
 		"anna 10":                                "anna 10",
 		"not a code!":                            "not a code!",
-		strings.Repeat("ä", 40):                  core.ReferralCode(strings.Repeat("ä", 32)),
-		strings.Repeat("a", 65):                  core.ReferralCode(strings.Repeat("a", 64)),
+		strings.Repeat("ä", 40):                  core.ReferralCode(strings.Repeat("ä", 30) + "…"),
+		strings.Repeat("a", 65):                  core.ReferralCode(strings.Repeat("a", 61) + "…"),
 	} {
 		if got := MeantCode("shop", text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
