@@ -8,7 +8,11 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/webhooks"
+	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/tabledb"
 	"kith/core"
+	"kith/core/job"
 	"kith/core/webhook"
 )
 
@@ -53,6 +57,61 @@ func TestLeases_DoNotDependOnClocks(t *testing.T) {
 			})
 		}
 	})
+}
+
+// Work that was leased when a tenant was backed up is taken over after its restore, also if the
+// process that had the lease runs. What that process still does counts no more.
+func TestLeases_OfARestoredTenant(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.addUsers(t, 5000)
+	made := b.create(t, b.jobInput("QUERY/USER", "{}"))
+	b.subscribe(t, hook)
+	require.NoError(t, second(b.Webhooks.Test(t.Context(), b.tenant, hook)))
+	require.Len(t, b.begin(t), 1)
+	write := func(do func(tx *store.Tx) error) {
+		t.Helper()
+		require.NoError(t, b.DB.WriteWithoutForeignKeys(t.Context(), b.Now(), do))
+	}
+	var lease jobdb.Lease
+	write(func(tx *store.Tx) (err error) {
+		var leased bool
+		lease, leased, err = jobdb.LeaseJob(t.Context(), tx, b.tenant, made.ID, b.Process+".1")
+		require.True(t, leased)
+		return err
+	})
+	tables, err := tabledb.Tables(t.Context(), b.DB.Reads)
+	require.NoError(t, err)
+	for _, table := range tables {
+		if table.Name != "job" && table.Name != "webhook_delivery" {
+			continue
+		}
+		var lines []byte
+		require.NoError(t, tabledb.Dump(t.Context(), b.DB.Reads, table, b.tenant, nil, func(line []byte) error {
+			lines = append(append(lines, line...), '\n')
+			return nil
+		}))
+		write(func(tx *store.Tx) error {
+			if err := tx.Exec(t.Context(), "erase", `DELETE FROM `+table.Name); err != nil {
+				return err
+			}
+			return second(tabledb.LoadRows(t.Context(), tx, table, lines, tabledb.Load{Tenant: b.tenant}))
+		})
+	}
+	write(func(tx *store.Tx) error {
+		renewed, err := jobdb.RenewLease(t.Context(), tx, lease, b.Process+".1")
+		require.False(t, renewed)
+		return err
+	})
+	require.Empty(t, b.begin(t))
+	for released, beats := 0, 0; released < 2; beats++ {
+		require.Less(t, beats, 10)
+		n, err := b.Leases.Beat(t.Context())
+		require.NoError(t, err)
+		released += n
+	}
+	require.Len(t, b.begin(t), 1)
+	require.Equal(t, job.Completed, b.worked(t, made.ID).Status)
 }
 
 // processAt returns the engine of another process, whose clock differs.

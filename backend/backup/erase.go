@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"time"
 
 	"kith/backend/file"
 	"kith/backend/store"
@@ -10,9 +11,19 @@ import (
 	"kith/core"
 )
 
-// eraseBatch is the number of rows that are erased in one transaction. Other writes
-// wait while it runs.
-const eraseBatch = 2000
+// commandPause is how long a command that works beside servers on one database file lets pass
+// between two transactions: other processes can only poll the write lock, a few times in a second
+// that a call waits for it.
+const commandPause = 15 * time.Millisecond
+
+// newSizer returns the sizer of the transactions of a command beside servers.
+func newSizer(db *store.Primary) *store.BatchSizer {
+	sizer := store.NewBatchSizer(db.Embedded(), 0)
+	if sizer.Pause > 0 {
+		sizer.Pause = commandPause
+	}
+	return sizer
+}
 
 // Erase removes a tenant with all its rows and files, in bounded batches. After the
 // first batch the tenant is unknown. If the process is killed, calling Erase again
@@ -66,17 +77,21 @@ func EraseRows(ctx context.Context, db *store.Primary, files file.Store, now fun
 		if t.Tenant == "" || t.Name == tenantTable {
 			continue
 		}
+		sizer := newSizer(db) // a row of one table takes many times as long as one of another
 		for {
-			n, err := tabledb.EraseRows(ctx, db, now(), t, run, eraseBatch)
+			size, begun := sizer.Size(), time.Now()
+			n, err := tabledb.EraseRows(ctx, db, now(), t, run, size)
 			if err != nil {
 				return err
 			}
 			if n > 0 && erased != nil {
 				erased(t.Name, n)
 			}
-			if n < eraseBatch {
+			if n < size {
 				break
 			}
+			sizer.Took(n, time.Since(begun))
+			time.Sleep(sizer.Pause)
 		}
 	}
 	return nil

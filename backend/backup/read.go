@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"filippo.io/age"
 
@@ -146,6 +147,9 @@ type restoring struct {
 	run   tabledb.Run
 	// tenant is the row of the restored tenant, which is written last.
 	tenant []byte
+	// sizer has the rows of a transaction of the table loading, if others are served meanwhile.
+	sizer   *store.BatchSizer
+	loading string
 }
 
 // all restores into an empty database.
@@ -282,14 +286,44 @@ func (r *restoring) loadEntry(ctx context.Context, entry Entry) error {
 		r.tenant = append(r.tenant, entry.Rows...)
 		return nil
 	}
-	n, err := store.WriteValue(ctx, r.DB.WriteWithoutForeignKeys, r.Now(), func(tx *store.Tx) (int, error) {
-		if err := r.run.Check(ctx, tx); err != nil {
-			return 0, err
+	if r.Tenant != "" && r.loading != t.Name {
+		r.sizer, r.loading = newSizer(r.DB), t.Name
+	}
+	for rows := entry.Rows; len(rows) > 0; {
+		part, begun := rows, time.Now()
+		if r.sizer != nil {
+			part = firstLines(rows, r.sizer.Size())
 		}
-		return tabledb.LoadRows(ctx, tx, t, entry.Rows, r.how)
-	})
-	r.rows[t.Name] += int64(n)
-	return err
+		n, err := store.WriteValue(ctx, r.DB.WriteWithoutForeignKeys, r.Now(), func(tx *store.Tx) (int, error) {
+			if err := r.run.Check(ctx, tx); err != nil {
+				return 0, err
+			}
+			return tabledb.LoadRows(ctx, tx, t, part, r.how)
+		})
+		if err != nil {
+			return err
+		}
+		r.rows[t.Name] += int64(n)
+		if r.sizer != nil {
+			r.sizer.Took(bytes.Count(part, []byte{'\n'}), time.Since(begun))
+			time.Sleep(r.sizer.Pause)
+		}
+		rows = rows[len(part):]
+	}
+	return nil
+}
+
+// firstLines returns the first lines of a text, up to n.
+func firstLines(text []byte, n int) []byte {
+	end := 0
+	for ; n > 0; n-- {
+		line := bytes.IndexByte(text[end:], '\n')
+		if line < 0 {
+			return text
+		}
+		end += line + 1
+	}
+	return text[:end]
 }
 
 func (r *restoring) step(n int64) {

@@ -54,7 +54,7 @@ func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, out *chu
 	if err := load(ctx, u, rows); err != nil {
 		return 0, nil, err
 	}
-	late := r.sizer.late()
+	late := r.sizer.Late()
 	for done < len(rows) && !r.rejected(len(out.errors)) && (done == 0 || !late()) {
 		if err := r.report(out, rows[done], decide(ctx, u, rows[done])); err != nil {
 			return 0, nil, err
@@ -135,7 +135,7 @@ func (r *run) applyGroup(ctx context.Context, tx *store.Tx, kind groupRow, rows 
 			good = append(good, row.row)
 		}
 	}
-	all, err := kind.applyAll(ctx, tx, good, r.sizer.late())
+	all, err := kind.applyAll(ctx, tx, good, r.sizer.Late())
 	if err != nil {
 		return 0, err
 	}

@@ -32,6 +32,9 @@ const (
 	// renewBytes is the number of bytes after which it looks too: rows may be long, or
 	// few among empty lines, and a loaded processor reads only 10 MB a second.
 	renewBytes = 1 << 20
+	// maxBytes is the number of bytes that are read for one batch at most, for files
+	// with long rows.
+	maxBytes = 1 << 20
 	// maxMessage is the size of the message of one row in the errors file, in bytes.
 	maxMessage = 1 << 10
 )
@@ -45,7 +48,7 @@ type run struct {
 	share      link.Share
 	tenant     core.TenantAlias
 	rules      *rules.Rules
-	sizer      *batchSizer
+	sizer      *store.BatchSizer
 	compressor compressor
 	// parse parses a row of the import's type.
 	parse   func(wire.Row) (importRow, error)
@@ -70,7 +73,7 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 	}
 	share := js.Share(tenant)
 	r := &run{
-		jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: share, sizer: newBatchSizer(js.DB.Embedded(), js.BatchTime),
+		jobs: js, lease: l, params: p, renewed: time.Now(), tenant: l.Tenant, rules: js.Rules(), share: share, sizer: store.NewBatchSizer(js.DB.Embedded(), js.BatchTime),
 		file: exportfile.Form{Format: l.Format, Dates: tenant.ExportDates, Share: share}.File(l.Type),
 	}
 	if r.parse, err = r.parser(l.Type); err != nil {
@@ -225,7 +228,7 @@ func (d disk) last() error { return <-d.written }
 // process ends at any time, no row is lost and no row is applied twice. It returns how many
 // rows it applied: at least one, and not all if they take far longer than a batch should.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
-	if r.sizer.pause > 0 {
+	if r.sizer.Pause > 0 {
 		r.jobs.batching.Lock()
 		defer r.jobs.batching.Unlock()
 	}
@@ -265,7 +268,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) 
 	}
 	done = int(after.Stats.Processed - r.lease.Stats.Processed)
 	r.applied(after.Lease, time.Since(after.begun))
-	time.Sleep(r.sizer.pause)
+	time.Sleep(r.sizer.Pause)
 	return done, nil
 }
 
@@ -274,7 +277,7 @@ func (r *run) applied(after jobdb.Lease, took time.Duration) {
 	done, failed := after.Stats.Processed-r.lease.Stats.Processed, after.Stats.Errors-r.lease.Stats.Errors
 	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
 	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
-	r.sizer.took(int(done), took)
+	r.sizer.Took(int(done), took)
 	*r.lease = after
 	r.renewed = time.Now()
 	r.jobs.Logged()

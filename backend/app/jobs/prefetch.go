@@ -36,7 +36,7 @@ func (r *run) parsed(in *source) (batches <-chan parsedRows, stop func()) {
 // of empty lines count too: reading them takes time, and the lease is renewed only
 // between batches.
 func (r *run) read(in *source) (rows []batchRow, err error) {
-	size, begin := r.sizer.size(), in.Position()
+	size, begin := r.sizer.Size(), in.Position()
 	rows = make([]batchRow, 0, size)
 	for at := begin; len(rows) < size && at-begin < maxBytes; at = in.Position() {
 		row, problem, err := in.row()

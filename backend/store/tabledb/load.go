@@ -34,7 +34,11 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 	into, from := t.names(anyColumn), []string{}
 	hex := bytes.Contains(lines, []byte(inHex))
 	for _, c := range t.Columns {
-		from = append(from, loaded(c, hex))
+		value := loaded(c, hex)
+		if how.Tenant != "" {
+			value = unleased(t, c, value)
+		}
+		from = append(from, value)
 	}
 	where, args := ``, []any{string(rowList(lines))}
 	switch {
@@ -62,6 +66,21 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 		return userdb.IndexAdded(ctx, tx, load)
 	}
 	return load()
+}
+
+// unleased returns the value of a column of a tenant's row without the lease that the row had. The
+// process that had it may run, but does not work on the restored row: the token becomes that of a
+// process that does not exist, whose work others take over. A job gets a new attempt, so that
+// nothing more is accepted of one that still runs.
+func unleased(t Table, c Column, value string) string {
+	const token = `value ->> 'leased_by'`
+	switch {
+	case c.Name == "leased_by":
+		return `'restored.' || (` + token + `)`
+	case t.Name == "job" && c.Name == "attempt":
+		return value + ` + (` + token + ` IS NOT NULL)`
+	}
+	return value
 }
 
 // loaded returns an SQL expression for the value of a column of a row in JSON.

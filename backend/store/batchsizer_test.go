@@ -1,4 +1,4 @@
-package jobs
+package store
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestBatchSizer(t *testing.T) {
-	b := newBatchSizer(true, 0)
+	b := NewBatchSizer(true, 0)
 	require.EqualValues(t, firstRows, b.rows.Load())
 	b.rows.Store(500)
 	for _, c := range []struct {
@@ -23,20 +23,20 @@ func TestBatchSizer(t *testing.T) {
 		{100, fileBatch, 125}, // the batch had fewer rows than the size, which stays
 		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, minRows}, {20, time.Hour, minRows},
 	} {
-		b.took(c.rows, c.took)
+		b.Took(c.rows, c.took)
 		require.EqualValues(t, c.want, b.rows.Load(), c)
 	}
 	for range 20 {
-		b.took(b.size(), 0)
+		b.Took(b.Size(), 0)
 	}
 	require.EqualValues(t, maxRows, b.rows.Load())
 }
 
 // The rows of a batch fill the statements that write many rows.
 func TestBatchSizer_FillsStatements(t *testing.T) {
-	b := newBatchSizer(true, 0)
+	b := NewBatchSizer(true, 0)
 	for rows, want := range map[int64]int{20: 20, 32: 32, 33: 32, 63: 32, 64: 64, 500: 480} {
 		b.rows.Store(rows)
-		require.Equal(t, want, b.size(), rows)
+		require.Equal(t, want, b.Size(), rows)
 	}
 }
