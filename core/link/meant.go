@@ -12,7 +12,8 @@ const maxMeant = 64
 // MeantCode returns the code that a person typed or pasted: the text without the invisible
 // characters around it, or the code in a share link of the tenant or in the URL of a page to
 // which such a link leads. Another text is returned itself, shortened to 64 bytes with an
-// ellipsis, so that it is not the code of 64 letters with which it begins: no user owns such a code, so the call is recorded as one with an unknown code, and does not fail.
+// ellipsis, so that it is not the code of 64 letters with which it begins: no user owns such a
+// code, so the call is recorded as one with an unknown code, and does not fail.
 func MeantCode(tenant core.TenantAlias, text string) core.ReferralCode {
 	text = core.Trim(strings.ReplaceAll(text, "\x00", ""))
 	page, _, _ := strings.Cut(text, "#")

@@ -190,8 +190,11 @@ func (r *Rules) hasOnlyUnknownCodes(s *state.State, in Identification) bool {
 	claims := r.claims(s, in)
 	referred := account.Standing.Referral != referral.None && account.Standing.Referral != ""
 	return !referred && len(claims) > 0 && !slices.ContainsFunc(claims, func(c referral.Claim) bool {
+		if c.Fault != "" {
+			return false // and not loaded
+		}
 		_, known := s.Code(c.Code)
-		return known && c.Fault == ""
+		return known
 	})
 }
 
