@@ -325,7 +325,7 @@ func (c *apiCommand) print(out io.Writer, body []byte) error {
 		lacks = "list"
 	case len(c.Columns) > 0 && len(elements) > 0:
 		for _, path := range c.Columns {
-			if !slices.ContainsFunc(elements, func(e gjson.Result) bool { return e.Get(path).Exists() }) {
+			if !slices.ContainsFunc(elements, func(e gjson.Result) bool { return mayHave(e, path) }) {
 				lacks = "column " + path
 			}
 		}
@@ -347,6 +347,16 @@ func (c *apiCommand) print(out io.Writer, body []byte) error {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
+}
+
+// mayHave reports whether an element has a value at a path, or null in place of an object that
+// would have it, such as referredBy of a user who was not referred.
+func mayHave(element gjson.Result, path string) bool {
+	if element.Get(path).Exists() {
+		return true
+	}
+	dot := strings.LastIndexByte(path, '.')
+	return dot > 0 && element.Get(path[:dot]).Type == gjson.Null && mayHave(element, path[:dot])
 }
 
 // printable returns a text without control characters but line breaks and tabs: a user may have

@@ -236,6 +236,8 @@ func run(args []string, out, errOut io.Writer) int {
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	} else if args[0] == "help" { // people try kith help and kith help serve
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	command, err := parser.Parse(args)
 	if exit >= 0 {

@@ -35,6 +35,18 @@ func TestRun_WrongValues(t *testing.T) {
 	require.Equal(t, "kith: type: must be one of MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT, MUTATION/REDEEMABLE_REWARD_BALANCE, not \"QUERY/USER\"\n", errOut.String())
 }
 
+// kith help shows what --help shows, also of a command.
+func TestRun_Help(t *testing.T) {
+	t.Parallel()
+	for of, args := range map[string][]string{"": nil, "tenant": {"tenant"}, "tenant show": {"tenant", "show"}} {
+		var flag, word, errOut strings.Builder
+		require.Zero(t, run(append(args, "--help"), &flag, &errOut))
+		require.Zero(t, run(append([]string{"help"}, args...), &word, &errOut), of)
+		require.Equal(t, flag.String(), word.String())
+		require.Contains(t, word.String(), "Usage: kith "+of)
+	}
+}
+
 // kith dev warns if its public keys can be used from other machines.
 func TestWarnOfPublicKeys(t *testing.T) {
 	t.Parallel()
