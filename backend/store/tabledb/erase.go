@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/backend/store"
+	"kith/backend/store/userdb"
 	"kith/core"
 )
 
@@ -27,6 +28,11 @@ func EraseRows(ctx context.Context, p *store.Primary, now core.Time, t Table, ru
 		}
 		if p.Embedded() {
 			if err := tx.Exec(ctx, "erase rows", `PRAGMA secure_delete = ON`); err != nil {
+				return 0, err
+			}
+		}
+		if t.Name == users {
+			if err := userdb.MergeIndex(ctx, tx, limit); err != nil {
 				return 0, err
 			}
 		}

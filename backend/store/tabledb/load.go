@@ -73,12 +73,12 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 // process that does not exist, whose work others take over. A job gets a new attempt, so that
 // nothing more is accepted of one that still runs.
 func unleased(t Table, c Column, value string) string {
-	const token = `value ->> 'leased_by'`
+	const lease = `value ->> 'leased_by'`
 	switch {
 	case c.Name == "leased_by":
-		return `'restored.' || (` + token + `)`
+		return `'restored.' || (` + lease + `)`
 	case t.Name == "job" && c.Name == "attempt":
-		return value + ` + (` + token + ` IS NOT NULL)`
+		return value + ` + (` + lease + ` IS NOT NULL)`
 	}
 	return value
 }
