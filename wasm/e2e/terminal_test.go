@@ -105,7 +105,7 @@ func TestCLI_ImportOnATerminal(t *testing.T) {
 	require.Equal(t, 100, drawn(t, shown, "upload")[0])
 	require.Empty(t, drawn(t, shown, "import"))
 	require.Contains(t, shown, " bytes  ")
-	require.Regexp(t, `/s\r\nkith: nothing was imported; --force imports the valid rows:\r\n`, shown)
+	require.Regexp(t, `/s\r\nkith: nothing was imported; correct the file:\r\n`, shown)
 
 	// A terminal without control sequences gets lines.
 	shown, status = s.onTerminal(t, append(env, "TERM=dumb"), "import", users, "--type", "MUTATION/USER")
