@@ -143,7 +143,8 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 		// Payments are reported by the gateway, not by callers (clients 4.2.1).
 		in.Update.Status, in.Update.Reported = nil, nil
 	}
-	if in.Update.OfReferral && r.hasOnlyUnknownCodes(s, in) {
+	claims := r.claims(s, in)
+	if in.Update.OfReferral && hasOnlyUnknownCodes(s, in.Update.Account, claims) {
 		in.Update.Status = nil
 	}
 	who, err := r.change(s, in)
@@ -157,7 +158,7 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 	done, err := r.settle(s, settlement{
 		account: account, user: who.after,
 		command: referral.Command{
-			Now: s.Now, Identify: true, NewUser: !who.known, Claims: r.claims(s, in),
+			Now: s.Now, Identify: true, NewUser: !who.known, Claims: claims,
 			Paid: in.Update.Status != nil && *in.Update.Status == referral.Paid,
 		},
 	})
@@ -185,10 +186,9 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 // hasOnlyUnknownCodes reports whether a call about an account that is not referred has codes, and
 // no user owns one of them. Then no referral has converted, whatever the call says: a payment
 // without a referral would prevent the referral when the call comes again, after the referrer.
-func (r *Rules) hasOnlyUnknownCodes(s *state.State, in Identification) bool {
-	account, _ := s.Accounts.Get(in.Update.Account)
-	claims := r.claims(s, in)
-	referred := account.Standing.Referral != referral.None && account.Standing.Referral != ""
+func hasOnlyUnknownCodes(s *state.State, account core.AccountID, claims []referral.Claim) bool {
+	a, _ := s.Accounts.Get(account)
+	referred := a.Standing.Referral != referral.None && a.Standing.Referral != ""
 	return !referred && len(claims) > 0 && !slices.ContainsFunc(claims, func(c referral.Claim) bool {
 		if c.Fault != "" {
 			return false // and not loaded

@@ -349,8 +349,8 @@ func (c *apiCommand) print(out io.Writer, body []byte) error {
 	return w.Flush()
 }
 
-// mayHave reports whether an element has a value at a path, or null in place of an object that
-// would have it, such as referredBy of a user who was not referred.
+// mayHave reports whether an element has a value at a path, or null in place of an object on it:
+// referredBy is null for a user without a referral.
 func mayHave(element gjson.Result, path string) bool {
 	if element.Get(path).Exists() {
 		return true

@@ -42,7 +42,7 @@ func TestAPI_Calls(t *testing.T) {
 	require.ElementsMatch(t, []string{"anna", "ben", "carl", "dora", "7"}, texts(gjson.Get(all, "users.#.id")))
 	require.Equal(t, "3", gjson.Get(kith("GET", "/users", "limit=1", "offset=2", "--all"), "users.#").String())
 	require.Equal(t, "id    customFields.zip\nanna  00501\n", kith("GET", "/users", "query=anna", "--columns", "id,customFields.zip"))
-	require.Equal(t, "id    referredBy.code\nanna\n", strings.ReplaceAll(kith("GET", "/users", "query=anna", "--columns", "id,referredBy.code"), "anna  \n", "anna\n"), "null in each row")
+	require.Equal(t, "id    referredBy.code\nanna  \n", kith("GET", "/users", "query=anna", "--columns", "id,referredBy.code"), "null in each row")
 	require.Equal(t, "pro\n", kith("GET", "/open/account/ben/user/ben", "--value", "customFields.plan"))
 
 	// Fields change the body of a file, and values come from files.
