@@ -77,8 +77,13 @@ type Checked struct {
 	// chosen for an earlier file with this header, and Guessed if it is a guess.
 	Columns             importfile.Mapping
 	Remembered, Guessed bool
-	// Before is the latest job that imported the same content, or empty.
+	// Before is the job of ImportedBefore.
 	Before string
+}
+
+// ImportedBefore returns the latest job that imported the content of a file as a type, or "".
+func (js *Jobs) ImportedBefore(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef) (string, error) {
+	return jobdb.SameImport(ctx, js.DB.Reads, tenant, job.Job{Input: job.Input{Type: t, File: ref}, Created: js.Now()})
 }
 
 // samples is the number of rows that Checked has.
@@ -93,7 +98,7 @@ func (c Checked) Texts() []string { return append(texts(c.Rows), texts(c.File)..
 // then, such as a code of another user. columns is the mapping of the import, or nil.
 func (js *Jobs) Check(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, columns importfile.Mapping, most int) (c Checked, err error) {
 	c.Columns = columns
-	if c.Before, err = jobdb.SameImport(ctx, js.DB.Reads, tenant, job.Job{Input: job.Input{Type: t, File: ref}, Created: js.Now()}); err != nil {
+	if c.Before, err = js.ImportedBefore(ctx, tenant, t, ref); err != nil {
 		return c, err
 	}
 	in := input{tenant: tenant, typ: t, ref: ref, columns: columns}

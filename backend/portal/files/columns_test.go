@@ -131,7 +131,14 @@ func TestImport_SaysWhatWouldSurprise(t *testing.T) {
 	form.Set("c2", "firstName")
 	page = check(t, b, base+"/import", form)
 	require.Contains(t, page.Text(), "1 row, and no problems")
-	require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/import", base+"/start", pairs(fields(t, page))...).Status)
+	twoTabs := fields(t, page)
+	require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/import", base+"/start", pairs(twoTabs)...).Status)
+	require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/import", base+"/start", pairs(twoTabs)...).Status, "a form that is sent twice")
+	twoTabs.Del("once") // another window has an id of its own
+	page = b.Post(t, base+"/import", base+"/start", pairs(twoTabs)...)
+	require.Equal(t, http.StatusUnprocessableEntity, page.Status)
+	require.Contains(t, page.Text(), "The same content was imported since this page was opened")
+	require.Equal(t, http.StatusSeeOther, b.Post(t, base+"/import", base+"/start", pairs(fields(t, page))...).Status, "imported again on purpose")
 	require.Contains(t, upload(t, b, "USER", "b.csv", file).Text(), "The same content was imported before")
 
 	const undated = "No column has the date of the events."
@@ -242,9 +249,12 @@ func TestImport_StartsOnce(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, other.Status)
 	require.Contains(t, other.Text(), "This form was sent before with other values, which were stored; these were not: send it again to add them too.")
 	require.Equal(t, 1, imports())
-	form.Set("once", fields(t, other).Get("once"))
+	for _, name := range []string{"once", "before"} {
+		form.Set(name, fields(t, other).Get(name))
+	}
 	require.Equal(t, http.StatusSeeOther, b.Post(t, to, base+"/start", pairs(form)...).Status)
 	require.Equal(t, 2, imports())
+	form = fields(t, b.Get(to))
 	form.Set("once", "1")
 	require.Contains(t, b.Post(t, to, base+"/start", pairs(form)...).Text(), "Is not an id; open the page again.")
 

@@ -299,6 +299,15 @@ func startImport(v *frame.Visit) error {
 		params["columns"] = columns
 	}
 	in := job.Input{Type: c.Kind.Type, Name: c.Name, Format: job.CSV, File: c.Ref, Params: encode(params), Once: v.Once(f)}
+	before, err := v.Engine.Jobs.ImportedBefore(v.Ctx(), v.Caller.Tenant, in.Type, in.File)
+	if err != nil {
+		return err
+	}
+	if before != f.Value("before") && before != in.Once {
+		// Another window, or another member, has imported it since this page was opened.
+		f.Refuse(&core.Error{Code: core.CodeConflict, Message: "the same content was imported since this page was opened, and this import was not started: start it again only if the rows are to be imported twice"}, nil)
+		return showCheck(v, f)
+	}
 	_, err = v.Engine.Admin.Files.Import(v.Ctx(), v.Caller, in)
 	if err = v.Twice(err); err != nil {
 		if !f.Refuse(ofForm(err), optionLabels) {
