@@ -87,7 +87,7 @@ func TestDays_AreTheSumsOfTheirTables(t *testing.T) {
 				tenant, int64(random.IntN(5))*int64(core.Day), pick("p", "q"), pick("A", "B", ""), pick("", "EMAIL"), pick("", "SMS"), random.IntN(9), random.IntN(9), random.IntN(9))
 
 			other := fmt.Sprint(random.IntN(i + 1))
-			switch random.IntN(8) {
+			switch random.IntN(10) {
 			case 0:
 				exec(`UPDATE referral SET state = 'converted', converted_at = ? WHERE tenant = ? AND id = 'f' || ?`, at(), tenant, other)
 			case 1:
@@ -96,6 +96,12 @@ func TestDays_AreTheSumsOfTheirTables(t *testing.T) {
 				exec(`DELETE FROM referral WHERE tenant = ? AND id = 'f' || ? AND NOT EXISTS (SELECT 1 FROM reward WHERE tenant = ?1 AND referral_id = 'f' || ?2)`, tenant, other)
 			case 3:
 				exec(`UPDATE reward SET currency = ? WHERE tenant = ? AND id = 'w' || ?`, pick("USD", "EUR", "JPY"), tenant, other)
+			case 5:
+				unit := pick("CENTS", "POINTS", "%")
+				kind := map[bool]string{true: "PCT_DISCOUNT", false: "CREDIT"}[unit == "%"]
+				exec(`UPDATE reward SET unit = ?, kind = ?, currency = ? WHERE tenant = ? AND id = 'w' || ? AND settled = 0`, unit, kind, pick("USD", "EUR", ""), tenant, other)
+			case 6:
+				exec(`UPDATE referral SET program = ?, share_medium = ?, started_at = ? WHERE tenant = ? AND id = 'f' || ?`, pick("p", "q"), pick("EMAIL", "SMS"), at(), tenant, other)
 			case 4:
 				exec(`DELETE FROM visit WHERE tenant = ? AND code = ?`, tenant, pick("A", "B", ""))
 			default:
