@@ -42,7 +42,7 @@ const terms = `SELECT term, doc FROM user_index_term WHERE term >= max(?1, ?3) A
 // end. It reads at most maxScan terms, so that a page may have less than limit users, or
 // none, before the end.
 func Find(ctx context.Context, r store.Reads, tenant core.TenantAlias, words []string, after Place, limit int) (page []referral.User, next Place, err error) {
-	words = slices.Clone(words)
+	words = composed(words...)
 	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
 	first := indexTerm(tenant, words[0])
 	within := []any{first, first + "\U0010FFFF", after.Term, after.Seq}

@@ -3,21 +3,61 @@ package userdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
 )
 
-// TermsText returns the search terms of a user, as user.terms stores them.
+// TermsText returns the search terms of a user, as user.terms stores them: sorted, each as it is,
+// with each accent and its letter as one character, and without accents.
 func TermsText(tenant core.TenantAlias, u referral.User) string {
-	terms := u.Terms()
-	for i, term := range terms {
-		terms[i] = indexTerm(tenant, term)
+	var terms []string
+	for _, term := range u.Terms() {
+		terms = append(terms, indexTerm(tenant, term))
+		if isASCII(term) {
+			continue
+		}
+		for _, other := range composed(term, withoutAccents(term)) {
+			terms = append(terms, indexTerm(tenant, other))
+		}
 	}
-	return strings.Join(terms, "\x1f")
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), "\x1f")
 }
+
+// composed returns texts with each accent and its letter as one character, as people type them.
+func composed(texts ...string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = norm.NFC.String(text)
+	}
+	return all
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// withoutAccents returns a term with the letters that people type who do not have those of a name
+// on their keyboard: jose for josé, and strasse for straße.
+func withoutAccents(term string) string {
+	decomposed := strings.Map(func(r rune) rune {
+		if '\u0300' <= r && r <= '\u036f' { // an accent of the letter before it
+			return -1
+		}
+		return r
+	}, norm.NFD.String(term))
+	return undecomposed.Replace(decomposed)
+}
+
+// undecomposed has the letters of European names that Unicode does not take apart.
+var undecomposed = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
 
 // indexTerm returns a term for the index: the alias of the tenant, a slash, and the
 // term without characters that separate words. The index ignores case and aliases do

@@ -13,6 +13,7 @@ import (
 // number of rows, except for a list that is sorted by other fields and has no condition;
 // see referral.UserFilter.SortsAll.
 func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
+	f.Words = composed(f.Words...)
 	words := f.IndexWords()
 	switch {
 	case f.Account != "":
@@ -85,7 +86,7 @@ const allTerms = `char(31) || u.terms || char(31)`
 // begins with it, and its arguments.
 func HasWords(alias string, tenant core.TenantAlias, words []string) (condition string, args []any) {
 	var w store.Where
-	for _, word := range words {
+	for _, word := range composed(words...) {
 		w.Require(`instr(char(31) || `+alias+`.terms, ?) > 0`, "\x1f"+indexTerm(tenant, word))
 	}
 	return w.SQL(), w.Args
@@ -185,7 +186,7 @@ func rarest(ctx context.Context, r store.Reads, tenant core.TenantAlias, words [
 // it, in no order. If each of the words has too many terms, all is false, and no user is
 // returned.
 func FindPeople(ctx context.Context, r store.Reads, tenant core.TenantAlias, texts []string, limit int) (people []referral.Identity, all bool, err error) {
-	words := referral.UserFilter{Words: texts}.IndexWords()
+	words := referral.UserFilter{Words: composed(texts...)}.IndexWords()
 	first, many, err := rarest(ctx, r, tenant, words)
 	if err != nil || many {
 		return nil, false, err

@@ -83,6 +83,10 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 			}
 			require.Equal(t, []core.AccountID{"t/plain"}, search("t/"))
 			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("ärl"))
+			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("arla"))
+			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("a\u0308r"), "an accent of its own, as from a Mac")
+			require.Empty(t, search("âr"), "another accent")
+			require.Equal(t, []core.AccountID{"é/ü"}, search("e/u"))
 			require.Len(t, search("us"), len(ids))
 			require.Empty(t, search("ser"))
 			_, total, err := userdb.Users(t.Context(), p.Reads, "t", referral.UserFilter{Words: []string{"use", "日"}, Limit: 1})
