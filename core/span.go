@@ -12,6 +12,10 @@ type Span struct{ From, Before Time }
 // Open reports whether the span has no limits.
 func (s Span) Open() bool { return s == Span{} }
 
+// Bound returns an end of a span that a caller gave: at the earliest 1 ms after the beginning of
+// 1970, because zero is no limit.
+func Bound(given Time) Time { return max(given, 1) }
+
 // ParseSpan parses "ts", one instant, or "from,to", a range that includes both, in epoch
 // milliseconds (clients 1.4.4) or as dates. The error is about field.
 func ParseSpan(field, s string) (Span, error) {
@@ -31,7 +35,7 @@ func ParseSpan(field, s string) (Span, error) {
 	if !okA || !okB || a > b {
 		return Span{}, Invalid(field, "must be a time in epoch milliseconds, or two separated by a comma, the earlier first")
 	}
-	return Span{From: a, Before: b + 1}, nil
+	return Span{From: Bound(a), Before: b + 1}, nil
 }
 
 // bound parses an end of a span. It may be far away, but not look like seconds or a date.

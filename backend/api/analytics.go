@@ -118,14 +118,15 @@ func (c *call) analyticsFilter() (f analytics.Filter, err error) {
 	return f, err
 }
 
-// date reads a query parameter with a time; see core.ParseTime. It returns 0 if the parameter
-// is missing or empty.
+// date reads a query parameter with an end of a span; see core.ParseTime and core.Bound. It
+// returns 0 if the parameter is missing or empty.
 func date(q url.Values, name string) (core.Time, error) {
 	text := q.Get(name)
 	if text == "" {
 		return 0, nil
 	}
-	return core.ParseTime(name, text)
+	t, err := core.ParseTime(name, text)
+	return core.Bound(t), err
 }
 
 // series handles GET /analytics/series.

@@ -41,7 +41,7 @@ func TestListOf_EqualsSingleReads(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 
-		for _, f := range []reward.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, Kind: reward.Credit, Unit: "POINT"}, {Limit: 10, Created: reward.Span{From: start, To: start + 1}}} {
+		for _, f := range []reward.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, Kind: reward.Credit, Unit: "POINT"}, {Limit: 10, Created: core.Span{From: start, Before: start + 1}}} {
 			pages, err := b.Rewards.ListOf(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {

@@ -61,10 +61,10 @@ func readMediums(event *analytics.Event, in argument) error {
 type periodArguments struct{ From, Until, ProgramID argument }
 
 func (a periodArguments) parse() (in statistics.Range, program core.ProgramKey, err error) {
-	if in.From, err = a.From.date("from"); err != nil {
+	if in.From, err = a.From.bound("from"); err != nil {
 		return in, "", err
 	}
-	if in.Until, err = a.Until.date("until"); err != nil {
+	if in.Until, err = a.Until.bound("until"); err != nil {
 		return in, "", err
 	}
 	key, err := a.ProgramID.text("programId")

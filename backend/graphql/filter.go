@@ -52,9 +52,9 @@ func (r *filterReader) texts(several, one string) []string {
 // span returns the two conditions on a date.
 func (r *filterReader) span(name string) (s core.Span) {
 	var err error
-	s.From, err = r.a.member(name + "_gte").date(r.at + "." + name + "_gte")
+	s.From, err = r.a.member(name + "_gte").bound(r.at + "." + name + "_gte")
 	r.fail(err)
-	s.Before, err = r.a.member(name + "_lt").date(r.at + "." + name + "_lt")
+	s.Before, err = r.a.member(name + "_lt").bound(r.at + "." + name + "_lt")
 	r.fail(err)
 	return s
 }

@@ -196,16 +196,14 @@ func (a rewardArguments) filter() (f reward.Filter, err error) {
 	f.ID, f.Kind, f.Unit, f.Source = r.text("id_eq"), reward.Kind(r.text("type_eq")), r.text("unit_eq"), reward.Source(r.text("rewardSource_eq"))
 	f.Account, f.User = r.owner()
 	f.Program, f.ProgramRewardKey, f.Referral = core.ProgramKey(r.text("programId_eq")), r.text("programRewardKey_eq"), r.text("referralId_eq")
-	f.Created, f.Given = rewardSpan(r.span("dateCreated")), rewardSpan(r.span("dateGiven"))
-	f.Expires, f.Cancelled = rewardSpan(r.span("dateExpires")), rewardSpan(r.span("dateCancelled"))
+	f.Created, f.Given = r.span("dateCreated"), r.span("dateGiven")
+	f.Expires, f.Cancelled = r.span("dateExpires"), r.span("dateCancelled")
 	if r.err != nil {
 		return f, r.err
 	}
 	f.Limit, f.Offset, err = a.page()
 	return f, err
 }
-
-func rewardSpan(s core.Span) reward.Span { return reward.Span{From: s.From, To: s.Before} }
 
 // Rewards returns a page of the tenant's rewards. It needs the API key.
 func (*query) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {

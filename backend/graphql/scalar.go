@@ -65,6 +65,15 @@ func (a argument) date(field string) (core.Time, error) {
 	return core.Time(n), err
 }
 
+// bound returns a time that is an end of a span; see core.Bound. It is 0 if it is not set.
+func (a argument) bound(field string) (core.Time, error) {
+	if a.value == nil {
+		return 0, nil
+	}
+	t, err := a.date(field)
+	return core.Bound(t), err
+}
+
 // list returns the elements of a list.
 func (a argument) list() []argument {
 	values, _ := a.decoded().([]any)

@@ -77,6 +77,15 @@ func TestVariables_OfTheRightType(t *testing.T) {
 	}
 }
 
+// A time of 0 or before is a bound like any other: rows without the date are in no span.
+func TestFilter_TheBeginningOfTime(t *testing.T) {
+	b := newBench(t)
+	b.run(t, `mutation{createReward(accountId:"anna",userId:"anna",rewardInput:{type:PCT_DISCOUNT,discountPercent:1}){id}}`)
+	require.JSONEq(t, `{"all":{"count":1},"made":{"count":1},"before":{"count":0},"cancelled":{"count":0},"day":{"count":0}}`, b.run(t, `{
+		all:rewards(filter:{dateCancelled_gte:null}){count} made:rewards(filter:{dateCreated_gte:0}){count} before:rewards(filter:{dateCreated_lt:0}){count}
+		cancelled:rewards(filter:{dateCancelled_gte:-1}){count} day:rewards(filter:{dateCancelled_gte:"1970-01-01"}){count}}`))
+}
+
 // No error of a document or of its variables has Go syntax.
 func TestErrors_HaveNoGoSyntax(t *testing.T) {
 	b := newBench(t)

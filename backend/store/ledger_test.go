@@ -448,10 +448,10 @@ func TestRewardList_FilterAndPage(t *testing.T) {
 		for want, f := range map[string]reward.Filter{
 			"r3 r2 r1 r0": {}, "r1": {ID: "r1"}, "r2 r1 r0": {Account: "a"}, "r2 r0": {Account: "a", User: "u"},
 			"r1 ": {Kind: reward.PercentDiscount}, "r2": {Unit: "POINT"}, "r0": {Source: reward.Referred}, "r0 ": {Program: "classic"},
-			"r0  ": {ProgramRewardKey: "k"}, "r0   ": {Referral: "x"}, "r3": {Given: reward.Span{From: now + 20, To: now + 21}},
-			"r2 r1 r0 ": {Given: reward.Span{To: now + 20}}, "r2 ": {Expires: reward.Span{From: now + 50}}, "": {Expires: reward.Span{To: now + 50}},
-			"r3 ": {Cancelled: reward.Span{From: now, To: now + 14}}, " ": {Cancelled: reward.Span{From: now + 14}}, "  ": {Created: reward.Span{From: now + 1}},
-			"r3 r2 r1 r0 ": {Created: reward.Span{From: now, To: now + 1}}, "   ": {Account: "a", ID: "r3"},
+			"r0  ": {ProgramRewardKey: "k"}, "r0   ": {Referral: "x"}, "r3": {Given: core.Span{From: now + 20, Before: now + 21}},
+			"r2 r1 r0 ": {Given: core.Span{Before: now + 20}}, "r2 ": {Expires: core.Span{From: now + 50}}, "": {Expires: core.Span{Before: now + 50}},
+			"r3 ": {Cancelled: core.Span{From: now, Before: now + 14}}, " ": {Cancelled: core.Span{From: now + 14}}, "  ": {Created: core.Span{From: now + 1}},
+			"r3 r2 r1 r0 ": {Created: core.Span{From: now, Before: now + 1}}, "   ": {Account: "a", ID: "r3"},
 		} {
 			f.Limit = 10
 			page, total, err := rewarddb.List(t.Context(), b.db.Reads, b.tenant, f)

@@ -2771,7 +2771,7 @@ type RewardBalance struct {
 	// AvailableCredit CREDIT only. Credit that can be redeemed. Negative if more is owed. Missing as `totalReversedCredit` is.
 	AvailableCredit *int64 `json:"availableCredit,omitempty"`
 
-	// Count Number of rewards of any status.
+	// Count Number of rewards of any status, without those of orders that earn nothing any more.
 	Count int64 `json:"count"`
 
 	// Currency Currency of the sums; null if the rewards have none.
@@ -4135,7 +4135,7 @@ type ListUsersParams struct {
 	// Fields The keys that the answer shall have, separated by commas. Default: all. Cannot be combined with `extraFields`.
 	Fields *string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// Query Up to 5 words. A user is found if each word is the beginning of an id, a name, the e-mail address or its domain. In a tenant with more than 20000 users, the search reads the first 2000 of these that match the rarest word: if more users match, the others are neither found nor counted.
+	// Query Up to 5 words. A user is found if each word is the beginning of an id, a name, the e-mail address or its domain. A word without accents finds names with them. In a tenant with more than 20000 users, the search reads the first 2000 of these that match the rarest word: if more users match, the others are neither found nor counted.
 	Query *string `form:"query,omitempty" json:"query,omitempty"`
 
 	// Limit Highest number of items in the answer.

@@ -16,10 +16,6 @@ type Filter struct {
 	Referral         string
 	// Created, Given, Expires and Cancelled limit the reward's dates. A reward
 	// without such a date is in no span.
-	Created, Given, Expires, Cancelled Span
+	Created, Given, Expires, Cancelled core.Span
 	Limit, Offset                      int
 }
-
-// Span is a range of time that includes From and excludes To. Zero means no limit on
-// that side.
-type Span struct{ From, To core.Time }

@@ -157,6 +157,7 @@ var choiceRequests = []requestCase{
 	{"GET {api}/referrals?moderationStatus=pending&referredAccountId={id}", "key", ``, "200; totalCount=0", ""},
 	{"GET {api}/referrals?state=done", "key", ``, "400; ~state: must be one of in-progress, converted, ended", ""},
 	{"GET {api}/analytics/series?interval=Week", "key", ``, "200", ""},
+	{"GET {api}/analytics/series?from=0", "key", ``, "400; ~from; ~400 days before until", ""},
 	{"GET {api}/analytics/series?shareMedium=sms", "key", ``, "200", ""},
 	{"GET {api}/analytics/referrers?by=Visits", "key", ``, "200", ""},
 	{"GET {api}/subscription/sample?type=User.Created", "key", ``, "200; #=1", ""},

@@ -17,11 +17,11 @@ import (
 func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
 	given := store.Identities(users)
 	f.Account, f.User = "", ""
-	where, args := rewardsWhere(f)
-	args = append([]any{string(tenant)}, args...)
-	where += ` AND r.account_id = given.account AND r.user_id = given.owner`
+	where := rewardsWhere(f)
+	where.Require(`r.account_id = given.account AND r.user_id = given.owner`)
+	from, args := ` FROM reward r WHERE r.tenant = ? AND `+where.SQL(), where.ArgsFor(tenant)
 	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
-			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY +r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
+			SELECT r.rowid`+from+` ORDER BY +r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
 	found, err := store.Collect(rows, err, "rewards of users", Scan)
 	if err == nil {
@@ -30,7 +30,7 @@ func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	if err != nil {
 		return nil, err
 	}
-	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args, given)
+	totals, err := r.TotalsOf(ctx, `SELECT count(*)`+from, args, given)
 	return store.PagesOf(totals, found, func(w reward.Reward) referral.Identity {
 		return referral.Identity{Account: w.Account, User: w.User}
 	}), err
@@ -152,14 +152,13 @@ func Scan(rows *sql.Rows, r *reward.Reward) error {
 // List returns a page of rewards with their redemptions, newest first, and the total
 // number.
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
-	where, args := rewardsWhere(f)
-	args = append([]any{string(tenant)}, args...)
-	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE r.tenant = ?`+where+`
-		ORDER BY `+latest(f)+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
+	where := rewardsWhere(f)
+	from, args := ` FROM reward r WHERE r.tenant = ? AND `+where.SQL(), where.ArgsFor(tenant)
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+from+` ORDER BY `+latest(f)+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	if page, err = store.Collect(rows, err, "rewards", Scan); err == nil {
 		err = attachRedemptions(ctx, r, tenant, page)
 	}
-	return store.Counted(ctx, r, page, err, "count rewards", `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...)
+	return store.Counted(ctx, r, page, err, "count rewards", `SELECT count(*)`+from, args...)
 }
 
 // latest returns the order of creation, the latest first. If an account or an id narrows the
@@ -174,27 +173,20 @@ func latest(f reward.Filter) string {
 
 // rewardsWhere returns the condition of a filter, without the tenant, which each
 // statement names.
-func rewardsWhere(f reward.Filter) (where string, args []any) {
+func rewardsWhere(f reward.Filter) (w store.Where) {
 	for _, c := range []struct{ column, value string }{
 		{"id", f.ID}, {"account_id", string(f.Account)}, {"user_id", string(f.User)}, {"kind", string(f.Kind)}, {"unit", f.Unit},
 		{"source", string(f.Source)}, {"program", string(f.Program)}, {"program_reward_key", f.ProgramRewardKey}, {"referral_id", f.Referral},
 	} {
 		if c.value != "" {
-			where, args = where+" AND r."+c.column+" = ?", append(args, c.value)
+			w.Require("r."+c.column+" = ?", c.value)
 		}
 	}
-	for _, c := range []struct {
-		column string
-		span   reward.Span
-	}{{"created_at", f.Created}, {"given_at", f.Given}, {"expires_at", f.Expires}, {"cancelled_at", f.Cancelled}} {
-		if c.span.From != 0 {
-			where, args = where+" AND r."+c.column+" >= ?", append(args, int64(c.span.From))
-		}
-		if c.span.To != 0 {
-			where, args = where+" AND r."+c.column+" < ?", append(args, int64(c.span.To))
-		}
-	}
-	return where, args
+	w.Span(`r.created_at`, f.Created)
+	w.Span(`r.given_at`, f.Given)
+	w.Span(`r.expires_at`, f.Expires)
+	w.Span(`r.cancelled_at`, f.Cancelled)
+	return w
 }
 
 // ByID returns a reward by its id with its redemptions, or a not-found error.
