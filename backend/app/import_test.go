@@ -417,6 +417,53 @@ func TestImport_TwoWorkers(t *testing.T) {
 	})
 }
 
+// An import that is stopped keeps what it has applied, each row once, and lists it.
+func TestImport_Stopped(t *testing.T) {
+	withDeliveries(t, func(t *testing.T, b bundle) {
+		in := b.jobInput(job.ImportUser, "{}")
+		var text strings.Builder
+		const n = 5000
+		for i := range n {
+			fmt.Fprintf(&text, `{"accountId":"a%d","id":"u%d"}`+"\n", i, i)
+		}
+		in.File = b.upload(t, "u.jsonl", text.String())
+		before, err := userdb.CountUsers(t.Context(), b.DB.Reads, b.tenant)
+		require.NoError(t, err)
+		made := b.create(t, in)
+		worker := b.otherProcess()
+		paused, resume := make(chan struct{}), make(chan struct{})
+		pause := sync.OnceFunc(func() { close(paused); <-resume })
+		worker.Now = func() core.Time {
+			if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
+				pause()
+			}
+			return b.Now()
+		}
+		lost := make(chan error, 1)
+		go func() {
+			_, err := worker.Jobs.Work(context.Background())
+			lost <- err
+		}()
+		<-paused
+		require.NoError(t, b.Jobs.Stop(t.Context(), b.tenant, made.ID, "anna@example.com"))
+		require.NoError(t, b.Jobs.Stop(t.Context(), b.tenant, made.ID, "ben@example.com"))
+		close(resume)
+		require.ErrorIs(t, <-lost, jobs.ErrLeaseLost)
+		did, err := b.Jobs.Work(t.Context())
+		require.NoError(t, err)
+		require.True(t, did)
+		made, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
+		require.NoError(t, err)
+		require.Equal(t, job.Completed, made.Status)
+		require.Less(t, made.Stats.Processed, int64(n))
+		require.Equal(t, fmt.Sprintf("stopped by anna@example.com; rows after row %d were not processed", made.Stats.Processed), made.Message)
+		require.Len(t, b.rows(t, made.ID, job.ResultFile), int(made.Stats.Processed)+1)
+		stored, err := userdb.CountUsers(t.Context(), b.DB.Reads, b.tenant)
+		require.NoError(t, err)
+		require.EqualValues(t, made.Stats.Processed, stored-before)
+	})
+}
+
 func TestValidateJob(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

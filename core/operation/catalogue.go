@@ -106,6 +106,7 @@ var (
 var (
 	ReadImports   = add("imports.read", Reads, runImports, fileReaders, "", "read imports and checks of files")
 	StartImport   = add("imports.start", MovesMoney, runImports, importers, "import.started", "started an import")
+	StopImport    = add("imports.stop", Changes, runImports, all, "import.stopped", "stopped an import")
 	ReadExports   = add("exports.read", Reads, runExports, readers, "", "read exports")
 	StartExport   = add("exports.start", Changes, runExports, all, "export.started", "started an export")
 	DownloadFile  = add("files.download", Reads, runImports, fileReaders, "file.downloaded", "downloaded a file")

@@ -28,7 +28,7 @@ var operations = map[string]*operation.Operation{
 	"Programs.Fill":     operation.FillFuelTank,
 	"Programs.Versions": operation.ReadPrograms,
 
-	"Files.Check": operation.ReadImports, "Files.Import": operation.StartImport, "Files.List": operation.ReadImports, "Files.Job": operation.ReadImports, "Files.Remove": operation.RemoveJob,
+	"Files.Check": operation.ReadImports, "Files.Import": operation.StartImport, "Files.List": operation.ReadImports, "Files.Job": operation.ReadImports, "Files.Stop": operation.StopImport, "Files.Remove": operation.RemoveJob,
 	"Files.Download": operation.DownloadFile, "Files.WriteRejected": operation.DownloadFile, "Files.Export": operation.StartExport,
 	"SFTPKeys.Add": operation.AddSFTPKey, "SFTPKeys.Remove": operation.RemoveSFTPKey,
 	"Referrals.Export":   operation.ExportReferrals,

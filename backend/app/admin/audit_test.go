@@ -118,6 +118,7 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		}},
 		{"Files.Download", operation.DownloadFile, func() error { _, err := a.Files.Download(ctx, owner, imported.ID, job.SourceFile); return err }},
 		{"Files.WriteRejected", operation.DownloadFile, func() error { return a.Files.WriteRejected(ctx, owner, imported.ID, io.Discard) }},
+		{"Files.Stop", operation.StopImport, func() error { return a.Files.Stop(ctx, owner, imported.ID) }},
 		{"Files.Remove", operation.RemoveJob, func() error { return a.Files.Remove(ctx, owner, imported.ID) }},
 		{"Files.Export", operation.StartExport, func() error { _, err := a.Files.Export(ctx, owner, inJob(job.User, "")); return err }},
 		{"SFTPKeys.Add", operation.AddSFTPKey, func() error { _, err := a.SFTPKeys.Add(ctx, owner, key); return err }},

@@ -133,6 +133,16 @@ func (fs *Files) WriteRejected(ctx context.Context, c people.Caller, id string, 
 	})
 }
 
+// Stop ends an import that waits or runs; see jobs.Jobs.Stop.
+func (fs *Files) Stop(ctx context.Context, c people.Caller, id string) error {
+	j, err := fs.Job(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	change := base.Change{Operation: operation.StopImport, Subject: subject(j.Input), After: map[string]any{"type": string(j.Type), "processed": j.Stats.Processed}}
+	return fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error { return fs.Jobs.Stop(ctx, c.Tenant, id, c.Email) })
+}
+
 // Remove removes an import or an export, with the files that it wrote. One that is running
 // stops; the rows that it has imported stay.
 func (fs *Files) Remove(ctx context.Context, c people.Caller, id string) error {

@@ -80,6 +80,9 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 		return err
 	}
 	if l.Position == 0 {
+		if r.stopped() {
+			return aborted{l.Message}
+		}
 		if err := r.check(ctx); err != nil {
 			return fatal(err)
 		}
@@ -175,7 +178,7 @@ func (r *run) rows(ctx context.Context, batchDone func()) error {
 	batches, stop := r.parsed(in)
 	defer stop()
 	disk := r.newDisk()
-	for !r.rejected(0) {
+	for !r.stopped() && !r.rejected(0) {
 		next := <-batches
 		if next.err != nil {
 			return next.err
@@ -283,6 +286,9 @@ func (r *run) applied(after jobdb.Lease, took time.Duration) {
 	r.jobs.Logged()
 }
 
+// stopped reports whether somebody has stopped the import; see Jobs.Stop.
+func (r *run) stopped() bool { return r.lease.Message != "" }
+
 // rejected reports whether the import must stop because, with further more failed rows,
 // it has as many as maxErrors of its params.
 func (r *run) rejected(further int) bool {
@@ -313,9 +319,12 @@ func (r *run) compress(out chunkRows, seq int64) <-chan compressedChunk {
 // incomplete, or that the same content was imported before.
 func (r *run) addNotes(ctx context.Context) error {
 	var notes []string
-	if r.rejected(0) {
-		notes = append(notes, "stopped because "+strconv.FormatInt(r.lease.Stats.Errors, 10)+" rows were rejected; rows after row "+
-			strconv.FormatInt(max(r.lease.Row, r.lease.Stats.Processed), 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
+	rest := "; rows after row " + strconv.FormatInt(max(r.lease.Row, r.lease.Stats.Processed), 10) + " were not processed"
+	switch {
+	case r.stopped():
+		notes = append(notes, r.lease.Message+rest)
+	case r.rejected(0):
+		notes = append(notes, "stopped because "+strconv.FormatInt(r.lease.Stats.Errors, 10)+" rows were rejected"+rest+". Correct the file, or raise maxErrors in the job's params")
 	}
 	if !r.dialect.Plain() {
 		notes = append(notes, "read as "+r.dialect.Words())

@@ -201,6 +201,15 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 	return js.List(ctx, c.Tenant.Alias, f)
 }
 
+// Stop ends an import that waits or runs after the rows that it has applied, with the files about
+// them. Its message then says who stopped it. It does nothing if the import has ended.
+func (js *Jobs) Stop(ctx context.Context, tenant core.TenantAlias, id, who string) error {
+	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+		_, err := jobdb.StopJob(ctx, tx, tenant, id, "stopped by "+who)
+		return err
+	})
+}
+
 // Delete removes a job, and lets its files expire now, but an upload that another job has
 // read. If the job is running, it stops
 // at its next renewal of the lease. Delete returns the number of removed jobs, 0 or 1.

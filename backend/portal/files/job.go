@@ -53,6 +53,8 @@ func (j shownJob) State() string {
 		return "Done, rows rejected"
 	case j.Status == job.Completed:
 		return "Done"
+	case j.Message != "":
+		return "Stopping"
 	case j.Started == 0:
 		return "Waiting"
 	case j.Type.Import() && j.Total == 0:
@@ -212,17 +214,19 @@ func jobPage(v *frame.Visit) error {
 	return v.Page(http.StatusOK, "job", title, data)
 }
 
-// removeJob stops a job that runs, and removes it with its files.
+// stopImport ends an import; its page then shows what it has done.
+func stopImport(v *frame.Visit) error {
+	id := v.R.PathValue("job")
+	if err := v.Engine.Admin.Files.Stop(v.Ctx(), v.Caller, id); err != nil {
+		return err
+	}
+	return v.Redirect(pathOf(v.Caller.Tenant, id))
+}
+
+// removeJob removes a job with its files; an export that runs stops.
 func removeJob(v *frame.Visit) error {
-	j, err := v.Engine.Admin.Files.Job(v.Ctx(), v.Caller, v.R.PathValue("job"))
-	if err != nil {
+	if err := v.Engine.Admin.Files.Remove(v.Ctx(), v.Caller, v.R.PathValue("job")); err != nil {
 		return err
-	}
-	if err := v.Engine.Admin.Files.Remove(v.Ctx(), v.Caller, j.ID); err != nil {
-		return err
-	}
-	if j.Status == job.Pending && j.Type.Import() {
-		return v.Done(v.SectionPath(), "stopped")
 	}
 	return v.Done(v.SectionPath(), "job-removed")
 }
