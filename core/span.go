@@ -35,7 +35,7 @@ func ParseSpan(field, s string) (Span, error) {
 	if !okA || !okB || a > b {
 		return Span{}, Invalid(field, "must be a time in epoch milliseconds, or two separated by a comma, the earlier first")
 	}
-	return Span{From: Bound(a), Before: b + 1}, nil
+	return Span{From: a, Before: b + 1}, nil
 }
 
 // bound parses an end of a span. It may be far away, but not look like seconds or a date.

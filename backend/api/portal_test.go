@@ -28,7 +28,7 @@ var offered = map[string]string{
 	"Users.Grant": "createReward", "Users.Delete": "deleteUser", "Users.DeleteAccount": "deleteAccount",
 
 	"Files.Check": "GraphQL Query.validateJobCreation", "Files.Import": "GraphQL Mutation.createJob",
-	"Files.Export": "createExport", "Files.List": "GraphQL Query.jobs", "Files.Job": "GraphQL Query.job", "Files.Remove": "GraphQL Mutation.deleteJob",
+	"Files.Export": "createExport", "Files.List": "GraphQL Query.jobs", "Files.Job": "GraphQL Query.job", "Files.Stop": "GraphQL Mutation.stopJob", "Files.Remove": "GraphQL Mutation.deleteJob",
 	"Files.Download": "downloadFile", "Files.WriteRejected": "downloadFile",
 
 	"SFTPKeys.Add": "createSftpKey", "SFTPKeys.Remove": "deleteSftpKey",

@@ -445,8 +445,11 @@ func TestImport_Stopped(t *testing.T) {
 			lost <- err
 		}()
 		<-paused
-		require.NoError(t, b.Jobs.Stop(t.Context(), b.tenant, made.ID, "anna@example.com"))
-		require.NoError(t, b.Jobs.Stop(t.Context(), b.tenant, made.ID, "ben@example.com"))
+		for _, who := range []string{"anna@example.com", "ben@example.com"} {
+			made, err = b.Jobs.Stop(t.Context(), b.tenant, made.ID, who)
+			require.NoError(t, err)
+			require.True(t, made.Stopping())
+		}
 		close(resume)
 		require.ErrorIs(t, <-lost, jobs.ErrLeaseLost)
 		did, err := b.Jobs.Work(t.Context())
@@ -461,6 +464,11 @@ func TestImport_Stopped(t *testing.T) {
 		stored, err := userdb.CountUsers(t.Context(), b.DB.Reads, b.tenant)
 		require.NoError(t, err)
 		require.EqualValues(t, made.Stats.Processed, stored-before)
+		again, err := b.Jobs.Stop(t.Context(), b.tenant, made.ID, "ben@example.com")
+		require.NoError(t, err)
+		require.Equal(t, made, again, "it has ended")
+		_, err = b.Jobs.Stop(t.Context(), b.tenant, b.create(t, b.jobInput(job.User, "{}")).ID, "ben@example.com")
+		require.ErrorContains(t, err, "must be that of an import")
 	})
 }
 

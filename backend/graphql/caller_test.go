@@ -62,6 +62,7 @@ func TestCallers(t *testing.T) {
 		{`{validateJobCreation(jobInput:{type:"QUERY/USER"}){errors}}`, 403, 403, 401},
 		{`mutation{validateJobCreation(jobInput:{type:"QUERY/USER"}){errors}}`, 403, 403, 401},
 		{`mutation{createJob(jobInput:{type:"QUERY/USER"}){id}}`, 403, 403, 401},
+		{`mutation{stopJob(id:"1"){id}}`, 403, 403, 401},
 		{`mutation{deleteJob(id:"1"){deletedCount}}`, 403, 403, 401},
 		{`mutation{createReward(` + annas + `,rewardInput:{type:PCT_DISCOUNT,discountPercent:1}){id}}`, 403, 403, 401},
 		{`mutation{redeemUserCredit(` + annas + `,redeemCreditInput:{amount:1,unit:"POINT"}){unit}}`, 403, 403, 401},

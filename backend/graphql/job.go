@@ -176,6 +176,16 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 	return newJob(c, made), nil
 }
 
+// StopJob stops an import, and returns it.
+func (*mutation) StopJob(ctx context.Context, args struct{ ID argument }) (*jobNode, error) {
+	c, wanted, err := keyedText(ctx, args.ID, "id")
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := c.engine.Jobs.Stop(ctx, c.tenant, wanted, "an API key")
+	return orNull(stopped, err, func(stopped job.Job) *jobNode { return newJob(c, stopped) })
+}
+
 // DeleteJob deletes a job and its files.
 func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*deleted, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")

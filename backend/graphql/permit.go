@@ -21,6 +21,7 @@ var fields = map[*operation.Operation]string{
 	operation.RenderWidget:       "Query.renderWidget User.widget",
 	operation.ReadImports:        "Query.job Query.jobs Query.validateJobCreation JobList.data Job.stats",
 	operation.StartImport:        "Mutation.createJob Mutation.validateJobCreation",
+	operation.StopImport:         "Mutation.stopJob",
 	operation.RemoveJob:          "Mutation.deleteJob",
 	operation.IdentifyUser:       "Mutation.upsertUser Mutation.createUser Mutation.upsertUsers",
 	operation.IdentifyCookieUser: "Mutation.createCookieUser",

@@ -163,7 +163,7 @@ type Job struct {
 	ID string
 	Input
 	Status Status
-	// Message says why the job was aborted, or is a remark about its end; usually
+	// Message says why the job was aborted or stops, or is a remark about its end; usually
 	// empty.
 	Message string
 	Stats   Stats
@@ -185,6 +185,12 @@ type Job struct {
 
 // Gone reports whether the job's files have expired.
 func (j Job) Gone(now core.Time) bool { return j.Expires != 0 && now >= j.Expires }
+
+// StoppedBy begins the message of an import that was stopped; the name of the caller follows.
+const StoppedBy = "stopped by "
+
+// Stopping reports whether the job was stopped, and has not ended yet.
+func (j Job) Stopping() bool { return j.Status == Pending && strings.HasPrefix(j.Message, StoppedBy) }
 
 // Attachment is one of the files of a job.
 type Attachment string

@@ -140,7 +140,10 @@ func (fs *Files) Stop(ctx context.Context, c people.Caller, id string) error {
 		return err
 	}
 	change := base.Change{Operation: operation.StopImport, Subject: subject(j.Input), After: map[string]any{"type": string(j.Type), "processed": j.Stats.Processed}}
-	return fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error { return fs.Jobs.Stop(ctx, c.Tenant, id, c.Email) })
+	return fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+		_, err := fs.Jobs.Stop(ctx, c.Tenant, id, c.Email)
+		return err
+	})
 }
 
 // Remove removes an import or an export, with the files that it wrote. One that is running

@@ -286,7 +286,7 @@ func (r *run) applied(after jobdb.Lease, took time.Duration) {
 	r.jobs.Logged()
 }
 
-// stopped reports whether somebody has stopped the import; see Jobs.Stop.
+// stopped reports whether the import was stopped; see Jobs.Stop.
 func (r *run) stopped() bool { return r.lease.Message != "" }
 
 // rejected reports whether the import must stop because, with further more failed rows,

@@ -202,11 +202,23 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 }
 
 // Stop ends an import that waits or runs after the rows that it has applied, with the files about
-// them. Its message then says who stopped it. It does nothing if the import has ended.
-func (js *Jobs) Stop(ctx context.Context, tenant core.TenantAlias, id, who string) error {
-	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		_, err := jobdb.StopJob(ctx, tx, tenant, id, "stopped by "+who)
-		return err
+// them, and returns it. Its message then says who stopped it. An import that has ended is not
+// changed. An unknown job is a not-found error.
+func (js *Jobs) Stop(ctx context.Context, tenant core.TenantAlias, id, who string) (job.Job, error) {
+	return store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (job.Job, error) {
+		j, ok, err := jobdb.Job(ctx, tx.Reads, tenant, id)
+		switch {
+		case err != nil:
+			return j, err
+		case !ok:
+			return j, core.NotFound("there is no such job")
+		case !j.Type.Import():
+			return j, core.Invalid("id", "must be that of an import; to stop an export, delete it")
+		case j.Status == job.Pending && j.Message == "":
+			j.Message = job.StoppedBy + who
+			err = jobdb.StopJob(ctx, tx, tenant, id, j.Message)
+		}
+		return j, err
 	})
 }
 

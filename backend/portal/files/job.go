@@ -53,7 +53,7 @@ func (j shownJob) State() string {
 		return "Done, rows rejected"
 	case j.Status == job.Completed:
 		return "Done"
-	case j.Message != "":
+	case j.Stopping():
 		return "Stopping"
 	case j.Started == 0:
 		return "Waiting"

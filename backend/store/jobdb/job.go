@@ -168,10 +168,10 @@ func ReleaseLease(ctx context.Context, tx *store.Tx, l Lease, failed bool) error
 }
 
 // StopJob takes the lease of a pending job from its worker, and gives the job a message: the next
-// worker ends it with that. It returns false if the job is not pending, or stops already.
-func StopJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id, message string) (bool, error) {
-	return tx.Changed(ctx, "stop job", `UPDATE job SET message = ?, attempt = attempt + 1, leased_until = ?, leased_by = NULL
-		WHERE tenant = ? AND id = ? AND status = 'PENDING' AND message = ''`, message, int64(tx.Now), string(tenant), id)
+// worker ends it with that.
+func StopJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id, message string) error {
+	return tx.Exec(ctx, "stop job", `UPDATE job SET message = ?, attempt = attempt + 1, leased_until = ?, leased_by = NULL
+		WHERE tenant = ? AND id = ? AND status = 'PENDING'`, message, int64(tx.Now), string(tenant), id)
 }
 
 // FinishJob stores the result of a job: its status, message, stats, files and dates. It

@@ -1,5 +1,5 @@
 -- The totals by day follow a referral that is given another program, share medium or start, and a
--- reward whose unit changes: before, both stayed under their old ones. All are summed anew.
+-- reward whose unit changes: before, both stayed under their old ones. All are summed again.
 
 DROP TRIGGER referral_moved;
 CREATE TRIGGER referral_moved AFTER UPDATE OF converted_at, program, share_medium ON referral
