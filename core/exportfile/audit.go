@@ -29,7 +29,7 @@ func AuditRow(e people.Entry, zone *time.Location) []string {
 		row = slices.Insert(row, 1, at.In(zone).Format(LocalTime))
 	}
 	for i := range row {
-		row[i] = Harmless(row[i])
+		row[i] = HarmlessToPeople(row[i])
 	}
 	return row
 }

@@ -264,10 +264,13 @@ func (f Form) cell(c column, stored string) string {
 
 // text returns a text that no spreadsheet reads as a formula.
 func (f Form) text(s string) string {
-	if f.Format == job.CSV {
-		return Harmless(s)
+	switch {
+	case f.Format != job.CSV:
+		return s
+	case f.Dates == job.DatesLocal:
+		return HarmlessToPeople(s)
 	}
-	return s
+	return Harmless(s)
 }
 
 // IsNumber reports whether a text is a number of at most 15 digits, which a spreadsheet keeps,
@@ -310,6 +313,19 @@ func Harmless(s string) string {
 		return "'" + s
 	}
 	return s
+}
+
+// HarmlessToPeople is Harmless for files that people open: where lists have semicolons, a
+// spreadsheet begins a new cell at each of them within a text, and at tabs and line breaks. Texts
+// that begin a cell there get an apostrophe too, which Plain leaves.
+func HarmlessToPeople(s string) string {
+	const separators = ";\t\r\n"
+	for at := strings.LastIndexAny(s, separators); at >= 0; at = strings.LastIndexAny(s[:at], separators) {
+		if formula(s[at+1:]) {
+			s = s[:at+1] + "'" + s[at+1:]
+		}
+	}
+	return Harmless(s)
 }
 
 // Plain returns the text from which Harmless made s.

@@ -124,6 +124,16 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
+func TestHarmlessToPeople(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "Ann; Bo": "Ann; Bo", "=1": "'=1", "x;=1+1;y": "x;'=1+1;y", "a\t=1": "a\t'=1", ";-1\n@x": ";'-1\n'@x", "a;'=1": "a;''=1", "a;": "a;", "＝;＝": "'＝;'＝",
+	} {
+		if got := HarmlessToPeople(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}
+
 func TestAuditRow(t *testing.T) {
 	e := people.Entry{
 		Seq: 7, At: 1772355600123, Actor: "ann@acme.example", From: "192.0.2.1", Action: operation.InviteMember.Action,

@@ -176,7 +176,7 @@ func export(v *frame.Visit) error {
 		_, err := v.Engine.Admin.Referrals.Export(v.Ctx(), v.Caller, s, func(r referral.Referral) error {
 			row := rowOf(r, zone)
 			for i := range row {
-				row[i] = exportfile.Harmless(row[i])
+				row[i] = exportfile.HarmlessToPeople(row[i])
 			}
 			return out.Write(row)
 		})
