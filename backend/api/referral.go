@@ -108,7 +108,7 @@ func forUser(c base.Caller, found []referral.Referral) {
 		self = *c.User
 	}
 	for i, r := range found {
-		found[i] = r.SeenBy(self.Account, self.User)
+		found[i] = r.WithoutAddresses(self.Account, self.User)
 	}
 }
 

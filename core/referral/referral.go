@@ -2,6 +2,7 @@ package referral
 
 import (
 	"cmp"
+	"strings"
 
 	"kith/core"
 	"kith/core/reward"
@@ -67,6 +68,33 @@ func (r Referral) SeenBy(account core.AccountID, user core.UserID) Referral {
 		r.ReferredReward = hideFromOther(r.ReferredReward)
 	}
 	return r
+}
+
+// WithoutAddresses returns the referral as SeenBy of the same user does, and without those ids of
+// the other user that are e-mail addresses or telephone numbers. They are empty.
+func (r Referral) WithoutAddresses(account core.AccountID, user core.UserID) Referral {
+	r = r.SeenBy(account, user)
+	for _, side := range []struct {
+		who    *Identity
+		reward *reward.Reward // a copy
+	}{{&r.Referrer, r.ReferrerReward}, {&r.Referred, r.ReferredReward}} {
+		if side.who.Account == account && side.who.User == user {
+			continue
+		}
+		side.who.Account, side.who.User = noAddress(side.who.Account), noAddress(side.who.User)
+		if side.reward != nil {
+			side.reward.Account, side.reward.User = noAddress(side.reward.Account), noAddress(side.reward.User)
+		}
+	}
+	return r
+}
+
+// noAddress returns an id, or "" for an e-mail address or a telephone number.
+func noAddress[ID ~string](id ID) ID {
+	if strings.Contains(string(id), "@") || strings.HasPrefix(string(id), "+") {
+		return ""
+	}
+	return id
 }
 
 // hideFromOther returns a reward without the data that only its owner may see, such

@@ -39,6 +39,18 @@ func TestReferral_SeenBy(t *testing.T) {
 			t.Errorf("%s sees %+v", name, s)
 		}
 	}
+	r.Referrer.User, r.Referred.Account, r.Referred.User = "ann@example.com", "+491701", "bob@example.com"
+	tank.Account, tank.User = "+491701", "bob@example.com"
+	seen := r.WithoutAddresses("a", "ann@example.com")
+	if seen.Referrer.User != "ann@example.com" || seen.ReferrerReward.User != "bob@example.com" {
+		t.Errorf("the user's own ids: %+v", seen)
+	}
+	if seen.Referred.Account != "" || seen.Referred.User != "" || seen.ReferredReward.Account != "" || seen.ReferredReward.User != "" {
+		t.Errorf("ids that are addresses: %+v", seen)
+	}
+	if seen = r.WithoutAddresses("+491701", "bob@example.com"); seen.Referrer.Account != "a" || seen.Referrer.User != "" {
+		t.Errorf("an id without a meaning stays: %+v", seen)
+	}
 	if tank.FuelTankCode != "SECRET" || (Referral{}).SeenBy("", "").ReferrerReward != nil {
 		t.Error("the stored reward changed, or a nil reward was replaced")
 	}
