@@ -191,15 +191,31 @@ func unfit(claim *Claim) Rule {
 	return ""
 }
 
-// sameEmail reports whether two addresses are the same mailbox: it ignores case and a
-// "+tag". Empty addresses are never the same.
+// sameEmail reports whether two addresses are the same mailbox: it ignores case, a "+tag", and
+// spellings that mail programs accept. Empty addresses are never the same.
 func sameEmail(a, b string) bool {
 	a, b = mailbox(a), mailbox(b)
 	return a != "" && a == b
 }
 
+// mailbox returns an address without what does not change where mail goes: quotes, angle brackets,
+// comments, wide letters, and the point at the end of the domain.
 func mailbox(address string) string {
-	local, domain, found := strings.Cut(strings.ToLower(strings.TrimSpace(address)), "@")
+	narrow := strings.Map(func(r rune) rune {
+		switch {
+		case '\uff01' <= r && r <= '\uff5e':
+			return r - '\uff01' + '!'
+		case r == '"', r == '<', r == '>':
+			return -1
+		}
+		return r
+	}, address)
+	before, rest, _ := strings.Cut(narrow, "(")
+	if _, after, closed := strings.Cut(rest, ")"); closed {
+		narrow = before + after
+	}
+	local, domain, found := strings.Cut(strings.ToLower(strings.TrimSpace(narrow)), "@")
+	domain = strings.TrimSuffix(domain, ".")
 	if !found || domain == "" {
 		return ""
 	}
