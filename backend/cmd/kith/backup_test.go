@@ -23,6 +23,7 @@ import (
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
 	"kith/backend/store/tabledb"
 	"kith/core"
 	"kith/core/auth"
@@ -274,7 +275,7 @@ func backupRoundTrip(t *testing.T, databases []string) {
 		requireKith(t, "restore", again, "--database-url", "file:"+copied, "--files", files)
 		require.Equal(t, want, dumped(t, "file:"+copied, ""))
 		require.Empty(t, orphans(t, copied))
-		execSQL(t, "file:"+copied, checkUserIndex)
+		requireIndexed(t, "file:"+copied)
 	}
 }
 
@@ -327,7 +328,7 @@ func tenantRoundTrip(t *testing.T, databases []string) {
 			}
 		}
 		require.Equal(t, want, unnumbered(dumped(t, url, "demo")))
-		execSQL(t, url, checkUserIndex)
+		requireIndexed(t, url)
 		// Only the calls that were waiting wait again.
 		require.Equal(t, "3", textSQL(t, url, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
 		_, errOut, status = runKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
@@ -425,8 +426,14 @@ func TestRestore_OfTwoAtOnceTheLaterOneWins(t *testing.T) {
 	require.Equal(t, without, after)
 }
 
-// checkUserIndex fails if the index of search terms does not match the users.
-const checkUserIndex = `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`
+// requireIndexed is storetest.RequireIndexed for the database at a URL.
+func requireIndexed(t *testing.T, url string) {
+	t.Helper()
+	p, err := store.Open(url, "")
+	require.NoError(t, err)
+	defer p.Close()
+	storetest.RequireIndexed(t, p.Reads)
+}
 
 func without(rows []string, marks ...string) (kept []string) {
 	for _, row := range rows {

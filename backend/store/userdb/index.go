@@ -32,10 +32,11 @@ func TermsText(tenant core.TenantAlias, u referral.User) string {
 }
 
 // composed returns texts with each accent and its letter as one character, as people type them.
+// The i of a composed İ has no second point.
 func composed(texts ...string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
-		all[i] = norm.NFC.String(text)
+		all[i] = strings.ReplaceAll(norm.NFC.String(text), "i\u0307", "i")
 	}
 	return all
 }
