@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/statistics"
+	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
 	"kith/backend/store/orderdb"
@@ -205,6 +206,30 @@ func TestOrders_Convert(t *testing.T) {
 		require.Equal(t, reward.StatusAvailable, b.referral(t, "friend").ReferrerReward.Status(b.Now()))
 		require.EqualValues(t, 600, b.balance(t, "anna"))
 		require.EqualValues(t, 600, b.referral(t, "friend").ReferrerReward.Available(b.Now()))
+	})
+}
+
+// Exports of changes have a referral whose reward is earned later, and one whose user is deleted.
+func TestOrders_ChangesAreExported(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		b.shop(t)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		changed := func() int {
+			made := b.create(t, b.jobInput(job.Referral, fmt.Sprintf(`{"updatedSince":%d}`, b.Now())))
+			return len(b.rows(t, made.ID, job.ResultFile)) - 1
+		}
+		b.purchase(t, "friend", "free", "0")
+		b.process(t)
+		b.pass(core.Day)
+		require.Zero(t, changed())
+		b.purchase(t, "friend", "paid", "80")
+		b.process(t)
+		require.NotNil(t, b.referral(t, "friend").ReferrerReward)
+		require.Equal(t, 1, changed())
+		b.pass(core.Day)
+		require.Zero(t, changed())
+		require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{}))
+		require.Equal(t, 1, changed())
 	})
 }
 

@@ -239,17 +239,17 @@ type paramParser struct {
 func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "createdSince":
-		return date(r, key, v, &p.out.Created.From)
+		return bound(r, key, v, &p.out.Created.From)
 	case "createdBefore":
-		return date(r, key, v, &p.out.Created.Before)
+		return bound(r, key, v, &p.out.Created.Before)
 	case "updatedSince":
-		return date(r, key, v, &p.out.Updated.From)
+		return bound(r, key, v, &p.out.Updated.From)
 	case "updatedBefore":
-		return date(r, key, v, &p.out.Updated.Before)
+		return bound(r, key, v, &p.out.Updated.Before)
 	case "createdOrUpdatedSince":
-		return date(r, key, v, &p.out.Changed.From)
+		return bound(r, key, v, &p.out.Changed.From)
 	case "createdOrUpdatedBefore":
-		return date(r, key, v, &p.out.Changed.Before)
+		return bound(r, key, v, &p.out.Changed.Before)
 	case "programId":
 		return setParsed(r, key, v, &p.out.Program, core.ParseProgramKey)
 	case "dateFormat":
@@ -262,6 +262,16 @@ func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, columnGroup)
 	}
 	return false
+}
+
+// bound parses a param that is an end of a span; see core.Bound. Null is no bound.
+func bound(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	known := date(r, key, v, into)
+	*into = core.Bound(*into)
+	return known
 }
 
 // columnGroup parses a key of the param "fields" (clients 1.9.4, clients 3.1.6) and ignores

@@ -74,6 +74,7 @@ func TestParseJobParams(t *testing.T) {
 				Program: "p", Dates: job.DatesISO}},
 		{job.User, `{"createdSince":"2025-01-01T00:00:00Z","createdBefore":"2025-01-01T00:00:00.5+00:00"}`,
 			job.Params{Created: core.Span{From: 1735689600000, Before: 1735689600500}}},
+		{job.User, `{"createdSince":0,"createdBefore":"1970-01-01T00:00:00Z","updatedBefore":null}`, job.Params{Created: core.Span{From: 1, Before: 1}}},
 		{job.UserEvent, `{"filter":{"key_eq":"a","key_in":["b","c"]}}`, job.Params{EventKeys: []string{"a", "b", "c"}}},
 		{job.ImportUser, `{"segments":["vip","~old"],"programId":"p","importEvaluationOptions":{"webhooks":false,"programs":true,"analytics":null}}`,
 			job.Params{Segments: []string{"vip", "~old"}, Program: "p", Silent: true}},

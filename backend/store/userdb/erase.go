@@ -43,8 +43,8 @@ type Erasure struct {
 	PseudonymCode core.ReferralCode
 }
 
-// gone is the parameter ?2, a list of Erasures, as a table.
-const gone = `(SELECT value ->> 0 AS account, value ->> 1 AS user, value ->> 2 AS who, value ->> 3 AS code FROM json_each(?2)) gone`
+// gone is the parameter ?2, a list of Erasures and the time of each, as a table.
+const gone = `(SELECT value ->> 0 AS account, value ->> 1 AS user, value ->> 2 AS who, value ->> 3 AS code, value ->> 4 AS at FROM json_each(?2)) gone`
 
 // goneIfAny returns gone, without rows if the tenant has none in a table, so that the list is
 // not read for what the tenant does not use. It must be the first table of a join. Inlined in
@@ -70,10 +70,10 @@ func goneFrom(table string) string {
 
 // goneIn returns a statement that changes rows of a table with rowids: the rows t that
 // the join on finds for an erased user. set may use hit.who and hit.mask, the
-// pseudonyms of that user and of the code. The rows are found first, starting from the
+// pseudonyms of that user and of the code, and hit.at, the time. The rows are found first, starting from the
 // erased users: otherwise SQLite would read all rows of the table.
 func goneIn(update, table, set, on string) string {
-	return `WITH hit AS MATERIALIZED (SELECT t.rowid AS row, gone.who, gone.code AS mask FROM ` + goneIfAny(table) + ` CROSS JOIN ` + on + `)
+	return `WITH hit AS MATERIALIZED (SELECT t.rowid AS row, gone.who, gone.code AS mask, gone.at FROM ` + goneIfAny(table) + ` CROSS JOIN ` + on + `)
 		` + update + ` ` + table + ` SET ` + set + ` FROM hit WHERE +` + table + `.tenant = ?1 AND ` + table + `.rowid = hit.row`
 }
 
@@ -117,9 +117,9 @@ var userErasure = []string{
 		ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, bot_visits = bot_visits + excluded.bot_visits, agent_visits = agent_visits + excluded.agent_visits`,
 	`DELETE FROM visit WHERE +tenant = ?1 AND rowid IN (
 		SELECT v.rowid FROM ` + goneIfAny("visit") + ` CROSS JOIN ` + ownCodes + ` CROSS JOIN visit v ON v.tenant = ?1 AND v.code = code.code)`,
-	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
+	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = '', updated_at = hit.at`,
 		`referral t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
-	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
+	goneIn("UPDATE", "referral", `referred_user_id = hit.who, updated_at = hit.at`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
 	// A program writes the same texts on all its rewards; others may be about the user.
 	goneIn("UPDATE", "reward", `user_id = hit.who, name = iif(program IS NULL, '', name), description = iif(program IS NULL, '', description),
 		settings = iif(program IS NULL, null, settings)`, `reward t ON `+ofGone("t", "account_id", "user_id")),
@@ -150,6 +150,7 @@ func EraseUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all 
 	for _, e := range all {
 		rows.Row()
 		rows.Text(string(e.Account), string(e.User), string(e.Pseudonym), string(e.PseudonymCode))
+		rows.Integer(int64(tx.Now))
 	}
 	return execAll(ctx, tx, "erase users", slices.Concat(webhookErasure, userErasure), string(tenant), rows.String())
 }
@@ -164,8 +165,8 @@ var accountErasure = []string{
 			a.created_at, a.updated_at
 		FROM ` + goneIfAny("referral") + ` CROSS JOIN account a ON a.tenant = ?1 AND a.id = gone.account AND EXISTS (
 			SELECT 1 FROM referral WHERE tenant = ?1 AND referred_account_id = gone.account)`,
-	goneIn("UPDATE", "referral", `referred_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referred_account_id = gone.account`),
-	goneIn("UPDATE", "referral", `referrer_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
+	goneIn("UPDATE", "referral", `referred_account_id = hit.who, updated_at = hit.at`, `referral t ON t.tenant = ?1 AND t.referred_account_id = gone.account`),
+	goneIn("UPDATE", "referral", `referrer_account_id = hit.who, updated_at = hit.at`, `referral t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "referral_order", `referrer_account_id = hit.who`, `referral_order t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
 	goneIn("UPDATE", "audit_entry", `account_id = hit.who`, `audit_entry t ON t.tenant = ?1 AND t.account_id = gone.account AND t.user_id <> ''`),
@@ -197,7 +198,8 @@ func EraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p
 	var rows store.Tuples
 	for _, account := range slices.Sorted(maps.Keys(pseudonyms)) {
 		rows.Row()
-		rows.Text(string(account), "", string(pseudonyms[account]))
+		rows.Text(string(account), "", string(pseudonyms[account]), "")
+		rows.Integer(int64(tx.Now))
 	}
 	return execAll(ctx, tx, "erase accounts", accountErasure, string(tenant), rows.String())
 }
