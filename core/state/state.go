@@ -462,7 +462,11 @@ func (s *State) PutReward(w reward.Reward) {
 	if !ok {
 		return
 	}
+	before := r
 	r.Attach(w)
+	if before.ReferrerReward == nil != (r.ReferrerReward == nil) || before.ReferredReward == nil != (r.ReferredReward == nil) {
+		r.Modified = s.Now // exports of changed referrals have it, with the reward
+	}
 	s.Referrals.Put(r.ID, r)
 }
 

@@ -102,8 +102,7 @@ var exports = map[job.Type]export{
 		cells: `r.id, r.program, r.referred_user_id, r.referred_account_id, a.id, r.referred_moderation,
 			r.referrer_user_id, r.referrer_account_id, b.id, r.referrer_moderation,
 			r.started_at, r.converted_at, r.converted_at, r.ended_at, r.moderated_at`,
-		// A later order may earn the first reward of a side.
-		created: `r.started_at`, updated: `max(r.updated_at, coalesce(a.created_at, 0), coalesce(b.created_at, 0))`, program: `r.program`,
+		created: `r.started_at`, updated: `r.updated_at`, program: `r.program`,
 	},
 	job.Reward: {
 		from: `reward w`, tenant: `w.tenant`, key: []string{`w.id`},
