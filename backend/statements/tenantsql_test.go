@@ -38,6 +38,7 @@ var acrossTenants = map[string]string{
 	"indexNew":                                           "indexes the users that the same transaction added",
 	"countNew":                                           "counts the users that the same transaction added; each row has its tenant",
 	"RefusedUndated":                                     "the operator's examination of all tenants",
+	"RequireIndexed":                                     "tests compare the index of all tenants",
 	"EditedSince":                                        "a worker looks for edits of all tenants, and gets the tenant with each",
 	"ListTenants":                                        "the operator's list of tenants",
 	"AnyDue: SELECT EXISTS (SELECT 1 FROM webhook_delivery": looksForWork,
