@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/jobs"
 	"kith/backend/file"
@@ -372,20 +373,7 @@ func TestImport_TwoWorkers(t *testing.T) {
 		in.File = b.upload(t, "e.jsonl", text.String())
 		made := b.create(t, in)
 		slow := b.otherProcess()
-		paused, resume := make(chan struct{}), make(chan struct{})
-		pause := sync.OnceFunc(func() { close(paused); <-resume })
-		slow.Now = func() core.Time {
-			if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
-				pause()
-			}
-			return b.Now()
-		}
-		lost := make(chan error, 1)
-		go func() {
-			_, err := slow.Jobs.Work(context.Background())
-			lost <- err
-		}()
-		<-paused
+		resume, lost := b.pauseWithin(t, slow, made.ID)
 		b.stopped(t, slow)
 		did, err := b.Jobs.Work(t.Context())
 		require.NoError(t, err)
@@ -418,6 +406,26 @@ func TestImport_TwoWorkers(t *testing.T) {
 	})
 }
 
+// pauseWithin lets a worker run an import, and returns when it has applied a first batch and
+// waits. The caller closes resume for it to continue, and reads from ended how it ended.
+func (b bundle) pauseWithin(t testing.TB, worker *app.Engine, id string) (resume chan<- struct{}, ended <-chan error) {
+	t.Helper()
+	paused, resumed, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	pause := sync.OnceFunc(func() { close(paused); <-resumed })
+	worker.Now = func() core.Time {
+		if j, _ := b.Jobs.ByID(t.Context(), b.tenant, id); j.Stats.Processed > 0 {
+			pause()
+		}
+		return b.Now()
+	}
+	go func() {
+		_, err := worker.Jobs.Work(context.Background())
+		result <- err
+	}()
+	<-paused
+	return resumed, result
+}
+
 // An import that is stopped keeps what it has applied, each row once, and lists it.
 func TestImport_Stopped(t *testing.T) {
 	withDeliveries(t, func(t *testing.T, b bundle) {
@@ -432,20 +440,7 @@ func TestImport_Stopped(t *testing.T) {
 		require.NoError(t, err)
 		made := b.create(t, in)
 		worker := b.otherProcess()
-		paused, resume := make(chan struct{}), make(chan struct{})
-		pause := sync.OnceFunc(func() { close(paused); <-resume })
-		worker.Now = func() core.Time {
-			if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
-				pause()
-			}
-			return b.Now()
-		}
-		lost := make(chan error, 1)
-		go func() {
-			_, err := worker.Jobs.Work(context.Background())
-			lost <- err
-		}()
-		<-paused
+		resume, lost := b.pauseWithin(t, worker, made.ID)
 		for _, who := range []string{"anna@example.com", "ben@example.com"} {
 			made, err = b.Jobs.Stop(t.Context(), b.tenant, made.ID, who)
 			require.NoError(t, err)
