@@ -68,6 +68,10 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 	inJob := func(t job.Type, file core.FileRef) job.Input {
 		return job.Input{Type: t, File: file, Format: job.CSV, Params: "{}"}
 	}
+	large, err := w.Engine.Files.Upload(ctx, "acme", "more.csv", strings.NewReader("accountId,id\n"+strings.Repeat("y,y\n", 100_000)))
+	require.NoError(t, err)
+	waiting, err := w.Engine.Jobs.Create(ctx, "acme", inJob(job.ImportUser, large))
+	require.NoError(t, err)
 	steps := []struct {
 		name string
 		op   *operation.Operation
@@ -118,7 +122,10 @@ func TestAudit_EachChangeHasItsEntry(t *testing.T) {
 		}},
 		{"Files.Download", operation.DownloadFile, func() error { _, err := a.Files.Download(ctx, owner, imported.ID, job.SourceFile); return err }},
 		{"Files.WriteRejected", operation.DownloadFile, func() error { return a.Files.WriteRejected(ctx, owner, imported.ID, io.Discard) }},
-		{"Files.Stop", operation.StopImport, func() error { return a.Files.Stop(ctx, owner, imported.ID) }},
+		{"Files.Stop", operation.StopImport, func() error {
+			require.NoError(t, a.Files.Stop(ctx, owner, imported.ID), "it has ended: no entry")
+			return a.Files.Stop(ctx, owner, waiting.ID)
+		}},
 		{"Files.Remove", operation.RemoveJob, func() error { return a.Files.Remove(ctx, owner, imported.ID) }},
 		{"Files.Export", operation.StartExport, func() error { _, err := a.Files.Export(ctx, owner, inJob(job.User, "")); return err }},
 		{"SFTPKeys.Add", operation.AddSFTPKey, func() error { _, err := a.SFTPKeys.Add(ctx, owner, key); return err }},

@@ -133,10 +133,11 @@ func (fs *Files) WriteRejected(ctx context.Context, c people.Caller, id string, 
 	})
 }
 
-// Stop ends an import that waits or runs; see jobs.Jobs.Stop.
+// Stop ends an import that waits or runs; see jobs.Jobs.Stop. One that has ended is not changed,
+// and the audit log has no entry for it.
 func (fs *Files) Stop(ctx context.Context, c people.Caller, id string) error {
 	j, err := fs.Job(ctx, c, id)
-	if err != nil {
+	if err != nil || j.Status != job.Pending {
 		return err
 	}
 	change := base.Change{Operation: operation.StopImport, Subject: subject(j.Input), After: map[string]any{"type": string(j.Type), "processed": j.Stats.Processed}}
