@@ -22,12 +22,14 @@ top=$PWD
 # its atomic operations and reports races that do not exist.
 race=(-race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=-dwarf=false -d=checkptr=0' '-gcflags=modernc.org/sqlite/lib=-dwarf=false -race=false -d=checkptr=0')
 
+# All tests of turns.txt take wasm/e2e more than half an hour beside other work.
+limit=${KITH_SAMPLE:+30m}
 # run NAME ARG…: go test with ARGs, one package at a time. make lint runs vet.
 run() {
 	local name=$1
 	shift
 	"$top/bin/tools/gotestsum" --jsonfile "$top/bin/test-$name.json" --format pkgname --format-hide-empty-pkg -- \
-		-trimpath -count=1 -p 1 -vet=off -ldflags='-s -w' -timeout 30m "$@"
+		-trimpath -count=1 -p 1 -vet=off -ldflags='-s -w' -timeout "${limit:-60m}" "$@"
 }
 
 # plain NAME PACKAGE… [FLAG…]: without the race detector.
