@@ -57,8 +57,9 @@ func withoutAccents(term string) string {
 	return undecomposed.Replace(decomposed)
 }
 
-// undecomposed has the letters of European names that Unicode does not take apart.
-var undecomposed = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
+// undecomposed has the letters of European names that Unicode does not take apart, and the sigma at
+// the end of a word, which has the capital letter of the other one.
+var undecomposed = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i", "ς", "σ")
 
 // indexTerm returns a term for the index: the alias of the tenant, a slash, and the
 // term without characters that separate words. The index ignores case and aliases do

@@ -3,6 +3,7 @@ package userdb_test
 import (
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,7 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ids := []core.AccountID{
-				"Plain", `qu"ote'd`, `"`, "a b", "a*", "a-b", "a+b:c^d", "AND", "OR", "NOT", "near(a, b)", "{x}", "(", "ärla", "ÄRLA", "İz", "日本語", "é/ü", "t/plain", "%_", `back\slash`, "~`#;,", " lead",
+				"Plain", `qu"ote'd`, `"`, "a b", "a*", "a-b", "a+b:c^d", "AND", "OR", "NOT", "near(a, b)", "{x}", "(", "ärla", "ÄRLA", "İz", "Ξένος", "日本語", "é/ü", "t/plain", "%_", `back\slash`, "~`#;,", " lead",
 			}
 			var users []referral.User
 			for _, id := range ids {
@@ -87,6 +88,9 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("arla"))
 			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("a\u0308r"), "an accent of its own, as from a Mac")
 			require.Empty(t, search("âr"), "another accent")
+			for _, word := range []string{"Ξένος", "ΞΕΝΟΣ", "ξενο"} {
+				require.Equal(t, []core.AccountID{"Ξένος"}, search(strings.ToLower(word)), word)
+			}
 			require.Equal(t, []core.AccountID{"İz"}, search("i\u0307z"), "what strings.ToLower makes of İ with a point of its own")
 			require.Equal(t, []core.AccountID{"é/ü"}, search("e/u"))
 			require.Len(t, search("us"), len(ids))
