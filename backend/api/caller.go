@@ -8,7 +8,6 @@ import (
 	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
-	"kith/core/link"
 	"kith/core/operation"
 )
 
@@ -84,8 +83,8 @@ func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantA
 	if err != nil {
 		return c, a.Engine.Callers.ExplainWrongKey(r.Context(), alias, authorization, err)
 	}
-	if r.Header.Get(referrerHeader) != "" && c.Tenant.SquatchParameter == link.SquatchAuto {
-		a.Engine.APIKeys.NoteOlderScript(alias)
+	if r.Header.Get(referrerHeader) != "" {
+		a.Engine.APIKeys.NoteOlderScript(c.Tenant)
 	}
 	return c, nil
 }

@@ -51,9 +51,14 @@ func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	codes, policy, err := a.Engine.Links.VisitorCodes(r.Context(), alias, firstParty, visit)
+	codes, tenant, err := a.Engine.Links.VisitorCodes(r.Context(), alias, firstParty, visit)
 	if err != nil {
 		return err
+	}
+	// kith.js always sends the parameter. A script of the older API sends it only once it has
+	// read _saasquatch of a landing page, and sends no other call if a page uses only autofill.
+	if !r.URL.Query().Has("cookies") {
+		a.Engine.APIKeys.NoteOlderScript(tenant)
 	}
 	known, unknown, err := a.Engine.Links.KnownCodes(r.Context(), alias, codes)
 	if err != nil {
@@ -64,7 +69,7 @@ func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	a.forget(w, r, alias, policy)
+	a.forget(w, r, alias, tenant.Policy)
 	writeJSON(w, http.StatusOK, wire.ReferralCookie(known))
 	return nil
 }

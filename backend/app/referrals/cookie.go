@@ -18,11 +18,11 @@ import (
 // VisitorCodes returns the codes in a visitor's cookies, which may not exist; see
 // wire.VisitorCodes. firstParty is the value of the shop's first-party cookie. Cookies that
 // do not count, by the tenant's policy and the visitor's choice, are not read. It also
-// returns the policy.
-func (ls *Links) VisitorCodes(ctx context.Context, tenant core.TenantAlias, firstParty string, v link.Visit) ([]wire.CookieCode, link.Policy, error) {
+// returns the tenant.
+func (ls *Links) VisitorCodes(ctx context.Context, tenant core.TenantAlias, firstParty string, v link.Visit) ([]wire.CookieCode, tenantdb.Tenant, error) {
 	t, err := tenantdb.Find(ctx, ls.DB.Reads, tenant)
 	if err != nil {
-		return nil, link.Policy{}, err
+		return nil, t, err
 	}
 	header := v.Cookie
 	if !t.Policy.Counts(v, link.InBrowser) {
@@ -32,7 +32,7 @@ func (ls *Links) VisitorCodes(ctx context.Context, tenant core.TenantAlias, firs
 		firstParty = ""
 	}
 	own, err := ls.ownCookie(ctx, tenant, header)
-	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), t.Policy, err
+	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), t, err
 }
 
 // KnownCodes returns of a visitor's codes the first of each program that exists and

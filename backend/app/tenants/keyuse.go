@@ -11,6 +11,7 @@ import (
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 )
 
 // keyUses has the last uses of API keys in this process that are not yet stored.
@@ -64,15 +65,21 @@ func (u *keyUses) addUndated(tenant core.TenantAlias, times int) {
 	u.undated[tenant] += times
 }
 
-// NoteOlderScript records in memory that a browser script of the older API called a tenant
-// whose setting link.SquatchAuto it turns on; see SaveUses.
-func (ks *APIKeys) NoteOlderScript(tenant core.TenantAlias) {
-	ks.uses.mu.Lock()
-	defer ks.uses.mu.Unlock()
-	if ks.uses.older == nil {
-		ks.uses.older = map[core.TenantAlias]bool{}
+// NoteOlderScript records in memory that a browser script of the older API called a tenant, if
+// that turns a setting of the tenant on (link.SquatchAuto); see SaveUses.
+func (ks *APIKeys) NoteOlderScript(tenant tenantdb.Tenant) {
+	if tenant.SquatchParameter == link.SquatchAuto {
+		ks.uses.noteOlder(tenant.Alias)
 	}
-	ks.uses.older[tenant] = true
+}
+
+func (u *keyUses) noteOlder(tenant core.TenantAlias) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.older == nil {
+		u.older = map[core.TenantAlias]bool{}
+	}
+	u.older[tenant] = true
 }
 
 // take returns what NoteUndated and NoteOlderScript recorded, and forgets it.
@@ -110,7 +117,7 @@ func (ks *APIKeys) SaveUses(ctx context.Context) error {
 		slog.Info("a browser script of the older API called: share links get the parameter _saasquatch from now on", "tenant", tenant)
 		err := ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error { return tenantdb.TurnOnSquatchParameter(ctx, tx, tenant) })
 		if err != nil {
-			ks.NoteOlderScript(tenant) // for the next call
+			ks.uses.noteOlder(tenant) // for the next call
 		}
 		failed = errors.Join(failed, err)
 	}
