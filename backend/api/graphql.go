@@ -90,7 +90,7 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	kind := wire.GraphQLType(strings.Join(r.Header.Values("Accept"), ","))
 	call.StatusOfErrors = kind == wire.GraphQLResponseType
 	call.Visit, call.IP, call.Base = a.visit(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
-	call.AcceptLanguage = r.Header.Get("Accept-Language")
+	call.RequestID, call.AcceptLanguage = r.Header.Get(core.RequestIDHeader), r.Header.Get("Accept-Language")
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
 	call.MayTry = func() error { return a.guesses().mayTry(w, r, call.Caller) }
 	call.Remember = func(c base.Caller, id core.UserID) {

@@ -60,7 +60,7 @@ func TestBounds(t *testing.T) {
 		"nesting":   {`{identityFunction(value:` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `)}`, `{identityFunction(value:` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `)}`, "exceeded maximum nesting depth of 1000"},
 		"types":     {`query($a:[[Int]]){identityFunction(value:[$a])}`, `query($a:` + strings.Repeat("[", 1001) + `Int` + strings.Repeat("]", 1001) + `){identityFunction(value:$a)}`, "exceeded maximum nesting depth of 1000"},
 		"tokens":    {`{tenant{tenantAlias}}`, `{identityFunction(value:[` + strings.Repeat("1 ", 20_000) + `])}`, "must not have more than 20000 tokens"},
-		"bytes":     {`{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-21), `{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-20), "larger than 131072 bytes"},
+		"bytes":     {`{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-21), `{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-20), "query: is larger than 128 KiB"},
 		"braces":    {`{tenant{tenantAlias}}`, strings.Repeat("{a", 60<<10), "exceeded maximum nesting depth of 1000"},
 		"cycle":     {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{...g}fragment g on User{id ...f}`, `within itself`},
 		"self":      {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{referredByReferrals{referredUser{...f}}}`, `within itself`},
@@ -81,7 +81,7 @@ func TestBounds_MegabyteOfBraces(t *testing.T) {
 	for _, brace := range []string{"{", "[", "(", "{a", "{a(b:", "query($a:["} {
 		status, answer := b.send(t, b.keyHolder(t), document(strings.Repeat(brace, 1000_000/len(brace))))
 		require.Equal(t, http.StatusOK, status)
-		require.Contains(t, answer, "larger than 131072 bytes")
+		require.Contains(t, answer, "query: is larger than 128 KiB")
 	}
 	status, _ := b.send(t, b.keyHolder(t), document(strings.Repeat("{", 1<<20)))
 	require.Equal(t, http.StatusRequestEntityTooLarge, status)

@@ -30,7 +30,7 @@ func loadSchema(text string) (*ast.Schema, error) {
 // parse parses a document. It checks only the syntax; see validate.
 func parse(text string, limits bounds) (*ast.QueryDocument, error) {
 	if len(text) > limits.query {
-		return nil, wire.TooLarge(limits.query)
+		return nil, &core.Error{Code: core.CodeTooLarge, Field: "query", Message: "is larger than " + strconv.Itoa(limits.query>>10) + " KiB"}
 	}
 	if !utf8.ValidString(text) {
 		return nil, core.Invalid("query", "must be UTF-8")

@@ -42,9 +42,9 @@ func inOrder(all []wire.GraphQLError) []wire.GraphQLError {
 }
 
 // logFault logs an internal error, whose text is not sent.
-func (s *Server) logFault(err error) {
+func (c *call) logFault(err error) {
 	if _, status, _ := wire.Shown(err); status >= 500 {
-		s.log.Error("graphql field failed", "error", err)
+		c.log.Error("graphql field failed", "id", c.RequestID, "tenant", c.tenant, "error", err)
 	}
 }
 

@@ -89,6 +89,7 @@ func TestErrors_PanicsAreWithheld(t *testing.T) {
 	require.NotContains(t, answer, "secret")
 	require.JSONEq(t, `["a"]`, gjson.Get(answer, "errors.0.path").Raw)
 	require.Equal(t, int64(500), gjson.Get(answer, "extensions.apiError.statusCode").Int())
+	require.Contains(t, b.log.String(), "tenant=acme")
 	require.Contains(t, b.log.String(), "secret")
 }
 
@@ -102,6 +103,7 @@ func TestErrors_Cancelled(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Equal(t, "UNAVAILABLE", gjson.GetBytes(answer, "errors.0.extensions.code").String())
 	require.NotContains(t, string(answer), "context")
+	require.Empty(t, b.log.String(), "the client disconnected")
 }
 
 // Events of which none was stored, since the database was away, are answered with a status

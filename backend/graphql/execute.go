@@ -353,18 +353,21 @@ func (e *execution) put(w *bytes.Buffer, text string) {
 	e.budget.spend(len(text))
 }
 
-// fail records the error of a field. The error of a cancelled call is recorded once.
+// fail records the error of a field. The error of a cancelled call is recorded once; none is if
+// the answer became too large, since one error then takes its place.
 func (e *execution) fail(ctx context.Context, err error, f *ast.Field, at *path) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if ctx.Err() != nil {
-		if e.stopped {
+		if e.stopped || context.Cause(ctx) == errAnswerTooLarge {
 			return
 		}
 		e.stopped = true
 		err = &core.Error{Code: core.CodeUnavailable, Message: "the call took too long, or its client disconnected; try again"}
 	}
-	e.logFault(err)
+	if ctx.Err() != context.Canceled { // by the client, for which there is no other cause now
+		e.logFault(err)
+	}
 	out := wire.GraphQLError{Kind: wire.GraphQLFetching, Err: err, Path: at.json()}
 	if f != nil {
 		out.At = []wire.Position{{Line: f.Position.Line, Column: f.Position.Column}}

@@ -82,6 +82,8 @@ func New(engine *app.Engine, log *slog.Logger, introspection bool) (*Server, err
 
 // Request is one GraphQL call.
 type Request struct {
+	// RequestID is that of the HTTP request, for the log.
+	RequestID string
 	// Caller is the authenticated caller.
 	Caller base.Caller
 	// Body is the JSON body, of at most wire.MaxBody bytes.

@@ -115,4 +115,5 @@ func TestMemory_AnswerIsBounded(t *testing.T) {
 	require.NotContains(t, answer, `"data"`)
 	require.Contains(t, answer, "the answer would take more than 4194304 bytes: ask for fewer fields")
 	require.Less(t, len(answer), 2000)
+	require.Empty(t, b.log.String(), "that is no fault of the service")
 }

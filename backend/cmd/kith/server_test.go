@@ -128,7 +128,7 @@ func TestServers_LongGraphQL(t *testing.T) {
 			{"GET", 23 << 10, false, 200, `{"data":{"jwks":`},
 			{"GET", 24 << 10, false, 413, "the body is larger than 24576 bytes"},
 			{"POST", 128 << 10, true, 200, `{"data":{"jwks":`},
-			{"POST", 128<<10 + 1, true, 200, "larger than 131072 bytes"},
+			{"POST", 128<<10 + 1, true, 200, "query: is larger than 128 KiB"},
 			{"POST", 23 << 10, false, 200, `{"data":{"jwks":`},
 			{"POST", 24 << 10, false, 413, "the body is larger than 24576 bytes"},
 		} {
