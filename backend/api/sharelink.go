@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"kith/backend/app/base"
@@ -83,6 +84,13 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	shared := caller.Share(a.origin(r)).URL(sharing.Code) + link.Mediums(engagement, medium)
+	if page := q.Get(link.LandingPageParameter); page != "" {
+		between := "?"
+		if strings.Contains(shared, "?") {
+			between = "&"
+		}
+		shared += between + link.LandingPageParameter + "=" + url.QueryEscape(page)
+	}
 	location, _ := link.Message(medium, sharing.Invitation.Subject, sharing.Invitation.Message, shared)
 	redirect(w, link.Answer{Status: http.StatusFound, Location: location})
 	return nil
