@@ -168,6 +168,12 @@ func TestPlans_Replay(t *testing.T) {
 				refunded(order("a", 4, 8000), Refund{Amount: 8000, Currency: "EUR"}),
 			}},
 			[]string{"1: 800-200", "2: 800-800", "3: 800-800", "4: 800"}},
+		{"a code that cannot be divided is taken by a whole refund only", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: reward.Offer{Kind: reward.FuelTank, Amount: 1, Unit: "months", Currency: "USD"}}}},
+			Chunk{Orders: []Entry{
+				refunded(order("a", 1, 8000), Refund{Amount: 7999, Currency: "USD"}),
+				refunded(order("a", 2, 8000), Refund{Amount: 7999, Currency: "USD"}, Refund{Amount: 1, Currency: "USD"}),
+			}},
+			[]string{"1: 1", "2: 1-1"}},
 		{"a refund of an order without revenue takes all", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: credit(1000)}}},
 			Chunk{Orders: []Entry{refunded(order("a", 1, 0), Refund{Amount: 1, Currency: "USD"})}}, []string{"1: 1000-1000"}},
 		{"minimum and maximum", Plan{Rule: purchase, Earnings: [2]Earning{{Offer: revenue(1000), Terms: Terms{Min: 100, Max: 500}}}},

@@ -298,16 +298,16 @@ func (o Order) ignored() *Refund {
 
 // Share returns how much of a reward for the order its refunds take back: the share of
 // the order's revenue that was refunded, rounded half to even, and never more than the
-// reward.
-func (o Order) Share(value int64) int64 {
+// reward. Of a reward that cannot be divided they take back all or nothing.
+func (o Order) Share(of reward.Offer) int64 {
 	amount, whole := o.Refunded()
 	switch {
 	case whole:
-		return value
-	case amount == 0:
+		return of.Value()
+	case amount == 0 || !of.Divisible():
 		return 0
 	}
-	return portion(value, amount, o.Revenue)
+	return portion(of.Value(), amount, o.Revenue)
 }
 
 // Position returns the place of the order among all of its referrer.

@@ -385,7 +385,7 @@ func (p Plan) earned(e Entry, d Decision, at progress, rewards int64, recent []c
 		}
 		all[side] = Earned{Reason: reason, Offer: offer}
 		if reason == "" {
-			all[side].Share = e.Share(offer.Value())
+			all[side].Share = e.Share(offer)
 		}
 	}
 	return all

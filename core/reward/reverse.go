@@ -18,7 +18,7 @@ func (r Reward) Reverse(share int64, now core.Time) (Reward, Entry) {
 // reversal returns the amount that Refunded takes back.
 func (r Reward) reversal() int64 {
 	share, s := r.Refunded, r.Sums
-	if r.whole() && share < r.Offer.Value() {
+	if !r.Offer.Divisible() && share < r.Offer.Value() {
 		share = 0
 	}
 	unused := r.Offer.Value() - s.Redeemed - s.Settled
@@ -31,9 +31,6 @@ func (r Reward) reversal() int64 {
 	}
 	return max(share, 0)
 }
-
-// whole reports whether the reward cannot be divided.
-func (r Reward) whole() bool { return r.Offer.Kind != Credit }
 
 // ended reports whether the ledger has that the reward expired or was cancelled.
 func (r Reward) ended() bool { return r.Sums.Expired > 0 || r.Cancelled != 0 }

@@ -138,6 +138,9 @@ func (o Offer) Value() int64 {
 	return o.Amount
 }
 
+// Divisible reports whether a part of the reward can be used or taken back.
+func (o Offer) Divisible() bool { return o.Kind == Credit }
+
 // Grant is a request to give a reward.
 type Grant struct {
 	// ID is the id of the reward. A caller that retries gives the same id again, and the

@@ -417,8 +417,7 @@ func (r *Rules) payOrder(s *state.State, to *payee, earned conversion.Earned) er
 		// The moderation cancelled the reward, and may restore it; or a part of it was used, so
 		// that the number of another currency or unit is no value of it. The reward stays, and
 		// refunds take back their share of it.
-		value = before.Offer.Value()
-		share = to.order.Share(value)
+		value, share = before.Offer.Value(), to.order.Share(before.Offer)
 	case earned.Gives():
 		value, share = earned.Offer.Value(), earned.Share
 		scheduled, filled = reward.GrantOf(earned.Offer, to.order.At).Scheduled, true
