@@ -2,6 +2,7 @@ package braintreelab_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestClient_DiscountLife(t *testing.T) {
 
 	offered, err := gw.Discounts(ctx)
 	require.NoError(t, err)
-	require.Equal(t, braintree.Modification{ID: "svc_discount", Name: "Svc Discount", Amount: "1.00", Quantity: 1, NeverExpires: true}, offered[0])
+	require.Equal(t, braintree.Modification{ID: "svc_discount", Amount: "1.00", Quantity: 1, NeverExpires: true}, offered[0])
 
 	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "5.00", braintree.Duration{})
 	require.Equal(t, braintree.SwitchToAdd, refused(t, err).Action)
@@ -47,14 +48,16 @@ func TestClient_DiscountLife(t *testing.T) {
 
 	s, err := gw.AddDiscount(ctx, "s1", "svc_discount", "5.00", braintree.Duration{})
 	require.NoError(t, err)
-	require.Equal(t, braintree.Amount("45.00"), s.NextAmount)
+	require.Equal(t, braintree.Amount("5.00"), s.Discounts[0].Amount)
+	require.Equal(t, braintree.Amount("45.00"), b.State().Subscriptions[0].Next)
 	_, err = gw.AddDiscount(ctx, "s1", "svc_discount", "7.00", braintree.Duration{})
 	require.Equal(t, braintree.SwitchToUpdate, refused(t, err).Action)
 	require.Equal(t, "subscription.base", refused(t, err).Failures[0].Attribute)
 	for range 2 {
 		s, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "12.50", braintree.Duration{})
 		require.NoError(t, err)
-		require.Equal(t, braintree.Amount("37.50"), s.NextAmount)
+		require.Equal(t, braintree.Amount("12.50"), s.Discounts[0].Amount)
+		require.Equal(t, braintree.Amount("37.50"), b.State().Subscriptions[0].Next)
 	}
 	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "1000000.01", braintree.Duration{})
 	require.Equal(t, braintree.Alert, refused(t, err).Action)
@@ -62,7 +65,7 @@ func TestClient_DiscountLife(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.Discounts)
 	require.Len(t, s.Transactions, 1, "no change of a discount charged the customer, although the merchant prorates")
-	require.Equal(t, braintree.Amount("0.00"), s.Balance)
+	require.Equal(t, braintree.Amount("0.00"), b.State().Subscriptions[0].Balance)
 }
 
 // The merchant's own discounts are not changed.
@@ -122,15 +125,14 @@ func TestClient_CustomerAndSubscriptions(t *testing.T) {
 	require.Equal(t, "s1", c.PaymentMethods[0].Subscriptions[0].ID)
 	s, err := gw.Subscription(ctx, "s1")
 	require.NoError(t, err)
-	require.True(t, s.InTrial)
+	require.True(t, b.State().Subscriptions[0].Trial)
 	require.Empty(t, s.CustomerID())
 	m, err := gw.PaymentMethod(ctx, s.PaymentMethod)
 	require.NoError(t, err)
 	require.Equal(t, "bob", m.CustomerID)
-	require.NotEmpty(t, m.CardID)
 	plans, err := gw.Plans(ctx)
 	require.NoError(t, err)
-	require.Equal(t, braintree.Plan{ID: "pro", Name: "Pro", Price: "50.00", Currency: "USD", Months: 1}, plans[1])
+	require.Equal(t, braintree.Plan{ID: "pro", Currency: "USD"}, plans[1])
 
 	c, err = gw.SetCustomField(ctx, "bob", "svc_coupon", "EVA&CO")
 	require.NoError(t, err)
@@ -141,11 +143,12 @@ func TestClient_CustomerAndSubscriptions(t *testing.T) {
 	b.must(t, "advance", "by", "2w")
 	s, err = gw.Subscription(ctx, "s1")
 	require.NoError(t, err)
-	require.False(t, s.InTrial)
+	require.False(t, b.State().Subscriptions[0].Trial)
 	require.Equal(t, []string{"bob", "USD"}, []string{s.CustomerID(), s.Currency()})
 }
 
-func TestClient_SearchesPageByPage(t *testing.T) {
+// A search finds the subscriptions that have one of some states, or were made since a time.
+func TestClient_Searches(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	b.must(t, "customers", "id", "bob")
@@ -154,20 +157,16 @@ func TestClient_SearchesPageByPage(t *testing.T) {
 	}
 	b.must(t, "advance", "by", "1d")
 	b.must(t, "subscriptions", "customer", "bob", "plan", "pro")
-	count := func(s braintree.Search) (n int) {
-		seen := map[string]bool{}
-		for found, err := range b.client(t).Subscriptions(t.Context(), s) {
-			require.NoError(t, err)
-			seen[found.ID] = true
-			n++
-		}
-		require.Len(t, seen, n)
-		return n
+	count := func(s braintree.Search) int {
+		ids, err := b.client(t).SubscriptionIDs(t.Context(), s)
+		require.NoError(t, err)
+		slices.Sort(ids)
+		require.Len(t, slices.Compact(slices.Clone(ids)), len(ids))
+		return len(ids)
 	}
 	require.Equal(t, 61, count(braintree.Search{}))
-	require.Equal(t, 60, count(braintree.Search{PlanIDs: []string{"basic"}, Statuses: []braintree.Status{braintree.Active, braintree.PastDue}}))
+	require.Equal(t, 61, count(braintree.Search{Statuses: []braintree.Status{braintree.Active, braintree.PastDue}}))
 	require.Equal(t, 1, count(braintree.Search{CreatedFrom: core.Time(start.Add(time.Hour).UnixMilli())}))
-	require.Equal(t, 60, count(braintree.Search{CreatedTo: core.Time(start.UnixMilli())}))
 	require.Zero(t, count(braintree.Search{Statuses: []braintree.Status{braintree.Expired}}))
 }
 
@@ -226,12 +225,12 @@ func TestRefund_AtMostOnce(t *testing.T) {
 			made, err := b.client(t).Refund(t.Context(), id, refund)
 			require.NoError(t, err)
 			require.Equal(t, braintree.Amount("5.00"), made.Amount)
-			require.Equal(t, id, made.RefundedID)
 			// A worker that crashed before it stored the answer repeats the call.
 			again, err := b.client(t).Refund(t.Context(), id, refund)
 			require.NoError(t, err)
 			require.Equal(t, made.ID, again.ID)
 			require.Len(t, b.refunds(), 1)
+			require.Equal(t, id, b.refunds()[0].RefundOf)
 		})
 	}
 }
@@ -305,31 +304,6 @@ func TestRefund_WithoutKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, made.ID, again.ID)
 	require.Len(t, b.refunds(), 1)
-}
-
-func TestVoid_AtMostOnce(t *testing.T) {
-	t.Parallel()
-	b := newLab(t)
-	b.subscribe(t, "bob", "s1", "pro")
-	id := b.State().Transactions[0].ID
-	b.must(t, "faults", "kind", "cut", "times", "2", "path", "/void")
-	made, err := b.client(t).Void(t.Context(), id, "svc-void-1")
-	require.NoError(t, err)
-	require.Equal(t, braintree.Voided, made.Status)
-	_, err = b.client(t).Void(t.Context(), id, "svc-void-2")
-	require.Equal(t, braintree.AlreadyDone, refused(t, err).Action)
-}
-
-func TestVoid_WithoutKeys(t *testing.T) {
-	t.Parallel()
-	b := newLab(t)
-	b.subscribe(t, "bob", "s1", "pro")
-	b.must(t, "settings", "request_keys", "false")
-	made, err := b.client(t).Void(t.Context(), b.State().Transactions[0].ID, "svc-void-1")
-	require.NoError(t, err)
-	require.Equal(t, braintree.Voided, made.Status)
-	_, err = b.client(t).Void(t.Context(), made.ID, "svc-void-1")
-	require.Equal(t, braintree.AlreadyDone, refused(t, err).Action)
 }
 
 // A key expires after 30 days.

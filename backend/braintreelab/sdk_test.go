@@ -59,13 +59,11 @@ func TestSDK_SignsWhatIsVerified(t *testing.T) {
 		n, err := braintree.ParseNotification(payload)
 		require.NoError(t, err, kind)
 		require.Equal(t, kind, n.Kind)
-		require.NotZero(t, n.Time)
 		switch {
 		case strings.HasPrefix(string(kind), "subscription_"):
 			require.Equal(t, "my_id", n.Subscription.ID)
 		case strings.HasPrefix(string(kind), "dispute_"):
 			require.Equal(t, "my_id", n.Dispute.TransactionID)
-			require.Equal(t, braintree.Amount("250.0"), n.Dispute.Amount)
 		}
 	}
 	sample := s.Do(t, "webhookTesting.sampleNotification", braintree.SubscriptionChargedSuccessfully, "s1", "merchant")

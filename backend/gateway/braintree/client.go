@@ -120,11 +120,7 @@ func path(parts ...string) (string, error) {
 }
 
 func (c *Client) get(ctx context.Context, parts ...string) (*xmltree.Node, error) {
-	where, err := path(parts...)
-	if err != nil {
-		return nil, err
-	}
-	return c.do(ctx, call{method: http.MethodGet, path: where})
+	return c.send(ctx, http.MethodGet, nil, parts...)
 }
 
 func (c *Client) send(ctx context.Context, method string, body *xmltree.Node, parts ...string) (*xmltree.Node, error) {
@@ -213,17 +209,18 @@ func readDocument(contentType string, doc []byte) (*xmltree.Node, error) {
 	return xmltree.Parse(doc)
 }
 
-// expect checks that an answer has the requested kind, and reads it.
-func expect[T any](doc *xmltree.Node, name string, read func(*reader, *xmltree.Node) T) (T, error) {
-	r := &reader{}
-	var value T
-	if doc.Name != name {
-		r.err = fmt.Errorf("gateway: the answer is a %s, not a %s", doc.Name, name)
-	} else {
-		value = read(r, doc)
+// expect returns the result of a call: its error, or its answer, which must have the requested
+// kind.
+func expect[T any](doc *xmltree.Node, err error, name string, read func(*reader, *xmltree.Node) T) (none T, _ error) {
+	if err != nil {
+		return none, err
 	}
+	if doc.Name != name {
+		return none, &Error{Action: Alert, Status: http.StatusOK, Err: fmt.Errorf("gateway: the answer is a %s, not a %s", doc.Name, name)}
+	}
+	r := &reader{}
+	value := read(r, doc)
 	if r.err != nil {
-		var none T
 		return none, &Error{Action: Alert, Status: http.StatusOK, Err: r.err}
 	}
 	return value, nil

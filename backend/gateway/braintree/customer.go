@@ -11,8 +11,7 @@ import (
 
 // Customer is a customer of the merchant.
 type Customer struct {
-	ID    string
-	Email string
+	ID string
 	// CustomFields are the fields that the merchant has registered as Store and Pass
 	// Back, by API name, such as "svc_coupon". Empty fields are left out.
 	CustomFields map[string]string
@@ -22,21 +21,15 @@ type Customer struct {
 
 // PaymentMethod is a payment method of a customer, such as a card.
 type PaymentMethod struct {
-	Token      string
-	CustomerID string
-	// CardID is the same for every use of a card number, by any customer; empty if the
-	// method is not a card.
-	CardID        string
+	Token         string
+	CustomerID    string
 	Subscriptions []Subscription
 }
 
 // Customer reads a customer.
 func (c *Client) Customer(ctx context.Context, id string) (Customer, error) {
 	doc, err := c.get(ctx, "customers", id)
-	if err != nil {
-		return Customer{}, err
-	}
-	return expect(doc, "customer", (*reader).customer)
+	return expect(doc, err, "customer", (*reader).customer)
 }
 
 // SetCustomField stores a text in a custom field of a customer. If the merchant has not
@@ -46,10 +39,7 @@ func (c *Client) SetCustomField(ctx context.Context, customerID, field, value st
 		return Customer{}, &Error{Action: Alert, Err: errors.New("custom field: the name has other characters than a-z 0-9 _")}
 	}
 	doc, err := c.send(ctx, http.MethodPut, xmltree.Object("customer", xmltree.Object("custom_fields", xmltree.Text(field, value))), "customers", customerID)
-	if err != nil {
-		return Customer{}, err
-	}
-	return expect(doc, "customer", (*reader).customer)
+	return expect(doc, err, "customer", (*reader).customer)
 }
 
 // PaymentMethod reads a payment method of any kind. It names the customer of a
@@ -60,11 +50,11 @@ func (c *Client) PaymentMethod(ctx context.Context, token string) (PaymentMethod
 		return PaymentMethod{}, err
 	}
 	// The name of the element is the kind: credit-card, paypal-account, ...
-	return expect(doc, doc.Name, (*reader).paymentMethod)
+	return expect(doc, nil, doc.Name, (*reader).paymentMethod)
 }
 
 func (r *reader) customer(n *xmltree.Node) Customer {
-	customer := Customer{ID: r.id(n, "id"), Email: n.Value("email"), CustomFields: map[string]string{}}
+	customer := Customer{ID: r.id(n, "id"), CustomFields: map[string]string{}}
 	for _, field := range n.Items("custom_fields") {
 		if field.Text != "" {
 			customer.CustomFields[field.Name] = field.Text
@@ -84,8 +74,5 @@ func (r *reader) customer(n *xmltree.Node) Customer {
 }
 
 func (r *reader) paymentMethod(n *xmltree.Node) PaymentMethod {
-	return PaymentMethod{
-		Token: r.id(n, "token"), CustomerID: n.Value("customer_id"), CardID: n.Value("unique_number_identifier"),
-		Subscriptions: each(n.Items("subscriptions"), r.subscription),
-	}
+	return PaymentMethod{Token: r.id(n, "token"), CustomerID: n.Value("customer_id"), Subscriptions: each(n.Items("subscriptions"), r.subscription)}
 }

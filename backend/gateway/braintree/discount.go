@@ -12,10 +12,7 @@ import (
 // connection uses it: the tenant's discount must be among them.
 func (c *Client) Discounts(ctx context.Context) ([]Modification, error) {
 	doc, err := c.get(ctx, "discounts")
-	if err != nil {
-		return nil, err
-	}
-	return expect(doc, "discounts", func(r *reader, n *xmltree.Node) []Modification { return each(n.Items(), r.modification) })
+	return expect(doc, err, "discounts", func(r *reader, n *xmltree.Node) []Modification { return each(n.Items(), r.modification) })
 }
 
 // Duration says for how many bills a discount applies.
@@ -72,8 +69,5 @@ func (c *Client) changeDiscounts(ctx context.Context, subscriptionID, change str
 		xmltree.Object("discounts", xmltree.Array(change, item)),
 		xmltree.Object("options", xmltree.Bool("prorate_charges", false)),
 	), "subscriptions", subscriptionID)
-	if err != nil {
-		return Subscription{}, err
-	}
-	return expect(doc, "subscription", (*reader).subscription)
+	return expect(doc, err, "subscription", (*reader).subscription)
 }

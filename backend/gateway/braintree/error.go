@@ -2,6 +2,7 @@ package braintree
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,17 +97,15 @@ type Failure struct {
 	// Attribute is the dotted path of the invalid attribute, such as
 	// "subscription.discounts.add.index_0.inherited_from_id".
 	Attribute string
-	Message   string
 }
 
 // Error returns a text for the log, without keys and without data of customers.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("gateway: ")
-	switch {
-	case e.Status == 0:
+	if e.Status == 0 {
 		b.WriteString("no answer")
-	default:
+	} else {
 		b.WriteString("status " + strconv.Itoa(e.Status))
 	}
 	for _, f := range e.Failures {
@@ -123,18 +122,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Has reports whether a code is among the reasons.
 func (e *Error) Has(code string) bool {
-	for _, f := range e.Failures {
-		if f.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Failures, func(f Failure) bool { return f.Code == code })
 }
 
 // ActionOf returns the action of an *Error, and Alert for any other error.
 func ActionOf(err error) Action {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Action
 	}
 	return Alert
@@ -171,9 +164,7 @@ func (e *Error) collect(path string, level *xmltree.Node) {
 	for _, n := range level.Children {
 		if n.Name == "errors" {
 			for _, item := range n.Children {
-				e.Failures = append(e.Failures, Failure{
-					Code: item.Value("code"), Message: item.Value("message"), Attribute: join(path, item.Value("attribute")),
-				})
+				e.Failures = append(e.Failures, Failure{Code: item.Value("code"), Attribute: join(path, item.Value("attribute"))})
 			}
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"kith/backend/gateway/xmltree"
-	"kith/core"
 )
 
 // Kind is the kind of a notification.
@@ -63,8 +62,6 @@ func (k Kind) Known() bool {
 // before money moves (gateway 1.5.4).
 type Notification struct {
 	Kind Kind
-	// Time is the time when it was made. A notification has no id.
-	Time core.Time
 	// At most one of these is set, depending on the kind.
 	Subscription *Subscription
 	Transaction  *Transaction
@@ -73,9 +70,6 @@ type Notification struct {
 
 // Dispute is a customer's objection to a charge.
 type Dispute struct {
-	ID     string
-	Status string
-	Amount Amount
 	// TransactionID is the disputed charge.
 	TransactionID string
 }
@@ -104,7 +98,7 @@ func ParseNotification(payload string) (Notification, error) {
 }
 
 func (r *reader) notification(root *xmltree.Node) Notification {
-	n := Notification{Kind: Kind(root.Value("kind")), Time: r.time(root, "timestamp")}
+	n := Notification{Kind: Kind(root.Value("kind"))}
 	subject := root.At("subject")
 	if s := subject.At("subscription"); s != nil {
 		read := r.subscription(s)
@@ -115,10 +109,7 @@ func (r *reader) notification(root *xmltree.Node) Notification {
 		n.Transaction = &read
 	}
 	if d := subject.At("dispute"); d != nil {
-		n.Dispute = &Dispute{
-			ID: r.id(d, "id"), Status: d.Value("status"), Amount: r.amount(d, "amount_disputed"),
-			TransactionID: r.id(d.At("transaction"), "id"),
-		}
+		n.Dispute = &Dispute{TransactionID: r.id(d.At("transaction"), "id")}
 	}
 	return n
 }

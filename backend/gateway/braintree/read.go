@@ -87,10 +87,10 @@ func (r *reader) time(n *xmltree.Node, name string) core.Time {
 	return core.Time(at.UnixMilli())
 }
 
-func each[T any](nodes []*xmltree.Node, read func(*xmltree.Node) T) []T {
+func each[F, T any](from []F, read func(F) T) []T {
 	var all []T
-	for _, n := range nodes {
-		all = append(all, read(n))
+	for _, one := range from {
+		all = append(all, read(one))
 	}
 	return all
 }

@@ -43,10 +43,7 @@ func (c *Client) Refund(ctx context.Context, transactionID string, r Refund) (Tr
 	if errors.As(err, &e) && e.Has(keyNotAllowed) {
 		return c.refundWithoutKey(ctx, transactionID, where, r)
 	}
-	if err != nil {
-		return Transaction{}, err
-	}
-	return expect(doc, "transaction", (*reader).transaction)
+	return expect(doc, err, "transaction", (*reader).transaction)
 }
 
 func (r Refund) body(key *xmltree.Node) *xmltree.Node {
@@ -59,10 +56,7 @@ func (c *Client) refundWithoutKey(ctx context.Context, transactionID, where stri
 		return found, err
 	}
 	doc, err := c.do(ctx, call{method: http.MethodPost, path: where, body: r.body(nil), once: true})
-	if err != nil {
-		return Transaction{}, err
-	}
-	return expect(doc, "transaction", (*reader).transaction)
+	return expect(doc, err, "transaction", (*reader).transaction)
 }
 
 // FindRefund returns the refund of a transaction that has the given order id, if it
@@ -84,31 +78,8 @@ func (c *Client) FindRefund(ctx context.Context, transactionID, orderID string) 
 	return Transaction{}, false, nil
 }
 
-// Void cancels a whole transaction before it settles, at most once by key as in Refund;
-// without a key the gateway refuses a second void anyway. If the transaction cannot be
-// voided any more, the error has the action AlreadyDone: it was voided, or can be
-// refunded.
-func (c *Client) Void(ctx context.Context, transactionID, key string) (Transaction, error) {
-	if key == "" || len(key) > maxKey {
-		return Transaction{}, &Error{Action: Alert, Err: errKey}
-	}
-	keyed := xmltree.Object("transaction", xmltree.Text("api_request_key", key))
-	doc, err := c.send(ctx, http.MethodPut, keyed, "transactions", transactionID, "void")
-	var e *Error
-	if errors.As(err, &e) && e.Has(keyNotAllowed) {
-		doc, err = c.send(ctx, http.MethodPut, nil, "transactions", transactionID, "void")
-	}
-	if err != nil {
-		return Transaction{}, err
-	}
-	return expect(doc, "transaction", (*reader).transaction)
-}
-
 // Transaction reads a transaction.
 func (c *Client) Transaction(ctx context.Context, id string) (Transaction, error) {
 	doc, err := c.get(ctx, "transactions", id)
-	if err != nil {
-		return Transaction{}, err
-	}
-	return expect(doc, "transaction", (*reader).transaction)
+	return expect(doc, err, "transaction", (*reader).transaction)
 }

@@ -1,6 +1,8 @@
 package braintree
 
 import (
+	"slices"
+
 	"kith/backend/gateway/xmltree"
 	"kith/core"
 )
@@ -27,35 +29,24 @@ type Subscription struct {
 	PlanID string
 	// Price is the price of a cycle without add-ons and discounts.
 	Price Amount
-	// Balance is the amount owed, or if negative a credit for the next bills.
-	Balance Amount
-	// NextAmount is the amount of the next cycle with add-ons and discounts;
-	// with Balance it is the next bill.
-	NextAmount Amount
 	// PaymentMethod is the token of the payment method.
 	PaymentMethod string
 	// Dates have the form "2026-11-21", in the time zone of the merchant, or are empty.
-	NextBilling, PeriodStart, PeriodEnd, PaidThrough, FirstBilling string
+	NextBilling, PeriodStart, PeriodEnd, PaidThrough string
 	// Cycle counts the billing cycles from 1; 0 before the first.
 	Cycle int
-	// Failures counts the failed charges since the last successful one.
-	Failures int
 	// Trial reports whether the subscription has or had a trial.
-	Trial bool
-	// InTrial reports whether the trial has not ended yet. The gateway's "trial period"
-	// stays true after the trial.
-	InTrial           bool
+	Trial             bool
 	Discounts, AddOns []Modification
 	// Transactions are the 20 most recent, the newest first.
-	Transactions     []Transaction
-	Created, Updated core.Time
+	Transactions []Transaction
+	Created      core.Time
 }
 
 // Modification is a discount or an add-on of a subscription, or one of those
 // that a merchant offers.
 type Modification struct {
 	ID       string
-	Name     string
 	Amount   Amount
 	Quantity int
 	// NeverExpires reports whether it applies for the life of the subscription;
@@ -68,15 +59,12 @@ type Modification struct {
 
 // Discount returns the discount with the given id, if the subscription has it.
 // It can have it only once.
-func (s Subscription) Discount(id string) (Modification, bool) { return find(s.Discounts, id) }
-
-func find(all []Modification, id string) (Modification, bool) {
-	for _, m := range all {
-		if m.ID == id {
-			return m, true
-		}
+func (s Subscription) Discount(id string) (Modification, bool) {
+	i := slices.IndexFunc(s.Discounts, func(m Modification) bool { return m.ID == id })
+	if i < 0 {
+		return Modification{}, false
 	}
-	return Modification{}, false
+	return s.Discounts[i], true
 }
 
 // CustomerID returns the customer that paid, or "" without a transaction.
@@ -102,20 +90,18 @@ func (s Subscription) Currency() string {
 func (r *reader) subscription(n *xmltree.Node) Subscription {
 	return Subscription{
 		ID: r.id(n, "id"), Status: Status(n.Value("status")), PlanID: n.Value("plan_id"),
-		Price: r.amount(n, "price"), Balance: r.amount(n, "balance"), NextAmount: r.amount(n, "next_billing_period_amount"),
-		PaymentMethod: n.Value("payment_method_token"),
-		NextBilling:   r.day(n, "next_billing_date"), FirstBilling: r.day(n, "first_billing_date"), PaidThrough: r.day(n, "paid_through_date"),
+		Price: r.amount(n, "price"), PaymentMethod: n.Value("payment_method_token"),
+		NextBilling: r.day(n, "next_billing_date"), PaidThrough: r.day(n, "paid_through_date"),
 		PeriodStart: r.day(n, "billing_period_start_date"), PeriodEnd: r.day(n, "billing_period_end_date"),
-		Cycle: r.number(n, "current_billing_cycle"), Failures: r.number(n, "failure_count"), Trial: n.True("trial_period"), InTrial: n.True("trial_period") && n.Value("current_billing_cycle") == "0",
+		Cycle: r.number(n, "current_billing_cycle"), Trial: n.True("trial_period"),
 		Discounts: each(n.Items("discounts"), r.modification), AddOns: each(n.Items("add_ons"), r.modification),
-		Transactions: each(n.Items("transactions"), r.transaction),
-		Created:      r.time(n, "created_at"), Updated: r.time(n, "updated_at"),
+		Transactions: each(n.Items("transactions"), r.transaction), Created: r.time(n, "created_at"),
 	}
 }
 
 func (r *reader) modification(n *xmltree.Node) Modification {
 	return Modification{
-		ID: n.Value("id"), Name: n.Value("name"), Amount: r.amount(n, "amount"), Quantity: r.number(n, "quantity"),
+		ID: n.Value("id"), Amount: r.amount(n, "amount"), Quantity: r.number(n, "quantity"),
 		NeverExpires: n.True("never_expires"), Cycles: r.number(n, "number_of_billing_cycles"), Spent: r.number(n, "current_billing_cycle"),
 	}
 }

@@ -56,20 +56,16 @@ type Transaction struct {
 	Amount   Amount
 	Currency string
 	// OrderID is the caller's own reference.
-	OrderID                   string
-	PlanID, SubscriptionID    string
-	CustomerID, PaymentMethod string
+	OrderID        string
+	SubscriptionID string
+	CustomerID     string
 	// PeriodStart is the first day of the billing cycle that it was made in, as
 	// "2026-11-21"; empty without a subscription.
 	PeriodStart string
-	// CardID is the same for every use of a card number, by any customer.
-	CardID string
-	// Discounts and AddOns are those that changed the amount of this bill.
-	Discounts, AddOns []Modification
-	// RefundIDs are the refunds of this transaction. RefundedID is the transaction that
-	// this one refunds.
-	RefundIDs  []string
-	RefundedID string
+	// Discounts are those that changed the amount of this bill.
+	Discounts []Modification
+	// RefundIDs are the refunds of this transaction.
+	RefundIDs []string
 	// Disputes are the states of the disputes about this transaction.
 	Disputes []DisputeStatus
 	Created  core.Time
@@ -104,21 +100,13 @@ func (s DisputeStatus) final() bool {
 }
 
 func (r *reader) transaction(n *xmltree.Node) Transaction {
-	t := Transaction{
+	return Transaction{
 		ID: r.id(n, "id"), Type: TransactionType(n.Value("type")), Status: TransactionStatus(n.Value("status")),
 		Amount: r.amount(n, "amount"), Currency: n.Value("currency_iso_code"), OrderID: n.Value("order_id"),
-		PlanID: n.Value("plan_id"), SubscriptionID: n.Value("subscription_id"),
-		CustomerID: n.Value("customer", "id"), PaymentMethod: n.Value("credit_card", "token"),
-		PeriodStart: r.day(n.At("subscription"), "billing_period_start_date"),
-		CardID:      n.Value("credit_card", "unique_number_identifier"),
-		Discounts:   each(n.Items("discounts"), r.modification), AddOns: each(n.Items("add_ons"), r.modification),
-		RefundedID: n.Value("refunded_transaction_id"), Created: r.time(n, "created_at"),
+		SubscriptionID: n.Value("subscription_id"), CustomerID: n.Value("customer", "id"),
+		PeriodStart: r.day(n.At("subscription"), "billing_period_start_date"), Discounts: each(n.Items("discounts"), r.modification),
+		RefundIDs: each(n.Items("refund_ids"), func(item *xmltree.Node) string { return item.Text }),
+		Disputes:  each(n.Items("disputes"), func(item *xmltree.Node) DisputeStatus { return DisputeStatus(item.Value("status")) }),
+		Created:   r.time(n, "created_at"),
 	}
-	for _, item := range n.Items("refund_ids") {
-		t.RefundIDs = append(t.RefundIDs, item.Text)
-	}
-	for _, item := range n.Items("disputes") {
-		t.Disputes = append(t.Disputes, DisputeStatus(item.Value("status")))
-	}
-	return t
 }
