@@ -112,6 +112,9 @@ func (b *book) remove(o object) {
 	b.tables[o.kind()] = slices.DeleteFunc(b.tables[o.kind()], func(id string) bool { return id == o.id() })
 }
 
+// deleted is the answer for a record that was removed.
+func deleted(o object) object { return object{"id": o.id(), "object": o.kind(), "deleted": true} }
+
 // watch puts a record on the agenda.
 func (b *book) watch(o object) {
 	if !o.yes("_watched") {

@@ -3,6 +3,7 @@ package stripelab
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -47,7 +48,8 @@ func (c *call) reads() bool {
 	return strings.HasPrefix(c.name, http.MethodGet) && c.name != linkCall
 }
 
-// refuse records why a call is refused, and returns nil, so that a function can return it.
+// refuse records why a call is refused, if f is a reason, and returns nil, so that a function
+// can return it.
 func (c *call) refuse(f *failure) object {
 	if c.failed == nil {
 		c.failed = f
@@ -143,9 +145,7 @@ const (
 // and empty metadata all keys.
 func (c *call) metadata(f *form, have map[string]string) map[string]string {
 	merged := map[string]string{}
-	for name, value := range have {
-		merged[name] = value
-	}
+	maps.Copy(merged, have)
 	given := f.at("metadata")
 	if given == nil {
 		return merged
@@ -243,7 +243,7 @@ func (b *book) execute(l *Lab, c *call) answer {
 		if f == nil {
 			result, f = b.render(result, expand)
 		}
-		c.refuseIf(f)
+		c.refuse(f)
 	}
 	if c.failed != nil {
 		return answer{status: c.failed.status, body: encode(c.failed.body()), request: c.request}
@@ -253,12 +253,6 @@ func (b *book) execute(l *Lab, c *call) answer {
 		a.body = encode(result)
 	}
 	return a
-}
-
-func (c *call) refuseIf(f *failure) {
-	if f != nil {
-		c.refuse(f)
-	}
 }
 
 // checked runs a call whose parameters are known.

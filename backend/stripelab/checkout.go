@@ -2,6 +2,7 @@ package stripelab
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
@@ -50,7 +51,7 @@ func (b *book) createSession(c *call) object {
 	if c.failed != nil {
 		return nil
 	}
-	return b.openSession(c, s)
+	return b.openSession(s)
 }
 
 // sessionGrants reads the discounts that a session begins with.
@@ -166,7 +167,7 @@ func (b *book) setShipping(c *call, s object, options []*form) {
 }
 
 // openSession stores a session.
-func (b *book) openSession(c *call, s object) object {
+func (b *book) openSession(s object) object {
 	b.reckon(s)
 	b.watch(b.add(s))
 	return s
@@ -329,7 +330,7 @@ func (b *book) purchaseSubscription(s, customer, method object) *failure {
 	lines, _ := s["_lines"].([]orderLine)
 	metadata, _ := s["_meta"].(map[string]string)
 	o := order{
-		customer: customer, lines: lines, metadata: slicesOf(metadata), method: method, automatic: s.at("automatic_tax").yes("enabled"),
+		customer: customer, lines: lines, metadata: maps.Clone(metadata), method: method, automatic: s.at("automatic_tax").yes("enabled"),
 		behavior: "error_if_incomplete", trialDays: s.num("_trial"),
 	}
 	if g, has := b.sessionGrant(s); has {
@@ -350,7 +351,7 @@ func (b *book) purchaseOnce(s, customer, method object) *failure {
 	metadata, _ := s["_meta"].(map[string]string)
 	total := s.num("amount_total")
 	if total > 0 {
-		intent := b.intent(customer, total, s.text("currency"), "", slicesOf(metadata))
+		intent := b.intent(customer, total, s.text("currency"), "", maps.Clone(metadata))
 		b.emit("payment_intent.created", intent, nil)
 		if f := b.confirm(intent, method); f != nil {
 			return f
@@ -434,7 +435,7 @@ func (l *Lab) followLink(c *call) object {
 	lines, _ := o["_lines"].([]orderLine)
 	of := &call{form: f, base: o.text("_base")}
 	s := b.newSession(of, f, o.text("_mode"), lines)
-	s["payment_link"], s["metadata"], s["allow_promotion_codes"] = o.id(), slicesOf(meta(o)), o.yes("allow_promotion_codes")
+	s["payment_link"], s["metadata"], s["allow_promotion_codes"] = o.id(), maps.Clone(meta(o)), o.yes("allow_promotion_codes")
 	if o.text("_mode") == "payment" {
 		s["customer_creation"] = o.text("customer_creation")
 	}
@@ -444,7 +445,7 @@ func (l *Lab) followLink(c *call) object {
 	if of.failed != nil {
 		return c.refuse(of.failed)
 	}
-	b.openSession(of, s)
+	b.openSession(s)
 	return object{"_location": "/c/pay/" + s.id()}
 }
 

@@ -21,7 +21,7 @@ func init() {
 		"POST /lab/checkout": (*Lab).paySession,
 		"POST /lab/decline":  (*Lab).decline,
 		"POST /lab/dispute":  (*Lab).disputeCharge,
-		"POST /lab/refund":   (*Lab).refundCharge,
+		"POST /lab/refund":   func(l *Lab, c *call) object { return l.book.createRefund(c) },
 		"POST /lab/cancel":   (*Lab).cancelOne,
 		"POST /lab/settings": (*Lab).changeSettings,
 		"POST /lab/keys":     (*Lab).addKey,
@@ -114,13 +114,10 @@ func (l *Lab) disputeCharge(c *call) object {
 	return c.refuse(invalid("", "status", "status: want open for a charge without an open dispute that is not refunded, or won or lost for one with an open dispute"))
 }
 
-// refundCharge refunds a charge, or an amount of it, as the merchant may do by hand.
-func (l *Lab) refundCharge(c *call) object { return l.book.createRefund(c) }
-
 // cancelOne cancels a subscription at once, as the merchant may do by hand.
 func (l *Lab) cancelOne(c *call) object {
 	c.id = c.form.str("subscription")
-	return l.book.cancelSubscription(c)
+	return on("subscription", (*book).cancelSubscription)(l.book, c)
 }
 
 // changeSettings changes the settings of the account, and the lab's own.

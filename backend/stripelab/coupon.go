@@ -2,6 +2,7 @@ package stripelab
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,11 +56,7 @@ func (b *book) createCoupon(c *call) object {
 	return o
 }
 
-func (b *book) updateCoupon(c *call) object {
-	o := b.named(c, "coupon")
-	if o == nil {
-		return nil
-	}
+func (b *book) updateCoupon(c *call, o object) object {
 	metadata := c.metadata(c.form, meta(o))
 	if c.failed != nil {
 		return nil
@@ -74,15 +71,11 @@ func (b *book) updateCoupon(c *call) object {
 }
 
 // deleteCoupon deletes a coupon. Discounts that were made from it stay, as at the gateway.
-func (b *book) deleteCoupon(c *call) object {
-	o := b.named(c, "coupon")
-	if o == nil {
-		return nil
-	}
+func (b *book) deleteCoupon(_ *call, o object) object {
 	o["valid"] = false
 	b.remove(o)
 	b.emit("coupon.deleted", o, nil)
-	return object{"id": o.id(), "object": o.kind(), "deleted": true}
+	return deleted(o)
 }
 
 // The characters of a promotion code.
@@ -133,11 +126,7 @@ func (b *book) refuseTaken(c *call, o object) {
 	}
 }
 
-func (b *book) updatePromotion(c *call) object {
-	o := b.named(c, "promotion_code")
-	if o == nil {
-		return nil
-	}
+func (b *book) updatePromotion(c *call, o object) object {
 	metadata := c.metadata(c.form, meta(o))
 	if c.form.yes("active") && !o.yes("active") {
 		b.refuseTaken(c, o)
@@ -259,22 +248,12 @@ func (b *book) count(o object, valid, event string) {
 func (b *book) endDiscount(d object) {
 	d["_ended"] = true
 	if owner := b.all[d.text("subscription")]; owner != nil {
-		owner["discounts"] = without(owner.texts("discounts"), d.id())
+		owner["discounts"] = slices.DeleteFunc(slices.Clone(owner.texts("discounts")), func(id string) bool { return id == d.id() })
 	}
 	if d["end"] == nil {
 		d["end"] = b.unix()
 	}
 	b.emit("customer.discount.deleted", d, nil)
-}
-
-func without(all []string, one string) []string {
-	kept := []string{}
-	for _, other := range all {
-		if other != one {
-			kept = append(kept, other)
-		}
-	}
-	return kept
 }
 
 // applicable reports whether a discount applies to an invoice of now.

@@ -1,6 +1,9 @@
 package stripelab
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 func (b *book) createCustomer(c *call) object {
 	o := object{
@@ -42,20 +45,14 @@ func (b *book) setCustomer(c *call, o object) {
 	o["metadata"] = c.metadata(c.form, meta(o))
 }
 
-func (b *book) updateCustomer(c *call) object {
-	o := b.named(c, "customer")
-	if o == nil {
-		return nil
-	}
+func (b *book) updateCustomer(c *call, o object) object {
 	changed, _ := clone(o).(object)
 	b.setCustomer(c, changed)
 	if c.failed != nil {
 		return nil
 	}
 	b.change("customer.updated", o, func() {
-		for name, value := range changed {
-			o[name] = value
-		}
+		maps.Copy(o, changed)
 		if wanted := c.form.at("invoice_settings", "default_payment_method"); wanted != nil {
 			b.setDefaultMethod(c, o, wanted.text)
 		}
@@ -63,11 +60,7 @@ func (b *book) updateCustomer(c *call) object {
 	return o
 }
 
-func (b *book) deleteCustomer(c *call) object {
-	o := b.named(c, "customer")
-	if o == nil {
-		return nil
-	}
+func (b *book) deleteCustomer(_ *call, o object) object {
 	// As at the gateway, the customer's subscriptions are canceled at once.
 	for _, s := range b.where("subscription", "customer", o.id()) {
 		if live(s) {
@@ -76,13 +69,13 @@ func (b *book) deleteCustomer(c *call) object {
 	}
 	b.remove(o)
 	b.emit("customer.deleted", o, nil)
-	return object{"id": o.id(), "object": o.kind(), "deleted": true}
+	return deleted(o)
 }
 
 // getCustomer answers a customer; a deleted one as deleted, as the gateway does.
 func (b *book) getCustomer(c *call) object {
 	if o := b.all[c.id]; o != nil && o.kind() == "customer" && o.yes("_deleted") {
-		return object{"id": o.id(), "object": o.kind(), "deleted": true}
+		return deleted(o)
 	}
 	return b.named(c, "customer")
 }
@@ -95,10 +88,9 @@ func setCurrency(customer object, currency string) {
 }
 
 // createBalance changes the balance of a customer: a negative amount is a credit.
-func (b *book) createBalance(c *call) object {
-	customer := b.named(c, "customer")
+func (b *book) createBalance(c *call, customer object) object {
 	c.need("amount", "currency")
-	if customer == nil || c.failed != nil {
+	if c.failed != nil {
 		return nil
 	}
 	currency := c.currency(c.form, "currency")
@@ -134,9 +126,6 @@ func (b *book) moveBalance(customer object, amount int64, kind string, invoice o
 	return b.add(t)
 }
 
-func (b *book) listBalance(c *call) object {
-	if b.named(c, "customer") == nil {
-		return nil
-	}
+func (b *book) listBalance(c *call, _ object) object {
 	return b.list(c, "customer_balance_transaction", nil, func(o object) bool { return o.text("customer") == c.id })
 }

@@ -42,8 +42,8 @@ func init() {
 	get("webhook_endpoints", "webhook", listOfKind("webhook_endpoint"), pages)
 	post("webhook_endpoints", "webhook", (*book).createEndpoint, "url enabled_events api_version description"+common)
 	get("webhook_endpoints/{id}", "webhook", retrieve("webhook_endpoint"), "")
-	post("webhook_endpoints/{id}", "webhook", (*book).updateEndpoint, "url enabled_events disabled description"+common)
-	del("webhook_endpoints/{id}", "webhook", (*book).deleteEndpoint, "")
+	post("webhook_endpoints/{id}", "webhook", on("webhook_endpoint", (*book).updateEndpoint), "url enabled_events disabled description"+common)
+	del("webhook_endpoints/{id}", "webhook", on("webhook_endpoint", (*book).deleteEndpoint), "")
 }
 
 // register adds an endpoint.
@@ -53,22 +53,22 @@ func customerCalls(get, post, del register) {
 	get("customers", "customer", listOfKind("customer"), created+pages)
 	post("customers", "customer", (*book).createCustomer, customerParams)
 	get("customers/{id}", "customer", (*book).getCustomer, "")
-	post("customers/{id}", "customer", (*book).updateCustomer, customerParams)
-	del("customers/{id}", "customer", (*book).deleteCustomer, "")
-	get("customers/{id}/balance_transactions", "customer", (*book).listBalance, created+pages)
-	post("customers/{id}/balance_transactions", "customer", (*book).createBalance, "amount currency description"+common)
+	post("customers/{id}", "customer", on("customer", (*book).updateCustomer), customerParams)
+	del("customers/{id}", "customer", on("customer", (*book).deleteCustomer), "")
+	get("customers/{id}/balance_transactions", "customer", on("customer", (*book).listBalance), created+pages)
+	post("customers/{id}/balance_transactions", "customer", on("customer", (*book).createBalance), "amount currency description"+common)
 }
 
 func catalogCalls(get, post, del register) {
 	post("prices", "plan", (*book).createPrice, "currency unit_amount recurring.interval product_data.name"+common)
 	post("coupons", "coupon", (*book).createCoupon, "id percent_off amount_off currency duration duration_in_months max_redemptions name"+common)
 	get("coupons/{id}", "coupon", retrieve("coupon"), "")
-	post("coupons/{id}", "coupon", (*book).updateCoupon, "name"+common)
-	del("coupons/{id}", "coupon", (*book).deleteCoupon, "")
+	post("coupons/{id}", "coupon", on("coupon", (*book).updateCoupon), "name"+common)
+	del("coupons/{id}", "coupon", on("coupon", (*book).deleteCoupon), "")
 	get("promotion_codes", "promotion_code", (*book).listPromotions, "active code"+created+pages)
 	post("promotion_codes", "promotion_code", (*book).createPromotion, "promotion.type promotion.coupon code max_redemptions"+common)
 	get("promotion_codes/{id}", "promotion_code", retrieve("promotion_code"), "")
-	post("promotion_codes/{id}", "promotion_code", (*book).updatePromotion, "active"+common)
+	post("promotion_codes/{id}", "promotion_code", on("promotion_code", (*book).updatePromotion), "active"+common)
 }
 
 func checkoutCalls(get, post register) {
@@ -83,9 +83,9 @@ func subscriptionCalls(get, post, del register) {
 	get("subscriptions", "subscription", (*book).listSubscriptions, "customer status"+created+pages)
 	post("subscriptions", "subscription", (*book).createSubscription, "customer items.price items.quantity trial_period_days automatic_tax.enabled payment_behavior collection_method"+discountsOf+common)
 	get("subscriptions/{id}", "subscription", retrieve("subscription"), "")
-	post("subscriptions/{id}", "subscription", (*book).updateSubscription, "items.id items.price items.quantity proration_behavior cancel_at_period_end pause_collection"+
+	post("subscriptions/{id}", "subscription", on("subscription", (*book).updateSubscription), "items.id items.price items.quantity proration_behavior cancel_at_period_end pause_collection"+
 		" pause_collection.behavior collection_method discounts.discount"+discountsOf+common)
-	del("subscriptions/{id}", "subscription", (*book).cancelSubscription, "")
+	del("subscriptions/{id}", "subscription", on("subscription", (*book).cancelSubscription), "")
 	get("invoices", "invoice", (*book).listInvoices, "customer status subscription"+created+pages)
 	post("invoices/create_preview", "invoice", (*book).preview, "subscription expand")
 	get("invoices/{id}", "invoice", retrieve("invoice"), "")
@@ -99,7 +99,7 @@ func paymentCalls(get, post register) {
 	get("charges/{id}", "charge", retrieve("charge"), "")
 	get("refunds", "charge", listOfKind("refund", "charge", "payment_intent"), "charge payment_intent"+created+pages)
 	post("refunds", "charge", (*book).createRefund, "charge payment_intent amount reason"+common)
-	post("refunds/{id}", "charge", (*book).updateRefund, common)
+	post("refunds/{id}", "charge", on("refund", (*book).updateRefund), common)
 	get("disputes", "dispute", listOfKind("dispute", "charge", "payment_intent"), "charge payment_intent"+created+pages)
 	get("disputes/{id}", "dispute", retrieve("dispute"), "")
 }

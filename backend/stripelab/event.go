@@ -23,11 +23,7 @@ type note struct {
 // emit creates an event about a record. before has the former values of its changed
 // fields, or is nil.
 func (b *book) emit(kind string, o, before object) {
-	rendered, f := b.render(o, nil)
-	if f != nil {
-		// Nothing is expanded, so nothing can fail.
-		return
-	}
+	rendered, _ := b.render(o, nil) // nothing is expanded, so nothing can fail
 	data := object{"object": json.RawMessage(encode(rendered))}
 	if before != nil {
 		data["previous_attributes"] = json.RawMessage(encode(before))
@@ -81,6 +77,17 @@ func (b *book) listEvents(c *call) object {
 	return b.list(c, "event", nil, func(o object) bool {
 		return len(kinds) == 0 || slices.Contains(kinds, o.text("type"))
 	})
+}
+
+// on runs a call on the record that the path names.
+func on(kind string, do func(*book, *call, object) object) func(*book, *call) object {
+	return func(b *book, c *call) object {
+		o := b.named(c, kind)
+		if o == nil {
+			return nil
+		}
+		return do(b, c, o)
+	}
 }
 
 // retrieve answers one record of a kind.

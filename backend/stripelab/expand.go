@@ -119,7 +119,7 @@ func (b *book) follow(name, id string, below paths) (any, *failure) {
 		return nil, cannotExpand(name)
 	}
 	if target.yes("_deleted") && target.kind() == "customer" {
-		return object{"id": id, "object": target.kind(), "deleted": true}, nil
+		return deleted(target), nil
 	}
 	return b.render(target, below)
 }

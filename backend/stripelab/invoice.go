@@ -250,47 +250,36 @@ func (b *book) settle(o object) {
 	b.emit("invoice.payment_succeeded", o, nil)
 }
 
-// invoiceStep runs what is due for an invoice: it is finalized, or charged again.
+// invoiceStep runs what is due for an invoice of a subscription: it is finalized and charged, or
+// charged again, which changes the status of the subscription. The next attempt is scheduled
+// before, since the event of a failure has its time.
 func (b *book) invoiceStep(o object) {
-	subscription := b.all[subscriptionOf(o)]
 	delete(o, "_due")
 	if o.text("status") == "draft" {
 		b.finalize(o)
 	}
-	b.attempt(o, subscription)
+	n := int(o.num("attempt_count"))
+	o["next_payment_attempt"] = nil
+	if n < len(b.settings.retryDays) && o.text("billing_reason") != "subscription_create" {
+		next := b.now.AddDate(0, 0, b.settings.retryDays[n]).Unix()
+		o["next_payment_attempt"], o["_due"] = next, next
+		b.watch(o)
+	}
+	subscription := b.all[subscriptionOf(o)]
+	if f := b.collect(o); f != nil {
+		b.failedFor(subscription, o)
+	} else {
+		b.paidFor(subscription, o)
+	}
 }
 
 func subscriptionOf(o object) string {
 	return o.at("parent").at("subscription_details").text("subscription")
 }
 
-// attempt charges an open invoice of a subscription, schedules the next attempt if it
-// fails, and changes the status of the subscription.
-func (b *book) attempt(o, subscription object) {
-	if f := b.tryToCollect(o); f == nil {
-		b.paidFor(subscription, o)
-		return
-	}
-	b.failedFor(subscription, o)
-}
-
-// tryToCollect charges an invoice; if it fails, it schedules the next attempt first, since
-// the event has its time.
-func (b *book) tryToCollect(o object) *failure {
-	n := int(o.num("attempt_count"))
-	if n < len(b.settings.retryDays) && o.text("billing_reason") != "subscription_create" {
-		next := b.now.AddDate(0, 0, b.settings.retryDays[n]).Unix()
-		o["next_payment_attempt"], o["_due"] = next, next
-		b.watch(o)
-	} else {
-		o["next_payment_attempt"] = nil
-	}
-	return b.collect(o)
-}
-
 func (b *book) listInvoices(c *call) object {
 	subscription := c.form.str("subscription")
-	return b.list(c, "invoice", []string{"customer", "status", "collection_method"}, func(o object) bool { return subscription == "" || subscriptionOf(o) == subscription })
+	return b.list(c, "invoice", []string{"customer", "status"}, func(o object) bool { return subscription == "" || subscriptionOf(o) == subscription })
 }
 
 func (b *book) listInvoicePayments(c *call) object {

@@ -1,6 +1,7 @@
 package stripelab
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func (b *book) charge(intent, method object) object {
 		"id": id, "object": "charge", "amount": intent.num("amount"), "amount_captured": intent.num("amount"), "amount_refunded": int64(0), "application": nil,
 		"application_fee": nil, "application_fee_amount": nil, "balance_transaction": nil, "billing_details": clone(method["billing_details"]), "calculated_statement_descriptor": "STRIPE LAB",
 		"captured": true, "created": b.unix(), "currency": intent.text("currency"), "customer": intent["customer"], "description": intent["description"], "disputed": false,
-		"failure_balance_transaction": nil, "failure_code": nil, "failure_message": nil, "fraud_details": object{}, "livemode": false, "metadata": slicesOf(meta(intent)),
+		"failure_balance_transaction": nil, "failure_code": nil, "failure_message": nil, "fraud_details": object{}, "livemode": false, "metadata": maps.Clone(meta(intent)),
 		"on_behalf_of": nil, "paid": true, "payment_intent": intent.id(), "payment_method": method.id(),
 		"outcome": object{
 			"advice_code": nil, "network_advice_code": nil, "network_decline_code": nil, "network_status": "approved_by_network", "reason": nil, "risk_level": "normal", "risk_score": int64(20),
@@ -171,25 +172,13 @@ func (b *book) charge(intent, method object) object {
 	})
 }
 
-func slicesOf(m map[string]string) map[string]string {
-	copied := make(map[string]string, len(m))
-	for name, value := range m {
-		copied[name] = value
-	}
-	return copied
-}
-
 // listOfKind answers the records of a kind that have the values of some parameters.
 func listOfKind(kind string, fields ...string) func(*book, *call) object {
 	return func(b *book, c *call) object { return b.list(c, kind, fields, nil) }
 }
 
 // updateRefund changes the metadata of a refund.
-func (b *book) updateRefund(c *call) object {
-	o := b.named(c, "refund")
-	if o == nil {
-		return nil
-	}
+func (b *book) updateRefund(c *call, o object) object {
 	metadata := c.metadata(c.form, meta(o))
 	if c.failed != nil {
 		return nil
@@ -286,5 +275,5 @@ func (b *book) closeDispute(d object, status string) {
 }
 
 func open(d object) bool {
-	return contains([]string{"needs_response", "under_review", "warning_needs_response", "warning_under_review"}, d.text("status"))
+	return slices.Contains([]string{"needs_response", "under_review", "warning_needs_response", "warning_under_review"}, d.text("status"))
 }

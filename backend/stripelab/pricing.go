@@ -34,7 +34,6 @@ func (p *priced) off() (sum int64) {
 type bill struct {
 	currency string
 	lines    []*priced
-	coupons  []object
 	// offs is what each coupon takes off.
 	offs                      []int64
 	subtotal, off, tax, total int64
@@ -43,7 +42,7 @@ type bill struct {
 // total computes the discounts in their order, then tax if it is automatic, then the sums.
 // Prices do not include tax.
 func (b *book) total(currency string, lines []*priced, coupons []object, automatic bool) *bill {
-	t := &bill{currency: currency, lines: lines, coupons: coupons}
+	t := &bill{currency: currency, lines: lines}
 	for _, p := range lines {
 		t.subtotal += p.amount
 		p.offs = make([]int64, len(coupons))

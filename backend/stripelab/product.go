@@ -1,8 +1,6 @@
 package stripelab
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // newProduct reads the product of a price, which is not stored yet.
 func (b *book) newProduct(c *call, f *form, param string) object {
@@ -14,15 +12,6 @@ func (b *book) newProduct(c *call, f *form, param string) object {
 		"livemode": false, "marketing_features": []object{}, "metadata": map[string]string{}, "name": f.str("name"), "package_dimensions": nil, "shippable": nil,
 		"statement_descriptor": nil, "tax_code": nil, "unit_label": nil, "updated": b.unix(), "url": nil,
 	}
-}
-
-func contains(all []string, one string) bool {
-	for _, other := range all {
-		if other == one {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *book) createPrice(c *call) object {

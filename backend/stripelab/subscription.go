@@ -2,6 +2,7 @@ package stripelab
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"net/http"
 	"slices"
@@ -208,7 +209,7 @@ func (b *book) periodLines(s object, items []object, trial bool) (lines []*price
 		price := item.at("price")
 		p := &priced{
 			price: price, quantity: item.num("quantity"), amount: price.num("unit_amount") * item.num("quantity"), start: item.num("current_period_start"),
-			end: item.num("current_period_end"), subscription: s.id(), item: item.id(), metadata: slicesOf(meta(s)),
+			end: item.num("current_period_end"), subscription: s.id(), item: item.id(), metadata: maps.Clone(meta(s)),
 		}
 		p.description = fmt.Sprintf("%d × %s (at %s / %s)", p.quantity, b.nameOf(price), pretty(price.num("unit_amount"), price.text("currency")), price.at("recurring").text("interval"))
 		if trial {
@@ -363,11 +364,7 @@ func (b *book) cancelNow(s object, reason string) {
 	b.emit("customer.subscription.deleted", s, nil)
 }
 
-func (b *book) cancelSubscription(c *call) object {
-	s := b.named(c, "subscription")
-	if s == nil {
-		return nil
-	}
+func (b *book) cancelSubscription(c *call, s object) object {
 	if !live(s) {
 		return c.refuse(missing("subscription", s.id(), "id"))
 	}
@@ -405,11 +402,7 @@ func (b *book) prorate(s, item, price object, quantity int64, prefix string) {
 	b.emit("invoiceitem.created", o, nil)
 }
 
-func (b *book) updateSubscription(c *call) object {
-	s := b.named(c, "subscription")
-	if s == nil {
-		return nil
-	}
+func (b *book) updateSubscription(c *call, s object) object {
 	f := c.form
 	c.chargesAutomatically()
 	prorates := c.oneOf(f, "proration_behavior", "proration_behavior", "create_prorations", "create_prorations", "none") != "none"
@@ -464,7 +457,7 @@ func (b *book) replaceDiscounts(s object, made []grant, kept []object) {
 		stay = append(stay, d.id())
 	}
 	for _, id := range s.texts("discounts") {
-		if !contains(stay, id) {
+		if !slices.Contains(stay, id) {
 			b.endDiscount(b.all[id])
 		}
 	}

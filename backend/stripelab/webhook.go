@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -163,29 +164,19 @@ func (b *book) setEndpoint(c *call, o object) {
 	o["metadata"] = c.metadata(f, meta(o))
 }
 
-func (b *book) updateEndpoint(c *call) object {
-	o := b.named(c, "webhook_endpoint")
-	if o == nil {
-		return nil
-	}
+func (b *book) updateEndpoint(c *call, o object) object {
 	changed, _ := clone(o).(object)
 	b.setEndpoint(c, changed)
 	if c.failed != nil {
 		return nil
 	}
-	for name, value := range changed {
-		o[name] = value
-	}
+	maps.Copy(o, changed)
 	return o
 }
 
-func (b *book) deleteEndpoint(c *call) object {
-	o := b.named(c, "webhook_endpoint")
-	if o == nil {
-		return nil
-	}
+func (b *book) deleteEndpoint(_ *call, o object) object {
 	b.remove(o)
-	return object{"id": o.id(), "object": o.kind(), "deleted": true}
+	return deleted(o)
 }
 
 // rollSecret replaces the secret of an endpoint, as the gateway's dashboard can. The former
