@@ -1,6 +1,7 @@
 package braintreelab
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -120,11 +121,23 @@ func (s *shelf[T]) find(id string) *T { return s.byID[id] }
 func (s *shelf[T]) remove(id string) {
 	record := s.byID[id]
 	delete(s.byID, id)
-	for i, r := range s.order {
-		if r == record {
-			s.order = append(s.order[:i:i], s.order[i+1:]...)
-			return
+	s.order = slices.DeleteFunc(s.order, func(one *T) bool { return one == record })
+}
+
+func plans(b *book) *shelf[plan]                 { return &b.plans }
+func customers(b *book) *shelf[customer]         { return &b.customers }
+func methods(b *book) *shelf[method]             { return &b.methods }
+func subscriptions(b *book) *shelf[subscription] { return &b.subscriptions }
+func transactions(b *book) *shelf[transaction]   { return &b.transactions }
+
+// on runs a call on the record of a shelf that the path names.
+func on[T any](shelf func(*book) *shelf[T], do func(*book, command, *T) reply) func(*book, command) reply {
+	return func(b *book, c command) reply {
+		record := shelf(b).find(c.id)
+		if record == nil {
+			return notFound()
 		}
+		return do(b, c, record)
 	}
 }
 

@@ -112,17 +112,17 @@ func (l *Lab) newSubscription(c command) reply {
 }
 
 func (l *Lab) cancelOne(c command) reply {
-	return named(l.book.cancelSubscription(command{id: c.body.Value("subscription")}))
+	return named(on(subscriptions, (*book).cancelSubscription)(l.book, command{id: c.body.Value("subscription")}))
 }
 
 // settleOne settles a charge at once, as the sandbox can.
 func (l *Lab) settleOne(c command) reply {
-	return named(l.book.settle(command{id: c.body.Value("transaction")}))
+	return named(settle(l.book, command{id: c.body.Value("transaction")}))
 }
 
 // refundOne refunds the rest of a charge, as the merchant may do by hand.
 func (l *Lab) refundOne(c command) reply {
-	return named(l.book.refund(command{id: c.body.Value("transaction")}))
+	return named(on(transactions, (*book).refund)(l.book, command{id: c.body.Value("transaction")}))
 }
 
 // retryOne charges a past due subscription, as the merchant may do by hand.

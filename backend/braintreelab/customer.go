@@ -3,6 +3,7 @@ package braintreelab
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,11 +40,7 @@ const (
 // maxCustomField bounds a custom field, in bytes.
 const maxCustomField = 255
 
-func (b *book) findCustomer(c command) reply {
-	found := b.customers.find(c.id)
-	if found == nil {
-		return notFound()
-	}
+func (b *book) findCustomer(_ command, found *customer) reply {
 	return ok(b.customerXML(found))
 }
 
@@ -72,17 +69,10 @@ func (b *book) createCustomer(c command) reply {
 	return created(b.customerXML(made))
 }
 
-func (b *book) updateCustomer(c command) reply {
-	found := b.customers.find(c.id)
-	if found == nil {
-		return notFound()
-	}
+func (b *book) updateCustomer(c command, found *customer) reply {
 	in, bad := c.body.At("customer"), problems{}
 	changed := *found
-	changed.customFields = map[string]string{}
-	for k, v := range found.customFields {
-		changed.customFields[k] = v
-	}
+	changed.customFields = maps.Clone(found.customFields)
 	b.fillCustomer(&changed, in, &bad)
 	card := b.readCard(in, []string{"customer", "credit_card"}, &bad)
 	if len(bad) > 0 {
@@ -121,11 +111,7 @@ func (b *book) fillCustomer(c *customer, in *xmltree.Node, bad *problems) {
 }
 
 // deleteCustomer deletes a customer and cancels its subscriptions.
-func (b *book) deleteCustomer(c command) reply {
-	found := b.customers.find(c.id)
-	if found == nil {
-		return notFound()
-	}
+func (b *book) deleteCustomer(_ command, found *customer) reply {
 	for _, m := range slices.Clone(found.methods) {
 		b.dropMethod(m)
 	}
@@ -196,11 +182,7 @@ func (b *book) dropMethod(m *method) {
 	m.customer.methods = slices.DeleteFunc(m.customer.methods, func(one *method) bool { return one == m })
 }
 
-func (b *book) findMethod(c command) reply {
-	m := b.methods.find(c.id)
-	if m == nil {
-		return notFound()
-	}
+func (b *book) findMethod(_ command, m *method) reply {
 	return ok(b.methodXML(m))
 }
 
@@ -222,11 +204,7 @@ func (b *book) createMethod(c command) reply {
 }
 
 // updateMethod replaces the card of a token.
-func (b *book) updateMethod(c command) reply {
-	m := b.methods.find(c.id)
-	if m == nil {
-		return notFound()
-	}
+func (b *book) updateMethod(c command, m *method) reply {
 	in, bad := c.body.At("payment_method"), problems{}
 	card := b.readCard(in, []string{"credit_card"}, &bad)
 	if len(bad) > 0 {
@@ -238,11 +216,7 @@ func (b *book) updateMethod(c command) reply {
 	return ok(b.methodXML(m))
 }
 
-func (b *book) deleteMethod(c command) reply {
-	m := b.methods.find(c.id)
-	if m == nil {
-		return notFound()
-	}
+func (b *book) deleteMethod(_ command, m *method) reply {
 	b.dropMethod(m)
 	return reply{status: 200}
 }
@@ -256,7 +230,7 @@ func (b *book) customerXML(c *customer) *xmltree.Node {
 		cards.Children = append(cards.Children, b.methodXML(m))
 	}
 	return xmltree.Object("customer",
-		xmltree.Text("id", c.id), xmltree.Text("merchant_id", merchantID), xmltree.TextOrNull("first_name", c.firstName), xmltree.TextOrNull("last_name", c.lastName),
+		xmltree.Text("id", c.id), xmltree.Text("merchant_id", MerchantID), xmltree.TextOrNull("first_name", c.firstName), xmltree.TextOrNull("last_name", c.lastName),
 		xmltree.TextOrNull("company", c.company), xmltree.TextOrNull("email", c.email), xmltree.TextOrNull("phone", c.phone),
 		xmltree.Null("fax"), xmltree.Null("website"), xmltree.DateTime("created_at", c.created), xmltree.DateTime("updated_at", c.updated),
 		fields, cards, xmltree.Array("addresses"), xmltree.Array("paypal_accounts"),

@@ -16,8 +16,6 @@ const (
 	MerchantID = "lab_merchant"
 	PublicKey  = "lab_public_key"
 	PrivateKey = "lab_private_key"
-
-	merchantID = MerchantID
 )
 
 // Options configure a lab. The zero value is suitable for trying it out.

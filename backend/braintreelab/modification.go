@@ -66,18 +66,17 @@ func modificationsXML(name string, all []modification, currency string) *xmltree
 	return list
 }
 
-func (b *book) listDiscounts(command) reply { return b.listCatalog("discounts", discountKind) }
-
-func (b *book) listAddOns(command) reply { return b.listCatalog("add_ons", addOnKind) }
-
-func (b *book) listCatalog(name, kind string) reply {
-	list := xmltree.Array(name)
-	for _, m := range b.catalog.order {
-		if m.kind == kind {
-			list.Children = append(list.Children, m.xml(""))
+// listCatalog lists the modifications of a kind.
+func listCatalog(name, kind string) func(*book, command) reply {
+	return func(b *book, _ command) reply {
+		list := xmltree.Array(name)
+		for _, m := range b.catalog.order {
+			if m.kind == kind {
+				list.Children = append(list.Children, m.xml(""))
+			}
 		}
+		return ok(list)
 	}
-	return ok(list)
 }
 
 // change is one request to change the discounts, or the add-ons, of a

@@ -1,6 +1,7 @@
 package braintreelab
 
 import (
+	"strings"
 	"time"
 
 	"kith/backend/gateway/braintree"
@@ -22,7 +23,7 @@ type plan struct {
 	created time.Time
 }
 
-func (p *plan) merchantAccount() string { return "lab_" + lower(p.currency) }
+func (p *plan) merchantAccount() string { return "lab_" + strings.ToLower(p.currency) }
 
 func (p *plan) xml() *xmltree.Node {
 	return xmltree.Object("plan",
@@ -57,11 +58,7 @@ func (b *book) listPlans(command) reply {
 	return ok(list)
 }
 
-func (b *book) findPlan(c command) reply {
-	p := b.plans.find(c.id)
-	if p == nil {
-		return notFound()
-	}
+func (b *book) findPlan(_ command, p *plan) reply {
 	return ok(p.xml())
 }
 

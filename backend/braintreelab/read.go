@@ -33,5 +33,3 @@ func money(text, currency string) (int64, error) {
 func validID(s string) bool {
 	return s != "" && len(s) <= 36 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
-
-func lower(s string) string { return strings.ToLower(s) }

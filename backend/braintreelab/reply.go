@@ -32,6 +32,11 @@ func (p *problems) add(path []string, attribute, code string) {
 	*p = append(*p, problem{path, attribute, code, messages[code]})
 }
 
+// refusedFor is the answer to a command that was refused for one reason.
+func refusedFor(element, attribute, code string) reply {
+	return refused(problems{{[]string{element}, attribute, code, messages[code]}}, nil)
+}
+
 // refused is the answer to a refused command. t is the declined transaction, or nil.
 func refused(p problems, t *xmltree.Node) reply {
 	errs := level("errors")

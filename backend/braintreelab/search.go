@@ -23,17 +23,6 @@ type found struct {
 	xml    func() *xmltree.Node
 }
 
-func (b *book) searchSubscriptionIDs(c command) reply { return ids(c, b.allSubscriptions()) }
-func (b *book) searchSubscriptions(c command) reply {
-	return page(c, "subscriptions", b.allSubscriptions())
-}
-func (b *book) searchCustomerIDs(c command) reply    { return ids(c, b.allCustomers()) }
-func (b *book) searchCustomers(c command) reply      { return page(c, "customers", b.allCustomers()) }
-func (b *book) searchTransactionIDs(c command) reply { return ids(c, b.allTransactions()) }
-func (b *book) searchTransactions(c command) reply {
-	return page(c, "credit_card_transactions", b.allTransactions())
-}
-
 func (b *book) allSubscriptions() (all []found) {
 	for _, s := range b.subscriptions.order {
 		f := fields{
@@ -67,34 +56,37 @@ func (b *book) allTransactions() (all []found) {
 }
 
 // ids answers the first half of a search: the ids of all matching records.
-func ids(c command, all []found) reply {
-	matching, unknown := search(c, all)
-	if unknown != "" {
-		return unsearchable(unknown)
-	}
-	list := xmltree.Array("ids")
-	for _, f := range matching {
-		list.Children = append(list.Children, xmltree.Text("item", f.fields["id"]))
-	}
-	return ok(xmltree.Object("search_results", xmltree.Int("page_size", pageSize), list))
+func ids(all func(*book) []found) func(*book, command) reply {
+	return searched(all, func(matching []found) *xmltree.Node {
+		list := xmltree.Array("ids")
+		for _, f := range matching {
+			list.Children = append(list.Children, xmltree.Text("item", f.fields["id"]))
+		}
+		return xmltree.Object("search_results", xmltree.Int("page_size", pageSize), list)
+	})
 }
 
 // page answers the second half: the records of some ids.
-func page(c command, name string, all []found) reply {
-	matching, unknown := search(c, all)
-	if unknown != "" {
-		return unsearchable(unknown)
-	}
-	list := &xmltree.Node{Name: name, Type: xmltree.TypeCollection}
-	list.Children = append(list.Children, xmltree.Int("current_page_number", 1), xmltree.Int("page_size", pageSize), xmltree.Int("total_items", len(matching)))
-	for _, f := range matching[:min(len(matching), pageSize)] {
-		list.Children = append(list.Children, f.xml())
-	}
-	return ok(list)
+func page(name string, all func(*book) []found) func(*book, command) reply {
+	return searched(all, func(matching []found) *xmltree.Node {
+		list := &xmltree.Node{Name: name, Type: xmltree.TypeCollection}
+		list.Children = append(list.Children, xmltree.Int("current_page_number", 1), xmltree.Int("page_size", pageSize), xmltree.Int("total_items", len(matching)))
+		for _, f := range matching[:min(len(matching), pageSize)] {
+			list.Children = append(list.Children, f.xml())
+		}
+		return list
+	})
 }
 
-func unsearchable(field string) reply {
-	return refused(problems{{[]string{"search"}, field, "", "The lab does not search by " + field + "."}}, nil)
+// searched answers the records that match all criteria of a call.
+func searched(all func(*book) []found, answer func([]found) *xmltree.Node) func(*book, command) reply {
+	return func(b *book, c command) reply {
+		matching, unknown := search(c, all(b))
+		if unknown != "" {
+			return refused(problems{{[]string{"search"}, unknown, "", "The lab does not search by " + unknown + "."}}, nil)
+		}
+		return ok(answer(matching))
+	}
 }
 
 // search returns the records that match all criteria, or the name of an unknown field.
@@ -141,11 +133,11 @@ func compare(how, value, want string) bool {
 	case "is_not":
 		return !strings.EqualFold(value, want)
 	case "starts_with":
-		return strings.HasPrefix(lower(value), lower(want))
+		return strings.HasPrefix(strings.ToLower(value), strings.ToLower(want))
 	case "ends_with":
-		return strings.HasSuffix(lower(value), lower(want))
+		return strings.HasSuffix(strings.ToLower(value), strings.ToLower(want))
 	case "contains":
-		return strings.Contains(lower(value), lower(want))
+		return strings.Contains(strings.ToLower(value), strings.ToLower(want))
 	case "min":
 		return order(value, want) == 0 || order(value, want) == 1
 	case "max":

@@ -13,46 +13,40 @@ import (
 var calls = map[string]func(*book, command) reply{
 	"GET /plans":      (*book).listPlans,
 	"POST /plans":     (*book).createPlan,
-	"GET /plans/{id}": (*book).findPlan,
-	"GET /discounts":  (*book).listDiscounts,
-	"GET /add_ons":    (*book).listAddOns,
+	"GET /plans/{id}": on(plans, (*book).findPlan),
+	"GET /discounts":  listCatalog("discounts", discountKind),
+	"GET /add_ons":    listCatalog("add_ons", addOnKind),
 
 	"POST /customers":                       (*book).createCustomer,
-	"GET /customers/{id}":                   (*book).findCustomer,
-	"PUT /customers/{id}":                   (*book).updateCustomer,
-	"DELETE /customers/{id}":                (*book).deleteCustomer,
-	"POST /customers/advanced_search_ids":   (*book).searchCustomerIDs,
-	"POST /customers/advanced_search":       (*book).searchCustomers,
+	"GET /customers/{id}":                   on(customers, (*book).findCustomer),
+	"PUT /customers/{id}":                   on(customers, (*book).updateCustomer),
+	"DELETE /customers/{id}":                on(customers, (*book).deleteCustomer),
+	"POST /customers/advanced_search_ids":   ids((*book).allCustomers),
+	"POST /customers/advanced_search":       page("customers", (*book).allCustomers),
 	"POST /payment_methods":                 (*book).createMethod,
-	"GET /payment_methods/any/{id}":         (*book).findMethod,
-	"PUT /payment_methods/any/{id}":         (*book).updateMethod,
-	"DELETE /payment_methods/any/{id}":      (*book).deleteMethod,
-	"GET /payment_methods/credit_card/{id}": (*book).findMethod,
+	"GET /payment_methods/any/{id}":         on(methods, (*book).findMethod),
+	"PUT /payment_methods/any/{id}":         on(methods, (*book).updateMethod),
+	"DELETE /payment_methods/any/{id}":      on(methods, (*book).deleteMethod),
+	"GET /payment_methods/credit_card/{id}": on(methods, (*book).findMethod),
 
 	"POST /subscriptions":                     (*book).createSubscription,
-	"GET /subscriptions/{id}":                 (*book).findSubscription,
-	"PUT /subscriptions/{id}":                 (*book).updateSubscription,
-	"PUT /subscriptions/{id}/cancel":          (*book).cancelSubscription,
-	"POST /subscriptions/advanced_search_ids": (*book).searchSubscriptionIDs,
-	"POST /subscriptions/advanced_search":     (*book).searchSubscriptions,
+	"GET /subscriptions/{id}":                 on(subscriptions, (*book).findSubscription),
+	"PUT /subscriptions/{id}":                 on(subscriptions, (*book).updateSubscription),
+	"PUT /subscriptions/{id}/cancel":          on(subscriptions, (*book).cancelSubscription),
+	"POST /subscriptions/advanced_search_ids": ids((*book).allSubscriptions),
+	"POST /subscriptions/advanced_search":     page("subscriptions", (*book).allSubscriptions),
 
-	"POST /transactions":                           onceOnly((*book).createTransaction),
-	"GET /transactions/{id}":                       (*book).findTransaction,
-	"POST /transactions/{id}/refund":               onceOnly((*book).refund),
-	"PUT /transactions/{id}/void":                  onceOnly((*book).void),
-	"PUT /transactions/{id}/submit_for_settlement": onceOnly((*book).submitForSettlement),
-	"PUT /transactions/{id}/settle":                (*book).settle,
-	"PUT /transactions/{id}/settlement_confirm":    (*book).settle,
-	"PUT /transactions/{id}/settlement_pending":    (*book).settlementPending,
-	"PUT /transactions/{id}/settlement_decline":    (*book).settlementDecline,
-	"POST /transactions/advanced_search_ids":       (*book).searchTransactionIDs,
-	"POST /transactions/advanced_search":           (*book).searchTransactions,
-}
-
-func onceOnly(do func(*book, command) reply) func(*book, command) reply {
-	return func(b *book, c command) reply {
-		return b.once(c, func(c command) reply { return do(b, c) })
-	}
+	"POST /transactions":                           once((*book).createTransaction),
+	"GET /transactions/{id}":                       on(transactions, (*book).findTransaction),
+	"POST /transactions/{id}/refund":               once(on(transactions, (*book).refund)),
+	"PUT /transactions/{id}/void":                  once(void),
+	"PUT /transactions/{id}/submit_for_settlement": once(submitForSettlement),
+	"PUT /transactions/{id}/settle":                settle,
+	"PUT /transactions/{id}/settlement_confirm":    settle,
+	"PUT /transactions/{id}/settlement_pending":    settlementPending,
+	"PUT /transactions/{id}/settlement_decline":    settlementDecline,
+	"POST /transactions/advanced_search_ids":       ids((*book).allTransactions),
+	"POST /transactions/advanced_search":           page("credit_card_transactions", (*book).allTransactions),
 }
 
 const merchantPath = "/merchants/{merchant}"
@@ -76,13 +70,11 @@ func commandFor(call string) func(*Lab, command) reply {
 	return controls[call]
 }
 
-func noCall(*Lab, command) reply { return notFound() }
-
 // serveCall answers one call as the gateway does.
 func (l *Lab) serveCall(call string) http.HandlerFunc {
 	do := commandFor(call)
 	if do == nil {
-		do = noCall
+		do = func(*Lab, command) reply { return notFound() }
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		status := l.admit(r)

@@ -1,6 +1,7 @@
 package braintreelab
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -121,10 +122,7 @@ func (l *Lab) State() State {
 }
 
 func (c *customer) state() CustomerState {
-	s := CustomerState{ID: c.id, Email: c.email, Fields: map[string]string{}}
-	for name, value := range c.customFields {
-		s.Fields[name] = value
-	}
+	s := CustomerState{ID: c.id, Email: c.email, Fields: maps.Clone(c.customFields)}
 	for _, m := range c.methods {
 		s.Cards = append(s.Cards, m.token)
 		s.Declines = s.Declines || m.declines

@@ -92,11 +92,7 @@ func (b *book) become(s *subscription, status braintree.Status) {
 	s.history = append(s.history, statusEvent{b.now, status, s.price, s.balance, "api"})
 }
 
-func (b *book) findSubscription(c command) reply {
-	s := b.subscriptions.find(c.id)
-	if s == nil {
-		return notFound()
-	}
+func (b *book) findSubscription(_ command, s *subscription) reply {
 	return ok(s.xml(b.now))
 }
 
@@ -242,11 +238,7 @@ func (b *book) firstBill(s *subscription) reply {
 }
 
 // updateSubscription changes the fields that a request names, with proration if requested.
-func (b *book) updateSubscription(c command) reply {
-	s := b.subscriptions.find(c.id)
-	if s == nil {
-		return notFound()
-	}
+func (b *book) updateSubscription(c command, s *subscription) reply {
 	in, bad := c.body.At("subscription"), problems{}
 	if b.refuseEdit(s, in, &bad); len(bad) > 0 {
 		return refused(bad, nil)
@@ -324,22 +316,15 @@ func (b *book) edit(s *subscription, in *xmltree.Node, bad *problems) {
 	s.discounts = b.modify(s.discounts, change{discountKind, s.plan.currency, in.At("discounts"), []string{"subscription", "discounts"}, bad})
 }
 
-func (b *book) cancelSubscription(c command) reply {
-	s := b.subscriptions.find(c.id)
-	if s == nil {
-		return notFound()
-	}
-	bad := problems{}
+func (b *book) cancelSubscription(_ command, s *subscription) reply {
 	switch s.status {
 	case braintree.Canceled:
-		bad.add([]string{"subscription"}, "status", "81905")
+		return refusedFor("subscription", "status", "81905")
 	case braintree.Expired:
-		bad.add([]string{"subscription"}, "status", "81910")
-	default:
-		b.cancel(s)
-		return ok(s.xml(b.now))
+		return refusedFor("subscription", "status", "81910")
 	}
-	return refused(bad, nil)
+	b.cancel(s)
+	return ok(s.xml(b.now))
 }
 
 // cancel ends a subscription at once; a negative balance is lost.

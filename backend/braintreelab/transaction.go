@@ -1,6 +1,8 @@
 package braintreelab
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"kith/backend/gateway/braintree"
@@ -89,11 +91,7 @@ func (b *book) charge(s *subscription, amount int64) *transaction {
 	return t
 }
 
-func (b *book) findTransaction(c command) reply {
-	t := b.transactions.find(c.id)
-	if t == nil {
-		return notFound()
-	}
+func (b *book) findTransaction(_ command, t *transaction) reply {
 	return ok(t.xml())
 }
 
@@ -133,15 +131,12 @@ func (b *book) finishSale(t *transaction, in *xmltree.Node) reply {
 }
 
 func (b *book) retryCharge(in *xmltree.Node, id string) reply {
-	path, bad := []string{"transaction"}, problems{}
-	s := b.subscriptions.find(id)
+	s, bad := b.subscriptions.find(id), problems{}
 	switch {
 	case s == nil:
-		bad.add(path, "subscription_id", "91528")
-		return refused(bad, nil)
+		return refusedFor("transaction", "subscription_id", "91528")
 	case s.status != braintree.PastDue:
-		bad.add(path, "subscription_id", "91531")
-		return refused(bad, nil)
+		return refusedFor("transaction", "subscription_id", "91531")
 	}
 	amount := s.balance
 	if in.At("amount") != nil && !in.At("amount").Nil {
@@ -189,11 +184,7 @@ func (t *transaction) left() int64 {
 	return left
 }
 
-func (b *book) refund(c command) reply {
-	t := b.transactions.find(c.id)
-	if t == nil {
-		return notFound()
-	}
+func (b *book) refund(c command, t *transaction) reply {
 	path, bad, in := []string{"transaction"}, problems{}, c.body.At("transaction")
 	amount := t.left()
 	if in.At("amount") != nil && !in.At("amount").Nil {
@@ -220,44 +211,27 @@ func (b *book) refund(c command) reply {
 	return created(r.xml())
 }
 
-// void cancels a whole transaction. It does not change the subscription, which counts as
-// paid.
-func (b *book) void(c command) reply {
-	return b.from(c, "91504", braintree.Voided, braintree.Authorized, braintree.SubmittedForSettlement, braintree.SettlementPending)
-}
+// The calls that change the status of a transaction. A void cancels a whole transaction, and does
+// not change its subscription, which counts as paid. As in the sandbox, a test can decide the
+// result of the settlement.
+var (
+	void                = move(braintree.Voided, "91504", braintree.Authorized, braintree.SubmittedForSettlement, braintree.SettlementPending)
+	submitForSettlement = move(braintree.SubmittedForSettlement, "91507", braintree.Authorized)
+	settle              = move(braintree.Settled, "91575", braintree.SubmittedForSettlement, braintree.SettlementPending, braintree.Settling)
+	settlementPending   = move(braintree.SettlementPending, "91575", braintree.SubmittedForSettlement)
+	settlementDecline   = move(braintree.SettlementDeclined, "91575", braintree.SubmittedForSettlement, braintree.SettlementPending, braintree.Settling)
+)
 
-func (b *book) submitForSettlement(c command) reply {
-	return b.from(c, "91507", braintree.SubmittedForSettlement, braintree.Authorized)
-}
-
-// As in the sandbox, a test can decide the result of the settlement.
-func (b *book) settle(c command) reply {
-	return b.from(c, "91575", braintree.Settled, braintree.SubmittedForSettlement, braintree.SettlementPending, braintree.Settling)
-}
-
-func (b *book) settlementPending(c command) reply {
-	return b.from(c, "91575", braintree.SettlementPending, braintree.SubmittedForSettlement)
-}
-
-func (b *book) settlementDecline(c command) reply {
-	return b.from(c, "91575", braintree.SettlementDeclined, braintree.SubmittedForSettlement, braintree.SettlementPending, braintree.Settling)
-}
-
-// from changes the status of a transaction if it is in one of some states.
-func (b *book) from(c command, code string, to braintree.TransactionStatus, states ...braintree.TransactionStatus) reply {
-	t := b.transactions.find(c.id)
-	if t == nil {
-		return notFound()
-	}
-	for _, state := range states {
-		if t.status == state {
+// move changes the status of a transaction that has one of some others, and is refused with a
+// code otherwise.
+func move(to braintree.TransactionStatus, code string, from ...braintree.TransactionStatus) func(*book, command) reply {
+	return on(transactions, func(b *book, _ command, t *transaction) reply {
+		if slices.Contains(from, t.status) {
 			b.move(t, to)
 			return ok(t.xml())
 		}
-	}
-	bad := problems{}
-	bad.add([]string{"transaction"}, "base", code)
-	return refused(bad, nil)
+		return refusedFor("transaction", "base", code)
+	})
 }
 
 func (t *transaction) xml() *xmltree.Node {
@@ -268,7 +242,7 @@ func (t *transaction) xml() *xmltree.Node {
 	n := xmltree.Object("transaction",
 		xmltree.Text("id", t.id), xmltree.Text("type", string(t.kind)), xmltree.Text("status", string(t.status)),
 		xmltree.Text("amount", string(braintree.NewAmount(t.amount, t.currency))), xmltree.Text("currency_iso_code", t.currency),
-		xmltree.Text("merchant_account_id", "lab_"+lower(t.currency)), xmltree.TextOrNull("order_id", t.orderID),
+		xmltree.Text("merchant_account_id", "lab_"+strings.ToLower(t.currency)), xmltree.TextOrNull("order_id", t.orderID),
 		xmltree.DateTime("created_at", t.created), xmltree.DateTime("updated_at", t.updated),
 		xmltree.Text("processor_response_code", code), xmltree.Text("processor_response_text", text), xmltree.Text("payment_instrument_type", "credit_card"),
 		xmltree.Bool("recurring", t.recurring), xmltree.TextOrNull("plan_id", t.planID), t.subscriptionID(),
