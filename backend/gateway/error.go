@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"time"
 )
@@ -39,8 +40,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ActionOf returns the action of an *Error, and Alert for any other error.
 func ActionOf(err error) Action {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Action
 	}
 	return Alert
@@ -48,6 +48,21 @@ func ActionOf(err error) Action {
 
 // Is reports whether err is an error with the given action.
 func Is(err error, a Action) bool { return err != nil && ActionOf(err) == a }
+
+// Wait waits for a time, and returns an error when ctx ends first.
+func Wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
 
 // Text is an error with a fixed text.
 type Text string

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/backend/gateway"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -31,8 +32,8 @@ func (c *Client) do(ctx context.Context, out call) (*xmltree.Node, error) {
 			return nil, err
 		}
 		doc, err := c.attempt(ctx, out)
-		var e *Error
-		if err == nil || !errors.As(err, &e) || e.Action != Retry {
+		e, failed := errors.AsType[*Error](err)
+		if !failed || e.Action != Retry {
 			return doc, err
 		}
 		wait := max(pauseAfter(attempt), e.RetryAfter)
@@ -42,7 +43,7 @@ func (c *Client) do(ctx context.Context, out call) (*xmltree.Node, error) {
 		if attempt >= c.attempts || wait > maxPause {
 			return nil, err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := gateway.Wait(ctx, wait); err != nil {
 			return nil, &Error{Action: Retry, Err: err}
 		}
 	}
@@ -51,18 +52,6 @@ func (c *Client) do(ctx context.Context, out call) (*xmltree.Node, error) {
 func pauseAfter(attempt int) time.Duration {
 	d := min(firstPause<<(min(attempt, 8)-1), maxPause/2)
 	return d/2 + rand.N(d) // #nosec G404 -- it spreads retries
-}
-
-// pause returns an error when ctx ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // retryAfter parses the header Retry-After: seconds, or a date.
@@ -104,7 +93,7 @@ func (g *gate) pass(ctx context.Context) error {
 		if left > maxPause {
 			return &Error{Action: Retry, RetryAfter: left, Err: errors.New("the pause that the gateway asked for is not over")}
 		}
-		if err := pause(ctx, left); err != nil {
+		if err := gateway.Wait(ctx, left); err != nil {
 			return &Error{Action: Retry, Err: err}
 		}
 	}

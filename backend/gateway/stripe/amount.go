@@ -23,7 +23,11 @@ func currencyOf(c string) string { return strings.ToUpper(c) }
 
 // fromStripe returns an amount of Stripe in minor units of the currency.
 func fromStripe(amount int64, currency string) int64 {
-	n := reward.MinorDigits(currency) - digitsOf(currency)
+	return shift(amount, reward.MinorDigits(currency)-digitsOf(currency))
+}
+
+// shift multiplies an amount by 10 to the power of n.
+func shift(amount int64, n int) int64 {
 	for ; n > 0; n-- {
 		amount *= 10
 	}
@@ -48,13 +52,7 @@ func toStripeStep(currency string) int64 {
 // Stripe cannot express is left out, so that no more money moves than the amount: of a
 // currency with three decimals, the last must be 0.
 func toStripe(amount int64, currency string) int64 {
-	n := digitsOf(currency) - reward.MinorDigits(currency)
-	for ; n > 0; n-- {
-		amount *= 10
-	}
-	for ; n < 0; n++ {
-		amount /= 10
-	}
+	amount = shift(amount, digitsOf(currency)-reward.MinorDigits(currency))
 	if digitsOf(currency) == 3 {
 		amount -= amount % 10
 	}

@@ -146,7 +146,7 @@ func do[T any](ctx context.Context, c *client, out call) (answer T, err error) {
 		out.key = rand.Text()
 	}
 	body, repeat, err := c.attempt(ctx, out, address)
-	if repeat && wait(ctx, retryPause) == nil {
+	if repeat && gateway.Wait(ctx, retryPause) == nil {
 		body, _, err = c.attempt(ctx, out, address)
 	}
 	if err != nil {

@@ -93,9 +93,8 @@ func (m *masked) Unwrap() error { return m.err }
 
 // refused returns the refusal in an error, or an empty one.
 func refused(err error) refusal {
-	var e *refusal
-	if err == nil || !errors.As(err, &e) {
-		return refusal{}
+	if e, ok := errors.AsType[*refusal](err); ok {
+		return *e
 	}
-	return *e
+	return refusal{}
 }

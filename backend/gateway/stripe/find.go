@@ -3,6 +3,7 @@ package stripe
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"kith/backend/gateway"
@@ -32,11 +33,8 @@ func (g *adapter) Find(ctx context.Context, s gateway.Search) (found gateway.Fou
 	if err != nil || !s.All {
 		return found, err
 	}
-	live, err := list[identified](ctx, g.api, page(), "subscriptions")
-	for _, one := range live {
-		// The list has no subscription that has ended.
-		found.Subscriptions = append(found.Subscriptions, one.ID)
-	}
+	live, err := g.subscriptions(ctx, page()) // without those that have ended
+	found.Subscriptions = append(found.Subscriptions, live...)
 	return found, err
 }
 
@@ -53,8 +51,7 @@ func (g *adapter) events(ctx context.Context, from core.Time) (found []gateway.S
 	if err != nil {
 		return nil, err
 	}
-	for i := len(events) - 1; i >= 0; i-- {
-		e := events[i]
+	for _, e := range slices.Backward(events) {
 		payload, err := json.Marshal(map[string]any{
 			"id": e.ID, "type": e.Type, "livemode": e.Livemode, "data": map[string]any{"object": e.Data.Object},
 		})
@@ -72,13 +69,11 @@ func (g *adapter) findOld(ctx context.Context, from core.Time, found *gateway.Fo
 	complete.Set("status", "complete")
 	ended := since(from)
 	ended.Set("status", "all")
-	subscriptions, err := list[identified](ctx, g.api, ended, "subscriptions")
+	all, err := g.subscriptions(ctx, ended)
 	if err != nil {
 		return err
 	}
-	for _, one := range subscriptions {
-		found.Subscriptions = append(found.Subscriptions, one.ID)
-	}
+	found.Subscriptions = append(found.Subscriptions, all...)
 	for _, of := range []struct {
 		params params
 		path   []string

@@ -1,12 +1,13 @@
 package stripe
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"kith/backend/gateway"
 )
 
 // gate sends requests, and holds all of them back for a time when Stripe answers that
@@ -37,7 +38,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if left > maxPause {
 		return nil, errPaused
 	}
-	if err := wait(r.Context(), left); err != nil {
+	if err := gateway.Wait(r.Context(), left); err != nil {
 		return nil, err
 	}
 	answer, err := transport.RoundTrip(r)
@@ -51,19 +52,4 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.mu.Unlock()
 	}
 	return answer, err
-}
-
-// wait returns an error when ctx ends first.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -3,6 +3,7 @@ package stripe
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/tidwall/gjson"
 )
@@ -292,6 +293,11 @@ type dispute struct {
 }
 
 func (o dispute) key() string { return o.ID }
+
+// open reports whether the bank has not decided.
+func (o dispute) open() bool {
+	return !slices.Contains([]string{disputeLost, "won", "warning_closed", "prevented"}, o.Status)
+}
 
 func (o *dispute) UnmarshalJSON(data []byte) error {
 	type plain dispute

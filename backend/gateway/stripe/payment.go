@@ -19,24 +19,33 @@ func (g *adapter) invoice(i invoice) billing.Payment {
 		ID: i.ID, Currency: currency, Amount: fromStripe(i.AmountPaid, currency), At: timeOf(i.Transitions.PaidAt),
 		Subscription: string(i.Parent.SubscriptionDetails.Subscription),
 	}
+	tax, shipping := int64(0), int64(0)
+	for _, one := range i.TotalTaxes {
+		tax += one.Amount
+	}
+	if c := i.ShippingCost; c != nil {
+		shipping = c.Amount
+	}
+	g.setRevenue(&p, i.Total, tax, shipping)
+	return p
+}
+
+// setRevenue sets what of a payment counts, from Stripe's amounts of the bill.
+func (g *adapter) setRevenue(p *billing.Payment, total, tax, shipping int64) {
 	excluded := int64(0)
 	if !g.c.CountTax {
-		for _, tax := range i.TotalTaxes {
-			excluded += tax.Amount
-		}
+		excluded += tax
 	}
-	if c := i.ShippingCost; c != nil && !g.c.CountShipping {
-		excluded += c.Amount
+	if !g.c.CountShipping {
+		excluded += shipping
 	}
-	p.Revenue = billing.Revenue(p.Amount, fromStripe(i.Total, currency), fromStripe(excluded, currency))
-	return p
+	p.Revenue = billing.Revenue(p.Amount, fromStripe(total, p.Currency), fromStripe(excluded, p.Currency))
 }
 
 // Payment reads a payment by the id of an invoice or of a payment intent. If a payment
 // intent pays an invoice, the payment is the invoice. A payment intent that no checkout
 // session made is no purchase.
 func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, err error) {
-	var intents []string
 	if !strings.HasPrefix(id, "in_") {
 		paid, err := latest[invoicePayment](ctx, g.api, params{"limit": {pageSize}, "payment[type]": {"payment_intent"}, "payment[payment_intent]": {id}}, "invoice_payments")
 		if err != nil {
@@ -56,7 +65,8 @@ func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, er
 	} else {
 		p = billing.Payment{ID: id, Currency: currencyOf(i.Currency)}
 	}
-	if intents, err = g.intentsOf(ctx, id); err != nil {
+	intents, err := g.intentsOf(ctx, id)
+	if err != nil {
 		return p, err
 	}
 	f := facts{customer: i.Customer, metadata: []map[string]string{i.Metadata}, email: i.CustomerEmail, name: i.CustomerName}
@@ -73,7 +83,6 @@ func (g *adapter) Payment(ctx context.Context, id string) (p billing.Payment, er
 		}
 	}
 	p.Payer = f.payer()
-	p.Refunded = min(p.Refunded, p.Amount)
 	return p, nil
 }
 
@@ -107,22 +116,13 @@ func (g *adapter) order(ctx context.Context, id string) (p billing.Payment, err 
 	}
 	p.Amount = fromStripe(intent.AmountReceived, p.Currency)
 	p.At = timeOf(cmp.Or(intent.LatestCharge.Created, intent.Created))
-	total, details, excluded := sessions[0].AmountTotal, sessions[0].TotalDetails, int64(0)
+	total, details := sessions[0].AmountTotal, sessions[0].TotalDetails
 	if total == nil {
 		return p, lost(errors.New("the checkout session has no amount_total"))
 	}
-	if !g.c.CountTax {
-		excluded += details.AmountTax
-	}
-	if !g.c.CountShipping {
-		excluded += details.AmountShipping
-	}
-	p.Revenue = billing.Revenue(p.Amount, fromStripe(*total, p.Currency), fromStripe(excluded, p.Currency))
-	if err := g.addRefunds(ctx, &p, id); err != nil {
-		return p, err
-	}
-	p.Refunded = min(p.Refunded, p.Amount)
-	return p, nil
+	g.setRevenue(&p, *total, details.AmountTax, details.AmountShipping)
+	err = g.addRefunds(ctx, &p, id)
+	return p, err
 }
 
 // guest returns the id that stands for the customer of a payment without one.
@@ -132,7 +132,7 @@ func guest(intent string) core.PaymentProviderID {
 
 // addRefunds adds what was given back of a payment intent: refunds that have succeeded,
 // and disputes that were lost. A refund that Kith made, of a friend's share of the first
-// bill, is none of the order.
+// bill, is none of the order. No more than the payment counts as given back.
 func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent string) error {
 	refunds, err := list[refund](ctx, g.api, pageOf("payment_intent", intent), "refunds")
 	if err != nil {
@@ -153,15 +153,12 @@ func (g *adapter) addRefunds(ctx context.Context, p *billing.Payment, intent str
 	}
 	disputes, err := g.disputes(ctx, intent)
 	for _, d := range disputes {
-		p.Disputed = true
-		switch d.Status {
-		case disputeLost:
+		p.Disputed, p.Open = true, p.Open || d.open()
+		if d.Status == disputeLost {
 			p.Refunded += fromStripe(d.Amount, p.Currency)
-		case "won", "warning_closed", "prevented":
-		default:
-			p.Open = true
 		}
 	}
+	p.Refunded = min(p.Refunded, p.Amount)
 	return err
 }
 
@@ -200,11 +197,10 @@ func (g *adapter) Refund(ctx context.Context, r gateway.RefundOrder) (gateway.Re
 		return gateway.RefundResult{}, err
 	}
 	for _, d := range disputes {
-		switch d.Status {
-		case disputeLost:
+		switch {
+		case d.Status == disputeLost:
 			return gateway.RefundResult{State: gateway.Failed, Problem: "the charge was charged back"}, nil
-		case "won", "warning_closed", "prevented":
-		default:
+		case d.open():
 			// While a dispute is open, the bank may give the same money back.
 			return gateway.RefundResult{State: gateway.Waits}, nil
 		}

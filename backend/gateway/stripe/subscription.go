@@ -302,8 +302,13 @@ func (g *adapter) Code(_ context.Context, s billing.Subscription) (core.Referral
 }
 
 // SubscriptionsOf returns the subscriptions of a customer.
-func (g *adapter) SubscriptionsOf(ctx context.Context, customer core.PaymentProviderID) (ids []string, err error) {
-	found, err := list[identified](ctx, g.api, params{"limit": {pageSize}, "customer": {string(customer)}, "status": {"all"}}, "subscriptions")
+func (g *adapter) SubscriptionsOf(ctx context.Context, customer core.PaymentProviderID) ([]string, error) {
+	return g.subscriptions(ctx, params{"limit": {pageSize}, "customer": {string(customer)}, "status": {"all"}})
+}
+
+// subscriptions returns the ids of the subscriptions in a list.
+func (g *adapter) subscriptions(ctx context.Context, p params) (ids []string, err error) {
+	found, err := list[identified](ctx, g.api, p, "subscriptions")
 	for _, s := range found {
 		ids = append(ids, s.ID)
 	}
@@ -344,8 +349,7 @@ func (g *adapter) SetDiscount(ctx context.Context, s billing.Subscription, want 
 	for _, d := range now.Discounts {
 		terms := g.termsOf(d.Source.Coupon)
 		percent, amount := percentOf(terms), fromStripe(amountOf(terms), s.Currency)
-		switch {
-		case percent > 0 && (percent != want.Percent || kept.Percent > 0), amount > 0 && (amount != want.Credit || kept.Credit > 0):
+		if percent > 0 && (percent != want.Percent || kept.Percent > 0) || amount > 0 && (amount != want.Credit || kept.Credit > 0) {
 			continue
 		}
 		kept.Percent, kept.Credit = max(kept.Percent, percent), max(kept.Credit, amount)
