@@ -73,6 +73,6 @@ func referrer(ctx context.Context, e *app.Engine, tenant core.TenantAlias) error
 }
 
 func is(err error, code core.Code) bool {
-	var known *core.Error
-	return errors.As(err, &known) && known.Code == code
+	known, ok := errors.AsType[*core.Error](err)
+	return ok && known.Code == code
 }

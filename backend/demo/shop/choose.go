@@ -3,6 +3,7 @@ package shop
 import (
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // choice is what pages show of the choice of a gateway.
@@ -21,20 +22,13 @@ type choice struct {
 // Value is the value of the form that connects the other one.
 func (c choice) Now() string   { return gatewayName(c.Stripe) }
 func (c choice) Other() string { return gatewayName(!c.Stripe) }
-func (c choice) Value() string { return gatewayValue(!c.Stripe) }
+func (c choice) Value() string { return strings.ToLower(c.Other()) }
 
 func gatewayName(stripe bool) string {
 	if stripe {
 		return "Stripe"
 	}
 	return "Braintree"
-}
-
-func gatewayValue(stripe bool) string {
-	if stripe {
-		return "stripe"
-	}
-	return "braintree"
 }
 
 // choice returns the choice of the gateway, or nil if there is none.
@@ -61,10 +55,10 @@ func (v *visit) chooseGateway() error {
 		return refuse("This shop has one payment gateway.")
 	}
 	value := v.r.PostFormValue("gateway")
-	if value != gatewayValue(true) && value != gatewayValue(false) {
+	if value != "stripe" && value != "braintree" {
 		return refuse("The shop has no such gateway. Choose braintree or stripe.")
 	}
-	s, stripe := v.chooser, value == gatewayValue(true)
+	s, stripe := v.chooser, value == "stripe"
 	s.choosing.Lock()
 	defer s.choosing.Unlock()
 	if s.atStripe.Load() != stripe {

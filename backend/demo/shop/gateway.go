@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"kith/backend/gateway/xmltree"
 )
@@ -23,9 +22,6 @@ type Gateway struct {
 	// DiscountID is the discount of the merchant with which the shop lowers a charge.
 	DiscountID string
 }
-
-// gatewayTimeout bounds one call of the gateway.
-const gatewayTimeout = 10 * time.Second
 
 // checkout calls the gateway for one page, as a merchant does, and records the calls.
 type checkout struct {
@@ -60,15 +56,7 @@ func (g checkout) send(r *http.Request) (*xmltree.Node, error) {
 	if g.URL == "" {
 		return nil, errNoGateway
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), gatewayTimeout)
-	defer cancel()
-	client := http.Client{Transport: g.recorder}
-	response, err := client.Do(r.WithContext(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	response, text, err := g.exchange(r)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -160,8 +148,8 @@ func (g checkout) card(ctx context.Context, c Customer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, m := range doc.Items("credit_cards") {
-		return m.Value("token"), nil
+	if cards := doc.Items("credit_cards"); len(cards) > 0 {
+		return cards[0].Value("token"), nil
 	}
 	return "", errors.New("gateway: the customer has no card")
 }

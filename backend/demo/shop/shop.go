@@ -7,7 +7,6 @@ package shop
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"net"
@@ -205,9 +204,9 @@ const (
 func (s *site) serve(w http.ResponseWriter, r *http.Request, do func(*visit) error) {
 	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 	defer cancel()
-	v := &visit{site: s, w: w, r: r.WithContext(ctx), now: time.Now(), nonce: nonce(), calls: &recorder{base: http.DefaultTransport}, stripePays: s.atStripe.Load()}
+	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	v.r.Body = r.Body
+	v := &visit{site: s, w: w, r: r, now: time.Now(), nonce: rand.Text(), calls: &recorder{base: http.DefaultTransport}, stripePays: s.atStripe.Load()}
 	if cookie, err := r.Cookie(s.sessionName()); err == nil {
 		v.customer, v.known = s.book.customer(cookie.Value)
 	}
@@ -215,12 +214,6 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request, do func(*visit) err
 	if err := do(v); err != nil {
 		v.problem(err)
 	}
-}
-
-func nonce() string {
-	var raw [16]byte
-	_, _ = rand.Read(raw[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
 func (v *visit) headers() {

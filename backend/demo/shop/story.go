@@ -99,6 +99,5 @@ func (v *visit) storyProgress() error {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "application/json")
-	v.w.WriteHeader(http.StatusOK)
 	return json.NewEncoder(v.w).Encode(state)
 }

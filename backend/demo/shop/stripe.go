@@ -37,8 +37,6 @@ func (g stripeAccount) call(ctx context.Context, method, path string, form url.V
 	if g.URL == "" {
 		return errNoStripe
 	}
-	ctx, cancel := context.WithTimeout(ctx, gatewayTimeout)
-	defer cancel()
 	target, body := g.URL+path, io.Reader(nil)
 	if method == http.MethodGet && len(form) > 0 {
 		target += "?" + form.Encode()
@@ -55,12 +53,7 @@ func (g stripeAccount) call(ctx context.Context, method, path string, form url.V
 	if body != nil {
 		r.Header.Set("Content-Type", formType)
 	}
-	response, err := (&http.Client{Transport: g.recorder}).Do(r)
-	if err != nil {
-		return fmt.Errorf("stripe: %w", err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	response, text, err := g.exchange(r)
 	if err != nil {
 		return fmt.Errorf("stripe: %w", err)
 	}
@@ -107,7 +100,6 @@ type session struct {
 	ID, URL, Status string
 	Intent          string `json:"payment_intent"`
 	Subscription    string
-	Total           cents `json:"amount_total"`
 	Details         struct {
 		Discount cents `json:"amount_discount"`
 		Shipping cents `json:"amount_shipping"`

@@ -62,6 +62,18 @@ func (rec *recorder) all() []Call {
 	return slices.Clone(rec.calls)
 }
 
+// exchange sends a request to a gateway, and returns the answer with its body. The time of the
+// page bounds it.
+func (rec *recorder) exchange(r *http.Request) (*http.Response, []byte, error) {
+	response, err := (&http.Client{Transport: rec}).Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body) // RoundTrip has bounded it
+	return response, text, err
+}
+
 // RoundTrip sends a request and records it.
 func (rec *recorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	var sent []byte
