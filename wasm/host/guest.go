@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -67,7 +68,7 @@ func checkExports(functions map[string]api.FunctionDefinition, memories map[stri
 	if _, ok := memories[abi.ExportMemory]; !ok {
 		errs = append(errs, fmt.Errorf("the module does not export its %s", abi.ExportMemory))
 	}
-	slices.SortFunc(errs, func(a, b error) int { return compareErrors(a, b) })
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 

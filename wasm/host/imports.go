@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
@@ -81,5 +80,3 @@ func (i imported) function() api.GoModuleFunc {
 		}
 	}
 }
-
-func compareErrors(a, b error) int { return strings.Compare(a.Error(), b.Error()) }

@@ -123,14 +123,7 @@ func (g *guest) put(ctx context.Context, record []byte, s string) ([]byte, error
 
 // putBytes is put for bytes.
 func (g *guest) putBytes(ctx context.Context, record, b []byte) ([]byte, error) {
-	ptr, err := g.alloc(ctx, uint32(len(b)), abi.ByteAlign)
-	if err != nil {
-		return nil, err
-	}
-	if !g.memory.Write(ptr, b) {
-		return nil, faultf("allocation of %d bytes at %#x went out of range", len(b), ptr)
-	}
-	return appendWords(record, ptr, uint32(len(b))), nil
+	return g.putList(ctx, record, b, len(b), abi.ByteAlign)
 }
 
 // putList copies count records to a block of their own and appends its pointer

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,12 +151,7 @@ func parseTarget(target string) (*url.URL, error) {
 }
 
 func (h *Host) allows(u *url.URL) bool {
-	for _, a := range h.app.allowed {
-		if a.allows(u) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.app.allowed, func(a allowedHost) bool { return a.allows(u) })
 }
 
 // exchange makes the request, unless its server hangs.
