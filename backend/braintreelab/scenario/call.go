@@ -51,6 +51,11 @@ func (p *Player) control(name string) Verb {
 	}
 }
 
+// word returns a verb that uses a control with its word as the value of a field.
+func (p *Player) word(control, field string) Verb {
+	return func(ctx context.Context, s Step) error { return p.use(ctx, control, url.Values{field: {s.Word(0)}}) }
+}
+
 func (p *Player) use(ctx context.Context, name string, form url.Values) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/lab/"+name, strings.NewReader(form.Encode()))
 	if err != nil {

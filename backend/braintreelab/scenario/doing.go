@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/backend/braintreelab"
 	"kith/backend/gateway/xmltree"
 )
 
@@ -88,11 +89,6 @@ func (p *Player) cancel(ctx context.Context, s Step) error {
 	return p.call(ctx, http.MethodPut, "/subscriptions/"+s.Word(0)+"/cancel", nil)
 }
 
-// retry SUBSCRIPTION: the merchant charges a past due subscription again.
-func (p *Player) retry(ctx context.Context, s Step) error {
-	return p.use(ctx, "retry", url.Values{"subscription": {s.Word(0)}})
-}
-
 // refund CHARGE AMOUNT [key=KEY] [order=ID]. A charge is a subscription and the
 // number of its charge, from 1: s1#2.
 func (p *Player) refund(ctx context.Context, s Step) error {
@@ -104,18 +100,15 @@ func (p *Player) refund(ctx context.Context, s Step) error {
 		xmltree.Object("transaction", xmltree.Text("amount", s.Word(1)), named(s, "order", "order_id"), named(s, "key", "api_request_key")))
 }
 
-// void CHARGE
-func (p *Player) void(ctx context.Context, s Step) error { return p.move(ctx, s, "void") }
-
-// settle CHARGE: settles at once.
-func (p *Player) settle(ctx context.Context, s Step) error { return p.move(ctx, s, "settle") }
-
-func (p *Player) move(ctx context.Context, s Step, how string) error {
-	id, err := p.charge(ctx, s.Word(0))
-	if err != nil {
-		return err
+// move returns the verbs void CHARGE, and settle CHARGE: settles at once.
+func (p *Player) move(how string) Verb {
+	return func(ctx context.Context, s Step) error {
+		id, err := p.charge(ctx, s.Word(0))
+		if err != nil {
+			return err
+		}
+		return p.call(ctx, http.MethodPut, "/transactions/"+id+"/"+how, nil)
 	}
-	return p.call(ctx, http.MethodPut, "/transactions/"+id+"/"+how, nil)
 }
 
 // decline CUSTOMER: the customer's card declines from now on; accept CUSTOMER: it is
@@ -141,20 +134,10 @@ func (p *Player) advance(ctx context.Context, s Step) error {
 	return p.use(ctx, "advance", url.Values{"by": {s.Word(0)}})
 }
 
-// mode normal|duplicate|reorder|stale|hold|drop
-func (p *Player) mode(ctx context.Context, s Step) error {
-	return p.use(ctx, "mode", url.Values{"mode": {s.Word(0)}})
-}
-
 // fault KIND [times=] [method=] [path=] [retry_after=]
 func (p *Player) fault(ctx context.Context, s Step) error {
 	s.Named["kind"] = s.Word(0)
 	return p.control("faults")(ctx, s)
-}
-
-// key add|retire
-func (p *Player) key(ctx context.Context, s Step) error {
-	return p.use(ctx, "keys", url.Values{"change": {s.Word(0)}})
 }
 
 // refused CODE STEP...: the step is refused with the code, or with declined
@@ -196,11 +179,16 @@ func (p *Player) charge(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	t, err := chargeIn(state, name)
+	return t.ID, err
+}
+
+func chargeIn(state braintreelab.State, name string) (t braintreelab.TransactionState, err error) {
 	subscription, number, _ := strings.Cut(name, "#")
 	n, err := strconv.Atoi(number)
 	all := charges(state, subscription)
 	if err != nil || n < 1 || n > len(all) {
-		return "", fmt.Errorf("no charge %s: %s has %d", name, subscription, len(all))
+		return t, fmt.Errorf("no charge %s: %s has %d", name, subscription, len(all))
 	}
-	return all[n-1].ID, nil
+	return all[n-1], nil
 }

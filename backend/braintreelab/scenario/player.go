@@ -43,11 +43,15 @@ type Player struct {
 func New(base string) *Player {
 	p := &Player{base: base, http: &http.Client{Timeout: 30 * time.Second}, charged: map[string]int{}, refunded: map[string]int{}}
 	p.verbs = map[string]Verb{
-		"customer": p.customer, "subscribe": p.subscribe, "change": p.change, "cancel": p.cancel, "retry": p.retry,
-		"refund": p.refund, "void": p.void, "settle": p.settle, "refused": p.refused,
+		"customer": p.customer, "subscribe": p.subscribe, "change": p.change, "cancel": p.cancel,
+		"refund": p.refund, "void": p.move("void"), "settle": p.move("settle"), "refused": p.refused,
 		"decline": p.decline, "accept": p.decline, "dispute": p.dispute, "advance": p.advance, "setting": p.control("settings"),
-		"mode": p.mode, "fault": p.fault, "send": p.control("flush"), "key": p.key, "check": p.control("check"),
-		"notified": p.wasNotified, "charged": p.wasCharged, "refunded": p.wasRefunded, "subscription": p.subscriptionIs, "transaction": p.transactionIs,
+		"fault": p.fault, "send": p.control("flush"), "check": p.control("check"),
+		"retry":    p.word("retry", "subscription"), // a past due subscription is charged again
+		"mode":     p.word("mode", "mode"),          // normal|duplicate|reorder|stale|hold|drop
+		"key":      p.word("keys", "change"),        // add|retire
+		"notified": p.says(p.wasNotified), "charged": p.says(p.wasCharged), "refunded": p.says(p.wasRefunded),
+		"subscription": p.says(subscriptionIs), "transaction": p.says(transactionIs),
 	}
 	return p
 }

@@ -12,6 +12,17 @@ import (
 	"kith/backend/gateway/braintree"
 )
 
+// says returns a verb that asserts something of the state.
+func (p *Player) says(is func(braintreelab.State, Step) error) Verb {
+	return func(ctx context.Context, s Step) error {
+		state, err := p.State(ctx)
+		if err != nil {
+			return err
+		}
+		return is(state, s)
+	}
+}
+
 // short returns a notification in the form of a scenario line.
 func short(n braintreelab.NotificationState) string {
 	return strings.TrimSpace(strings.TrimPrefix(string(n.Kind), "subscription_") + " " + n.Subject)
@@ -19,11 +30,7 @@ func short(n braintreelab.NotificationState) string {
 
 // notified KIND [SUBSCRIPTION]: the next notification has this kind, without its prefix
 // "subscription_". A notification about a dispute names no subscription.
-func (p *Player) wasNotified(ctx context.Context, s Step) error {
-	state, err := p.State(ctx)
-	if err != nil {
-		return err
-	}
+func (p *Player) wasNotified(state braintreelab.State, s Step) error {
 	if p.notified >= len(state.Notifications) {
 		return fmt.Errorf("no further notification")
 	}
@@ -37,11 +44,7 @@ func (p *Player) wasNotified(ctx context.Context, s Step) error {
 
 // charged SUBSCRIPTION AMOUNT [STATUS] [discount=ID:AMOUNT]: the next charge of a
 // subscription. STATUS is its current status; it is not checked if it is left out.
-func (p *Player) wasCharged(ctx context.Context, s Step) error {
-	state, err := p.State(ctx)
-	if err != nil {
-		return err
-	}
+func (p *Player) wasCharged(state braintreelab.State, s Step) error {
 	id := s.Word(0)
 	all := charges(state, id)
 	if p.charged[id] >= len(all) {
@@ -64,11 +67,7 @@ func (p *Player) wasCharged(ctx context.Context, s Step) error {
 }
 
 // refunded SUBSCRIPTION AMOUNT: the next refund of a charge of a subscription.
-func (p *Player) wasRefunded(ctx context.Context, s Step) error {
-	state, err := p.State(ctx)
-	if err != nil {
-		return err
-	}
+func (p *Player) wasRefunded(state braintreelab.State, s Step) error {
 	id := s.Word(0)
 	all := refunds(state, id)
 	if p.refunded[id] >= len(all) {
@@ -80,11 +79,7 @@ func (p *Player) wasRefunded(ctx context.Context, s Step) error {
 }
 
 // subscription ID NAME=VALUE...: the values of a subscription.
-func (p *Player) subscriptionIs(ctx context.Context, s Step) error {
-	state, err := p.State(ctx)
-	if err != nil {
-		return err
-	}
+func subscriptionIs(state braintreelab.State, s Step) error {
 	for _, one := range state.Subscriptions {
 		if one.ID == s.Word(0) {
 			return sameValues(s, map[string]string{
@@ -101,17 +96,11 @@ func (p *Player) subscriptionIs(ctx context.Context, s Step) error {
 }
 
 // transaction CHARGE status=... dispute=...: the values of a charge.
-func (p *Player) transactionIs(ctx context.Context, s Step) error {
-	id, err := p.charge(ctx, s.Word(0))
+func transactionIs(state braintreelab.State, s Step) error {
+	t, err := chargeIn(state, s.Word(0))
 	if err != nil {
 		return err
 	}
-	state, err := p.State(ctx)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(state.Transactions, func(t braintreelab.TransactionState) bool { return t.ID == id })
-	t := state.Transactions[i]
 	return sameValues(s, map[string]string{"status": string(t.Status), "amount": string(t.Amount), "dispute": t.Dispute, "discount": list(t.Discounts)})
 }
 
