@@ -35,23 +35,12 @@ func (l *Lab) newSender() *labkit.Sender[*note] {
 	})
 }
 
-// Run runs scheduled events and sends notifications until ctx ends. Without Run, events
-// run before each command, and Flush sends notifications.
-func (l *Lab) Run(ctx context.Context) { l.sender.Run(ctx) }
-
-// Flush sends all notifications that are due, and returns when each was
-// answered or failed. One that failed is due again an hour later.
-func (l *Lab) Flush(ctx context.Context) { l.sender.Flush(ctx) }
-
-// SetMode changes how notifications are sent, and sends the delayed ones.
-func (l *Lab) SetMode(mode labkit.Mode) error { return l.sender.SetMode(mode) }
-
 // enqueue schedules the sending of new notifications.
 func (l *Lab) enqueue() {
 	for _, n := range l.book.notes[l.taken:] {
 		l.taken++
 		if l.url != "" {
-			l.sender.Add(n, l.url, n.at)
+			l.Sender.Add(n, l.url, n.at)
 		}
 	}
 }
@@ -120,7 +109,7 @@ func (l *Lab) prove(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	status, text, err := l.sender.Do(ctx, request)
+	status, text, err := l.Sender.Do(ctx, request)
 	if status == 0 {
 		return err
 	}

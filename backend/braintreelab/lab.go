@@ -38,9 +38,11 @@ type Options struct {
 
 // Lab is a gateway with one merchant. It is an http.Handler.
 type Lab struct {
+	// Sender sends the lab's notifications. Without its Run, what is due runs before each call, and its
+	// Flush sends them.
+	*labkit.Sender[*note]
 	options Options
 	mux     *http.ServeMux
-	sender  *labkit.Sender[*note]
 	faults  labkit.Faults
 
 	// mu guards the fields below.
@@ -71,7 +73,7 @@ func New(o Options) (*Lab, error) {
 		o.Silence = labkit.DefaultSilence
 	}
 	l := &Lab{options: o, clock: labkit.Clock{Machine: o.Now, Unit: time.Millisecond}, keys: braintree.Keys{{Public: PublicKey, Private: PrivateKey}}}
-	l.sender = l.newSender()
+	l.Sender = l.newSender()
 	l.mux = l.routes()
 	if err := l.open(); err != nil {
 		return nil, err
@@ -128,6 +130,6 @@ func (l *Lab) perform(c command, do func(*Lab, command) reply) reply {
 	if !c.reads() {
 		l.journal.Append(labkit.Line{At: at, Call: c.call, ID: c.id, Body: string(c.body.Encode())})
 	}
-	l.sender.Wake()
+	l.Sender.Wake()
 	return answer
 }

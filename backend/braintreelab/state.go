@@ -95,7 +95,7 @@ func (l *Lab) State() State {
 	defer l.mu.Unlock()
 	l.live()
 	b := l.book
-	s := State{Now: b.now, Webhook: l.url, Mode: l.sender.Mode(), Prorate: b.settings.prorate, Faults: l.faults.Len(), Calls: slices.Clone(l.calls)}
+	s := State{Now: b.now, Webhook: l.url, Mode: l.Sender.Mode(), Prorate: b.settings.prorate, Faults: l.faults.Len(), Calls: slices.Clone(l.calls)}
 	for _, k := range l.keys {
 		s.Keys = append(s.Keys, k.Public)
 	}
@@ -112,7 +112,7 @@ func (l *Lab) State() State {
 		s.Transactions = append(s.Transactions, t.state())
 	}
 	tries := map[*note][]TryState{}
-	for _, t := range l.sender.Tries() {
+	for _, t := range l.Sender.Tries() {
 		tries[t.Message] = append(tries[t.Message], TryState{t.Due, t.Done, t.Status, t.Problem, t.Held})
 	}
 	for _, n := range b.notes {

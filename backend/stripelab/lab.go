@@ -34,9 +34,11 @@ type Options struct {
 
 // Lab is a gateway with one account. It is an http.Handler.
 type Lab struct {
+	// Sender sends the lab's events. Without its Run, what is due runs before each call, and its
+	// Flush sends them.
+	*labkit.Sender[object]
 	options Options
 	mux     *http.ServeMux
-	sender  *labkit.Sender[object]
 	faults  labkit.Faults
 
 	// mu guards the fields below.
@@ -58,7 +60,7 @@ func New(o Options) (*Lab, error) {
 		o.Silence = labkit.DefaultSilence
 	}
 	l := &Lab{options: o, clock: labkit.Clock{Machine: o.Now, Unit: time.Second}, keys: []*key{{text: SecretKey, all: true}}}
-	l.sender = l.newSender()
+	l.Sender = l.newSender()
 	l.mux = l.routes()
 	if err := l.open(); err != nil {
 		return nil, err
@@ -98,6 +100,6 @@ func (l *Lab) perform(c *call) answer {
 	a := l.book.once(l, c)
 	l.enqueue()
 	l.record(at, c)
-	l.sender.Wake()
+	l.Sender.Wake()
 	return a
 }

@@ -65,14 +65,14 @@ func (l *Lab) State() State {
 		return records
 	}
 	s := State{
-		Now: b.now, Mode: l.sender.Mode(), Faults: l.faults.Len(), Customers: all("customer"), Subscriptions: all("subscription"), Invoices: all("invoice"), Charges: all("charge"),
+		Now: b.now, Mode: l.Sender.Mode(), Faults: l.faults.Len(), Customers: all("customer"), Subscriptions: all("subscription"), Invoices: all("invoice"), Charges: all("charge"),
 		Refunds: all("refund"), Disputes: all("dispute"), Sessions: all("checkout.session"), Links: all("payment_link"), Promotions: all("promotion_code"), Coupons: all("coupon"),
 		Balances: all("customer_balance_transaction"), Endpoints: all("webhook_endpoint"), Calls: slices.Clone(l.calls),
 	}
 	for _, k := range l.keys {
 		s.Keys = append(s.Keys, KeyState{masked(k.text), slices.Clone(k.permissions)})
 	}
-	for _, t := range l.sender.Tries() {
+	for _, t := range l.Sender.Tries() {
 		s.Deliveries = append(s.Deliveries, Delivery{
 			Event: t.Message.id(), Type: t.Message.text("type"), Subject: t.Message.text("_subject"), Endpoint: t.To, Due: t.Due, Done: t.Done, Attempt: t.Attempt,
 			Status: t.Status, Problem: t.Problem, Held: t.Held,

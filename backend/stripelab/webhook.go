@@ -2,7 +2,6 @@ package stripelab
 
 import (
 	"bytes"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,21 +38,11 @@ func (l *Lab) newSender() *labkit.Sender[object] {
 	})
 }
 
-// Run runs what is due and sends events to webhook endpoints until ctx ends. Without Run,
-// what is due runs before each call, and Flush sends events.
-func (l *Lab) Run(ctx context.Context) { l.sender.Run(ctx) }
-
-// Flush sends all events that are due, and returns when each was answered or failed.
-func (l *Lab) Flush(ctx context.Context) { l.sender.Flush(ctx) }
-
-// SetMode changes how events are sent, and sends the delayed ones.
-func (l *Lab) SetMode(mode labkit.Mode) error { return l.sender.SetMode(mode) }
-
 // enqueue schedules the sending of new events.
 func (l *Lab) enqueue() {
 	for _, n := range l.book.notes {
 		for _, endpoint := range n.endpoints {
-			l.sender.Add(n.event, endpoint, l.book.now)
+			l.Sender.Add(n.event, endpoint, l.book.now)
 		}
 	}
 	l.book.notes = nil
