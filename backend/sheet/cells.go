@@ -2,9 +2,7 @@ package sheet
 
 import (
 	"bufio"
-	"compress/flate"
 	"encoding/xml"
-	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -15,11 +13,6 @@ import (
 	"kith/core"
 	"kith/core/importfile"
 )
-
-func isFlate(err error) bool {
-	var corrupt flate.CorruptInputError
-	return errors.As(err, &corrupt)
-}
 
 // texts are the shared texts of a workbook: all of them in one string, since each of its own
 // would need twice the memory.
@@ -40,32 +33,22 @@ func (t texts) at(i int) (string, bool) {
 }
 
 func (b *book) readTexts(part string) (all texts, err error) {
-	t, closer, err := b.open(part, maxTexts)
-	if err != nil {
-		return all, err
-	}
-	defer closer.Close()
-	for {
-		token, err := t.next()
-		if err == io.EOF && t.depth == 0 {
-			return all, nil
-		}
-		if err != nil {
-			return all, err
-		}
-		if e, ok := token.(xml.StartElement); !ok || e.Name.Local != "si" {
-			continue
+	err = b.each(part, maxTexts, func(t *tokens, e xml.StartElement) error {
+		if e.Name.Local != "si" {
+			return nil
 		}
 		text, err := t.text("si")
 		if err != nil {
-			return all, err
+			return err
 		}
 		if len(all.ends) == maxShared {
-			return all, errBig
+			return errBig
 		}
 		all.all = append(all.all, text...)
 		all.ends = append(all.ends, uint32(len(all.all)))
-	}
+		return nil
+	})
+	return all, err
 }
 
 // text returns the text up to the end of an element, which has begun: that of its elements t,
@@ -130,7 +113,7 @@ type style struct {
 // readStyles returns the styles that cells name.
 func (b *book) readStyles(part string) (all []style, err error) {
 	codes, inside := map[string]style{}, false
-	err = b.each(part, func(_ *tokens, e xml.StartElement) error {
+	err = b.each(part, maxPart, func(_ *tokens, e xml.StartElement) error {
 		switch e.Name.Local {
 		case "numFmt":
 			codes[attr(e, "numFmtId")] = styleOf(attr(e, "formatCode"))

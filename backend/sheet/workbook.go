@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -94,8 +95,9 @@ func copyWorkbook(to io.Writer, in io.Reader) (d importfile.Dialect, err error) 
 func isDamage(err error) bool {
 	var syntax *xml.SyntaxError
 	var number *strconv.NumError
+	var packed flate.CorruptInputError
 	return errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, errXML) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &syntax) || errors.As(err, &number) || isFlate(err)
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &syntax) || errors.As(err, &number) || errors.As(err, &packed)
 }
 
 // errXML is the error of a part that is not as the format requires.
@@ -188,9 +190,9 @@ func (b *book) open(part string, limit int64) (*tokens, io.Closer, error) {
 	return newTokens(in, limit), in, nil
 }
 
-// each calls take for each start of an element of a small part.
-func (b *book) each(part string, take func(t *tokens, e xml.StartElement) error) error {
-	t, closer, err := b.open(part, maxPart)
+// each calls take for each start of an element of a part.
+func (b *book) each(part string, limit int64, take func(t *tokens, e xml.StartElement) error) error {
+	t, closer, err := b.open(part, limit)
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ func (b *book) each(part string, take func(t *tokens, e xml.StartElement) error)
 func (b *book) related(part string) (map[string]string, error) {
 	folder, name := path.Split(part)
 	all := map[string]string{}
-	err := b.each(folder+"_rels/"+name+".rels", func(_ *tokens, e xml.StartElement) error {
+	err := b.each(folder+"_rels/"+name+".rels", maxPart, func(_ *tokens, e xml.StartElement) error {
 		if e.Name.Local != "Relationship" || attr(e, "TargetMode") == "External" {
 			return nil
 		}
@@ -239,7 +241,7 @@ func (b *book) readBook(main string) error {
 	if err != nil {
 		return err
 	}
-	err = b.each(main, func(_ *tokens, e xml.StartElement) error {
+	err = b.each(main, maxPart, func(_ *tokens, e xml.StartElement) error {
 		switch e.Name.Local {
 		case "workbookPr":
 			b.date1904 = truth(attr(e, "date1904"))
