@@ -71,7 +71,7 @@ const (
 // follows. The list of sheets is written last, when all are known; readers find it by its name.
 type xlsx struct {
 	zip    *zip.Writer
-	part   *bufio.Writer // the sheet that is being written
+	part   *bufio.Writer // the sheet that is being written; it keeps its first error until Flush
 	header []string
 	// types are those of the columns; without them all cells are texts.
 	types  []exportfile.Cell
@@ -102,7 +102,7 @@ func (x *xlsx) nextSheet() error {
 		return err
 	}
 	x.part, x.row = bufio.NewWriter(part), 0
-	x.part.WriteString(xmlHeader + `<worksheet xmlns="` + main + `">` + x.widths() + `<sheetData>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	_, _ = x.part.WriteString(xmlHeader + `<worksheet xmlns="` + main + `">` + x.widths() + `<sheetData>`)
 	return x.add(x.header)
 }
 
@@ -110,7 +110,7 @@ func (x *xlsx) endSheet() error {
 	if x.part == nil {
 		return nil
 	}
-	x.part.WriteString(`</sheetData></worksheet>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	_, _ = x.part.WriteString(`</sheetData></worksheet>`)
 	return x.part.Flush()
 }
 
@@ -184,21 +184,21 @@ func (x *xlsx) value(column int, cell string) (number, style string, ok bool) {
 // one before it.
 func (x *xlsx) add(cells []string) error {
 	x.row++
-	x.part.WriteString(`<row>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	_, _ = x.part.WriteString(`<row>`)
 	for i, cell := range cells {
 		if number, style, ok := x.value(i, cell); ok {
-			x.part.WriteString(`<c` + style + `><v>` + number + `</v></c>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+			_, _ = x.part.WriteString(`<c` + style + `><v>` + number + `</v></c>`)
 			continue
 		}
 		if cell == "" && x.types != nil {
-			x.part.WriteString(`<c/>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+			_, _ = x.part.WriteString(`<c/>`)
 			continue
 		}
-		x.part.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+		_, _ = x.part.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`)
 		if err := xml.EscapeText(x.part, []byte(cellText(cell))); err != nil {
 			return err
 		}
-		x.part.WriteString(`</t></is></c>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+		_, _ = x.part.WriteString(`</t></is></c>`)
 	}
 	_, err := x.part.WriteString(`</row>`)
 	return err
