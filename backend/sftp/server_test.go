@@ -202,6 +202,19 @@ func (d *testServer) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
 	return found
 }
 
+// source returns the stored file of a job of acme.
+func (d *testServer) source(t *testing.T, id string) string {
+	t.Helper()
+	source, err := d.Jobs.Download(t.Context(), "acme", id, job.SourceFile)
+	require.NoError(t, err)
+	body, err := source.Open(t.Context(), 0)
+	require.NoError(t, err)
+	got, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.NoError(t, body.Close())
+	return string(got)
+}
+
 // done waits until the newest job of a tenant has ended, and returns it. A small job
 // has usually ended when its upload is closed, unless the machine is busy.
 func (d *testServer) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {

@@ -54,14 +54,7 @@ func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 		require.Equal(t, job.RequesterSFTP, made.Requester)
 		require.Equal(t, job.Completed, made.Status, made.Message)
 		require.Equal(t, c.stats, made.Stats)
-		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
-		require.NoError(t, err)
-		body, err := source.Open(t.Context(), 0)
-		require.NoError(t, err)
-		got, err := io.ReadAll(body)
-		require.NoError(t, err)
-		require.NoError(t, body.Close())
-		require.Equal(t, c.text, string(got))
+		require.Equal(t, c.text, d.source(t, made.ID))
 	}
 	require.Empty(t, d.jobs(t, "other"))
 	require.Empty(t, s.stderr.String(), "a successful upload prints nothing")
@@ -83,14 +76,7 @@ func TestUpload_ChunksInAnyOrder(t *testing.T) {
 		require.NoError(t, f.Close())
 		made := d.jobs(t, "acme")[0]
 		require.Equal(t, job.Pending, made.Status, "the job waits for a worker")
-		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
-		require.NoError(t, err)
-		body, err := source.Open(t.Context(), 0)
-		require.NoError(t, err)
-		got, err := io.ReadAll(body)
-		require.NoError(t, err)
-		require.NoError(t, body.Close())
-		require.True(t, text == string(got), "the stored bytes equal those that were sent")
+		require.True(t, text == d.source(t, made.ID), "the stored bytes equal those that were sent")
 	}
 }
 
