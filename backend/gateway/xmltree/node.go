@@ -7,6 +7,7 @@
 package xmltree
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,21 +41,16 @@ const (
 // be called on nil.
 func (n *Node) At(path ...string) *Node {
 	for _, name := range path {
-		n = n.child(name)
+		if n == nil {
+			return nil
+		}
+		i := slices.IndexFunc(n.Children, func(c *Node) bool { return c.Name == name })
+		if i < 0 {
+			return nil
+		}
+		n = n.Children[i]
 	}
 	return n
-}
-
-func (n *Node) child(name string) *Node {
-	if n == nil {
-		return nil
-	}
-	for _, c := range n.Children {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
 }
 
 // Value returns the text at the end of the path; "" if it is absent or nil.

@@ -24,7 +24,10 @@ func Parse(doc []byte) (*Node, error) {
 	for {
 		token, err := p.decoder.Token()
 		if errors.Is(err, io.EOF) {
-			return p.result()
+			if p.root == nil {
+				return nil, errors.New("xmltree: the document has no element")
+			}
+			return p.root, nil
 		}
 		if err == nil {
 			err = p.take(token)
@@ -43,13 +46,6 @@ type parser struct {
 	open  []*Node
 	text  strings.Builder
 	nodes int
-}
-
-func (p *parser) result() (*Node, error) {
-	if p.root == nil {
-		return nil, errors.New("xmltree: the document has no element")
-	}
-	return p.root, nil
 }
 
 func (p *parser) take(token xml.Token) error {
