@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -159,13 +158,9 @@ func load() string {
 
 // firstLine returns the first line of a file, or "unknown".
 func firstLine(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return "unknown"
-	}
-	defer file.Close()
-	line, err := bufio.NewReader(file).ReadString('\n')
-	if err != nil {
+	text, err := os.ReadFile(path)
+	line, _, whole := strings.Cut(string(text), "\n")
+	if err != nil || !whole {
 		return "unknown"
 	}
 	return strings.TrimSpace(line)

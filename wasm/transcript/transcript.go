@@ -73,6 +73,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -162,9 +163,7 @@ func playFile(path string, target Target, update bool) error {
 // later differences would follow from it.
 func (s *story) play(target Target, update bool) error {
 	known := captures{}
-	for name, value := range target.Values {
-		known[name] = value
-	}
+	maps.Copy(known, target.Values)
 	for i := range s.exchanges {
 		x := &s.exchanges[i]
 		if err := x.play(target, known, update); err != nil {
