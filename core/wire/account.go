@@ -75,8 +75,7 @@ func required(field, rs string) *core.Error {
 
 // Account returns a stored account as JSON (clients 1.1.4).
 func Account(a referral.Account) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("id", string(a.ID))
 	w.text("currency", a.Currency)
 	w.object("subscription", func() {
@@ -101,6 +100,5 @@ func Account(a referral.Account) []byte {
 	} else {
 		w.object("referral", func() { w.text("code", string(a.Standing.Code)) })
 	}
-	w.close()
-	return w.b
+	return w.end()
 }

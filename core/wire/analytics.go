@@ -5,19 +5,11 @@ import "kith/core/analytics"
 // Analytics returns the response to GET /analytics: {count, totalCount, analytics}.
 // total is the number of counts on all pages.
 func Analytics(page []analytics.Count, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("analytics")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendCount(b, page[i]) })
-	w.close()
-	return w.b
+	return pageOf("analytics", page, total, appendCount)
 }
 
 func appendCount(b []byte, c analytics.Count) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("kind", string(c.Kind))
 	w.number("day", int64(c.Day))
 	w.textOrNull("accountId", string(c.Account))
@@ -27,8 +19,7 @@ func appendCount(b []byte, c analytics.Count) []byte {
 	w.textOrNull("engagementMedium", string(c.EngagementMedium))
 	w.textOrNull("shareMedium", string(c.ShareMedium))
 	w.number("times", c.Times)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // Empty returns the body of a response without content, for clients that parse every
@@ -37,22 +28,18 @@ func Empty() []byte { return []byte("{}") }
 
 // Series returns the response to GET /analytics/series: {interval, from, until, points}.
 func Series(s analytics.Series) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("interval", string(s.Interval))
 	w.number("from", int64(s.From))
 	w.number("until", int64(s.Until))
-	w.key("points")
-	w.b = list(w.b, len(s.Points), func(b []byte, i int) []byte { return appendPoint(b, s.Points[i], s.VisitsOnly) })
-	w.close()
-	return w.b
+	w.list("points", len(s.Points), func(b []byte, i int) []byte { return appendPoint(b, s.Points[i], s.VisitsOnly) })
+	return w.end()
 }
 
 // appendPoint appends a point. visitsOnly is true if its referrals and rewards are
 // unknown, which is null.
 func appendPoint(b []byte, p analytics.Point, visitsOnly bool) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.number("start", int64(p.Start))
 	w.number("visits", p.Visits)
 	w.number("botVisits", p.BotVisits)
@@ -64,27 +51,22 @@ func appendPoint(b []byte, p analytics.Point, visitsOnly bool) []byte {
 	} else {
 		w.number("joined", p.Joined)
 		w.number("converted", p.Converted)
-		w.key("rewardCost")
-		w.b = list(w.b, len(p.Rewards), func(b []byte, i int) []byte { return appendCost(b, p.Rewards[i]) })
+		w.list("rewardCost", len(p.Rewards), func(b []byte, i int) []byte { return appendCost(b, p.Rewards[i]) })
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func appendCost(b []byte, c analytics.Cost) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("unit", c.Unit)
 	w.textOrNull("currency", c.Currency)
 	w.number("amount", c.Amount)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // Attention returns the response to GET /analytics/attention.
 func Attention(a analytics.Attention) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("pendingReferrals", int64(a.Pending))
 	w.number("failedWebhooks", int64(a.FailedWebhooks))
 	w.number("failingEndpoints", int64(a.FailingEndpoints))
@@ -92,40 +74,32 @@ func Attention(a analytics.Attention) []byte {
 	w.number("refusedEvents", int64(a.RefusedEvents))
 	w.number("undatedTokens", int64(a.UndatedTokens))
 	w.number("unknownCodes", int64(a.UnknownCodes))
-	w.key("fuelTanks")
-	w.b = list(w.b, len(a.Tanks), func(b []byte, i int) []byte { return appendTankLevel(b, a.Tanks[i]) })
-	w.close()
-	return w.b
+	w.list("fuelTanks", len(a.Tanks), func(b []byte, i int) []byte { return appendTankLevel(b, a.Tanks[i]) })
+	return w.end()
 }
 
 func appendTankLevel(b []byte, t analytics.TankLevel) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("programId", string(t.Program))
 	w.text("programName", t.ProgramName)
 	w.text("side", t.Side)
 	w.number("available", int64(t.Available))
 	w.number("due", int64(t.Due))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // TopReferrers returns the response to GET /analytics/referrers: {from, until,
 // referrers}.
 func TopReferrers(all []analytics.Referrer, p analytics.Period) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("from", int64(p.From))
 	w.number("until", int64(p.Until))
-	w.key("referrers")
-	w.b = list(w.b, len(all), func(b []byte, i int) []byte { return appendReferrer(b, all[i]) })
-	w.close()
-	return w.b
+	w.list("referrers", len(all), func(b []byte, i int) []byte { return appendReferrer(b, all[i]) })
+	return w.end()
 }
 
 func appendReferrer(b []byte, f analytics.Referrer) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("accountId", string(f.Account))
 	w.text("userId", string(f.User))
 	w.text("firstName", f.FirstName)
@@ -133,6 +107,5 @@ func appendReferrer(b []byte, f analytics.Referrer) []byte {
 	w.number("visits", f.Visits)
 	w.number("joined", f.Joined)
 	w.number("converted", f.Converted)
-	w.close()
-	return w.b
+	return w.end()
 }

@@ -93,11 +93,9 @@ func ParseSFTPKey(body []byte) (key string, err error) {
 // SFTPKeys returns the SFTP keys of a tenant as JSON. server is the SFTP server of the
 // backend that answers, or nil.
 func SFTPKeys(keys []SFTPKey, server *SFTPServer) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("count", int64(len(keys)))
-	w.key("keys")
-	w.b = list(w.b, len(keys), func(b []byte, i int) []byte { return appendSFTPKey(b, keys[i]) })
+	w.list("keys", len(keys), func(b []byte, i int) []byte { return appendSFTPKey(b, keys[i]) })
 	if server == nil {
 		w.raw("server", "null")
 	} else {
@@ -106,42 +104,35 @@ func SFTPKeys(keys []SFTPKey, server *SFTPServer) []byte {
 			w.text("hostKey", server.HostKey)
 		})
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // NewSFTPKey returns an SFTP key that was just added as JSON.
 func NewSFTPKey(k SFTPKey) []byte { return appendSFTPKey(nil, k) }
 
 func appendSFTPKey(b []byte, k SFTPKey) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("fingerprint", k.Fingerprint)
 	w.text("type", k.Type)
 	w.textOrNull("note", k.Note)
 	w.date("dateCreated", k.Created)
 	w.date("dateLastUsed", k.Used)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // APIKeys returns a tenant's keys as JSON, without their secrets.
 func APIKeys(keys auth.APIKeys) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("count", int64(len(keys)))
-	w.key("keys")
-	w.b = list(w.b, len(keys), func(b []byte, i int) []byte { return appendAPIKey(b, keys[i], "") })
-	w.close()
-	return w.b
+	w.list("keys", len(keys), func(b []byte, i int) []byte { return appendAPIKey(b, keys[i], "") })
+	return w.end()
 }
 
 // NewAPIKey returns a new or rotated key as JSON, with its secret.
 func NewAPIKey(k auth.APIKey, secret string) []byte { return appendAPIKey(nil, k, secret) }
 
 func appendAPIKey(b []byte, k auth.APIKey, secret string) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("name", k.Name)
 	w.text("role", string(k.Role))
 	w.text("id", k.ID())
@@ -152,6 +143,5 @@ func appendAPIKey(b []byte, k auth.APIKey, secret string) []byte {
 	w.date("dateReplaced", k.Replaced)
 	w.date("dateExpires", k.Expires)
 	w.date("dateLastUsed", k.Used)
-	w.close()
-	return w.b
+	return w.end()
 }

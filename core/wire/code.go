@@ -32,8 +32,7 @@ const DefaultDiscountID = "svc_discount"
 // clients expect: the older one with discountPercentage and discountId, as in the
 // spec, and the newer one with reward (clients 1.3.13).
 func Code(c CodeInfo) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("code", string(c.Code))
 	w.text("couponCode", string(c.Code))
 	w.date("dateCreated", c.Created)
@@ -42,8 +41,7 @@ func Code(c CodeInfo) []byte {
 	w.offer("reward", c.Offer)
 	w.raw("discountPercentage", c.discount().String())
 	w.text("discountId", c.DiscountID)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // CodeTexts returns the texts of a code for CodeOf. They name neither the code nor a person.

@@ -135,13 +135,11 @@ func FirstCodes(all []CookieCode, existing []core.ReferralCode) (first []CookieC
 // Consent returns a tenant's policy for cookies as JSON. life is for how long a code of a
 // page's URL counts.
 func Consent(p link.Policy, life core.Time) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("consent", string(p.Consent))
 	w.textOrNull("consentCookie", p.ConsentCookie)
 	w.number("cookieLife", int64(life))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // ReferralCookie returns a visitor's codes as JSON, most preferred first, for three
@@ -153,8 +151,7 @@ func ReferralCookie(codes []CookieCode) []byte {
 	if len(codes) > 0 {
 		first = string(codes[0].Code)
 	}
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("code", first)
 	w.object("codes", func() {
 		w.text("0", first)
@@ -164,6 +161,5 @@ func ReferralCookie(codes []CookieCode) []byte {
 			}
 		}
 	})
-	w.close()
-	return w.b
+	return w.end()
 }

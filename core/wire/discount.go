@@ -45,8 +45,7 @@ func ParseDiscountRegistration(tenant core.TenantAlias, body []byte) (DiscountRe
 // AccountDiscount returns an account's discount as JSON (clients 1.3.15). The total
 // is the sum of the two sides. referrerName is present if a code was requested.
 func AccountDiscount(d reward.Discount) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("accountId", string(d.Account))
 	w.raw("discountPercentage", d.Total().String())
 	w.raw("referredDiscountPercent", d.Referred.String())
@@ -55,21 +54,18 @@ func AccountDiscount(d reward.Discount) []byte {
 	if name := shortName(d.FirstName, d.LastName); name != "" {
 		w.text("referrerName", name)
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // DiscountCode returns a code's discount as JSON (clients 1.3.3).
 func DiscountCode(c CodeInfo) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("couponCode", string(c.Code))
 	w.text("referrerName", shortName(c.FirstName, c.LastName))
 	w.raw("discountPercentage", c.discount().String())
 	w.date("dateCreated", c.Created)
 	w.text("discountId", c.DiscountID)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // discount returns the code's discount; zero if its offer is not a discount.

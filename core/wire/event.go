@@ -169,29 +169,24 @@ func keepFields(body []byte, events []event.Event) {
 // Events returns the response to an event call. Events are processed after the
 // response, so dateProcessed is null.
 func Events(b event.Call) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("userId", string(b.User))
 	w.text("accountId", string(b.Account))
-	w.key("events")
-	w.b = list(w.b, len(b.Events), func(dst []byte, i int) []byte {
+	w.list("events", len(b.Events), func(dst []byte, i int) []byte {
 		return appendEvent(dst, b.Events[i], b.Received)
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func appendEvent(b []byte, e event.Event, received core.Time) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", e.ID)
 	w.text("key", e.Key)
 	w.raw("fields", EventFields(e))
 	w.number("dateTriggered", int64(e.Triggered))
 	w.number("dateReceived", int64(received))
 	w.raw("dateProcessed", "null")
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // IntakeEvents returns the events of a call as the JSON array that event.Append
@@ -199,14 +194,12 @@ func appendEvent(b []byte, e event.Event, received core.Time) []byte {
 func IntakeEvents(b event.Call) []byte {
 	return list(nil, len(b.Events), func(dst []byte, i int) []byte {
 		e := b.Events[i]
-		w := writer{b: dst}
-		w.open()
+		w := begin(dst)
 		w.text("id", e.ID)
 		w.text("key", e.Key)
 		w.raw("fields", EventFields(e))
 		w.number("dateTriggered", int64(e.Triggered))
-		w.close()
-		return w.b
+		return w.end()
 	})
 }
 
@@ -254,8 +247,7 @@ func refusedEvents(all []event.Event) []byte {
 }
 
 func refusedEvent(e event.Event) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("key", e.Key)
 	w.object("fields", func() {
 		for _, name := range []string{"order_id", "refund_id", "revenue", "currency"} {
@@ -265,26 +257,17 @@ func refusedEvent(e event.Event) []byte {
 			}
 		}
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // RefusedEvents returns the response to GET /events/refused: {count, totalCount, refused}.
 // total is the number of calls on all pages.
 func RefusedEvents(page []event.Refused, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("refused")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendRefused(b, page[i]) })
-	w.close()
-	return w.b
+	return pageOf("refused", page, total, appendRefused)
 }
 
 func appendRefused(b []byte, r event.Refused) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("idempotencyKey", string(r.Key))
 	w.text("accountId", string(r.Account))
 	w.text("userId", string(r.User))
@@ -294,6 +277,5 @@ func appendRefused(b []byte, r event.Refused) []byte {
 	w.number("times", r.Times)
 	w.date("dateFirst", r.First)
 	w.date("dateLast", r.Last)
-	w.close()
-	return w.b
+	return w.end()
 }

@@ -63,90 +63,61 @@ func textOf(s *string) string {
 
 // Connection returns a tenant's gateway connection as JSON, without private keys.
 func Connection(c billing.Connection) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("merchantId", c.MerchantID)
 	w.text("publicKey", c.Keys[0].Public)
 	further := make([]string, 0, len(c.Keys))
 	for _, k := range c.Keys[1:] {
 		further = append(further, k.Public)
 	}
-	w.key("furtherPublicKeys")
-	w.b = appendTexts(w.b, further)
+	w.texts("furtherPublicKeys", further)
 	w.textOrNull("baseUrl", c.BaseURL)
 	w.date("dateCreated", c.Created)
 	w.date("dateChecked", c.Checked)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // ConnectionTest returns the result of testing a connection as JSON.
 func ConnectionTest(keys, discount bool, discountID string) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.boolean("keysAccepted", keys)
 	w.boolean("discountFound", discount)
 	w.text("discountId", discountID)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // GatewayNotifications returns a page of the notifications of a gateway as JSON. next is
 // the parameter before of the next page, or zero.
 func GatewayNotifications(page []billing.Received, next int64) []byte {
-	return pageBefore("notifications", len(page), next, func(b []byte, i int) []byte { return appendReceived(b, page[i]) })
-}
-
-// pageBefore returns n elements of a list in falling order, with their count and next, the
-// parameter before of the next page; zero becomes null.
-func pageBefore(name string, n int, next int64, element func(b []byte, i int) []byte) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(n))
-	w.key(name)
-	w.b = list(w.b, n, element)
-	if next == 0 {
-		w.raw("next", "null")
-	} else {
-		w.number("next", next)
-	}
-	w.close()
-	return w.b
+	return pageBefore("notifications", page, next, appendReceived)
 }
 
 func appendReceived(b []byte, n billing.Received) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.number("id", n.Seq)
 	w.textOrNull("kind", n.Kind)
 	w.textOrNull("problem", n.Problem)
 	w.date("dateReceived", n.At)
 	w.date("dateProcessed", n.Read)
 	w.boolean("replayable", n.Kept)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // GatewayOperations returns the work at a gateway that has failed as JSON.
 func GatewayOperations(all []billing.Operation) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("count", int64(len(all)))
-	w.key("operations")
-	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
-		w := writer{b: b}
-		w.open()
+	w.list("operations", len(all), func(b []byte, i int) []byte {
+		w := begin(b)
 		w.text("kind", string(all[i].Kind))
 		w.text("id", all[i].ID)
 		w.textOrNull("accountId", string(all[i].Account))
 		w.text("problem", all[i].Problem)
 		w.number("tries", int64(all[i].Tries))
 		w.date("dateNextTry", all[i].Due)
-		w.close()
-		return w.b
+		return w.end()
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // RetriedOperation names an operation to retry; the zero value names all.
@@ -179,11 +150,9 @@ func ParseRetriedOperation(body []byte) (RetriedOperation, error) {
 
 // RetriedOperations returns the number of retried operations as JSON.
 func RetriedOperations(n int) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("retried", int64(n))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // StripeSettings are the body of PUT /gateway/stripe/connection.
@@ -243,16 +212,14 @@ func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
 // StripeConnection returns a tenant's connection to Stripe as JSON, without secrets.
 // webhook is the URL of the webhook.
 func StripeConnection(c billing.Connection, webhook string) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("account", c.MerchantID)
 	w.text("apiKey", c.Keys[0].Public)
 	secrets := make([]string, 0, len(c.Keys))
 	for _, k := range c.Keys[1:] {
 		secrets = append(secrets, k.Public)
 	}
-	w.key("signingSecrets")
-	w.b = appendTexts(w.b, secrets)
+	w.texts("signingSecrets", secrets)
 	w.text("webhookUrl", webhook)
 	w.textOrNull("webhookEndpoint", c.Endpoint)
 	w.text("creditForm", string(c.Credit))
@@ -261,23 +228,19 @@ func StripeConnection(c billing.Connection, webhook string) []byte {
 	w.textOrNull("baseUrl", c.BaseURL)
 	w.date("dateCreated", c.Created)
 	w.date("dateChecked", c.Checked)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // ConnectionChecks returns what a connection needs at its gateway as JSON.
 func ConnectionChecks(all []billing.Check) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	ok := true
 	for _, c := range all {
 		ok = ok && c.OK
 	}
 	w.boolean("ok", ok)
-	w.key("checks")
-	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
-		w := writer{b: b}
-		w.open()
+	w.list("checks", len(all), func(b []byte, i int) []byte {
+		w := begin(b)
 		w.text("name", all[i].Name)
 		w.boolean("ok", all[i].OK)
 		help := all[i].Help
@@ -285,24 +248,20 @@ func ConnectionChecks(all []billing.Check) []byte {
 			help = ""
 		}
 		w.textOrNull("help", help)
-		w.close()
-		return w.b
+		return w.end()
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // PromotionCode returns a code that customers can enter at the gateway as JSON. id is empty
 // until it is made there.
 func PromotionCode(code core.ReferralCode, id, coupon, problem string) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("code", string(code))
 	w.textOrNull("promotionCode", id)
 	w.textOrNull("coupon", coupon)
 	w.textOrNull("problem", problem)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // The keys of the events that payments at a gateway are.
@@ -321,21 +280,18 @@ func Purchase(p billing.Payment, code core.ReferralCode) string {
 	if code != "" {
 		w.text("referral_code", string(code))
 	}
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // Refund returns the fields of the event by which some of a payment's revenue was given
 // back.
 func Refund(p billing.Payment, revenue int64) string {
 	w := payment(p, revenue)
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 func payment(p billing.Payment, revenue int64) writer {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("order_id", p.ID)
 	w.raw("revenue", reward.Pretty(revenue, reward.UnitCents, p.Currency, reward.NumberUnformatted))
 	w.text("currency", p.Currency)

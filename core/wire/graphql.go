@@ -149,14 +149,12 @@ type GraphQLError struct {
 // only these from such a status. It is 403 if the call was not run because the API key does not permit
 // it.
 func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, body []byte) {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	if data != "" {
 		w.raw("data", data)
 	}
 	if len(errs) > 0 {
-		w.key("errors")
-		w.b = list(w.b, len(errs), func(b []byte, i int) []byte { return appendGraphQLError(b, errs[i]) })
+		w.list("errors", len(errs), func(b []byte, i int) []byte { return appendGraphQLError(b, errs[i]) })
 		w.object("extensions", func() { w.apiError(errs[0].Err) })
 	}
 	status = 200
@@ -169,8 +167,7 @@ func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, bod
 	if data == "" && len(errs) > 0 && hasCode(core.CodeForbidden)(errs[0].Err) {
 		status = Status(core.CodeForbidden)
 	}
-	w.close()
-	return status, w.b
+	return status, w.end()
 }
 
 func hasCode(code core.Code) func(error) bool {
@@ -186,13 +183,11 @@ func all(errs []GraphQLError, is func(error) bool) bool {
 }
 
 func appendGraphQLError(b []byte, e GraphQLError) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	shown, _, word := Shown(e.Err)
 	w.text("message", shown.Error())
 	if len(e.At) > 0 {
-		w.key("locations")
-		w.b = list(w.b, len(e.At), func(b []byte, i int) []byte { return appendPosition(b, e.At[i]) })
+		w.list("locations", len(e.At), func(b []byte, i int) []byte { return appendPosition(b, e.At[i]) })
 	}
 	if e.Path != "" {
 		w.raw("path", e.Path)
@@ -202,8 +197,7 @@ func appendGraphQLError(b []byte, e GraphQLError) []byte {
 		w.text("code", word)
 		w.text("classification", e.Kind)
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) apiError(err error) {

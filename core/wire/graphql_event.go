@@ -266,8 +266,7 @@ func (d *plainReader) selection(known func(name string) bool) (all []plainField,
 
 // Answer returns the response to a call whose events were stored.
 func (p GraphQLEvents) Answer() (status int, body []byte) {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.key(p.alias)
 	if p.list {
 		w.b = append(w.b, '[')
@@ -280,8 +279,7 @@ func (p GraphQLEvents) Answer() (status int, body []byte) {
 	if p.list {
 		w.b = append(w.b, ']')
 	}
-	w.close()
-	return GraphQLAnswer(string(w.b), true, nil)
+	return GraphQLAnswer(string(w.end()), true, nil)
 }
 
 func (p GraphQLEvents) resultField(w *writer, f plainField) {
@@ -293,15 +291,12 @@ func (p GraphQLEvents) resultField(w *writer, f plainField) {
 	case "accountId":
 		w.text(f.alias, string(p.Call.Account))
 	case "events":
-		w.key(f.alias)
-		w.b = list(w.b, len(p.Call.Events), func(b []byte, i int) []byte {
-			w := writer{b: b}
-			w.open()
+		w.list(f.alias, len(p.Call.Events), func(b []byte, i int) []byte {
+			w := begin(b)
 			for _, f := range p.event {
 				p.eventField(&w, f, p.Call.Events[i])
 			}
-			w.close()
-			return w.b
+			return w.end()
 		})
 	}
 }
@@ -329,12 +324,10 @@ func (p GraphQLEvents) eventField(w *writer, f plainField, e event.Event) {
 
 // Refused returns the response to a call whose events were refused with an error.
 func (p GraphQLEvents) Refused(err error) (status int, body []byte) {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.raw(p.alias, "null")
-	w.close()
 	path := append(appendString([]byte{'['}, p.alias), ']')
-	return GraphQLAnswer(string(w.b), false, []GraphQLError{{
+	return GraphQLAnswer(string(w.end()), false, []GraphQLError{{
 		Err: err, At: []Position{place(p.document, p.offset)}, Path: string(path), Kind: GraphQLFetching,
 	}})
 }

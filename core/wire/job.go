@@ -103,13 +103,11 @@ func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 
 // Columns returns a mapping of columns as JSON.
 func Columns(m importfile.Mapping) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	for _, name := range m.Names() {
 		w.text(name, m[name])
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // ColumnsParam returns the params of an import that has only a mapping, given as JSON.
@@ -130,14 +128,12 @@ func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse f
 // Upload returns the response to POST /export/upload (spec 4.1.1). It says how the file was
 // read if that was not as UTF-8 with commas.
 func Upload(ref core.FileRef, d importfile.Dialect) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("fileRef", string(ref))
 	if !d.Plain() {
 		w.text("readAs", d.Words())
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // Export returns a REST export as JSON (clients 1.9.5).
@@ -146,19 +142,11 @@ func Export(j job.Job, now core.Time) []byte { return appendExport(nil, j, now) 
 // Exports returns the response to GET /export/history/list: {data, count,
 // totalCount}. total is the number of exports on all pages.
 func Exports(page []job.Job, total int, now core.Time) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("data")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendExport(b, page[i], now) })
-	w.close()
-	return w.b
+	return pageOf("data", page, total, func(b []byte, j job.Job) []byte { return appendExport(b, j, now) })
 }
 
 func appendExport(b []byte, j job.Job, now core.Time) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", j.ID)
 	w.text("type", j.Type.Task())
 	w.text("format", string(j.Format))
@@ -170,15 +158,13 @@ func appendExport(b []byte, j job.Job, now core.Time) []byte {
 	w.date("dateCreated", j.Created)
 	w.date("dateCompleted", j.Completed)
 	w.date("dateExpires", j.Expires)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // JobEvent returns the data of the webhooks export.created, export.completed and
 // job.completed (clients 6.5.12).
 func JobEvent(j job.Job) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("id", j.ID)
 	w.text("operation", j.Type.Operation())
 	w.text("task", j.Type.Task())
@@ -194,8 +180,7 @@ func JobEvent(j job.Job) []byte {
 	w.date("dateCreated", j.Created)
 	w.date("dateCompleted", j.Completed)
 	w.date("dateExpires", j.Expires)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) stats(s job.Stats) {
@@ -376,8 +361,7 @@ func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 
 // withoutNulls returns params without keys that are null. Other values are as sent.
 func withoutNulls(params string) string {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	nulls := false
 	gjson.Parse(params).ForEach(func(key, value gjson.Result) bool {
 		switch {
@@ -395,6 +379,5 @@ func withoutNulls(params string) string {
 	if !nulls {
 		return params
 	}
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }

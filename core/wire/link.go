@@ -23,10 +23,8 @@ type WebsiteSettings struct {
 
 // Website returns the settings of a website as JSON.
 func Website(s WebsiteSettings) []byte {
-	w := writer{}
-	w.open()
-	w.key("origins")
-	w.b = list(w.b, len(s.Origins), func(b []byte, i int) []byte { return appendString(b, string(s.Origins[i])) })
+	w := begin(nil)
+	w.list("origins", len(s.Origins), func(b []byte, i int) []byte { return appendString(b, string(s.Origins[i])) })
 	w.text("consent", string(s.Policy.Consent))
 	w.text("consentCookie", s.Policy.ConsentCookie)
 	w.text("shareOrigin", s.ShareOrigin)
@@ -35,8 +33,7 @@ func Website(s WebsiteSettings) []byte {
 			w.text(e.String(), s.SecureMode[e].String())
 		}
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // WebsiteUpdate is a change of the settings of a website. A nil field leaves the setting
@@ -179,18 +176,15 @@ func (w *writer) programMembers(u UserInfo) {
 
 // ProgramShareLinks returns a user's links by program as a JSON object.
 func ProgramShareLinks(u UserInfo) string {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.programMembers(u)
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // ShareURLs returns a user's links in the newer form, by engagement and share medium
 // (clients 1.7.1). e and m select one of each; empty means all.
 func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.ShareMedium) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.object("shareLinks", func() {
 		l := w.links(s, code)
 		l.link("cleanShareLink", "", "")
@@ -207,8 +201,7 @@ func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.S
 			})
 		}
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // ShareLinks returns a user's links in the older form (clients 1.7.3).

@@ -35,19 +35,11 @@ func (o Order) WhyDetail() string {
 // Orders returns the response to GET /referrals/{id}/orders: {count, totalCount,
 // orders}. total is the number of orders on all pages.
 func Orders(page []Order, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("orders")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendOrder(b, page[i]) })
-	w.close()
-	return w.b
+	return pageOf("orders", page, total, appendOrder)
 }
 
 func appendOrder(b []byte, o Order) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("orderId", o.Order.Key)
 	w.textOrNull("eventId", o.Event)
 	w.date("dateOrdered", o.At)
@@ -73,8 +65,7 @@ func appendOrder(b []byte, o Order) []byte {
 			})
 		}
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // reason writes why nothing is earned, for programs and for people; null if it is.
@@ -153,8 +144,7 @@ func ParseTrial(body []byte) (t Trial, err error) {
 
 // Tried returns the response to POST /programs/{key}/try.
 func Tried(d conversion.Decision, steps []conversion.Step) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.boolean("counts", d.Counts())
 	w.boolean("converts", d.Number == 1)
 	w.reason("reason", d.Reason)
@@ -168,17 +158,13 @@ func Tried(d conversion.Decision, steps []conversion.Step) []byte {
 			w.earning(name, conversion.Earning{Offer: e.Offer}, false)
 		}
 	})
-	w.key("steps")
-	w.b = list(w.b, len(steps), func(b []byte, i int) []byte {
-		w := writer{b: b}
-		w.open()
+	w.list("steps", len(steps), func(b []byte, i int) []byte {
+		w := begin(b)
 		w.boolean("passed", steps[i].Passed)
 		w.text("text", steps[i].Text)
-		w.close()
-		return w.b
+		return w.end()
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // OrderEvent returns an event with the data that rules of conversion read from its

@@ -34,20 +34,15 @@ func ParseMemberRole(body []byte) (role string, err error) {
 // Members returns the members and the open invitations of a tenant as JSON, without the
 // links of the invitations.
 func Members(members []people.Member, open []people.Invitation) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("count", int64(len(members)))
-	w.key("members")
-	w.b = list(w.b, len(members), func(b []byte, i int) []byte { return appendMember(b, members[i]) })
-	w.key("invitations")
-	w.b = list(w.b, len(open), func(b []byte, i int) []byte { return appendInvitation(b, open[i], "") })
-	w.close()
-	return w.b
+	w.list("members", len(members), func(b []byte, i int) []byte { return appendMember(b, members[i]) })
+	w.list("invitations", len(open), func(b []byte, i int) []byte { return appendInvitation(b, open[i], "") })
+	return w.end()
 }
 
 func appendMember(b []byte, m people.Member) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", string(m.Person))
 	w.text("email", m.Email)
 	w.textOrNull("name", m.Name)
@@ -57,8 +52,7 @@ func appendMember(b []byte, m people.Member) []byte {
 	w.date("dateLastSignedIn", m.SignedIn)
 	w.boolean("addressProven", m.Proven)
 	w.textOrNull("invitedBy", m.InvitedBy)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // NewInvitation returns an invitation that was just made as JSON, with the link that
@@ -66,8 +60,7 @@ func appendMember(b []byte, m people.Member) []byte {
 func NewInvitation(i people.Invitation, link string) []byte { return appendInvitation(nil, i, link) }
 
 func appendInvitation(b []byte, i people.Invitation, link string) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", i.ID)
 	w.text("email", i.Email)
 	w.text("role", string(i.Role))
@@ -77,22 +70,20 @@ func appendInvitation(b []byte, i people.Invitation, link string) []byte {
 	if link != "" {
 		w.text("link", link)
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // AuditEntries returns a page of the audit log as JSON. next is the parameter before of the
 // next page, or zero.
 func AuditEntries(page []people.Entry, next int64) []byte {
-	return pageBefore("entries", len(page), next, func(b []byte, i int) []byte { return appendAuditEntry(b, page[i]) })
+	return pageBefore("entries", page, next, appendAuditEntry)
 }
 
 // AuditEntry returns an entry of the audit log as JSON. What it has not is null.
 func AuditEntry(e people.Entry) []byte { return appendAuditEntry(nil, e) }
 
 func appendAuditEntry(b []byte, e people.Entry) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.number("seq", e.Seq)
 	w.number("date", int64(e.At))
 	w.text("actor", e.Actor)
@@ -104,8 +95,7 @@ func appendAuditEntry(b []byte, e people.Entry) []byte {
 	w.textOrNull("accountId", string(e.Account))
 	w.textOrNull("userId", string(e.User))
 	w.textOrNull("invitedBy", e.InvitedBy)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // rawOrNull writes a value that is already JSON, or null if it is empty.

@@ -346,8 +346,7 @@ func (r *messageReader) fields() string {
 	for i, f := range r.settings.Fields {
 		mapped[i] = r.field(properties, f)
 	}
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	refused := refusedFields(properties)
 	properties.ForEach(func(key, value gjson.Result) bool {
 		name := key.String()
@@ -370,20 +369,14 @@ func (r *messageReader) fields() string {
 			w.raw(f.Name, mapped[i])
 		}
 	}
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // WithField returns the fields of an event, a JSON object, with another one.
 func WithField(fields, name, value string) string {
-	w := writer{b: []byte(strings.TrimSuffix(fields, "}")), comma: true}
-	if fields == "{}" {
-		w = writer{}
-		w.open()
-	}
+	w := writer{b: []byte(strings.TrimSuffix(fields, "}")), comma: fields != "{}"}
 	w.text(name, value)
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // refusedFields returns the properties that an event may not have, with the reason.
@@ -532,34 +525,32 @@ func PipelineReport(all []pipeline.Result) []byte {
 	for _, one := range all {
 		counts[one.State]++
 	}
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("received", int64(len(all)))
 	w.number("processed", counts[pipeline.Processed])
 	w.number("duplicates", counts[pipeline.Duplicate])
-	w.list("ignored", all, func(one pipeline.Result, add func(pipeline.Problem, error)) {
+	w.problems("ignored", all, func(one pipeline.Result, add func(pipeline.Problem, error)) {
 		if one.State == pipeline.Ignored {
 			add(*one.Ignored, nil)
 		}
 	})
-	w.list("omitted", all, func(one pipeline.Result, add func(pipeline.Problem, error)) {
+	w.problems("omitted", all, func(one pipeline.Result, add func(pipeline.Problem, error)) {
 		for _, p := range one.Omitted {
 			if one.State == pipeline.Processed {
 				add(p, nil)
 			}
 		}
 	})
-	w.list("failed", all, func(one pipeline.Result, add func(pipeline.Problem, error)) {
+	w.problems("failed", all, func(one pipeline.Result, add func(pipeline.Problem, error)) {
 		if one.State == pipeline.Failed {
 			add(MessageProblem(one.Err), one.Err)
 		}
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
-// list writes the problems that each message adds.
-func (w *writer) list(name string, all []pipeline.Result, each func(pipeline.Result, func(pipeline.Problem, error))) {
+// problems writes the problems that each message adds.
+func (w *writer) problems(name string, all []pipeline.Result, each func(pipeline.Result, func(pipeline.Problem, error))) {
 	w.key(name)
 	w.b = append(w.b, '[')
 	w.comma = false
@@ -691,8 +682,7 @@ func (r *reader) paths(into *[]pipeline.Path, key string, v *fastjson.Value) boo
 // PipelineSettings returns the settings of a pipeline as JSON, in the form that
 // ParsePipelineSettings parses.
 func PipelineSettings(s pipeline.Settings) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.boolean("createUsers", s.CreateUsers)
 	w.paths("accountId", s.Account)
 	w.object("events", func() {
@@ -728,22 +718,18 @@ func PipelineSettings(s pipeline.Settings) []byte {
 			})
 		})
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) paths(name string, paths []pipeline.Path) {
-	w.key(name)
-	w.b = list(w.b, len(paths), func(b []byte, i int) []byte { return appendString(b, string(paths[i])) })
+	w.list(name, len(paths), func(b []byte, i int) []byte { return appendString(b, string(paths[i])) })
 }
 
 // PipelineSecret returns a new secret of a pipeline as JSON. The one before stays valid
 // until then; zero means that there is none.
 func PipelineSecret(secret string, until core.Time) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("secret", secret)
 	w.date("datePreviousExpires", until)
-	w.close()
-	return w.b
+	return w.end()
 }

@@ -200,25 +200,16 @@ func ParseTankCodes(body []byte) (codes []string, err error) {
 
 // Tank returns the counts of a fuel tank as JSON.
 func Tank(t reward.Tank) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("available", t.Available)
 	w.number("given", t.Given)
 	w.number("due", t.Due)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // Programs returns the response to GET /programs: {count, totalCount, programs}.
 func Programs(all []referral.Program) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(all)))
-	w.number("totalCount", int64(len(all)))
-	w.key("programs")
-	w.b = list(w.b, len(all), func(b []byte, i int) []byte { return appendProgram(b, all[i]) })
-	w.close()
-	return w.b
+	return pageOf("programs", all, len(all), appendProgram)
 }
 
 // Program returns the response to GET /programs/{key}, with the names of a
@@ -237,28 +228,18 @@ type ProgramVersion struct {
 // ProgramVersions returns the response to GET /programs/{key}/versions: {count, totalCount,
 // versions}.
 func ProgramVersions(all []ProgramVersion) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(all)))
-	w.number("totalCount", int64(len(all)))
-	w.key("versions")
-	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
-		w := writer{b: b}
-		w.open()
-		w.date("since", all[i].Since)
-		w.textOrNull("by", all[i].By)
+	return pageOf("versions", all, len(all), func(b []byte, v ProgramVersion) []byte {
+		w := begin(b)
+		w.date("since", v.Since)
+		w.textOrNull("by", v.By)
 		w.key("program")
-		w.b = appendProgram(w.b, all[i].Program)
-		w.close()
-		return w.b
+		w.b = appendProgram(w.b, v.Program)
+		return w.end()
 	})
-	w.close()
-	return w.b
 }
 
 func appendProgram(b []byte, p referral.Program) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", string(p.Key))
 	w.text("name", p.Name)
 	w.programObject("sharing", p)
@@ -284,8 +265,7 @@ func appendProgram(b []byte, p referral.Program) []byte {
 	})
 	w.date("dateCreated", p.Created)
 	w.date("dateModified", p.Modified)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // numberOrNull writes null for 0, which means no limit.
@@ -516,8 +496,7 @@ func (w *writer) earning(name string, e conversion.Earning, byEvent bool) {
 		w.durationOrNull("expiryDuration", o.ValidFor)
 		w.durationOrNull("scheduleDuration", o.GivenAfter)
 		if len(e.Tiers) > 0 || byEvent {
-			w.key("tiers")
-			w.b = list(w.b, len(e.Tiers), func(b []byte, i int) []byte { return appendTier(b, o, e.Tiers[i]) })
+			w.list("tiers", len(e.Tiers), func(b []byte, i int) []byte { return appendTier(b, o, e.Tiers[i]) })
 		}
 		if byEvent {
 			w.numberOrNull("orders", e.Orders)
@@ -527,8 +506,7 @@ func (w *writer) earning(name string, e conversion.Earning, byEvent bool) {
 }
 
 func appendTier(b []byte, o reward.Offer, t conversion.Tier) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.number("from", t.From)
 	switch field := (conversion.Earning{Offer: o}).ValueField(); {
 	case t.OfRevenue != 0:
@@ -538,8 +516,7 @@ func appendTier(b []byte, o reward.Offer, t conversion.Tier) []byte {
 	default:
 		w.number(field, t.Value)
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // durationOrNull writes null for 0.

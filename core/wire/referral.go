@@ -15,22 +15,14 @@ import (
 // Referrals returns the response to GET /referrals: {count, totalCount, referrals}
 // (clients 1.4.1). total is the number of referrals on all pages.
 func Referrals(page []referral.Referral, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("referrals")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendReferral(b, page[i]) })
-	w.close()
-	return w.b
+	return pageOf("referrals", page, total, appendReferral)
 }
 
 // Referral returns the response to GET /referrals/{id}.
 func Referral(r referral.Referral) []byte { return appendReferral(nil, r) }
 
 func appendReferral(b []byte, r referral.Referral) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", r.ID)
 	w.text("programId", string(r.Program))
 	w.text("state", string(r.State))
@@ -43,8 +35,7 @@ func appendReferral(b []byte, r referral.Referral) []byte {
 	w.reward("referredReward", r.ReferredReward)
 	w.moderation(r.Moderation)
 	w.referralDates(r)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) participant(name string, who referral.Identity, p referral.Profile) {
@@ -81,16 +72,14 @@ func (w *writer) referralDates(r referral.Referral) {
 
 // FraudSignals returns the JSON {signal: {message, score}} (clients 1.4.8).
 func FraudSignals(signals []referral.Finding) string {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	for _, f := range signals {
 		w.object(string(f.Signal), func() {
 			w.text("message", f.Message)
 			w.number("score", f.Score)
 		})
 	}
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // ParseFraudSignals parses the result of FraudSignals.
@@ -106,8 +95,7 @@ func ParseFraudSignals(text string) (signals []referral.Finding) {
 
 // ReferralEvent returns the data of webhooks about a referral (clients 6.5.10).
 func ReferralEvent(r referral.Referral) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("id", r.ID)
 	w.text("programId", string(r.Program))
 	w.party("referrer", r.Referrer)
@@ -118,8 +106,7 @@ func ReferralEvent(r referral.Referral) []byte {
 	w.reward("referrerReward", r.ReferrerReward)
 	w.reward("referredReward", r.ReferredReward)
 	w.referralDates(r)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) party(name string, who referral.Identity) {
@@ -238,42 +225,28 @@ type Decision struct {
 // Decisions returns the response to GET /attributions: {count, totalCount,
 // attributions}. total is the number of decisions on all pages.
 func Decisions(page []Decision, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("attributions")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendDecision(b, page[i]) })
-	w.close()
-	return w.b
+	return pageOf("attributions", page, total, appendDecision)
 }
 
 // UnknownCodes returns the response to GET /attributions/unknown: {count, unknownCodes}.
 func UnknownCodes(all []referral.UnknownCode) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("count", int64(len(all)))
-	w.key("unknownCodes")
-	w.b = list(w.b, len(all), func(b []byte, i int) []byte {
-		w := writer{b: b}
-		w.open()
+	w.list("unknownCodes", len(all), func(b []byte, i int) []byte {
+		w := begin(b)
 		w.text("typed", all[i].Typed)
 		w.number("people", int64(all[i].People))
 		w.date("dateLast", all[i].Last)
 		w.text("lastAccountId", string(all[i].LastAccount))
 		w.textOrNull("lastUserId", string(all[i].LastUser))
-		w.key("meant")
-		w.b = list(w.b, len(all[i].Meant), func(b []byte, n int) []byte { return appendString(b, string(all[i].Meant[n])) })
-		w.close()
-		return w.b
+		w.list("meant", len(all[i].Meant), func(b []byte, n int) []byte { return appendString(b, string(all[i].Meant[n])) })
+		return w.end()
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func appendDecision(b []byte, d Decision) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", d.ID)
 	w.text("accountId", string(d.Account))
 	w.textOrNull("userId", string(d.User))
@@ -285,14 +258,12 @@ func appendDecision(b []byte, d Decision) []byte {
 	w.number("times", d.Times)
 	w.date("dateFirst", d.First)
 	w.date("dateLast", d.Last)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // DecisionInputs returns the inputs of a rule as JSON, for Decision.Inputs.
 func DecisionInputs(before referral.Standing, c referral.Command, v referral.Verdict) string {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("referral", string(before.Referral))
 	w.textOrNull("referralCode", string(before.Code))
 	w.date("firstPaid", before.FirstPaid)
@@ -311,8 +282,7 @@ func DecisionInputs(before referral.Standing, c referral.Command, v referral.Ver
 	if v.Claim.Reason != "" {
 		w.text("reason", v.Claim.Reason)
 	}
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // Timeline is the history of a referral in the words of people, with times in UTC.
@@ -336,8 +306,7 @@ type TimelineEntry struct {
 
 // JSON returns the response to GET /referrals/{id}/timeline.
 func (t Timeline) JSON() []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("summary", t.Summary)
 	for _, side := range []struct {
 		name   string
@@ -349,19 +318,15 @@ func (t Timeline) JSON() []byte {
 		})
 	}
 	w.boolean("truncated", t.Truncated)
-	w.key("entries")
-	w.b = list(w.b, len(t.Entries), func(b []byte, i int) []byte {
-		e, w := t.Entries[i], writer{b: b}
-		w.open()
+	w.list("entries", len(t.Entries), func(b []byte, i int) []byte {
+		e, w := t.Entries[i], begin(b)
 		w.date("date", e.At)
 		w.text("kind", e.Kind)
 		w.textOrNull("tone", e.Tone)
 		w.text("text", e.Text)
 		w.textOrNull("reason", e.Reason)
 		w.textOrNull("modifiedBy", e.ModifiedBy)
-		w.close()
-		return w.b
+		return w.end()
 	})
-	w.close()
-	return w.b
+	return w.end()
 }

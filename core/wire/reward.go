@@ -268,13 +268,11 @@ func inUnit(value int64, unit string) string {
 
 // Redemption returns the response to a redemption (clients 1.3.11).
 func Redemption(r reward.Redemption) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("creditRedeemed", r.Redeemed)
 	w.number("creditAvailable", r.Available)
 	w.text("unit", r.Unit)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // RewardBalances returns the response to GET /reward/balance: an array
@@ -284,8 +282,7 @@ func RewardBalances(balances []reward.Balance) []byte {
 }
 
 func appendBalance(b []byte, balance reward.Balance) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("type", string(balance.Kind))
 	w.text("unit", balance.Unit)
 	w.textOrNull("currency", balance.Currency)
@@ -311,23 +308,20 @@ func appendBalance(b []byte, balance reward.Balance) []byte {
 	case reward.Integration:
 		w.number("totalValueInCents", balance.Assigned)
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // RewardBalanceChanged returns the data of the webhook user.reward.balance.changed
 // (clients 6.5.9). The value of a discount is a percentage.
 func RewardBalanceChanged(c reward.Change) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("userId", string(c.User))
 	w.text("accountId", string(c.Account))
 	w.text("unit", c.Unit)
 	w.textOrNull("currency", c.Currency)
 	w.raw("availableValue", inUnit(c.Available, c.Unit))
 	w.number("resourceVersion", c.Version)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // offer writes the offer of a code or a program; null if it is empty.
@@ -395,8 +389,7 @@ func Rewards(rewards []reward.Reward) []byte {
 }
 
 func appendReward(b []byte, r reward.Reward) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", r.ID)
 	w.text("type", string(r.Offer.Kind))
 	w.text("accountId", string(r.Account))
@@ -419,8 +412,7 @@ func appendReward(b []byte, r reward.Reward) []byte {
 	w.date("dateScheduledFor", r.Scheduled)
 	w.date("dateExpires", r.Expires)
 	w.date("dateCancelled", r.Cancelled)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // orderMembers writes the members that only rewards of orders have, and those that
@@ -446,8 +438,7 @@ func (w *writer) rewardValue(r reward.Reward) {
 		w.number("assignedCredit", r.Offer.Amount)
 		w.number("redeemedCredit", r.Sums.Redeemed)
 		w.textOrNull("currency", r.Offer.Currency)
-		w.key("redemptions")
-		w.b = list(w.b, len(r.Redemptions), func(b []byte, i int) []byte { return appendRedeemed(b, r.Redemptions[i]) })
+		w.list("redemptions", len(r.Redemptions), func(b []byte, i int) []byte { return appendRedeemed(b, r.Redemptions[i]) })
 	case reward.FuelTank:
 		// Anyone with the code can redeem it, so it is hidden until the reward is
 		// given.
@@ -468,11 +459,9 @@ func (w *writer) rewardValue(r reward.Reward) {
 }
 
 func appendRedeemed(b []byte, r reward.Redeemed) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", r.ID)
 	w.date("dateRedeemed", r.At)
 	w.number("quantityRedeemed", r.Amount)
-	w.close()
-	return w.b
+	return w.end()
 }

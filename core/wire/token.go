@@ -183,8 +183,7 @@ func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 // SignToken returns a user JWT for a subject. It expires at the given time; zero
 // means never. s.Signed must be empty or a JSON object.
 func SignToken(secret string, s Subject, expires core.Time) string {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	if s.Signed != "" {
 		w.raw("user", s.Signed)
 	} else {
@@ -196,9 +195,8 @@ func SignToken(secret string, s Subject, expires core.Time) string {
 	if expires != 0 {
 		w.number("exp", int64(expires/core.Second))
 	}
-	w.close()
 	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(w.b)
+	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(w.end())
 	return signed + "." + tokenMAC(secret, signed)
 }
 

@@ -395,13 +395,11 @@ func MergeCustomFields(stored string, changes []referral.CustomField) (string, e
 	if len(merged) > maxCustomFields {
 		return "", core.Invalid("customFields", "must not have more than 100 keys for a user; remove some by null")
 	}
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	for _, f := range merged {
 		w.raw(f.Name, f.Value)
 	}
-	w.close()
-	return string(w.b), nil
+	return string(w.end()), nil
 }
 
 // ownCode parses a code that a user gets.

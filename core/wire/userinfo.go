@@ -29,11 +29,9 @@ type UserInfo struct {
 
 // User returns a stored user as JSON (clients 1.2.16).
 func User(u UserInfo) []byte {
-	w := writer{b: make([]byte, 0, 6<<10)}
-	w.open()
+	w := begin(make([]byte, 0, 6<<10))
 	w.user(u)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) user(u UserInfo) {
@@ -57,8 +55,7 @@ func (w *writer) user(u UserInfo) {
 	})
 	w.referredBy(u.ReferredBy)
 	w.raw("customFields", u.User.CustomFields)
-	w.key("segments")
-	w.b = appendTexts(w.b, u.User.Segments)
+	w.texts("segments", u.User.Segments)
 	w.flatLinks("shareLinks", u.Share, classicCode(u.User.LinkNames()))
 	w.programLinks(u)
 	w.textOrNull("firstSeenIP", u.User.FirstSeenIP)
@@ -71,14 +68,7 @@ func (w *writer) user(u UserInfo) {
 // Users returns a list of users as JSON: {count, totalCount, users} (clients 1.2.9),
 // each with the wanted keys. total is the number of users on all pages.
 func Users(page []UserInfo, total int, wanted Fields) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("users")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return append(b, wanted.Of(User(page[i]))...) })
-	w.close()
-	return w.b
+	return pageOf("users", page, total, func(b []byte, u UserInfo) []byte { return append(b, wanted.Of(User(u))...) })
 }
 
 // OpenUser returns the public data of the owner of a code as JSON (clients 1.2.5):
@@ -89,16 +79,14 @@ func OpenUser(u referral.User, code core.ReferralCode, ids bool) []byte {
 	if !ids {
 		u.ID, u.Account = "", ""
 	}
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.textOrNull("id", string(u.ID))
 	w.textOrNull("accountId", string(u.Account))
 	w.text("firstName", u.FirstName)
 	w.textOrNull("lastInitial", initial(u.LastName))
 	w.text("referralCode", string(code))
 	w.text("imageUrl", u.ImageURL)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // Fields selects keys of a response about a user (clients 1.2.3). The zero value
@@ -129,16 +117,14 @@ func (f Fields) Of(answer []byte) []byte {
 	if len(f.names) == 0 {
 		return answer
 	}
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	gjson.ParseBytes(answer).ForEach(func(key, value gjson.Result) bool {
 		if slices.Contains(f.names, key.String()) {
 			w.raw(key.String(), value.Raw)
 		}
 		return true
 	})
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) referredBy(by ReferredBy) {
@@ -153,8 +139,7 @@ func (w *writer) referredBy(by ReferredBy) {
 		w.boolean("newlyReferred", by.Newly)
 		w.reward("referredReward", by.Referral.ReferredReward)
 	})
-	w.key("referredByCodes")
-	w.b = appendTexts(w.b, []string{string(by.Referral.Code)})
+	w.texts("referredByCodes", []string{string(by.Referral.Code)})
 }
 
 func classicCode(codes []referral.UserCode) core.ReferralCode {

@@ -89,11 +89,9 @@ func ParseReplay(body []byte) (Replay, error) {
 
 // Replayed returns the number of replayed events as JSON.
 func Replayed(n int) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.number("replayed", int64(n))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // WebhookSubscription returns a subscription as JSON, with its secret if that is set.
@@ -106,20 +104,17 @@ func WebhookSubscriptions(all []webhook.Subscription) []byte {
 }
 
 func appendWebhookSubscription(b []byte, s webhook.Subscription) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("endpointUrl", string(s.Endpoint))
 	w.text("name", s.Name)
-	w.key("eventTypes")
-	w.b = list(w.b, len(s.Types), func(b []byte, i int) []byte { return appendString(b, string(s.Types[i])) })
+	w.list("eventTypes", len(s.Types), func(b []byte, i int) []byte { return appendString(b, string(s.Types[i])) })
 	if s.Secret != "" {
 		w.text("secret", s.Secret)
 	}
 	w.date("dateCreated", s.Created)
 	w.date("dateFailingSince", s.FailingSince)
 	w.date("dateDisabled", s.Disabled)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // WebhookSamples returns events as a JSON array, newest first, in the form in which they
@@ -130,34 +125,28 @@ func WebhookSamples(events []WebhookEvent) []byte {
 
 // WebhookTest returns the data of a test event (clients 6.5.13).
 func WebhookTest(s webhook.Subscription) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("endpointUrl", string(s.Endpoint))
 	w.text("name", s.Name)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // UserCreated returns the data of user.created: the user as in a response, and the
 // initial of the last name (clients 6.5.6).
 func UserCreated(u UserInfo) []byte {
-	w := writer{b: make([]byte, 0, 6<<10)}
-	w.open()
+	w := begin(make([]byte, 0, 6<<10))
 	w.user(u)
 	w.text("lastInitial", initial(u.User.LastName))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // CouponCreated returns the data of coupon.created (clients 6.5.7).
 func CouponCreated(c referral.UserCode, created core.Time) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("code", string(c.Code))
 	w.date("dateCreated", created)
 	w.text("programId", string(c.Program))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // WebhookEvent is an event to send.
@@ -200,8 +189,7 @@ func (e WebhookEvent) Subject() string {
 // Webhook returns the body of an event. It is the same at every attempt, because
 // consumers verify the signature of these bytes (clients 6.5.3).
 func Webhook(e WebhookEvent) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("id", e.ID)
 	w.text("type", string(e.Type))
 	w.text("tenantAlias", string(e.Tenant))
@@ -210,8 +198,7 @@ func Webhook(e WebhookEvent) []byte {
 	w.text("subject", e.Subject())
 	w.number("sequence", e.Sequence)
 	w.raw("data", e.Data)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // WebhookType is the Content-Type of an event (clients 6.5.1).
@@ -219,31 +206,21 @@ const WebhookType = "application/json; charset=UTF-8"
 
 // SignatureHead returns the header of the JWS that signs a body (clients 6.5.3).
 func SignatureHead(kid string) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("alg", "RS256")
 	w.text("kid", kid)
 	w.text("typ", "JWT")
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // Deliveries returns a page of deliveries as JSON. total is the number of deliveries
 // on all pages.
 func Deliveries(page []webhook.Delivery, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("deliveries")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendDelivery(b, page[i]) })
-	w.close()
-	return w.b
+	return pageOf("deliveries", page, total, appendDelivery)
 }
 
 func appendDelivery(b []byte, d webhook.Delivery) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("id", d.Event)
 	w.text("type", string(d.Type))
 	w.text("state", string(d.State))
@@ -254,15 +231,12 @@ func appendDelivery(b []byte, d webhook.Delivery) []byte {
 	}
 	w.date("dateNextAttempt", next)
 	w.date("dateEnded", d.Ended)
-	w.key("attempts")
-	w.b = list(w.b, len(d.Attempts), func(b []byte, i int) []byte { return appendAttempt(b, d.Attempts[i]) })
-	w.close()
-	return w.b
+	w.list("attempts", len(d.Attempts), func(b []byte, i int) []byte { return appendAttempt(b, d.Attempts[i]) })
+	return w.end()
 }
 
 func appendAttempt(b []byte, a webhook.Attempt) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.number("number", int64(a.Number))
 	w.date("dateStarted", a.Started)
 	w.number("durationMs", int64(a.Duration))
@@ -273,29 +247,23 @@ func appendAttempt(b []byte, a webhook.Attempt) []byte {
 	}
 	w.textOrNull("error", a.Error)
 	w.text("answer", a.Answer)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // KeySet returns the response to GET /.well-known/jwks.json (RFC 7517).
 func KeySet(keys []webhook.PublicKey) []byte {
-	w := writer{}
-	w.open()
-	w.key("keys")
-	w.b = list(w.b, len(keys), func(b []byte, i int) []byte { return appendKey(b, keys[i]) })
-	w.close()
-	return w.b
+	w := begin(nil)
+	w.list("keys", len(keys), func(b []byte, i int) []byte { return appendKey(b, keys[i]) })
+	return w.end()
 }
 
 func appendKey(b []byte, k webhook.PublicKey) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("kty", "RSA")
 	w.text("use", "sig")
 	w.text("alg", "RS256")
 	w.text("kid", k.ID)
 	w.text("n", k.Modulus)
 	w.text("e", "AQAB")
-	w.close()
-	return w.b
+	return w.end()
 }

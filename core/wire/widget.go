@@ -99,13 +99,11 @@ func checkDocument(at string, v *fastjson.Value) error {
 
 // StoredWidget returns the response to GET /widgets/{type}.
 func StoredWidget(s widget.Stored) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("widgetType", s.Type.String())
 	w.textOrNull("template", s.Template)
 	w.storedParts(s)
-	w.close()
-	return w.b
+	return w.end()
 }
 
 func (w *writer) storedParts(s widget.Stored) {
@@ -118,21 +116,12 @@ func (w *writer) storedParts(s widget.Stored) {
 // StoredWidgets returns the response to GET /widgets, without templates: {count,
 // totalCount, widgets}. total is the number of widgets on all pages.
 func StoredWidgets(page []widget.Stored, total int) []byte {
-	w := writer{}
-	w.open()
-	w.number("count", int64(len(page)))
-	w.number("totalCount", int64(total))
-	w.key("widgets")
-	w.b = list(w.b, len(page), func(b []byte, i int) []byte {
-		w := writer{b: b}
-		w.open()
-		w.text("widgetType", page[i].Type.String())
-		w.storedParts(page[i])
-		w.close()
-		return w.b
+	return pageOf("widgets", page, total, func(b []byte, s widget.Stored) []byte {
+		w := begin(b)
+		w.text("widgetType", s.Type.String())
+		w.storedParts(s)
+		return w.end()
 	})
-	w.close()
-	return w.b
 }
 
 // Widget is a rendered widget.
@@ -150,36 +139,30 @@ type Widget struct {
 
 // RenderedWidget returns the response to the widget calls (clients 1.6.1).
 func RenderedWidget(x Widget) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("template", x.Template)
 	w.raw("user", x.User)
 	w.raw("jsOptions", cmp.Or(x.Options, "{}"))
 	if x.Branding != "" {
 		w.raw("brandingConfig", x.Branding)
 	}
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // WidgetUser returns the public data of a widget's user as JSON: the ids.
 func WidgetUser(account core.AccountID, user core.UserID) []byte {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.text("id", string(user))
 	w.text("accountId", string(account))
-	w.close()
-	return w.b
+	return w.end()
 }
 
 // DefaultWidgetOptions returns the default jsOptions, without which older clients
 // fail (clients 7.1.3).
 func DefaultWidgetOptions(t widget.Type) string {
-	w := writer{}
-	w.open()
+	w := begin(nil)
 	w.object("widget", func() { w.text("defaultWidgetType", t.String()) })
-	w.close()
-	return string(w.b)
+	return string(w.end())
 }
 
 // WidgetInfo is the data that a widget shows.
@@ -278,8 +261,7 @@ func (w *writer) widgetData(x WidgetInfo) {
 	w.widgetUser(x)
 	w.widgetTexts(x)
 	if x.Private {
-		w.key("referrals")
-		w.b = list(w.b, len(x.Referrals), func(b []byte, i int) []byte { return appendWidgetReferral(b, x.Referrals[i]) })
+		w.list("referrals", len(x.Referrals), func(b []byte, i int) []byte { return appendWidgetReferral(b, x.Referrals[i]) })
 		w.number("referralCount", int64(x.ReferralCount))
 		w.key("rewards")
 		w.b = append(w.b, RewardBalances(x.Rewards)...)
@@ -344,8 +326,7 @@ func (w *writer) widgetOffer(side referral.SideKey, x WidgetInfo) {
 		}
 		described := x.catalog.Describe(x.Program.Described(side))
 		w.text("text", described.Reward)
-		w.key("terms")
-		w.b = appendTexts(w.b, described.Terms)
+		w.texts("terms", described.Terms)
 	})
 }
 
@@ -407,38 +388,29 @@ func (w *writer) widgetEarned(x WidgetInfo) {
 	} else {
 		w.text("have", text.Fill(x.catalog.Have, "rewards", x.catalog.Listed(have)))
 	}
-	w.key("debts")
-	w.b = appendTexts(w.b, debts)
-	w.key("codes")
-	w.b = list(w.b, len(x.Earned.Codes), func(b []byte, i int) []byte {
-		w, code := writer{b: b}, x.Earned.Codes[i]
-		w.open()
+	w.texts("debts", debts)
+	w.list("codes", len(x.Earned.Codes), func(b []byte, i int) []byte {
+		w, code := begin(b), x.Earned.Codes[i]
 		w.text("code", code.Code)
 		w.text("text", x.catalog.Earned(code.Offer))
 		w.date("dateExpires", code.Expires)
-		w.close()
-		return w.b
+		return w.end()
 	})
-	w.key("pending")
-	w.b = list(w.b, len(x.Earned.Pending), func(b []byte, i int) []byte {
-		w, pending := writer{b: b}, x.Earned.Pending[i]
-		w.open()
+	w.list("pending", len(x.Earned.Pending), func(b []byte, i int) []byte {
+		w, pending := begin(b), x.Earned.Pending[i]
 		w.text("text", x.catalog.Earned(pending.Offer))
 		w.text("reason", string(pending.Reason))
 		w.date("date", pending.Date)
-		w.close()
-		return w.b
+		return w.end()
 	})
 }
 
 func appendWidgetReferral(b []byte, r WidgetReferral) []byte {
-	w := writer{b: b}
-	w.open()
+	w := begin(b)
 	w.text("name", shortName(r.FirstName, r.LastName))
 	w.date("dateReferralStarted", r.Started)
 	w.date("dateConverted", r.Converted)
 	w.date("dateReferralEnded", r.Ended)
 	w.boolean("returned", r.Returned)
-	w.close()
-	return w.b
+	return w.end()
 }

@@ -16,6 +16,12 @@ type writer struct {
 	comma bool
 }
 
+// begin returns a writer of an object, which is appended to b.
+func begin(b []byte) writer { return writer{b: append(b, '{')} }
+
+// end closes the object and returns what was written.
+func (w *writer) end() []byte { return append(w.b, '}') }
+
 func (w *writer) open() { w.b = append(w.b, '{'); w.comma = false }
 
 func (w *writer) close() { w.b = append(w.b, '}'); w.comma = true }
@@ -67,6 +73,18 @@ func (w *writer) object(name string, members func()) {
 	w.close()
 }
 
+// list writes an array of n elements; one appends element i.
+func (w *writer) list(name string, n int, one func(b []byte, i int) []byte) {
+	w.key(name)
+	w.b = list(w.b, n, one)
+}
+
+// texts writes an array of strings.
+func (w *writer) texts(name string, all []string) {
+	w.key(name)
+	w.b = appendTexts(w.b, all)
+}
+
 // list appends an array of n elements; one appends element i.
 func list(b []byte, n int, one func(b []byte, i int) []byte) []byte {
 	b = append(b, '[')
@@ -81,4 +99,24 @@ func list(b []byte, n int, one func(b []byte, i int) []byte) []byte {
 
 func appendTexts(b []byte, texts []string) []byte {
 	return list(b, len(texts), func(b []byte, i int) []byte { return appendString(b, texts[i]) })
+}
+
+// pageOf returns a page of a list as JSON: {count, totalCount, NAME}. total is the number of
+// elements on all pages; one appends an element.
+func pageOf[T any](name string, page []T, total int, one func(b []byte, t T) []byte) []byte {
+	w := begin(nil)
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.list(name, len(page), func(b []byte, i int) []byte { return one(b, page[i]) })
+	return w.end()
+}
+
+// pageBefore returns a page of a list in falling order: {count, NAME, next}. next is the
+// parameter before of the next page; zero becomes null.
+func pageBefore[T any](name string, page []T, next int64, one func(b []byte, t T) []byte) []byte {
+	w := begin(nil)
+	w.number("count", int64(len(page)))
+	w.list(name, len(page), func(b []byte, i int) []byte { return one(b, page[i]) })
+	w.numberOrNull("next", next)
+	return w.end()
 }
