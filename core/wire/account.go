@@ -84,21 +84,9 @@ func Account(a referral.Account) []byte {
 			w.boolean("statusUnconfirmed", true)
 		}
 		w.textOrNull("billingIntervalType", string(a.Interval))
-		if a.IntervalValue == 0 {
-			w.raw("billingIntervalValue", "null")
-		} else {
-			w.number("billingIntervalValue", a.IntervalValue)
-		}
-		if a.Value == "" {
-			w.raw("value", "null")
-		} else {
-			w.raw("value", a.Value)
-		}
+		w.numberOrNull("billingIntervalValue", a.IntervalValue)
+		w.rawOrNull("value", a.Value)
 	})
-	if a.Standing.Code == "" {
-		w.raw("referral", "null")
-	} else {
-		w.object("referral", func() { w.text("code", string(a.Standing.Code)) })
-	}
+	w.objectOrNull("referral", a.Standing.Code != "", func() { w.text("code", string(a.Standing.Code)) })
 	return w.end()
 }

@@ -96,14 +96,10 @@ func SFTPKeys(keys []SFTPKey, server *SFTPServer) []byte {
 	w := begin(nil)
 	w.number("count", int64(len(keys)))
 	w.list("keys", len(keys), func(b []byte, i int) []byte { return appendSFTPKey(b, keys[i]) })
-	if server == nil {
-		w.raw("server", "null")
-	} else {
-		w.object("server", func() {
-			w.text("address", server.Addr)
-			w.text("hostKey", server.HostKey)
-		})
-	}
+	w.objectOrNull("server", server != nil, func() {
+		w.text("address", server.Addr)
+		w.text("hostKey", server.HostKey)
+	})
 	return w.end()
 }
 

@@ -70,11 +70,7 @@ func appendOrder(b []byte, o Order) []byte {
 
 // reason writes why nothing is earned, for programs and for people; null if it is.
 func (w *writer) reason(name string, r conversion.Reason) {
-	if r == "" {
-		w.raw(name, "null")
-		return
-	}
-	w.object(name, func() {
+	w.objectOrNull(name, r != "", func() {
 		w.text("code", string(r))
 		w.text("message", r.Sentence())
 	})

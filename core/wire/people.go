@@ -97,11 +97,3 @@ func appendAuditEntry(b []byte, e people.Entry) []byte {
 	w.textOrNull("invitedBy", e.InvitedBy)
 	return w.end()
 }
-
-// rawOrNull writes a value that is already JSON, or null if it is empty.
-func (w *writer) rawOrNull(name, json string) {
-	if json == "" {
-		json = "null"
-	}
-	w.raw(name, json)
-}

@@ -706,18 +706,14 @@ func PipelineSettings(s pipeline.Settings) []byte {
 		}
 	})
 	w.paths("referralCode", s.Code)
-	if s.StatusTrait == "" {
-		w.raw("accountStatus", "null")
-	} else {
-		w.object("accountStatus", func() {
-			w.text("trait", string(s.StatusTrait))
-			w.object("values", func() {
-				for _, of := range s.Statuses {
-					w.text(of.Value, string(of.Status))
-				}
-			})
+	w.objectOrNull("accountStatus", s.StatusTrait != "", func() {
+		w.text("trait", string(s.StatusTrait))
+		w.object("values", func() {
+			for _, of := range s.Statuses {
+				w.text(of.Value, string(of.Status))
+			}
 		})
-	}
+	})
 	return w.end()
 }
 

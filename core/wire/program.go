@@ -268,15 +268,6 @@ func appendProgram(b []byte, p referral.Program) []byte {
 	return w.end()
 }
 
-// numberOrNull writes null for 0, which means no limit.
-func (w *writer) numberOrNull(name string, n int64) {
-	if n == 0 {
-		w.raw(name, "null")
-		return
-	}
-	w.number(name, n)
-}
-
 // maxSettings is the most bytes of an integration's settings.
 const maxSettings = 4096
 
@@ -465,11 +456,7 @@ func offerKeys(kind reward.Kind) []string {
 // out, unless an event converts.
 func (w *writer) earning(name string, e conversion.Earning, byEvent bool) {
 	o := e.Offer
-	if o.None() {
-		w.raw(name, "null")
-		return
-	}
-	w.object(name, func() {
+	w.objectOrNull(name, !o.None(), func() {
 		w.text("type", string(o.Kind))
 		w.text("unit", o.InUnit())
 		switch {
@@ -486,7 +473,7 @@ func (w *writer) earning(name string, e conversion.Earning, byEvent bool) {
 			w.number(o.Kind.Traits().Value, o.Amount)
 		}
 		if o.Kind == reward.Integration {
-			w.settings("integrationSettings", o.Settings)
+			w.rawOrNull("integrationSettings", o.Settings)
 		}
 		if o.Kind != reward.PercentDiscount {
 			w.textOrNull("currency", o.Currency)

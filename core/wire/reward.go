@@ -326,29 +326,23 @@ func RewardBalanceChanged(c reward.Change) []byte {
 
 // offer writes the offer of a code or a program; null if it is empty.
 func (w *writer) offer(name string, o reward.Offer) {
-	if o.None() {
-		w.raw(name, "null")
-		return
-	}
-	w.object(name, func() { w.offerMembers(o) })
-}
-
-func (w *writer) offerMembers(o reward.Offer) {
-	w.text("type", string(o.Kind))
-	w.text("unit", o.InUnit())
-	switch o.Kind {
-	case reward.PercentDiscount:
-		w.raw("discountPercent", o.Percent.String())
-		if o.ValidFor > 0 {
-			w.number("monthsDiscountIsValid", max(1, int64(o.ValidFor/(30*core.Day))))
+	w.objectOrNull(name, !o.None(), func() {
+		w.text("type", string(o.Kind))
+		w.text("unit", o.InUnit())
+		switch o.Kind {
+		case reward.PercentDiscount:
+			w.raw("discountPercent", o.Percent.String())
+			if o.ValidFor > 0 {
+				w.number("monthsDiscountIsValid", max(1, int64(o.ValidFor/(30*core.Day))))
+			}
+		case reward.Credit:
+			w.amount("credit", o)
+			w.textOrNull("currency", o.Currency)
+		case reward.Integration:
+			w.amount("valueInCents", o)
+			w.rawOrNull("rewardDetails", o.Settings)
 		}
-	case reward.Credit:
-		w.amount("credit", o)
-		w.textOrNull("currency", o.Currency)
-	case reward.Integration:
-		w.amount("valueInCents", o)
-		w.settings("rewardDetails", o.Settings)
-	}
+	})
 }
 
 // amount writes the amount of an offer, or the percentage of the revenue that it is.
@@ -358,14 +352,6 @@ func (w *writer) amount(name string, o reward.Offer) {
 		return
 	}
 	w.number(name, o.Amount)
-}
-
-// settings writes a JSON object, or null if it is empty.
-func (w *writer) settings(name, object string) {
-	if object == "" {
-		object = "null"
-	}
-	w.raw(name, object)
 }
 
 // reward writes a reward, or null.
@@ -404,11 +390,11 @@ func appendReward(b []byte, r reward.Reward) []byte {
 	w.orderMembers(r)
 	w.boolean("cancellable", r.Cancellable && r.Cancelled == 0 && r.Left() > 0)
 	w.date("dateCreated", r.Created)
+	given := r.Given
 	if r.Pending {
-		w.raw("dateGiven", "null")
-	} else {
-		w.date("dateGiven", r.Given)
+		given = 0
 	}
+	w.date("dateGiven", given)
 	w.date("dateScheduledFor", r.Scheduled)
 	w.date("dateExpires", r.Expires)
 	w.date("dateCancelled", r.Cancelled)
@@ -454,7 +440,7 @@ func (w *writer) rewardValue(r reward.Reward) {
 	case reward.Integration:
 		w.textOrNull("description", r.Offer.Description)
 		w.number("valueInCents", r.Offer.Amount)
-		w.settings("integrationSettings", r.Offer.Settings)
+		w.rawOrNull("integrationSettings", r.Offer.Settings)
 	}
 }
 

@@ -240,11 +240,7 @@ func appendAttempt(b []byte, a webhook.Attempt) []byte {
 	w.number("number", int64(a.Number))
 	w.date("dateStarted", a.Started)
 	w.number("durationMs", int64(a.Duration))
-	if a.Status == 0 {
-		w.raw("statusCode", "null")
-	} else {
-		w.number("statusCode", int64(a.Status))
-	}
+	w.numberOrNull("statusCode", int64(a.Status))
 	w.textOrNull("error", a.Error)
 	w.text("answer", a.Answer)
 	return w.end()

@@ -310,11 +310,7 @@ func (w *writer) widgetUser(x WidgetInfo) {
 // delivers it.
 func (w *writer) widgetOffer(side referral.SideKey, x WidgetInfo) {
 	o := x.Program.Offer(side)
-	if o.None() {
-		w.raw(string(side), "null")
-		return
-	}
-	w.object(string(side), func() {
+	w.objectOrNull(string(side), !o.None(), func() {
 		w.text("type", string(o.Kind))
 		w.textOrNull("name", o.Name)
 		w.text("unit", o.InUnit())
@@ -383,11 +379,11 @@ func (w *writer) widgetEarned(x WidgetInfo) {
 			debts = append(debts, debt)
 		}
 	}
-	if len(have) == 0 {
-		w.raw("have", "null")
-	} else {
-		w.text("have", text.Fill(x.catalog.Have, "rewards", x.catalog.Listed(have)))
+	sum := ""
+	if len(have) > 0 {
+		sum = text.Fill(x.catalog.Have, "rewards", x.catalog.Listed(have))
 	}
+	w.textOrNull("have", sum)
 	w.texts("debts", debts)
 	w.list("codes", len(x.Earned.Codes), func(b []byte, i int) []byte {
 		w, code := begin(b), x.Earned.Codes[i]

@@ -51,19 +51,30 @@ func (w *writer) number(name string, n int64) {
 	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-// date writes null for "never" (clients 0.1).
-func (w *writer) date(name string, t core.Time) {
-	if t == 0 {
+// numberOrNull writes null for 0.
+func (w *writer) numberOrNull(name string, n int64) {
+	if n == 0 {
 		w.raw(name, "null")
 		return
 	}
-	w.number(name, int64(t))
+	w.number(name, n)
 }
+
+// date writes null for "never" (clients 0.1).
+func (w *writer) date(name string, t core.Time) { w.numberOrNull(name, int64(t)) }
 
 func (w *writer) boolean(name string, v bool) { w.raw(name, strconv.FormatBool(v)) }
 
 // raw writes a value that is already JSON.
 func (w *writer) raw(name, json string) { w.key(name); w.b = append(w.b, json...) }
+
+// rawOrNull writes null for an empty string.
+func (w *writer) rawOrNull(name, json string) {
+	if json == "" {
+		json = "null"
+	}
+	w.raw(name, json)
+}
 
 // object writes a nested object.
 func (w *writer) object(name string, members func()) {
@@ -71,6 +82,15 @@ func (w *writer) object(name string, members func()) {
 	w.open()
 	members()
 	w.close()
+}
+
+// objectOrNull writes a nested object if there is one.
+func (w *writer) objectOrNull(name string, exists bool, members func()) {
+	if !exists {
+		w.raw(name, "null")
+		return
+	}
+	w.object(name, members)
 }
 
 // list writes an array of n elements; one appends element i.
