@@ -13,17 +13,16 @@ import (
 // referral is as a person typed it, see link.MeantCode.
 func ParseAccount(tenant core.TenantAlias, body []byte) (referral.AccountUpdate, error) {
 	var u referral.AccountUpdate
-	var id *core.AccountID
-	var unconfirmed *bool
+	unconfirmed := false
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "id":
-			return parsed(r, key, v, &id, core.ParseAccountID)
+			return setParsed(r, key, v, &u.ID, core.ParseAccountID)
 		case "currency":
-			return parsed(r, key, v, &u.Currency, parseCurrency)
+			return parsed(r, key, v, &u.Currency, reward.ParseCurrency)
 		case "subscription":
 			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
-				return key == "statusUnconfirmed" && r.boolean(&unconfirmed, key, v) || takeSubscription(&u, r, key, v)
+				return key == "statusUnconfirmed" && take(r.boolean, &unconfirmed, key, v) || takeSubscription(&u, r, key, v)
 			})
 		case "referral":
 			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
@@ -32,17 +31,16 @@ func ParseAccount(tenant core.TenantAlias, body []byte) (referral.AccountUpdate,
 		}
 		return false
 	})
-	if err == nil && id == nil {
+	if err == nil && u.ID == "" {
 		err = required("id", "RS044")
 	}
 	if err != nil {
 		return referral.AccountUpdate{}, err
 	}
-	if unconfirmed != nil && *unconfirmed {
+	if unconfirmed {
 		// An account that was read is written back: that confirms nothing.
 		u.Status = nil
 	}
-	u.ID = *id
 	return u, nil
 }
 
@@ -64,8 +62,6 @@ func takeSubscription(u *referral.AccountUpdate, r *reader, key string, v *fastj
 func meantCode(tenant core.TenantAlias) func(field, s string) (core.ReferralCode, error) {
 	return func(_, s string) (core.ReferralCode, error) { return link.MeantCode(tenant, s), nil }
 }
-
-func parseCurrency(field, s string) (string, error) { return reward.ParseCurrency(field, s) }
 
 func required(field, rs string) *core.Error {
 	err := core.Invalid(field, "is required")

@@ -21,31 +21,27 @@ type NewKey struct {
 
 // ParseNewKey parses the body of POST /keys: name, role and, optionally, dateExpires.
 func ParseNewKey(body []byte) (NewKey, error) {
-	var name, role *string
-	var expires *int64
+	var in NewKey
+	var role string
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "name":
-			return r.text(&name, key, v)
+			return take(r.text, &in.Name, key, v)
 		case "role":
-			return r.text(&role, key, v)
+			return take(r.text, &role, key, v)
 		case "dateExpires":
-			return r.millis(&expires, key, v, 1)
+			return r.date(&in.Expires, key, v, 1)
 		}
 		return false
 	})
 	if err != nil {
 		return NewKey{}, err
 	}
-	var in NewKey
-	if in.Name, err = auth.ParseKeyName("name", textOf(name)); err != nil {
+	if in.Name, err = auth.ParseKeyName("name", in.Name); err != nil {
 		return NewKey{}, err
 	}
-	if in.Role, err = auth.ParseRole("role", textOf(role)); err != nil {
+	if in.Role, err = auth.ParseRole("role", role); err != nil {
 		return NewKey{}, err
-	}
-	if expires != nil {
-		in.Expires = core.Time(*expires)
 	}
 	return in, nil
 }

@@ -89,9 +89,6 @@ func initial(name string) string {
 	return name[:n]
 }
 
-// Hosts parses a JSON array of host names. It returns nil for invalid JSON.
-func Hosts(list string) []string { return Texts(list) }
-
 // Texts parses a JSON array of strings from a database column. It returns nil for
 // invalid JSON.
 func Texts(list string) []string {

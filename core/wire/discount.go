@@ -22,11 +22,11 @@ func ParseDiscountRegistration(tenant core.TenantAlias, body []byte) (DiscountRe
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "accountId":
-			return word(r, key, v, &d.Account, core.ParseAccountID)
+			return setParsed(r, key, v, &d.Account, core.ParseAccountID)
 		case "paymentProviderId":
-			return word(r, key, v, &d.Provider, core.ParsePaymentProviderID)
+			return setParsed(r, key, v, &d.Provider, core.ParsePaymentProviderID)
 		case "couponCode":
-			return word(r, key, v, &d.Code, meantCode(tenant))
+			return setParsed(r, key, v, &d.Code, meantCode(tenant))
 		}
 		return false
 	})

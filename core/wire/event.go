@@ -32,26 +32,26 @@ func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.C
 // ParseUserEvents parses a UserEventInput of GraphQL: the body of an event call with
 // the ids of the user.
 func ParseUserEvents(input []byte) (event.Call, error) {
-	var account *core.AccountID
-	var user *core.UserID
+	var account core.AccountID
+	var user core.UserID
 	batch, err := parseBatch(event.Call{}, input, func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "userId":
-			return parsed(r, key, v, &user, core.ParseUserID)
+			return setParsed(r, key, v, &user, core.ParseUserID)
 		case "accountId":
-			return parsed(r, key, v, &account, core.ParseAccountID)
+			return setParsed(r, key, v, &account, core.ParseAccountID)
 		}
 		return false
 	})
 	switch {
 	case err != nil:
 		return event.Call{}, err
-	case user == nil:
+	case user == "":
 		return event.Call{}, required("userId", "RS043")
-	case account == nil:
+	case account == "":
 		return event.Call{}, required("accountId", "RS044")
 	}
-	batch.Account, batch.User = *account, *user
+	batch.Account, batch.User = account, user
 	return batch, nil
 }
 
@@ -60,12 +60,7 @@ func parseBatch(batch event.Call, body []byte, whose func(r *reader, key string,
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "idempotencyKey":
-			var k *core.IdempotencyKey
-			parsed(r, key, v, &k, core.ParseIdempotencyKey)
-			if k != nil {
-				batch.Key = *k
-			}
-			return true
+			return setParsed(r, key, v, &batch.Key, core.ParseIdempotencyKey)
 		case "events":
 			return r.items(key, v, event.MaxEvents, func(i int, v *fastjson.Value) error {
 				e, err := parseEvent(element(key, i), v)
@@ -109,12 +104,7 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 				return r.fail(checkField(r.path(name), v, false))
 			})
 		case "dateTriggered":
-			var n *int64
-			r.millis(&n, key, v, 1)
-			if n != nil {
-				e.Triggered = core.Time(*n)
-			}
-			return true
+			return r.date(&e.Triggered, key, v, 1)
 		}
 		return false
 	})

@@ -13,52 +13,38 @@ import (
 // left out does not change; see billing.Connection.Check. The base URL is not in the
 // body, because only the operator may set it.
 func ParseConnection(body []byte) (billing.Connection, error) {
-	var merchant *string
-	var first keyPair
+	c := billing.Connection{Kind: billing.Braintree}
+	var first billing.Key
 	var further []billing.Key
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "merchantId":
-			return r.text(&merchant, key, v)
+			return take(r.text, &c.MerchantID, key, v)
 		case "furtherKeys":
 			return r.items(key, v, billing.MaxKeys-1, func(i int, v *fastjson.Value) error {
-				var pair keyPair
-				err := fields(v, element(key, i), pair.take)
-				further = append(further, pair.key())
+				var k billing.Key
+				err := fields(v, element(key, i), func(r *reader, key string, v *fastjson.Value) bool { return r.gatewayKey(&k, key, v) })
+				further = append(further, k)
 				return err
 			})
 		}
-		return first.take(r, key, v)
+		return r.gatewayKey(&first, key, v)
 	})
 	if err != nil {
 		return billing.Connection{}, err
 	}
-	c := billing.Connection{Kind: billing.Braintree, MerchantID: textOf(merchant), Keys: []billing.Key{first.key()}}
-	c.Keys = append(c.Keys, further...)
+	c.Keys = append([]billing.Key{first}, further...)
 	return c, nil
 }
 
-type keyPair struct{ public, private *string }
-
-func (p *keyPair) take(r *reader, key string, v *fastjson.Value) bool {
+func (r *reader) gatewayKey(into *billing.Key, key string, v *fastjson.Value) bool {
 	switch key {
 	case "publicKey":
-		return r.text(&p.public, key, v)
+		return take(r.text, &into.Public, key, v)
 	case "privateKey":
-		return r.text(&p.private, key, v)
+		return take(r.text, &into.Private, key, v)
 	}
 	return false
-}
-
-func (p *keyPair) key() billing.Key {
-	return billing.Key{Public: textOf(p.public), Private: textOf(p.private)}
-}
-
-func textOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // Connection returns a tenant's gateway connection as JSON, without private keys.
@@ -171,22 +157,21 @@ type StripeSettings struct {
 // signingSecrets, creditForm, taxIsRevenue, shippingIsRevenue, newSecret and revokeSecrets. An
 // apiKey that is left out does not change.
 func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
-	var key, form *string
-	var tax, shipping, roll, revoke *bool
+	form := ""
 	err = object(body, MaxBody, "", func(r *reader, name string, v *fastjson.Value) bool {
 		switch name {
 		case "apiKey":
-			return r.text(&key, name, v)
+			return take(r.text, &s.APIKey, name, v)
 		case "creditForm":
-			return r.text(&form, name, v)
+			return take(r.text, &form, name, v)
 		case "taxIsRevenue":
-			return r.boolean(&tax, name, v)
+			return take(r.boolean, &s.CountTax, name, v)
 		case "shippingIsRevenue":
-			return r.boolean(&shipping, name, v)
+			return take(r.boolean, &s.CountShipping, name, v)
 		case "newSecret":
-			return r.boolean(&roll, name, v)
+			return take(r.boolean, &s.Roll, name, v)
 		case "revokeSecrets":
-			return r.boolean(&revoke, name, v)
+			return take(r.boolean, &s.Revoke, name, v)
 		case "signingSecrets":
 			return r.items(name, v, billing.MaxKeys-1, func(i int, v *fastjson.Value) error {
 				text, err := v.StringBytes()
@@ -202,10 +187,7 @@ func ParseStripeSettings(body []byte) (s StripeSettings, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.APIKey = textOf(key)
-	s.CountTax, s.CountShipping = tax != nil && *tax, shipping != nil && *shipping
-	s.Roll, s.Revoke = roll != nil && *roll, revoke != nil && *revoke
-	s.Credit, err = billing.ParseCreditForm("creditForm", textOf(form))
+	s.Credit, err = billing.ParseCreditForm("creditForm", form)
 	return s, err
 }
 

@@ -31,14 +31,9 @@ func ParseGraphQL(body []byte) (GraphQLRequest, error) {
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "query":
-			return r.document(&q.Query, key, v)
+			return take(r.longText, &q.Query, key, v)
 		case "operationName":
-			var s *string
-			r.text(&s, key, v)
-			if s != nil {
-				q.Operation = *s
-			}
-			return true
+			return take(r.text, &q.Operation, key, v)
 		case "variables", "extensions":
 			return r.nested(key, v, keysDiffer)
 		}
@@ -54,18 +49,6 @@ func ParseGraphQL(body []byte) (GraphQLRequest, error) {
 		q.Variables = variables.Raw
 	}
 	return q, nil
-}
-
-// document stores a string whose length only the limit of the body restricts.
-func (r *reader) document(into *string, key string, v *fastjson.Value) bool {
-	switch v.Type() {
-	case fastjson.TypeNull:
-	case fastjson.TypeString:
-		*into = string(v.GetStringBytes())
-	default:
-		return r.wrongType(key, "a string")
-	}
-	return true
 }
 
 // keysDiffer refuses duplicate keys in an object, at any depth, because parsers

@@ -15,6 +15,7 @@ import (
 	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/referral"
+	"kith/core/reward"
 )
 
 // Row is a row of an import file.
@@ -308,7 +309,7 @@ type Deletion struct {
 // ParseDeletion parses a row of MUTATION/DELETE_USER (clients 3.3.3).
 func ParseDeletion(row Row) (Deletion, error) {
 	var d Deletion
-	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
+	err := parseRow(row, &d.Account, "id", &d.User, func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "preserveEmptyAccount":
 			return r.boolean(&d.PreserveEmptyAccount, key, v)
@@ -317,7 +318,6 @@ func ParseDeletion(row Row) (Deletion, error) {
 		}
 		return false
 	})
-	d.Account, d.User = who.Account, who.User
 	return d, err
 }
 
@@ -327,7 +327,7 @@ func ParseDeletion(row Row) (Deletion, error) {
 func ParseImportedEvent(row Row) (event.Call, error) {
 	batch := event.Call{Events: make([]event.Event, 1)}
 	given := false
-	who, err := parseRow(row, "userId", func(r *reader, key string, v *fastjson.Value) (ok bool) {
+	err := parseRow(row, &batch.Account, "userId", &batch.User, func(r *reader, key string, v *fastjson.Value) (ok bool) {
 		switch key {
 		case "idempotencyKey":
 			return setParsed(r, key, v, &batch.Key, core.ParseIdempotencyKey)
@@ -351,7 +351,6 @@ func ParseImportedEvent(row Row) (event.Call, error) {
 	if f := row.sent("event", "fields"); f != "" && f[0] == '{' {
 		batch.Events[0].Fields = f
 	}
-	batch.Account, batch.User = who.Account, who.User
 	// An event of a call is kept as it is, and its order says what is wrong. A row can be
 	// corrected instead, and would be a silent success otherwise.
 	if field, reason := conversion.Unreadable(OrderEvent(batch.Events[0], nil)); field != "" {
@@ -360,26 +359,13 @@ func ParseImportedEvent(row Row) (event.Call, error) {
 	return batch, nil
 }
 
-// Draw is a row of MUTATION/REDEEMABLE_REWARD_BALANCE.
-type Draw struct {
-	Account core.AccountID
-	User    core.UserID
-	Unit    string
-	// Currency may be empty.
-	Currency string
-	// Amount is 0 for a row that is to be skipped.
-	Amount int64
-	// Key may be empty.
-	Key core.IdempotencyKey
-}
-
 // ParseDraw parses a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the report
 // of redeemable balances with valueToRedeem added. An empty, zero or negative value
-// redeems nothing, and fractions are truncated (clients 3.3.5).
-func ParseDraw(row Row) (Draw, error) {
-	var d Draw
+// redeems nothing, which is the amount 0, and fractions are truncated (clients 3.3.5).
+func ParseDraw(row Row) (reward.Draw, error) {
+	var d reward.Draw
 	value := ""
-	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
+	err := parseRow(row, &d.Account, "id", &d.User, func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "unit":
 			return setParsed(r, key, v, &d.Unit, anyText)
@@ -404,7 +390,7 @@ func ParseDraw(row Row) (Draw, error) {
 	if err != nil {
 		return d, err
 	}
-	if d.Account, d.User = who.Account, who.User; d.Unit == "" {
+	if d.Unit == "" {
 		return d, core.Invalid("unit", "is required")
 	}
 	d.Amount, err = wholePart(value)
@@ -430,42 +416,34 @@ func optionalCurrency(field, s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	return parseCurrency(field, s)
+	return reward.ParseCurrency(field, s)
 }
 
 func badDraw() error {
 	return core.Invalid("valueToRedeem", "must be a number such as 12 or 12.5")
 }
 
-// rowUser identifies the user of a row.
-type rowUser struct {
-	Account core.AccountID
-	User    core.UserID
-}
-
 // parseRow parses a row with the required ids of a user. userKey is the key of the
 // user id.
-func parseRow(row Row, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
-	var account *core.AccountID
-	var user *core.UserID
+func parseRow(row Row, account *core.AccountID, userKey string, user *core.UserID, take func(r *reader, key string, v *fastjson.Value) bool) error {
 	err := row.object(func(v *fastjson.Value) error {
 		return fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
 			switch key {
 			case "accountId":
-				return parsed(r, key, v, &account, core.ParseAccountID)
+				return setParsed(r, key, v, account, core.ParseAccountID)
 			case userKey:
-				return parsed(r, key, v, &user, core.ParseUserID)
+				return setParsed(r, key, v, user, core.ParseUserID)
 			}
 			return take(r, key, v)
 		})
 	})
 	switch {
 	case err != nil:
-		return rowUser{}, err
-	case account == nil:
-		return rowUser{}, required("accountId", "RS044")
-	case user == nil:
-		return rowUser{}, required(userKey, "RS043")
+		return err
+	case *account == "":
+		return required("accountId", "RS044")
+	case *user == "":
+		return required(userKey, "RS043")
 	}
-	return rowUser{Account: *account, User: *user}, nil
+	return nil
 }

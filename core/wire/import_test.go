@@ -10,6 +10,7 @@ import (
 	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/referral"
+	"kith/core/reward"
 )
 
 func layout(t *testing.T, typ job.Type, names ...string) importfile.Layout {
@@ -177,7 +178,7 @@ func TestParseDraw(t *testing.T) {
 		`"12"`: 12, `12`: 12, `"12.99"`: 12, `12.99`: 12, `"0"`: 0, `"-3"`: 0, `-3.5`: 0, `""`: 0, `null`: 0, `" 7 "`: 7, `"0.9"`: 0, `"12."`: 12,
 	} {
 		got, err := ParseDraw(LineRow([]byte(`{"accountId":"a","id":"u","unit":"CENTS","email":"e","availableValue":"9","valueToRedeem":` + value + `}`)))
-		if err != nil || got != (Draw{Account: "a", User: "u", Unit: "CENTS", Amount: want}) {
+		if err != nil || got != (reward.Draw{Account: "a", User: "u", Unit: "CENTS", Amount: want}) {
 			t.Errorf("%s: %+v, %v", value, got, err)
 		}
 	}

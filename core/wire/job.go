@@ -113,18 +113,6 @@ func Columns(m importfile.Mapping) []byte {
 // ColumnsParam returns the params of an import that has only a mapping, given as JSON.
 func ColumnsParam(columns string) string { return `{"columns":` + columns + `}` }
 
-func anyText(_, s string) (string, error) { return s, nil }
-
-// setParsed parses a string and stores the result; null does not change it.
-func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse func(field, s string) (T, error)) bool {
-	var t *T
-	parsed(r, key, v, &t, parse)
-	if t != nil {
-		*into = *t
-	}
-	return true
-}
-
 // Upload returns the response to POST /export/upload (spec 4.1.1). It says how the file was
 // read if that was not as UTF-8 with commas.
 func Upload(ref core.FileRef, d importfile.Dialect) []byte {
@@ -249,12 +237,13 @@ func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// bound parses a param that is an end of a span; see core.Bound. Null is no bound.
+// bound parses a param that is an end of a span; see core.Bound. Null is no bound. The Singer tap
+// sends times with any offset, or without a zone, or only a day (clients 7.3.1).
 func bound(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
 	}
-	known := date(r, key, v, into)
+	known := r.date(into, key, v, 0)
 	*into = core.Bound(*into)
 	return known
 }
@@ -283,11 +272,7 @@ func (p *paramParser) filter(r *reader, key string, v *fastjson.Value) bool {
 		}
 		return true
 	case p.job == job.UserEvent && key == "key_in":
-		return r.items(key, v, maxEventKeys, func(i int, v *fastjson.Value) error {
-			s, err := textItem(element(r.path(key), i), v)
-			p.out.EventKeys = append(p.out.EventKeys, s)
-			return err
-		})
+		return parsedItems(r, key, v, maxEventKeys, &p.out.EventKeys, anyText)
 	case p.job == job.RedeemableRewardBalance && key == "unit_eq":
 		return setParsed(r, key, v, &p.out.Unit, anyText)
 	}
@@ -321,11 +306,7 @@ func (p *paramParser) load(r *reader, key string, v *fastjson.Value) bool {
 			return true
 		})
 	case key == "segments" && p.job == job.ImportUser:
-		return r.items(key, v, referral.MaxSegments, func(i int, v *fastjson.Value) error {
-			s, err := textItem(element(r.path(key), i), v)
-			p.out.Segments = append(p.out.Segments, s)
-			return err
-		})
+		return parsedItems(r, key, v, referral.MaxSegments, &p.out.Segments, anyText)
 	case key == "programId" && p.job == job.ImportUser:
 		return setParsed(r, key, v, &p.out.Program, core.ParseProgramKey)
 	case key == "preserveEmptyAccounts" && p.job == job.ImportDelete:
@@ -351,12 +332,6 @@ func (p *paramParser) evaluation(r *reader, key string, v *fastjson.Value) bool 
 		return true
 	}
 	return false
-}
-
-// date parses a time as the Singer tap sends it (clients 7.3.1): with any offset, or without a
-// zone, or only a day.
-func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
-	return take(func(n **int64, key string, v *fastjson.Value) bool { return r.millis(n, key, v, 0) }, (*int64)(into), key, v)
 }
 
 // withoutNulls returns params without keys that are null. Other values are as sent.

@@ -87,7 +87,6 @@ type Trial struct {
 
 // ParseTrial parses the body of POST /programs/{key}/try.
 func ParseTrial(body []byte) (t Trial, err error) {
-	var account *core.AccountID
 	given, assumed := false, ""
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
@@ -103,16 +102,12 @@ func ParseTrial(body []byte) (t Trial, err error) {
 			}
 			return r.fail(err)
 		case "accountId":
-			return parsed(r, key, v, &account, core.ParseAccountID)
+			return setParsed(r, key, v, &t.Account, core.ParseAccountID)
 		}
 		assumed = key
 		switch key {
 		case "dateAttributed":
-			var n *int64
-			if r.millis(&n, key, v, 1); n != nil {
-				t.Since = core.Time(*n)
-			}
-			return true
+			return r.date(&t.Since, key, v, 1)
 		case "orders":
 			return r.count(&t.Orders, key, v)
 		case "conversions":
@@ -129,10 +124,8 @@ func ParseTrial(body []byte) (t Trial, err error) {
 		return Trial{}, err
 	case !given:
 		return Trial{}, core.Invalid("event", "is required: an event with key and fields")
-	case account != nil && assumed != "":
+	case t.Account != "" && assumed != "":
 		return Trial{}, core.Invalid(assumed, "must be left out with accountId, which has its own")
-	case account != nil:
-		t.Account = *account
 	}
 	t.Earned = [2]int64{t.Orders, t.Orders}
 	return t, nil

@@ -14,6 +14,7 @@ import (
 	"kith/core/link"
 	"kith/core/pipeline"
 	"kith/core/referral"
+	"kith/core/reward"
 )
 
 // ParseMessages parses the body of a call of a customer-data pipeline: one message, an
@@ -212,8 +213,8 @@ func (r *messageReader) profile(account core.AccountID, user core.UserID) referr
 		first.field, last.field = name.field, name.field
 		first.value, last.value = pipeline.SplitName(name.value)
 	}
-	r.set(&u.FirstName, first, traitText)
-	r.set(&u.LastName, last, traitText)
+	r.set(&u.FirstName, first, anyText)
+	r.set(&u.LastName, last, anyText)
 	r.set(&u.Email, r.first("email"), parseEmail)
 	r.set(&u.ImageURL, r.first("avatar"), referral.ParseImageURL)
 	locale := r.first("locale")
@@ -254,26 +255,16 @@ func (r *messageReader) set(into **string, v traitValue, parse func(field, s str
 	if v.value == "" {
 		return
 	}
-	text, err := traitText(v.field, v.value)
-	if err == nil {
-		text, err = parse(v.field, text)
+	if why := wrongText(v.value); why != "" {
+		r.leave(core.Invalid(v.field, why))
+		return
 	}
+	text, err := parse(v.field, v.value)
 	if err != nil {
 		r.leave(err)
 		return
 	}
 	*into = &text
-}
-
-// traitText returns s, or an error about field if no text of a user may be like that.
-func traitText(field, s string) (string, error) {
-	switch {
-	case len(s) > maxText:
-		return "", core.Invalid(field, "must not be longer than "+strconv.Itoa(maxText)+" bytes")
-	case strings.IndexByte(s, 0) >= 0:
-		return "", core.Invalid(field, noNUL)
-	}
-	return s, nil
 }
 
 // custom adds the traits that the settings map to custom fields.
@@ -455,7 +446,7 @@ func fieldOf(name, at string, v gjson.Result, text string) (string, error) {
 		}
 		return text, nil
 	case name == "currency":
-		code, err := parseCurrency(at, strings.ToUpper(text))
+		code, err := reward.ParseCurrency(at, strings.ToUpper(text))
 		return `"` + code + `"`, err
 	case name == "referral_code":
 		code, err := core.ParseReferralCode(at, core.Trim(text))
@@ -590,11 +581,7 @@ func ParsePipelineSettings(body []byte) (pipeline.Settings, error) {
 		}
 		switch key {
 		case "createUsers":
-			var b *bool
-			if r.boolean(&b, key, v); b != nil {
-				s.CreateUsers = *b
-			}
-			return true
+			return take(r.boolean, &s.CreateUsers, key, v)
 		case "accountId":
 			return r.paths(&s.Account, key, v)
 		case "referralCode":
@@ -609,12 +596,11 @@ func ParsePipelineSettings(body []byte) (pipeline.Settings, error) {
 				return true
 			})
 		case "otherEvents":
-			var text *string
-			r.text(&text, key, v)
-			if text != nil && *text != "log" && *text != "ignore" {
+			others := "log"
+			if take(r.text, &others, key, v); others != "log" && others != "ignore" {
 				return r.fail(core.Invalid(key, "must be log or ignore"))
 			}
-			s.IgnoreOthers = text != nil && *text == "ignore"
+			s.IgnoreOthers = others == "ignore"
 			return true
 		case "fields":
 			s.Fields = nil
@@ -654,9 +640,9 @@ func takeAccountStatus(s *pipeline.Settings, r *reader, key string, v *fastjson.
 		return setParsed(r, key, v, &s.StatusTrait, pipeline.ParsePath)
 	case "values":
 		return r.nested(key, v, func(r *reader, name string, v *fastjson.Value) bool {
-			var status *referral.Status
-			if parsed(r, name, v, &status, referral.ParseStatus); status != nil {
-				s.Statuses = append(s.Statuses, pipeline.StatusOf{Value: name, Status: *status})
+			var status referral.Status
+			if setParsed(r, name, v, &status, referral.ParseStatus); status != "" {
+				s.Statuses = append(s.Statuses, pipeline.StatusOf{Value: name, Status: status})
 			}
 			return true
 		})
@@ -667,16 +653,7 @@ func takeAccountStatus(s *pipeline.Settings, r *reader, key string, v *fastjson.
 // paths reads an array of paths.
 func (r *reader) paths(into *[]pipeline.Path, key string, v *fastjson.Value) bool {
 	*into = nil
-	return r.items(key, v, pipeline.MaxPaths, func(i int, v *fastjson.Value) error {
-		at := element(r.path(key), i)
-		text, err := textItem(at, v)
-		if err != nil {
-			return err
-		}
-		path, err := pipeline.ParsePath(at, text)
-		*into = append(*into, path)
-		return err
-	})
+	return parsedItems(r, key, v, pipeline.MaxPaths, into, pipeline.ParsePath)
 }
 
 // PipelineSettings returns the settings of a pipeline as JSON, in the form that

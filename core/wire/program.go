@@ -89,12 +89,7 @@ func (p *programParser) id(r *reader, key string, v *fastjson.Value) bool {
 	if p.path != "" {
 		return r.same(key, v, string(p.path))
 	}
-	var id *core.ProgramKey
-	parsed(r, key, v, &id, core.ParseProgramKey)
-	if id != nil {
-		p.p.Key = *id
-	}
-	return true
+	return setParsed(r, key, v, &p.p.Key, core.ParseProgramKey)
 }
 
 func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
@@ -104,7 +99,7 @@ func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
 	case "referred":
 		return r.earning(&p.p.Referred, &p.p.ReferredTerms, key, v, p.body)
 	case "moneyBackDuration":
-		return r.duration(&p.p.MoneyBack, key, v)
+		return setParsed(r, key, v, &p.p.MoneyBack, core.ParseDuration)
 	}
 	return false
 }
@@ -141,18 +136,6 @@ func (p *programParser) invitation(r *reader, key string, v *fastjson.Value) boo
 	return true
 }
 
-func (r *reader) handling(into *referral.Handling, key string, v *fastjson.Value) bool {
-	return take(func(h **referral.Handling, key string, v *fastjson.Value) bool {
-		return parsed(r, key, v, h, referral.ParseHandling)
-	}, into, key, v)
-}
-
-func (r *reader) duration(into *core.Time, key string, v *fastjson.Value) bool {
-	return take(func(d **core.Time, key string, v *fastjson.Value) bool {
-		return parsed(r, key, v, d, core.ParseDuration)
-	}, into, key, v)
-}
-
 func (r *reader) count(into *int64, key string, v *fastjson.Value) bool {
 	return take(func(n **int64, key string, v *fastjson.Value) bool { return r.integer(n, key, v, 0) }, into, key, v)
 }
@@ -169,28 +152,10 @@ func (r *reader) percent(into *reward.BasisPoints, key string, v *fastjson.Value
 	return r.fail(err)
 }
 
-// take reads a value with read and stores it, unless it is null.
-func take[T any](read func(**T, string, *fastjson.Value) bool, into *T, key string, v *fastjson.Value) bool {
-	var given *T
-	ok := read(&given, key, v)
-	if given != nil {
-		*into = *given
-	}
-	return ok
-}
-
 // ParseTankCodes parses the body that adds codes to a fuel tank: {codes: […]}.
 func ParseTankCodes(body []byte) (codes []string, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
-		return key == "codes" && r.items(key, v, reward.MaxTankCodes, func(i int, v *fastjson.Value) error {
-			at := element(key, i)
-			code, err := textItem(at, v)
-			if err == nil {
-				code, err = reward.ParseTankCode(at, code)
-			}
-			codes = append(codes, code)
-			return err
-		})
+		return key == "codes" && parsedItems(r, key, v, reward.MaxTankCodes, &codes, reward.ParseTankCode)
 	})
 	if err == nil && len(codes) == 0 {
 		err = core.Invalid("codes", "must have at least one element")
@@ -306,19 +271,15 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 	}
 	switch key {
 	case "type":
-		return take(func(k **reward.Kind, key string, v *fastjson.Value) bool {
-			return parsed(r, key, v, k, reward.ParseKind)
-		}, &o.o.Kind, key, v)
+		return setParsed(r, key, v, &o.o.Kind, reward.ParseKind)
 	case "fuelTankType":
-		return word(r, key, v, &o.tank, parseFuelTankType)
+		return setParsed(r, key, v, &o.tank, parseFuelTankType)
 	case "discountPercent":
 		return r.percent(&o.o.Percent, key, v)
 	case "credit", "amount", "valueInCents":
 		return r.count(&o.o.Amount, key, v)
 	case "currency":
-		return take(func(c **string, key string, v *fastjson.Value) bool {
-			return parsed(r, key, v, c, parseCurrency)
-		}, &o.o.Currency, key, v)
+		return setParsed(r, key, v, &o.o.Currency, reward.ParseCurrency)
 	case "unit":
 		return take(r.text, &o.o.Unit, key, v)
 	case "name":
@@ -348,9 +309,9 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 			return err
 		})
 	case "expiryDuration":
-		return r.duration(&o.o.ValidFor, key, v)
+		return setParsed(r, key, v, &o.o.ValidFor, core.ParseDuration)
 	case "scheduleDuration":
-		return r.duration(&o.o.GivenAfter, key, v)
+		return setParsed(r, key, v, &o.o.GivenAfter, core.ParseDuration)
 	case "integrationSettings":
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
 	}

@@ -33,28 +33,15 @@ func (r *reader) value(into any, key string, v *fastjson.Value) bool {
 	case *int64:
 		return r.count(into, key, v)
 	case *core.Time:
-		return r.duration(into, key, v)
+		return setParsed(r, key, v, into, core.ParseDuration)
 	case *reward.BasisPoints:
 		return r.percent(into, key, v)
 	case *referral.Handling:
-		return r.handling(into, key, v)
+		return setParsed(r, key, v, into, referral.ParseHandling)
 	case *[]string:
-		return r.items(key, v, referral.MaxAllowedHosts, func(i int, v *fastjson.Value) error {
-			text, err := textItem(element(r.path(key), i), v)
-			*into = append(*into, text)
-			return err
-		})
+		return parsedItems(r, key, v, referral.MaxAllowedHosts, into, anyText)
 	case *[]conversion.Condition:
-		return r.items(key, v, conversion.MaxConditions, func(i int, v *fastjson.Value) error {
-			at := element(r.path(key), i)
-			text, err := textItem(at, v)
-			if err != nil {
-				return err
-			}
-			condition, err := conversion.ParseCondition(at, text)
-			*into = append(*into, condition)
-			return err
-		})
+		return parsedItems(r, key, v, conversion.MaxConditions, into, conversion.ParseCondition)
 	case *map[referral.Signal]referral.Handling:
 		return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool { return r.signal(into, key, v) })
 	}
@@ -68,7 +55,7 @@ func (r *reader) signal(into *map[referral.Signal]referral.Handling, key string,
 			continue
 		}
 		var h referral.Handling
-		if r.handling(&h, key, v); h == "" {
+		if setParsed(r, key, v, &h, referral.ParseHandling); h == "" {
 			return true
 		}
 		if *into == nil {

@@ -220,21 +220,39 @@ const noNUL = "must not contain the character U+0000"
 
 // text stores a string; null does not change the field (clients 2.2.7).
 func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
+	var s *string
+	if r.longText(&s, key, v); s == nil {
+		return true
+	}
+	if why := wrongText(*s); why != "" {
+		return r.fail(core.Invalid(r.path(key), why))
+	}
+	*into = s
+	return true
+}
+
+// wrongText returns why a text is not allowed, or "".
+func wrongText(s string) string {
+	switch {
+	case len(s) > maxText:
+		return "must not be longer than " + strconv.Itoa(maxText) + " bytes"
+	case strings.IndexByte(s, 0) >= 0:
+		return noNUL
+	}
+	return ""
+}
+
+// longText stores a string whose length only the limit of the body restricts; null does not
+// change the field.
+func (r *reader) longText(into **string, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
-		return true
 	case fastjson.TypeString:
+		s := string(v.GetStringBytes())
+		*into = &s
 	default:
 		return r.wrongType(key, "a string")
 	}
-	s := string(v.GetStringBytes())
-	if len(s) > maxText {
-		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxText)+" bytes"))
-	}
-	if strings.IndexByte(s, 0) >= 0 {
-		return r.fail(core.Invalid(r.path(key), noNUL))
-	}
-	*into = &s
 	return true
 }
 
@@ -287,6 +305,15 @@ func (r *reader) millis(into **int64, key string, v *fastjson.Value, least int64
 	}
 	if n != nil {
 		*into = n
+	}
+	return true
+}
+
+// date is millis for a time whose zero value means that it is missing.
+func (r *reader) date(into *core.Time, key string, v *fastjson.Value, least int64) bool {
+	var n *int64
+	if r.millis(&n, key, v, least); n != nil {
+		*into = core.Time(*n)
 	}
 	return true
 }
@@ -366,6 +393,57 @@ func parsed[T any](r *reader, key string, v *fastjson.Value, into **T, parse fun
 	*into = &t
 	return true
 }
+
+// setParsed is parsed for a value whose zero value means that it is missing.
+func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse func(field, s string) (T, error)) bool {
+	var t *T
+	if parsed(r, key, v, &t, parse); t != nil {
+		*into = *t
+	}
+	return true
+}
+
+// take reads a value with read and stores it, unless it is null.
+func take[T any](read func(**T, string, *fastjson.Value) bool, into *T, key string, v *fastjson.Value) bool {
+	var given *T
+	ok := read(&given, key, v)
+	if given != nil {
+		*into = *given
+	}
+	return ok
+}
+
+// parsedItems parses the strings of an array and appends the results.
+func parsedItems[T any](r *reader, key string, v *fastjson.Value, most int, into *[]T, parse func(field, s string) (T, error)) bool {
+	return r.items(key, v, most, func(i int, v *fastjson.Value) error {
+		at := element(r.path(key), i)
+		text, err := textItem(at, v)
+		if err != nil {
+			return err
+		}
+		t, err := parse(at, text)
+		*into = append(*into, t)
+		return err
+	})
+}
+
+// textItem returns an element of an array that must be a string.
+func textItem(at string, v *fastjson.Value) (string, error) {
+	if v.Type() != fastjson.TypeString {
+		return "", core.Malformed(at, "must be a string")
+	}
+	s := string(v.GetStringBytes())
+	if s == "" || len(s) > maxText {
+		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return "", core.Invalid(at, noNUL)
+	}
+	return s, nil
+}
+
+// anyText is the parser of a text of any form.
+func anyText(_, s string) (string, error) { return s, nil }
 
 // same reads a string that must be equal to a value in the path.
 func (r *reader) same(key string, v *fastjson.Value, want string) bool {

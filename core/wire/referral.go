@@ -137,13 +137,9 @@ func parseModeration(at string, v *fastjson.Value) (m referral.Moderation, err e
 		case "referralId":
 			return take(r.text, &m.Referral, key, v)
 		case "action":
-			return take(func(a **referral.Action, key string, v *fastjson.Value) bool {
-				return parsed(r, key, v, a, referral.ParseAction)
-			}, &m.Action, key, v)
+			return setParsed(r, key, v, &m.Action, referral.ParseAction)
 		case "reason":
-			return take(func(reason **string, key string, v *fastjson.Value) bool {
-				return parsed(r, key, v, reason, people.ParseReason)
-			}, &m.Reason, key, v)
+			return setParsed(r, key, v, &m.Reason, people.ParseReason)
 		}
 		return false
 	})
@@ -169,13 +165,9 @@ func ParseByHand(tenant core.TenantAlias, body []byte) (b ByHand, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "code":
-			return take(func(code **core.ReferralCode, key string, v *fastjson.Value) bool {
-				return parsed(r, key, v, code, meantCode(tenant))
-			}, &b.Code, key, v)
+			return setParsed(r, key, v, &b.Code, meantCode(tenant))
 		case "reason":
-			return take(func(reason **string, key string, v *fastjson.Value) bool {
-				return parsed(r, key, v, reason, people.ParseReason)
-			}, &b.Reason, key, v)
+			return setParsed(r, key, v, &b.Reason, people.ParseReason)
 		}
 		return false
 	})
@@ -196,9 +188,7 @@ func ParseBlock(body []byte) (rewards reward.Block, err error) {
 		return "", nil
 	}
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
-		return key == "rewards" && take(func(into **reward.Block, key string, v *fastjson.Value) bool {
-			return parsed(r, key, v, into, reward.ParseBlock)
-		}, &rewards, key, v)
+		return key == "rewards" && setParsed(r, key, v, &rewards, reward.ParseBlock)
 	})
 	return rewards, err
 }

@@ -64,33 +64,33 @@ func (p *rewardParser) take(r *reader, key string, v *fastjson.Value) bool {
 	o := &p.g.Offer
 	switch key {
 	case "type":
-		return word(r, key, v, &o.Kind, reward.ParseKind)
+		return setParsed(r, key, v, &o.Kind, reward.ParseKind)
 	case "rewardSource":
-		return word(r, key, v, &p.g.Source, reward.ParseSource)
+		return setParsed(r, key, v, &p.g.Source, reward.ParseSource)
 	case "name":
 		return take(r.text, &o.Name, key, v)
 	case "description":
 		return take(r.text, &o.Description, key, v)
 	case "unit":
-		return word(r, key, v, &o.Unit, parseUnit)
+		return setParsed(r, key, v, &o.Unit, parseUnit)
 	case "currency":
-		return word(r, key, v, &o.Currency, parseCurrency)
+		return setParsed(r, key, v, &o.Currency, reward.ParseCurrency)
 	case "discountPercent":
 		return r.percent(&o.Percent, key, v)
 	case "assignedCredit", "amount", "valueInCents":
 		return take(r.whole, &o.Amount, key, v)
 	case "fuelTankCode":
-		return word(r, key, v, &p.g.FuelTankCode, parseFuelTankCode)
+		return setParsed(r, key, v, &p.g.FuelTankCode, parseFuelTankCode)
 	case "fuelTankType":
-		return word(r, key, v, &p.g.FuelTankType, parseFuelTankType)
+		return setParsed(r, key, v, &p.g.FuelTankType, parseFuelTankType)
 	case "integrationSettings":
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
 	case "cancellable":
 		return take(r.boolean, &p.cancellable, key, v)
 	case "dateScheduledFor":
-		return r.date(&p.g.Scheduled, key, v)
+		return r.date(&p.g.Scheduled, key, v, 1)
 	case "dateExpires":
-		return r.date(&p.g.Expires, key, v)
+		return r.date(&p.g.Expires, key, v, 1)
 	}
 	return false
 }
@@ -138,11 +138,6 @@ func (p *rewardParser) fuelTank() error {
 	return nil
 }
 
-// word parses a string and stores the result, unless it is null.
-func word[T any](r *reader, key string, v *fastjson.Value, into *T, parse func(field, s string) (T, error)) bool {
-	return take(func(t **T, key string, v *fastjson.Value) bool { return parsed(r, key, v, t, parse) }, into, key, v)
-}
-
 func parseUnit(field, s string) (string, error) { return shortText(field, s, maxUnit) }
 
 func parseFuelTankCode(field, s string) (string, error) { return shortText(field, s, maxFuelTankCode) }
@@ -187,18 +182,6 @@ func wholeText(text string) (int64, bool) {
 	return wholeNumber(text)
 }
 
-// date stores a time.
-func (r *reader) date(into *core.Time, key string, v *fastjson.Value) bool {
-	return take(func(t **core.Time, key string, v *fastjson.Value) bool {
-		var n *int64
-		if r.millis(&n, key, v, 1); n != nil {
-			at := core.Time(*n)
-			*t = &at
-		}
-		return true
-	}, into, key, v)
-}
-
 // ParseCancellation parses the body that cancels a reward: {reason}. It may be empty, and so
 // is the reason then.
 func ParseCancellation(body []byte) (reason string, err error) {
@@ -206,9 +189,7 @@ func ParseCancellation(body []byte) (reason string, err error) {
 		return "", nil
 	}
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
-		return key == "reason" && take(func(into **string, key string, v *fastjson.Value) bool {
-			return parsed(r, key, v, into, people.ParseReason)
-		}, &reason, key, v)
+		return key == "reason" && setParsed(r, key, v, &reason, people.ParseReason)
 	})
 	return reason, err
 }
@@ -234,15 +215,15 @@ func parseDraw(body []byte, bulk bool) (reward.Draw, error) {
 			amount = v.Type() != fastjson.TypeNull
 			return take(func(n **int64, key string, v *fastjson.Value) bool { return r.integer(n, key, v, 1) }, &d.Amount, key, v)
 		case key == "unit":
-			return word(r, key, v, &d.Unit, parseUnit)
+			return setParsed(r, key, v, &d.Unit, parseUnit)
 		case key == "currency":
-			return word(r, key, v, &d.Currency, parseCurrency)
+			return setParsed(r, key, v, &d.Currency, reward.ParseCurrency)
 		case key == "idempotencyKey":
-			return word(r, key, v, &d.Key, core.ParseIdempotencyKey)
+			return setParsed(r, key, v, &d.Key, core.ParseIdempotencyKey)
 		case bulk && key == "accountId":
-			return word(r, key, v, &d.Account, core.ParseAccountID)
+			return setParsed(r, key, v, &d.Account, core.ParseAccountID)
 		case bulk && key == "userId":
-			return word(r, key, v, &d.User, core.ParseUserID)
+			return setParsed(r, key, v, &d.User, core.ParseUserID)
 		}
 		return false
 	})

@@ -23,7 +23,7 @@ func Target(v []string) (t link.Target, ok bool) {
 		Policy: link.Policy{Consent: link.Consent(v[1]), ConsentCookie: v[2]},
 		Program: link.Program{
 			Key: core.ProgramKey(v[3]), LandingURL: v[4],
-			AllowedHosts: Hosts(v[5]), CookieLife: core.Time(life),
+			AllowedHosts: Texts(v[5]), CookieLife: core.Time(life),
 			UTMSource: v[8], UTMCampaign: v[9],
 		},
 		MasterKey: v[7], SquatchParameter: v[10] == "1",

@@ -169,18 +169,13 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "customFields":
 		return p.customFields(r, key, v)
 	case "segments":
-		return r.items(key, v, referral.MaxSegments, func(i int, v *fastjson.Value) error {
-			s, err := textItem(element(r.path(key), i), v)
-			p.u.Segments = append(p.u.Segments, s)
-			return err
-		})
+		return parsedItems(r, key, v, referral.MaxSegments, &p.u.Segments, anyText)
 	case "referralCodes":
 		return r.nested(key, v, p.ownCode)
 	case "referralCode":
-		var code *core.ReferralCode
-		parsed(r, key, v, &code, optionalOwnCode)
-		if code != nil && *code != "" {
-			p.u.Codes = append(p.u.Codes, referral.UserCode{Program: core.ClassicProgram, Code: *code})
+		var code core.ReferralCode
+		if setParsed(r, key, v, &code, optionalOwnCode); code != "" {
+			p.u.Codes = append(p.u.Codes, referral.UserCode{Program: core.ClassicProgram, Code: code})
 		}
 		return true
 	}
@@ -192,10 +187,9 @@ func (p *userParser) ownCode(r *reader, key string, v *fastjson.Value) bool {
 	if err != nil {
 		return r.fail(err)
 	}
-	var code *core.ReferralCode
-	parsed(r, key, v, &code, ownCode)
-	if code != nil {
-		p.u.Codes = append(p.u.Codes, referral.UserCode{Program: program, Code: *code})
+	var code core.ReferralCode
+	if setParsed(r, key, v, &code, ownCode); code != "" {
+		p.u.Codes = append(p.u.Codes, referral.UserCode{Program: program, Code: code})
 	}
 	return true
 }
@@ -251,12 +245,9 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 
 // typed reads a code as a person typed it, of any length.
 func (p *userParser) typed(r *reader, source referral.Source, key string, v *fastjson.Value) bool {
-	switch v.Type() {
-	case fastjson.TypeNull:
-	case fastjson.TypeString:
-		p.brings(source, string(v.GetStringBytes()))
-	default:
-		return r.wrongType(key, "a string")
+	var s *string
+	if r.longText(&s, key, v); s != nil {
+		p.brings(source, *s)
 	}
 	return true
 }
@@ -413,20 +404,6 @@ func optionalOwnCode(field, s string) (core.ReferralCode, error) {
 		return "", nil
 	}
 	return ownCode(field, s)
-}
-
-func textItem(at string, v *fastjson.Value) (string, error) {
-	if v.Type() != fastjson.TypeString {
-		return "", core.Malformed(at, "must be a string")
-	}
-	s := string(v.GetStringBytes())
-	if s == "" || len(s) > maxText {
-		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
-	}
-	if strings.IndexByte(s, 0) >= 0 {
-		return "", core.Invalid(at, noNUL)
-	}
-	return s, nil
 }
 
 // parseName returns a name of a person without blanks around it.

@@ -16,13 +16,13 @@ import (
 // ParseWebhookSubscription parses the body of POST /subscription (clients 1.10.1).
 // It does not check the URL; see webhook.ParseEndpoint.
 func ParseWebhookSubscription(body []byte) (in webhook.Request, err error) {
-	var url, text *string
+	var url *string
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "endpointUrl":
 			return r.text(&url, key, v)
 		case "name":
-			return r.text(&text, key, v)
+			return take(r.text, &in.Name, key, v)
 		case "eventTypes":
 			if v.Type() == fastjson.TypeArray {
 				in.Types = []webhook.Type{}
@@ -48,7 +48,7 @@ func ParseWebhookSubscription(body []byte) (in webhook.Request, err error) {
 	case url == nil:
 		return webhook.Request{}, core.Invalid("endpointUrl", "is required")
 	}
-	in.Endpoint, in.Name = *url, textOf(text)
+	in.Endpoint = *url
 	return in, nil
 }
 

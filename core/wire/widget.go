@@ -35,13 +35,14 @@ func (u WidgetUpdate) Apply(s widget.Stored) widget.Stored {
 	return s
 }
 
-// ParseWidget parses the body of PUT /widgets/{type}. It ignores widgetType and
+// ParseWidget parses the body of PUT /widgets/{type}. widget.Stored.Check checks the length of
+// the template. It ignores widgetType and
 // dateModified, which are in a widget that a caller read and sends back.
 func ParseWidget(body []byte) (u WidgetUpdate, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "template":
-			return r.template(&u.Template, key, v)
+			return r.longText(&u.Template, key, v)
 		case "jsOptions":
 			return r.jsonObject(&u.Options, body, key, v)
 		case "brandingConfig":
@@ -57,21 +58,6 @@ func ParseWidget(body []byte) (u WidgetUpdate, err error) {
 		return WidgetUpdate{}, err
 	}
 	return u, nil
-}
-
-// template stores a string of any length; widget.Stored.Check checks its length. Null
-// does not change the field.
-func (r *reader) template(into **string, key string, v *fastjson.Value) bool {
-	switch v.Type() {
-	case fastjson.TypeNull:
-		return true
-	case fastjson.TypeString:
-	default:
-		return r.wrongType(key, "a string")
-	}
-	s := string(v.GetStringBytes())
-	*into = &s
-	return true
 }
 
 // jsonObject stores an object of any keys, as sent, without duplicate keys; null does

@@ -352,11 +352,11 @@ func TestUser_Links(t *testing.T) {
 	refused(t, "both", err, core.CodeInvalid, "fields")
 }
 
-func TestHosts(t *testing.T) {
+func TestTexts(t *testing.T) {
 	for list, want := range map[string]string{
 		"[]": "", "": "", `["a.example"]`: "a.example", `["a.example", "b.example:8443"]`: "a.example,b.example:8443",
 	} {
-		if got := strings.Join(Hosts(list), ","); got != want {
+		if got := strings.Join(Texts(list), ","); got != want {
 			t.Errorf("%s: %q, want %q", list, got, want)
 		}
 	}

@@ -177,7 +177,7 @@ type drawRow struct {
 
 func (r *run) parseDraw(row wire.Row) (importRow, error) {
 	d, err := wire.ParseDraw(row)
-	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Currency: d.Currency, Amount: d.Amount, Key: d.Key}}, err
+	return drawRow{r, d}, err
 }
 
 // maxDraws is how many draws are made together at most, before the time is looked at: their
