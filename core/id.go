@@ -253,3 +253,16 @@ func OneOf[T ~string](s string, values ...T) (value T, ok bool) {
 	}
 	return "", false
 }
+
+// ParseOneOf returns the value that s names, in any case of its letters, or an error about field
+// that lists the values.
+func ParseOneOf[T ~string](field, s string, values ...T) (T, error) {
+	if value, ok := OneOf(s, values...); ok {
+		return value, nil
+	}
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
+	}
+	return "", Invalid(field, "must be one of "+strings.Join(names, ", "))
+}

@@ -3,8 +3,8 @@
 package analytics
 
 import (
+	"errors"
 	"slices"
-	"strings"
 
 	"kith/core"
 	"kith/core/link"
@@ -24,10 +24,7 @@ const (
 
 // ParseKind returns s as a kind or an error about field.
 func ParseKind(field, s string) (Kind, error) {
-	if kind, ok := core.OneOf(s, Visited, Loaded, Shared); ok {
-		return kind, nil
-	}
-	return "", core.Invalid(field, "must be one of visited, loaded, shared")
+	return core.ParseOneOf(field, s, Visited, Loaded, Shared)
 }
 
 // Event is one counted event. A field is empty if the caller did not send it.
@@ -61,31 +58,20 @@ func ParseEngagementMedium(field, s string, unset link.Engagement) (link.Engagem
 	if s == "" {
 		return unset, nil
 	}
-	m, ok := core.OneOf(s, engagementMediums...)
-	if !ok {
-		err := core.Invalid(field, "must be one of "+join(engagementMediums))
-		err.RS = "RS037"
-		return "", err
+	m, err := core.ParseOneOf(field, s, engagementMediums...)
+	if e, ok := errors.AsType[*core.Error](err); ok {
+		e.RS = "RS037"
 	}
-	return m, nil
+	return m, err
 }
 
 // ParseShareMedium returns s as a medium or an error about field. Empty is allowed
 // and means no medium.
 func ParseShareMedium(field, s string) (link.ShareMedium, error) {
-	m, ok := core.OneOf(s, shareMediums...)
-	if s != "" && !ok {
-		return "", core.Invalid(field, "must be one of "+join(shareMediums))
+	if s == "" {
+		return "", nil
 	}
-	return m, nil
-}
-
-func join[T ~string](all []T) string {
-	texts := make([]string, len(all))
-	for i, one := range all {
-		texts[i] = string(one)
-	}
-	return strings.Join(texts, ", ")
+	return core.ParseOneOf(field, s, shareMediums...)
 }
 
 // Count is the number of times that an event happened on its day.

@@ -47,12 +47,7 @@ func Types() []Type {
 //
 // Spec silent: QUERY/REFERRAL_PARTICIPANT, QUERY/US_TAXABLE_VALUE, MUTATION/REFERRAL
 // and MUTATION/USER_STATS are refused (clients 3.1.1).
-func ParseType(field, s string) (Type, error) {
-	if t, ok := core.OneOf(s, Types()...); ok {
-		return t, nil
-	}
-	return "", core.Invalid(field, "must be one of "+join(Types()))
-}
+func ParseType(field, s string) (Type, error) { return core.ParseOneOf(field, s, Types()...) }
 
 // ExportTypes lists the types of REST exports (clients 1.9.3).
 func ExportTypes() []Type {
@@ -107,12 +102,7 @@ const (
 )
 
 // ParseFormat returns s as a format or an error about field.
-func ParseFormat(field, s string) (Format, error) {
-	if format, ok := core.OneOf(s, CSV, XLSX); ok {
-		return format, nil
-	}
-	return "", core.Invalid(field, "must be one of CSV, XLSX")
-}
+func ParseFormat(field, s string) (Format, error) { return core.ParseOneOf(field, s, CSV, XLSX) }
 
 // Extension returns the file name extension of the format, without a dot.
 func (f Format) Extension() string { return strings.ToLower(string(f)) }
@@ -212,10 +202,7 @@ func ParseAttachment(field, s string) (Attachment, error) {
 	if s == "" {
 		return ResultFile, nil
 	}
-	if a, ok := core.OneOf(s, ResultFile, ErrorsFile, SourceFile, RejectedFile); ok {
-		return a, nil
-	}
-	return "", core.Invalid(field, "must be one of result, errors, source, rejected")
+	return core.ParseOneOf(field, s, ResultFile, ErrorsFile, SourceFile, RejectedFile)
 }
 
 // Attached returns one of the job's files, or a CodeNotFound error that says why
@@ -253,15 +240,4 @@ type Filter struct {
 	// A job must also match all of And, and at least one of Or.
 	And, Or       []Filter
 	Limit, Offset int
-}
-
-func join(types []Type) string {
-	text := ""
-	for i, t := range types {
-		if i > 0 {
-			text += ", "
-		}
-		text += string(t)
-	}
-	return text
 }

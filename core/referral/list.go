@@ -27,10 +27,7 @@ func Situations() []Situation {
 
 // ParseSituation returns s as a situation, or an error about field.
 func ParseSituation(field, s string) (Situation, error) {
-	if one, ok := core.OneOf(s, Situations()...); ok {
-		return one, nil
-	}
-	return "", core.Invalid(field, "must be one of in-progress, converted, ended")
+	return core.ParseOneOf(field, s, Situations()...)
 }
 
 // Limits of lists of referrals.

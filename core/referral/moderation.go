@@ -26,10 +26,7 @@ const (
 
 // ParseSideStatus returns s as a status or an error about field.
 func ParseSideStatus(field, s string) (SideStatus, error) {
-	if status, ok := core.OneOf(s, SidePending, SideApproved, SideDenied); ok {
-		return status, nil
-	}
-	return "", core.Invalid(field, "must be one of PENDING, APPROVED, DENIED")
+	return core.ParseOneOf(field, s, SidePending, SideApproved, SideDenied)
 }
 
 // Side is the moderation of one side. An empty status counts as SideApproved.
@@ -192,10 +189,7 @@ const (
 
 // ParseAction returns s as an action or an error about field.
 func ParseAction(field, s string) (Action, error) {
-	if a, ok := core.OneOf(s, Approve, Deny, ApproveReferrer, ApproveReferred, DenyReferrer, DenyReferred); ok {
-		return a, nil
-	}
-	return "", core.Invalid(field, "must be one of APPROVED, DENIED, REFERRER_APPROVED, REFERRED_APPROVED, REFERRER_DENIED, REFERRED_DENIED")
+	return core.ParseOneOf(field, s, Approve, Deny, ApproveReferrer, ApproveReferred, DenyReferrer, DenyReferred)
 }
 
 // Decide applies a moderator's decision.

@@ -94,10 +94,7 @@ func (k Kind) Traits() Traits {
 
 // ParseKind returns s as a kind or an error about field.
 func ParseKind(field, s string) (Kind, error) {
-	if kind, ok := core.OneOf(s, PercentDiscount, Credit, FuelTank, Integration); ok {
-		return kind, nil
-	}
-	return "", core.Invalid(field, "must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION")
+	return core.ParseOneOf(field, s, PercentDiscount, Credit, FuelTank, Integration)
 }
 
 // Says returns what a kind gives, as the object of a verb, with the value in words: inPercent is

@@ -20,10 +20,7 @@ const (
 
 // ParseState returns s as a state or an error about field.
 func ParseState(field, s string) (State, error) {
-	if state, ok := core.OneOf(s, Waiting, Sending, Delivered, Failed); ok {
-		return state, nil
-	}
-	return "", core.Invalid(field, "must be one of waiting, sending, delivered, failed")
+	return core.ParseOneOf(field, s, Waiting, Sending, Delivered, Failed)
 }
 
 // DeliveryKey identifies a delivery.

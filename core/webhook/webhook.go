@@ -2,11 +2,7 @@
 // and decides when a delivery is retried (clients 6.5: Webhooks out).
 package webhook
 
-import (
-	"strings"
-
-	"kith/core"
-)
+import "kith/core"
 
 // Type is the type of an event. Consumers depend on it, so a type never changes its
 // meaning.
@@ -23,16 +19,7 @@ func Types() []Type {
 
 // ParseType returns s as a type to which an endpoint may be subscribed, or an error
 // about field.
-func ParseType(field, s string) (Type, error) {
-	if t, ok := core.OneOf(s, Types()...); ok {
-		return t, nil
-	}
-	var names []string
-	for _, t := range Types() {
-		names = append(names, string(t))
-	}
-	return "", core.Invalid(field, "must be one of "+strings.Join(names, ", "))
-}
+func ParseType(field, s string) (Type, error) { return core.ParseOneOf(field, s, Types()...) }
 
 // Types (clients 6.5).
 const (

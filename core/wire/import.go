@@ -187,15 +187,7 @@ func (row Row) appendTo(w *writer, below []string) {
 }
 
 func beginsWith(path, prefix []string) bool {
-	if len(path) < len(prefix) {
-		return false
-	}
-	for i, part := range prefix {
-		if path[i] != part {
-			return false
-		}
-	}
-	return true
+	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
 // cell writes a cell. If the value is not of the column's kind, it is written as a
@@ -220,19 +212,10 @@ func (w *writer) cell(name string, kind importfile.Kind, cell string) {
 func plainNumber(s string, fraction bool) bool {
 	digits := strings.TrimPrefix(s, "-")
 	whole, rest, point := strings.Cut(digits, ".")
-	if len(digits) > 16 || point && (!fraction || rest == "" || !allDigits(rest)) {
+	if len(digits) > 16 || point && (!fraction || !core.Digits(rest)) {
 		return false
 	}
-	return whole != "" && allDigits(whole) && (whole == "0" || whole[0] != '0')
-}
-
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
+	return core.Digits(whole) && (whole == "0" || whole[0] != '0')
 }
 
 // CheckImportRow parses a row as its job would at a time, and returns the error.
@@ -402,7 +385,7 @@ func ParseDraw(row Row) (reward.Draw, error) {
 func wholePart(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	whole, fraction, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")
-	if !allDigits(whole) || !allDigits(fraction) || s != "" && whole == "" || len(whole) > 18 {
+	if s != "" && !core.Digits(whole) || fraction != "" && !core.Digits(fraction) || len(whole) > 18 {
 		return 0, badDraw()
 	}
 	if whole == "" || s[0] == '-' {

@@ -172,7 +172,7 @@ func (r *reader) whole(into **int64, key string, v *fastjson.Value) bool {
 
 // wholeText returns the value of a text that is a whole number.
 func wholeText(text string) (int64, bool) {
-	if allDigits(text) && text != "" {
+	if core.Digits(text) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil
 	}
