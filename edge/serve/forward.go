@@ -33,13 +33,7 @@ func (r *request) forward() (abi.Response, error) {
 	if unpacks {
 		headers = append(headers, abi.Header{Name: "accept-encoding", Value: "identity"})
 	}
-	headers = append(headers,
-		abi.Header{Name: auth.ForwardedForHeader, Value: hop.For},
-		abi.Header{Name: auth.ForwardedProtoHeader, Value: hop.Proto},
-		abi.Header{Name: auth.ForwardedHostHeader, Value: hop.Host},
-		abi.Header{Name: core.RequestIDHeader, Value: r.id},
-		abi.Header{Name: auth.HopHeader, Value: signed},
-	)
+	headers = r.appendHop(headers, hop, signed)
 	if r.wanted.ok {
 		headers = append(headers, abi.Header{Name: auth.KeepsHeader, Value: auth.KeepsForm})
 	}
@@ -57,6 +51,17 @@ func (r *request) forward() (abi.Response, error) {
 		return abi.Response{}, notReady("this edge is not ready; try again", refused)
 	}
 	return r.openEnvelope(response, keys.Hop(), signed)
+}
+
+// appendHop appends the headers by which the backend believes a hop.
+func (r *request) appendHop(headers []abi.Header, hop auth.Hop, signed string) []abi.Header {
+	return append(headers,
+		abi.Header{Name: auth.ForwardedForHeader, Value: hop.For},
+		abi.Header{Name: auth.ForwardedProtoHeader, Value: hop.Proto},
+		abi.Header{Name: auth.ForwardedHostHeader, Value: hop.Host},
+		abi.Header{Name: core.RequestIDHeader, Value: r.id},
+		abi.Header{Name: auth.HopHeader, Value: signed},
+	)
 }
 
 // rewritten reports whether Spin's client would send another URI than this one: it encodes

@@ -151,13 +151,7 @@ func (r *request) askBackend(keys auth.Keyring) state {
 	hop := auth.Hop{Method: "GET", URI: "/healthz", Proto: "http", Host: "edge"}
 	sent := r.edge.Now()
 	signed := hop.Sign(keys.Hop(), sent)
-	response, err := abi.Send("GET", strings.TrimSuffix(r.variable(backendVariable), "/")+hop.URI, []abi.Header{
-		{Name: auth.ForwardedForHeader, Value: hop.For},
-		{Name: auth.ForwardedProtoHeader, Value: hop.Proto},
-		{Name: auth.ForwardedHostHeader, Value: hop.Host},
-		{Name: core.RequestIDHeader, Value: r.id},
-		{Name: auth.HopHeader, Value: signed},
-	}, nil)
+	response, err := abi.Send("GET", strings.TrimSuffix(r.variable(backendVariable), "/")+hop.URI, r.appendHop(nil, hop, signed), nil)
 	if err != nil {
 		return state{away: true}
 	}
