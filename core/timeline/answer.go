@@ -26,10 +26,7 @@ func Answers(f Facts) [2]Answer {
 }
 
 func (f Facts) answer(side referral.SideKey) Answer {
-	source, who := side.Source(), f.Referrer()
-	if side == referral.ReferredSide {
-		who = f.Referred()
-	}
+	source, who := side.Source(), f.owner(side.Source())
 	var own []reward.Reward
 	for _, w := range f.Rewards {
 		if w.Source == source {
@@ -174,11 +171,7 @@ func (f Facts) orderSide(w reward.Reward) string {
 		if o.Number == 0 {
 			return " " + orderReason(cmp.Or(o.Reason, o.Refused), o.Detail)
 		}
-		side := conversion.Referrer
-		if w.Source != reward.FriendSignup {
-			side = conversion.Referred
-		}
-		if reason := o.Sides[side].Reason; reason != "" {
+		if reason := o.Sides[sideOf(w.Source)].Reason; reason != "" {
 			return " " + reason.Sentence()
 		}
 	}
@@ -276,12 +269,8 @@ func (f Facts) without(side referral.SideKey, who string) (Tone, Sentence) {
 	case r.State != referral.Converted:
 		return Waiting, say(yet, f.unconverted())
 	}
-	at := conversion.Referrer
-	if side == referral.ReferredSide {
-		at = conversion.Referred
-	}
 	for _, o := range f.Orders {
-		reason := o.Sides[at].Reason
+		reason := o.Sides[sideOf(side.Source())].Reason
 		if o.Number > 0 && (reason == conversion.ReasonDenied || reason == "" && (side == referral.ReferrerSide || r.Referred.User != "")) {
 			return Waiting, say(yet + "the order " + o.Order.Key + price(o) + " is being decided again.")
 		}
@@ -289,11 +278,7 @@ func (f Facts) without(side referral.SideKey, who string) (Tone, Sentence) {
 			return Bad, say(none + "the order " + o.Order.Key + price(o) + " earns none. " + reason.Sentence())
 		}
 	}
-	offer := f.Program.Referrer
-	if side == referral.ReferredSide {
-		offer = f.Program.Referred
-	}
-	if offer.None() {
+	if f.Program.Offer(side).None() {
 		return Bad, say(none + "the program " + string(r.Program) + " has no reward for this side.")
 	}
 	if side == referral.ReferrerSide && (f.Program.Limits.Total > 0 || f.Program.Limits.InPeriod > 0) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/conversion"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -25,15 +26,11 @@ func (c *collector) addRewards() {
 	}
 	for _, w := range c.Rewards {
 		if w.Status(c.Now) == reward.StatusPending && !w.OnHold() {
-			c.add(Entry{At: w.Given, Kind: Rewarding, Tone: Waiting, Text: say(c.owner(w) + " can use the reward of " + worth(w, w.Left()) + " from here on.")})
+			c.add(Entry{At: w.Given, Kind: Rewarding, Tone: Waiting, Text: say(c.owner(w.Source) + " can use the reward of " + worth(w, w.Left()) + " from here on.")})
 		}
 	}
 	for _, side := range c.Dues {
-		who := c.Referrer()
-		if side == referral.ReferredSide {
-			who = c.Referred()
-		}
-		c.add(Entry{At: c.Now, Kind: Rewarding, Tone: Waiting, Text: say(who + " waits for a code of the fuel tank."), Why: say(tankEmpty)})
+		c.add(Entry{At: c.Now, Kind: Rewarding, Tone: Waiting, Text: say(c.owner(side.Source()) + " waits for a code of the fuel tank."), Why: say(tankEmpty)})
 	}
 }
 
@@ -45,7 +42,7 @@ func (c *collector) addEntry(w reward.Reward, l reward.Entry, left int64) {
 	if w.Offer.Kind == reward.PercentDiscount {
 		e.Kind = Discount
 	}
-	who, amount := c.owner(w), worth(w, max(l.Amount, -l.Amount))
+	who, amount := c.owner(w.Source), worth(w, max(l.Amount, -l.Amount))
 	switch l.Action {
 	case reward.ActionGrant:
 		e.Tone, e.Text = Good, say(who+" earned "+amount+order(w)+".")
@@ -188,6 +185,14 @@ func (f Facts) sideStatus(source reward.Source) referral.Side {
 		return f.Referral.Moderation.Referrer
 	}
 	return f.Referral.Moderation.Referred
+}
+
+// sideOf returns the side of a source in the decision of an order.
+func sideOf(source reward.Source) conversion.Side {
+	if source == reward.FriendSignup {
+		return conversion.Referrer
+	}
+	return conversion.Referred
 }
 
 // due is when a pending reward can be used.

@@ -178,9 +178,9 @@ func name(who referral.Identity, p referral.Profile) string {
 	return cmp.Or(who.Name(p), "the account "+string(who.Account))
 }
 
-// owner returns the name of the owner of a reward.
-func (f Facts) owner(w reward.Reward) string {
-	if w.Source == reward.FriendSignup {
+// owner returns the name of the owner of a reward from a source.
+func (f Facts) owner(source reward.Source) string {
+	if source == reward.FriendSignup {
 		return f.Referrer()
 	}
 	return f.Referred()
