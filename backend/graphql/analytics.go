@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"kith/backend/app/statistics"
@@ -34,22 +33,18 @@ func (*mutation) CreateUserAnalyticsEvent(ctx context.Context, args struct{ Even
 }
 
 // readMediums reads the program and the mediums of an event.
-func readMediums(event *analytics.Event, in argument) error {
-	program, err := in.member("programId").text("programId")
-	if err != nil {
+func readMediums(event *analytics.Event, in argument) (err error) {
+	if event.Program, err = core.ParseProgramKey("programId", in.member("programId").text()); err != nil {
 		return err
 	}
-	if event.Program, err = core.ParseProgramKey("programId", program); err != nil {
-		return err
-	}
-	engagement, err := in.member("meta").member("engagementMedium").text("meta.engagementMedium")
+	engagement, err := mediumIn(in.member("meta"), "engagementMedium")
 	if err != nil {
 		return err
 	}
 	if event.EngagementMedium, err = analytics.ParseEngagementMedium("meta.engagementMedium", engagement, link.Unknown); err != nil {
 		return err
 	}
-	share, err := in.member("meta").member("shareMedium").text("meta.shareMedium")
+	share, err := mediumIn(in.member("meta"), "shareMedium")
 	if err != nil {
 		return err
 	}
@@ -57,21 +52,23 @@ func readMediums(event *analytics.Event, in argument) error {
 	return err
 }
 
+// mediumIn returns a key of meta, for which the schema allows any JSON; "" if it is missing.
+func mediumIn(meta argument, key string) (string, error) {
+	medium := meta.member(key)
+	if _, ok := medium.value.(string); !ok && medium.value != nil {
+		return "", core.Malformed("meta."+key, "must be a string")
+	}
+	return medium.text(), nil
+}
+
 // periodArguments are the arguments of fields that count a period.
 type periodArguments struct{ From, Until, ProgramID argument }
 
 func (a periodArguments) parse() (in statistics.Range, program core.ProgramKey, err error) {
-	if in.From, err = a.From.bound("from"); err != nil {
-		return in, "", err
+	in.From, in.Until = a.From.bound(), a.Until.bound()
+	if key := a.ProgramID.text(); key != "" {
+		program, err = core.ParseProgramKey("programId", key)
 	}
-	if in.Until, err = a.Until.bound("until"); err != nil {
-		return in, "", err
-	}
-	key, err := a.ProgramID.text("programId")
-	if err != nil || key == "" {
-		return in, "", err
-	}
-	program, err = core.ParseProgramKey("programId", key)
 	return in, program, err
 }
 
@@ -111,21 +108,13 @@ func (*query) AnalyticsSeries(ctx context.Context, args struct {
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string]string{}
-	for name, a := range map[string]argument{
-		"interval": args.Interval, "code": args.Code, "shareMedium": args.ShareMedium, "engagementMedium": args.EngagementMedium,
-	} {
-		if texts[name], err = a.text(name); err != nil {
-			return nil, err
-		}
-	}
 	// The schema has the words of the enums in upper case.
-	if in.Interval, err = analytics.ParseInterval("interval", strings.ToLower(texts["interval"])); err != nil {
+	if in.Interval, err = analytics.ParseInterval("interval", strings.ToLower(args.Interval.text())); err != nil {
 		return nil, err
 	}
 	s, err := c.engine.Analytics.Series(ctx, c.tenant, in, analytics.SeriesFilter{
-		Program: program, Code: core.ReferralCode(texts["code"]),
-		ShareMedium: link.ShareMedium(texts["shareMedium"]), EngagementMedium: link.Engagement(texts["engagementMedium"]),
+		Program: program, Code: core.ReferralCode(args.Code.text()),
+		ShareMedium: link.ShareMedium(args.ShareMedium.text()), EngagementMedium: link.Engagement(args.EngagementMedium.text()),
 	})
 	if err != nil {
 		return nil, err
@@ -168,27 +157,17 @@ func (*query) TopReferrers(ctx context.Context, args struct {
 	if err != nil {
 		return nil, err
 	}
-	var f analytics.TopFilter
 	in, program, err := args.parse()
 	if err != nil {
 		return nil, err
 	}
-	by, err := args.By.text("by")
-	if err != nil {
+	f := analytics.TopFilter{Program: program, ShareMedium: link.ShareMedium(args.ShareMedium.text())}
+	if f.Limit, err = within("limit", args.Limit, analytics.UnsetReferrers, analytics.MostReferrers); err != nil {
 		return nil, err
 	}
-	limit, err := args.Limit.number("limit", analytics.UnsetReferrers)
-	if err != nil || limit < 0 || limit > analytics.MostReferrers {
-		return nil, core.Invalid("limit", "must be a whole number from 0 to "+strconv.Itoa(analytics.MostReferrers))
-	}
-	if f.By, err = analytics.ParseRank("by", strings.ToLower(by)); err != nil {
+	if f.By, err = analytics.ParseRank("by", strings.ToLower(args.By.text())); err != nil {
 		return nil, err
 	}
-	medium, err := args.ShareMedium.text("shareMedium")
-	if err != nil {
-		return nil, err
-	}
-	f.Program, f.ShareMedium, f.Limit = program, link.ShareMedium(medium), int(limit)
 	found, _, err := c.engine.Analytics.TopReferrers(ctx, c.tenant, in, f)
 	if err != nil {
 		return nil, err

@@ -55,47 +55,44 @@ func (b *balance) ToIntegrationRewardBalance() (*balance, bool) {
 type formatArguments struct{ FormatType argument }
 
 // pretty formats a value in the unit of the balance.
-func (b *balance) pretty(value int64, args formatArguments) (*string, error) {
+func (b *balance) pretty(value int64, args formatArguments) *string {
 	return prettyArguments{FormatType: args.FormatType}.pretty(value, b.Unit, b.sum.Currency)
 }
 
 // PrettyAvailableValue returns the value that can be used now, formatted for people.
-func (b *balance) PrettyAvailableValue(args formatArguments) (*string, error) {
+func (b *balance) PrettyAvailableValue(args formatArguments) *string {
 	return b.pretty(b.sum.Available(), args)
 }
 
 // PrettyPendingCredit returns the credit that is not available yet, formatted for people.
-func (b *balance) PrettyPendingCredit(args formatArguments) (*string, error) {
+func (b *balance) PrettyPendingCredit(args formatArguments) *string {
 	return b.pretty(b.sum.Pending, args)
 }
 
 // PrettyAssignedCredit returns the credit that was given and neither expired nor was
 // cancelled, formatted for people.
-func (b *balance) PrettyAssignedCredit(args formatArguments) (*string, error) {
+func (b *balance) PrettyAssignedCredit(args formatArguments) *string {
 	return b.pretty(b.sum.Assigned, args)
 }
 
 // PrettyRedeemedCredit returns the redeemed credit, formatted for people.
-func (b *balance) PrettyRedeemedCredit(args formatArguments) (*string, error) {
+func (b *balance) PrettyRedeemedCredit(args formatArguments) *string {
 	return b.pretty(b.sum.Redeemed, args)
 }
 
 // PrettyExpiredCredit returns the expired credit, formatted for people.
-func (b *balance) PrettyExpiredCredit(args formatArguments) (*string, error) {
+func (b *balance) PrettyExpiredCredit(args formatArguments) *string {
 	return b.pretty(b.sum.Expired, args)
 }
 
 // PrettyCancelledCredit returns the cancelled credit, formatted for people.
-func (b *balance) PrettyCancelledCredit(args formatArguments) (*string, error) {
+func (b *balance) PrettyCancelledCredit(args formatArguments) *string {
 	return b.pretty(b.sum.Cancelled, args)
 }
 
 // RewardBalanceDetails returns the sums of the user's rewards by type and unit.
 func (u *user) RewardBalanceDetails(ctx context.Context, args struct{ Filter, ProgramID, Locale argument }) (*[]*balance, error) {
-	program, err := args.ProgramID.text("programId")
-	if err != nil {
-		return nil, err
-	}
+	program := args.ProgramID.text()
 	r := &filterReader{at: "filter", a: args.Filter}
 	kind, units := r.text("type_eq"), r.texts("unit_in", "unit_eq")
 	if r.err != nil || u.hidden {

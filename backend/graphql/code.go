@@ -24,11 +24,7 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	if err := c.attempt(); err != nil {
 		return nil, err
 	}
-	text, err := args.ReferralCode.text("referralCode")
-	if err != nil {
-		return nil, err
-	}
-	code := link.MeantCode(c.Caller.Tenant.Alias, text)
+	code := link.MeantCode(c.Caller.Tenant.Alias, args.ReferralCode.text())
 	look := c.engine.Codes.LookupPublic
 	if c.Caller.Key {
 		look = c.engine.Codes.Lookup

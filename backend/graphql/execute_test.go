@@ -41,9 +41,7 @@ func (executed) Full() *[]*executedA {
 }
 func (executed) Shape() *shape { return &shape{} }
 func (executed) Pair(_ context.Context, args struct{ X, Y argument }) ([]int32, error) {
-	x, err := args.X.number("x", 0)
-	y, _ := args.Y.number("y", -1)
-	return []int32{int32(x), int32(y)}, err
+	return []int32{int32(args.X.number(0)), int32(args.Y.number(-1))}, nil
 }
 func (changed) First() (*int32, error)    { return nil, core.Invalid("first", "is bad") }
 func (changed) Second() (*int32, error)   { return pointer(int32(2)), nil }

@@ -13,9 +13,7 @@ type filterReader struct {
 
 // text returns the value of a condition; "" if it is not set.
 func (r *filterReader) text(name string) string {
-	s, err := r.a.member(name).text(r.at + "." + name)
-	r.fail(err)
-	return s
+	return r.a.member(name).text()
 }
 
 // texts returns the values that satisfy two conditions: several, which has a list of
@@ -37,9 +35,7 @@ func (r *filterReader) texts(several, one string) []string {
 	all := []string{}
 	wanted := r.text(one)
 	for _, item := range items {
-		s, err := item.text(r.at + "." + several)
-		r.fail(err)
-		if wanted == "" || wanted == s {
+		if s := item.text(); wanted == "" || wanted == s {
 			all = append(all, s)
 		}
 	}
@@ -50,13 +46,8 @@ func (r *filterReader) texts(several, one string) []string {
 }
 
 // span returns the two conditions on a date.
-func (r *filterReader) span(name string) (s core.Span) {
-	var err error
-	s.From, err = r.a.member(name + "_gte").bound(r.at + "." + name + "_gte")
-	r.fail(err)
-	s.Before, err = r.a.member(name + "_lt").bound(r.at + "." + name + "_lt")
-	r.fail(err)
-	return s
+func (r *filterReader) span(name string) core.Span {
+	return core.Span{From: r.a.member(name + "_gte").bound(), Before: r.a.member(name + "_lt").bound()}
 }
 
 // nested returns a reader of the filter within a filter, which may be missing.

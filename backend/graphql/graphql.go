@@ -138,16 +138,6 @@ func keyHolder(ctx context.Context) (*call, error) {
 	return c, c.Caller.MustHoldKey()
 }
 
-// keyedText is keyHolder for a field with a string argument, such as an id. It returns
-// the argument too.
-func keyedText(ctx context.Context, a argument, name string) (c *call, text string, err error) {
-	if c, err = keyHolder(ctx); err != nil {
-		return nil, "", err
-	}
-	text, err = a.text(name)
-	return c, text, err
-}
-
 // attempt counts an attempt to guess of a caller without the API key. The first attempt
 // of a call without credentials was counted with the call.
 func (c *call) attempt() error {

@@ -17,13 +17,12 @@ type schemaNode struct{ schema *ast.Schema }
 func (*query) Schema(ctx context.Context) schemaNode { return schemaNode{callOf(ctx).schema} }
 
 // Type is the field __type. It returns a type by its name, or null.
-func (*query) Type(ctx context.Context, args struct{ Name argument }) (*typeNode, error) {
-	name, err := args.Name.text("name")
-	s := callOf(ctx).schema
-	if err != nil || s.Types[name] == nil {
-		return nil, err
+func (*query) Type(ctx context.Context, args struct{ Name argument }) *typeNode {
+	s, name := callOf(ctx).schema, args.Name.text()
+	if s.Types[name] == nil {
+		return nil
 	}
-	return named(s, name), nil
+	return named(s, name)
 }
 
 // Description is null: the schema has no description.

@@ -28,14 +28,11 @@ func (p *programNode) Invitations() []*invitation {
 // Invitation returns the text that the user sends to a friend in a program, or null
 // without a code.
 func (u *user) Invitation(ctx context.Context, args struct{ ProgramID, Locale argument }) (*invitation, error) {
-	code, err := u.code(args.ProgramID)
-	if code == nil || err != nil {
-		return nil, err
+	code := u.code(args.ProgramID)
+	if code == nil {
+		return nil, nil
 	}
-	locale, err := args.Locale.text("locale")
-	if err != nil {
-		return nil, err
-	}
+	locale := args.Locale.text()
 	if locale != "" {
 		if _, err := text.ParseTag("locale", locale); err != nil {
 			return nil, err
@@ -56,7 +53,7 @@ func (u *user) Invitation(ctx context.Context, args struct{ ProgramID, Locale ar
 
 // SetProgramInvitations replaces the invitations of a program. It needs the API key.
 func (*mutation) SetProgramInvitations(ctx context.Context, args struct{ ProgramID, Invitations argument }) (*programNode, error) {
-	c, key, err := keyedText(ctx, args.ProgramID, "programId")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func (*mutation) SetProgramInvitations(ctx context.Context, args struct{ Program
 		}
 		all[tag] = one
 	}
-	stored, err := c.engine.Admin.Programs.Update(ctx, c.member(), core.ProgramKey(key), func(p *referral.Program) error {
+	stored, err := c.engine.Admin.Programs.Update(ctx, c.member(), core.ProgramKey(args.ProgramID.text()), func(p *referral.Program) error {
 		p.Invitations = all
 		return nil
 	})
@@ -88,18 +85,9 @@ func (*mutation) SetProgramInvitations(ctx context.Context, args struct{ Program
 
 // invitationInput returns the language and the text of an InvitationInput at a path.
 func invitationInput(at string, given argument) (tag text.Tag, i text.Invitation, err error) {
-	locale, err := given.member("locale").text(at + ".locale")
-	if err != nil {
+	if tag, err = text.ParseTag(at+".locale", given.member("locale").text()); err != nil {
 		return "", i, err
 	}
-	if tag, err = text.ParseTag(at+".locale", locale); err != nil {
-		return "", i, err
-	}
-	if i.Subject, err = given.member("subject").text(at + ".subject"); err != nil {
-		return "", i, err
-	}
-	if i.Message, err = given.member("message").text(at + ".message"); err != nil {
-		return "", i, err
-	}
+	i = text.Invitation{Subject: given.member("subject").text(), Message: given.member("message").text()}
 	return tag, i, i.Check(at)
 }

@@ -79,11 +79,11 @@ func (j *jobNode) link(which job.Attachment, args linkArguments) *string {
 
 // Job returns a job by its id, or null. It needs the API key.
 func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Jobs.ByIDFor(ctx, c.Caller, wanted)
+	found, err := c.engine.Jobs.ByIDFor(ctx, c.Caller, args.ID.text())
 	return orNull(found, err, func(found job.Job) *jobNode { return newJob(c, found) })
 }
 
@@ -178,21 +178,21 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 
 // StopJob stops an import, and returns it.
 func (*mutation) StopJob(ctx context.Context, args struct{ ID argument }) (*jobNode, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stopped, err := c.engine.Jobs.Stop(ctx, c.tenant, wanted, "an API key")
+	stopped, err := c.engine.Jobs.Stop(ctx, c.tenant, args.ID.text(), "an API key")
 	return orNull(stopped, err, func(stopped job.Job) *jobNode { return newJob(c, stopped) })
 }
 
 // DeleteJob deletes a job and its files.
 func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*deleted, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := c.engine.Jobs.Delete(ctx, c.tenant, wanted)
+	n, err := c.engine.Jobs.Delete(ctx, c.tenant, args.ID.text())
 	if err != nil {
 		return nil, err
 	}

@@ -13,23 +13,22 @@ import (
 )
 
 // ReferralCode returns the user's code in a program, or null.
-func (u *user) ReferralCode(args struct{ ProgramID argument }) (*string, error) {
-	code, err := u.code(args.ProgramID)
-	if code == nil || err != nil {
-		return nil, err
+func (u *user) ReferralCode(args struct{ ProgramID argument }) *string {
+	code := u.code(args.ProgramID)
+	if code == nil {
+		return nil
 	}
-	return pointer(string(code.Code)), nil
+	return pointer(string(code.Code))
 }
 
 // code returns the user's code in a program, or nil. Without programId it is the program
 // of the user's first code.
-func (u *user) code(programID argument) (*referral.UserCode, error) {
-	text, err := programID.text("programId")
-	if err != nil || u.hidden {
-		return nil, err
+func (u *user) code(programID argument) *referral.UserCode {
+	if u.hidden {
+		return nil
 	}
-	wanted := cmp.Or(core.ProgramKey(text), u.stored.User.FirstProgram())
-	return inProgram(u.stored.User.Codes, wanted), nil
+	wanted := cmp.Or(core.ProgramKey(programID.text()), u.stored.User.FirstProgram())
+	return inProgram(u.stored.User.Codes, wanted)
 }
 
 // inProgram returns the code of a program, or nil.
@@ -51,46 +50,33 @@ func (u *user) linkName(code *referral.UserCode) core.ReferralCode {
 // shareArguments choose a link: its program, and the mediums that it records.
 type shareArguments struct{ ProgramID, ShareMedium, EngagementMedium argument }
 
-func (a shareArguments) mediums() (engagement, medium string, err error) {
-	if medium, err = a.ShareMedium.text("shareMedium"); err != nil {
-		return "", "", err
-	}
-	engagement, err = a.EngagementMedium.text("engagementMedium")
-	return engagement, medium, err
-}
-
-// shared returns the code and the mediums of a link; the code is nil if the user has none.
-func (u *user) shared(args shareArguments) (code *referral.UserCode, engagement, medium string, err error) {
-	if code, err = u.code(args.ProgramID); code == nil || err != nil {
-		return nil, "", "", err
-	}
-	engagement, medium, err = args.mediums()
-	return code, engagement, medium, err
+func (a shareArguments) mediums() (link.Engagement, link.ShareMedium) {
+	return link.Engagement(a.EngagementMedium.text()), link.ShareMedium(a.ShareMedium.text())
 }
 
 // ShareLink returns the link with the user's code in a program, or null.
-func (u *user) ShareLink(args shareArguments) (*string, error) {
-	code, engagement, medium, err := u.shared(args)
-	if code == nil || err != nil {
-		return nil, err
+func (u *user) ShareLink(args shareArguments) *string {
+	code := u.code(args.ProgramID)
+	if code == nil {
+		return nil
 	}
-	return pointer(u.stored.Share.URL(u.linkName(code)) + link.Mediums(link.Engagement(engagement), link.ShareMedium(medium))), nil
+	return pointer(u.stored.Share.URL(u.linkName(code)) + link.Mediums(args.mediums()))
 }
 
 // MessageLink returns a URL that opens the service or app with which the user shares the
 // link; null without a code.
-func (u *user) MessageLink(args shareArguments) (*string, error) {
-	code, engagement, text, err := u.shared(args)
-	if code == nil || err != nil {
-		return nil, err
+func (u *user) MessageLink(args shareArguments) *string {
+	code := u.code(args.ProgramID)
+	if code == nil {
+		return nil
 	}
 	query := url.Values{"accountId": {string(u.stored.User.Account)}, "userId": {string(u.stored.User.ID)}, "programId": {string(code.Program)}}
-	if e, ok := link.ParseEngagement(engagement); ok && e != link.Unknown {
-		query.Set("engagementMedium", engagement)
+	if e, ok := link.ParseEngagement(args.EngagementMedium.text()); ok && e != link.Unknown {
+		query.Set("engagementMedium", args.EngagementMedium.text())
 	}
-	medium, _ := link.ParseShareMedium(text)
+	medium, _ := link.ParseShareMedium(args.ShareMedium.text())
 	path := "/a/" + string(u.c.tenant) + "/message/redirect/" + string(cmp.Or(medium, link.Unknown))
-	return pointer(u.stored.Share.Origin + path + "?" + query.Encode()), nil
+	return pointer(u.stored.Share.Origin + path + "?" + query.Encode())
 }
 
 // ProgramShareLinks returns the user's links by program, as REST does in
@@ -104,11 +90,12 @@ func (u *user) ProgramShareLinks() *node {
 
 // ShareLinks returns the links with the user's code in a program, by engagement and share
 // medium, as REST does at /shareurls; null without a code.
-func (u *user) ShareLinks(args shareArguments) (*node, error) {
-	code, engagement, medium, err := u.shared(args)
-	if code == nil || err != nil {
-		return nil, err
+func (u *user) ShareLinks(args shareArguments) *node {
+	code := u.code(args.ProgramID)
+	if code == nil {
+		return nil
 	}
-	links := wire.ShareURLs(u.stored.Share, u.linkName(code), link.Engagement(engagement), link.ShareMedium(medium))
-	return pointer(node(gjson.GetBytes(links, "shareLinks").Raw)), nil
+	engagement, medium := args.mediums()
+	links := wire.ShareURLs(u.stored.Share, u.linkName(code), engagement, medium)
+	return pointer(node(gjson.GetBytes(links, "shareLinks").Raw))
 }

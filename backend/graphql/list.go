@@ -85,10 +85,10 @@ const maxOffset = 1<<31 - 1
 type pageArguments struct{ Limit, Offset argument }
 
 func (p pageArguments) page() (limit, offset int, err error) {
-	if limit, err = within("limit", p.Limit, maxLimit); err != nil {
+	if limit, err = within("limit", p.Limit, 0, maxLimit); err != nil {
 		return 0, 0, err
 	}
-	offset, err = within("offset", p.Offset, maxOffset)
+	offset, err = within("offset", p.Offset, 0, maxOffset)
 	return limit, offset, err
 }
 
@@ -101,11 +101,11 @@ func (p pageArguments) keyed(ctx context.Context) (c *call, limit, offset int, e
 	return c, limit, offset, err
 }
 
-// within reads a whole number from 0 to maximum.
-func within(field string, a argument, maximum int64) (int, error) {
-	n, err := a.number(field, 0)
-	if err == nil && (n < 0 || n > maximum) {
-		err = core.Invalid(field, "must be a whole number from 0 to "+strconv.FormatInt(maximum, 10))
+// within reads a whole number from 0 to maximum; unset if it is missing.
+func within(field string, a argument, unset, maximum int64) (int, error) {
+	n := a.number(unset)
+	if n < 0 || n > maximum {
+		return 0, core.Invalid(field, "must be a whole number from 0 to "+strconv.FormatInt(maximum, 10))
 	}
-	return int(n), err
+	return int(n), nil
 }

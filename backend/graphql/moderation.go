@@ -39,10 +39,10 @@ func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if f.Limit, err = within("limit", args.Limit, referral.MaxModerations); err != nil {
+	if f.Limit, err = within("limit", args.Limit, 0, referral.MaxModerations); err != nil {
 		return nil, err
 	}
-	if f.Offset, err = within("offset", args.Offset, maxOffset); err != nil {
+	if f.Offset, err = within("offset", args.Offset, 0, maxOffset); err != nil {
 		return nil, err
 	}
 	action, err := moderation(args.ModerationInput)
@@ -54,11 +54,7 @@ func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 
 // moderation reads the action of a ModerationInput.
 func moderation(input argument) (referral.Action, error) {
-	text, err := input.member("action").text("moderationInput.action")
-	if err != nil {
-		return "", err
-	}
-	if action, ok := moderations[text]; ok {
+	if action, ok := moderations[input.member("action").text()]; ok {
 		return action, nil
 	}
 	return "", core.Invalid("moderationInput.action", "must be one of APPROVE, DENY")

@@ -45,16 +45,14 @@ func newProgram(p referral.Program) *programNode {
 }
 
 // Reward returns the reward of one side, or null if that side earns none.
-func (p *programNode) Reward(args struct{ Key argument }) (*programReward, error) {
-	key, err := args.Key.text("key")
-	if err != nil {
-		return nil, err
+func (p *programNode) Reward(args struct{ Key argument }) *programReward {
+	key := args.Key.text()
+	for _, r := range p.Rewards {
+		if r.Key == key {
+			return r
+		}
 	}
-	i := slices.IndexFunc(p.Rewards, func(r *programReward) bool { return r.Key == key })
-	if i < 0 {
-		return nil, nil
-	}
-	return p.Rewards[i], nil
+	return nil
 }
 
 type programSharing struct{ RedirectURL redirectURL }
@@ -106,18 +104,18 @@ func durationOrNull(d core.Time) *word {
 }
 
 // PrettyValue returns the amount, formatted for people.
-func (r *programReward) PrettyValue(args prettyArguments) (*string, error) {
+func (r *programReward) PrettyValue(args prettyArguments) *string {
 	value, unit := shown(r.offer)
 	return args.pretty(value, unit, r.offer.Currency)
 }
 
 // Program returns a program by its id, or null. It needs the API key.
 func (*query) Program(ctx context.Context, args struct{ ID argument }) (*programNode, error) {
-	c, key, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.program(ctx, core.ProgramKey(key))
+	return c.program(ctx, core.ProgramKey(args.ID.text()))
 }
 
 // program returns a program, or nil if there is no such program.

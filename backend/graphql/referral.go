@@ -183,11 +183,11 @@ func (c *call) referralsMade(ctx context.Context, users []referral.Identity, f r
 
 // Referral returns a referral by its id, or null. It needs the API key.
 func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referralNode, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Referrals.ByID(ctx, c.tenant, wanted)
+	found, err := c.engine.Referrals.ByID(ctx, c.tenant, args.ID.text())
 	return orNull(found, err, func(found referral.Referral) *referralNode {
 		return newReferrals(c, []referral.Referral{found})[0]
 	})

@@ -153,34 +153,34 @@ func (r *rewardNode) Referral(ctx context.Context) (*referralNode, error) {
 	})
 }
 
-func (r *rewardNode) pretty(value int64, args prettyArguments) (*string, error) {
+func (r *rewardNode) pretty(value int64, args prettyArguments) *string {
 	return args.pretty(value, r.stored.Offer.Unit, r.stored.Offer.Currency)
 }
 
 // PrettyValue returns the value, formatted for people.
-func (r *rewardNode) PrettyValue(args prettyArguments) (*string, error) {
+func (r *rewardNode) PrettyValue(args prettyArguments) *string {
 	return r.pretty(r.stored.Offer.Value(), args)
 }
 
 // PrettyAvailableValue returns the value that can be used now, formatted for people.
-func (r *rewardNode) PrettyAvailableValue(args prettyArguments) (*string, error) {
+func (r *rewardNode) PrettyAvailableValue(args prettyArguments) *string {
 	return r.pretty(r.stored.Available(r.c.engine.Now()), args)
 }
 
 // PrettyAssignedCredit returns the assigned credit, formatted for people; null for other
 // types of rewards.
-func (r *rewardNode) PrettyAssignedCredit(args prettyArguments) (*string, error) {
+func (r *rewardNode) PrettyAssignedCredit(args prettyArguments) *string {
 	if r.AssignedCredit == nil {
-		return nil, nil
+		return nil
 	}
 	return r.pretty(r.stored.Offer.Amount, args)
 }
 
 // PrettyRedeemedCredit returns the redeemed credit, formatted for people; null for other
 // types of rewards.
-func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) (*string, error) {
+func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) *string {
 	if r.RedeemedCredit == nil {
-		return nil, nil
+		return nil
 	}
 	return r.pretty(r.stored.Sums.Redeemed, args)
 }
@@ -238,11 +238,11 @@ func (c *call) rewardsOf(ctx context.Context, users []referral.Identity, f rewar
 
 // Reward returns a reward by its id, or null. It needs the API key.
 func (*query) Reward(ctx context.Context, args struct{ ID argument }) (*rewardNode, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Rewards.ByID(ctx, c.tenant, wanted)
+	found, err := c.engine.Rewards.ByID(ctx, c.tenant, args.ID.text())
 	return orNull(found, err, func(found reward.Reward) *rewardNode { return storedRewards(c, []reward.Reward{found})[0] })
 }
 
@@ -263,21 +263,14 @@ func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, Use
 	if err != nil {
 		return nil, err
 	}
-	status, err := args.Status.text("status")
-	if err != nil {
-		return nil, err
-	}
-	switch reward.Status(status) {
+	switch reward.Status(args.Status.text()) {
 	case "", reward.StatusAvailable:
 	case reward.StatusPending:
 		grant.Held = true
 	default:
 		return nil, core.Invalid("status", "must be PENDING or AVAILABLE for a new reward")
 	}
-	key, err := args.IdempotencyKey.text("idempotencyKey")
-	if err != nil {
-		return nil, err
-	}
+	key := args.IdempotencyKey.text()
 	if key == "" {
 		return c.oneReward(c.engine.Admin.Users.Grant(ctx, c.member(), grant))
 	}
@@ -313,19 +306,15 @@ func (c *call) grantOnce(ctx context.Context, grant reward.Grant, key, input str
 
 // UpdateRewardStatus changes the status of a reward. It needs the API key.
 func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status argument }) (*rewardNode, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	text, err := args.Status.text("status")
+	status, err := reward.ParseStatus("status", args.Status.text())
 	if err != nil {
 		return nil, err
 	}
-	status, err := reward.ParseStatus("status", text)
-	if err != nil {
-		return nil, err
-	}
-	return c.oneReward(c.engine.Rewards.SetStatus(ctx, c.tenant, wanted, status))
+	return c.oneReward(c.engine.Rewards.SetStatus(ctx, c.tenant, args.ID.text(), status))
 }
 
 // redemption is the result of a redemption.
@@ -336,11 +325,11 @@ type redemption struct {
 
 // RedeemRewardCredit redeems some or all of one credit reward. It needs the API key.
 func (*mutation) RedeemRewardCredit(ctx context.Context, args struct{ ID, RedeemCreditInput argument }) (*redemption, error) {
-	c, wanted, err := keyedText(ctx, args.ID, "id")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draw, err := wire.ParseRedemption(wanted, []byte(args.RedeemCreditInput.json()))
+	draw, err := wire.ParseRedemption(args.ID.text(), []byte(args.RedeemCreditInput.json()))
 	if err != nil {
 		return nil, err
 	}
@@ -382,9 +371,8 @@ func amount(value int64, unit string) decimal {
 // formatted in English.
 type prettyArguments struct{ Locale, FormatType argument }
 
-func (a prettyArguments) pretty(value int64, unit, currency string) (*string, error) {
-	format, err := a.FormatType.text("formatType")
-	return pointer(reward.Pretty(value, unit, currency, reward.Format(format))), err
+func (a prettyArguments) pretty(value int64, unit, currency string) *string {
+	return pointer(reward.Pretty(value, unit, currency, reward.Format(a.FormatType.text())))
 }
 
 // FormatRewardPrettyValue formats a value for people. It needs no credentials.
@@ -392,19 +380,12 @@ func (*query) FormatRewardPrettyValue(args struct {
 	Value, Unit argument
 	prettyArguments
 }) (*string, error) {
-	value, err := args.Value.number("value", 0)
-	if err != nil {
-		return nil, err
-	}
-	unit, err := args.Unit.text("unit")
-	if err != nil {
-		return nil, err
-	}
+	value, unit := args.Value.number(0), args.Unit.text()
 	if unit == reward.UnitPercent {
 		if value > math.MaxInt64/100 || value < math.MinInt64/100 {
 			return nil, core.Invalid("value", "must be from -92233720368547758 to 92233720368547758 for the unit %")
 		}
 		value *= 100
 	}
-	return args.pretty(value, unit, "")
+	return args.pretty(value, unit, ""), nil
 }

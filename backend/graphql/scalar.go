@@ -30,48 +30,31 @@ type (
 // if it is null or missing.
 type argument struct{ value any }
 
-// text returns a string or an ID; "" if it is missing.
-func (a argument) text(field string) (string, error) {
+// text returns a string, an ID or an enum value; "" if it is missing. The value has the type
+// that the schema states, since inputs converted it.
+func (a argument) text() string {
+	text, _ := a.value.(string)
+	return text
+}
+
+// number returns an Int or a Long; unset if it is missing.
+func (a argument) number(unset int64) int64 {
+	if n, ok := a.value.(int64); ok {
+		return n
+	}
+	return unset
+}
+
+// bound returns an RSDate that is an end of a span; see core.Bound. It is 0 if it is not set.
+func (a argument) bound() core.Time {
 	switch v := a.value.(type) {
-	case nil:
-		return "", nil
 	case string:
-		return v, nil
-	}
-	return "", core.Malformed(field, "must be a string")
-}
-
-// number returns a whole number; unset if it is missing.
-func (a argument) number(field string, unset int64) (int64, error) {
-	switch v := a.value.(type) {
-	case nil:
-		return unset, nil
+		t, _ := core.ParseDate(v)
+		return core.Bound(t)
 	case int64:
-		return v, nil
-	case json.Number: // within an RSJsonNode
-		if n, ok := wholeNumber(v); ok {
-			return n, nil
-		}
+		return core.Bound(core.Time(v))
 	}
-	return 0, core.Malformed(field, "must be a whole number")
-}
-
-// date returns an RSDate; 0 if it is missing.
-func (a argument) date(field string) (core.Time, error) {
-	if text, ok := a.value.(string); ok {
-		return core.ParseTime(field, text)
-	}
-	n, err := a.number(field, 0)
-	return core.Time(n), err
-}
-
-// bound returns a time that is an end of a span; see core.Bound. It is 0 if it is not set.
-func (a argument) bound(field string) (core.Time, error) {
-	if a.value == nil {
-		return 0, nil
-	}
-	t, err := a.date(field)
-	return core.Bound(t), err
+	return 0
 }
 
 // list returns the elements of a list.

@@ -65,15 +65,17 @@ func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ Web
 
 type endpointArguments struct{ EndpointURL argument }
 
+func (a endpointArguments) endpoint() webhook.Endpoint { return webhook.Endpoint(a.EndpointURL.text()) }
+
 type deleted struct{ DeletedCount long }
 
 // DeleteWebhookSubscription ends a subscription. It needs the API key.
 func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArguments) (*deleted, error) {
-	c, endpoint, err := keyedText(ctx, args.EndpointURL, "endpointUrl")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.Admin.Webhooks.Unsubscribe(ctx, c.member(), webhook.Endpoint(endpoint)); isNotFound(err) {
+	if err := c.engine.Admin.Webhooks.Unsubscribe(ctx, c.member(), args.endpoint()); isNotFound(err) {
 		return &deleted{}, nil
 	} else if err != nil {
 		return nil, err
@@ -85,14 +87,14 @@ type testedSubscription struct{ Subscription *subscription }
 
 // TestWebhookSubscription sends a test event to an endpoint. It needs the API key.
 func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArguments) (*testedSubscription, error) {
-	c, endpoint, err := keyedText(ctx, args.EndpointURL, "endpointUrl")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.engine.Admin.Webhooks.Test(ctx, c.member(), webhook.Endpoint(endpoint)); err != nil {
+	if _, err := c.engine.Admin.Webhooks.Test(ctx, c.member(), args.endpoint()); err != nil {
 		return nil, err
 	}
-	return c.tested(ctx, webhook.Endpoint(endpoint))
+	return c.tested(ctx, args.endpoint())
 }
 
 func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSubscription, error) {

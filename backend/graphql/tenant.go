@@ -69,10 +69,7 @@ const maxIDs = 1000
 
 // Ids returns new ids. It needs no credentials.
 func (*query) Ids(ctx context.Context, args struct{ Length argument }) (*[]id, error) {
-	n, err := args.Length.number("length", 0)
-	if err != nil {
-		return nil, err
-	}
+	n := args.Length.number(0)
 	if n < 1 || n > maxIDs {
 		return nil, core.Invalid("length", "must be a whole number from 1 to 1000")
 	}

@@ -181,12 +181,12 @@ func (u *user) ReferredBy() *referredBy {
 
 // ReferredByReferral returns the referral of the user's account; null if it has none in
 // the program.
-func (u *user) ReferredByReferral(args struct{ ProgramID argument }) (*referralNode, error) {
-	wanted, err := args.ProgramID.text("programId")
-	if err != nil || u.by == nil || wanted != "" && wanted != string(u.by.stored.Program) {
-		return nil, err
+func (u *user) ReferredByReferral(args struct{ ProgramID argument }) *referralNode {
+	wanted := args.ProgramID.text()
+	if u.by == nil || wanted != "" && wanted != string(u.by.stored.Program) {
+		return nil
 	}
-	return u.by, nil
+	return u.by
 }
 
 // ReferredByReferrals returns a list with the referral of the user's account, if it has
@@ -244,11 +244,7 @@ type userArguments struct {
 }
 
 func (a userArguments) filter() (f referral.UserFilter, err error) {
-	text, err := a.Query.text("query")
-	if err != nil {
-		return f, err
-	}
-	if f.Words, err = referral.SearchWords("query", text); err != nil {
+	if f.Words, err = referral.SearchWords("query", a.Query.text()); err != nil {
 		return f, err
 	}
 	r := &filterReader{at: "filter", a: a.Filter}
@@ -270,13 +266,10 @@ func (a userArguments) filter() (f referral.UserFilter, err error) {
 
 // userOrder reads an element of sortBy.
 func userOrder(at string, by argument) (o referral.UserOrder, err error) {
-	if o.Field, err = by.member("field").text(at + ".field"); err != nil {
-		return o, err
-	}
+	o = referral.UserOrder{Field: by.member("field").text(), Descending: by.member("order").value == "DESC"}
 	if !slices.Contains(referral.UserFields, o.Field) {
 		return o, core.Invalid(at+".field", "must be one of "+strings.Join(referral.UserFields, ", "))
 	}
-	o.Descending = by.member("order").value == "DESC"
 	return o, nil
 }
 
@@ -291,18 +284,10 @@ type userKey struct{ AccountID, ID argument }
 
 // ids reads the ids. userField is the name of the argument with the user's id, for errors.
 func (k userKey) ids(userField string) (account core.AccountID, user core.UserID, err error) {
-	accountText, err := k.AccountID.text("accountId")
-	if err != nil {
+	if account, err = core.ParseAccountID("accountId", k.AccountID.text()); err != nil {
 		return "", "", err
 	}
-	userText, err := k.ID.text(userField)
-	if err != nil {
-		return "", "", err
-	}
-	if account, err = core.ParseAccountID("accountId", accountText); err != nil {
-		return "", "", err
-	}
-	user, err = core.ParseUserID(userField, userText)
+	user, err = core.ParseUserID(userField, k.ID.text())
 	return account, user, err
 }
 
@@ -342,11 +327,7 @@ func (*mutation) BlockUser(ctx context.Context, args struct {
 	Rewards argument
 }) (*blocked, error) {
 	return setBlocked(ctx, args.userKey, func(ctx context.Context, c people.Caller, who referral.Identity, reason string) error {
-		rewards, err := args.Rewards.text("rewards")
-		if err != nil {
-			return err
-		}
-		return callOf(ctx).engine.Admin.Users.Block(ctx, c, who, reward.Block(rewards), reason)
+		return callOf(ctx).engine.Admin.Users.Block(ctx, c, who, reward.Block(args.Rewards.text()), reason)
 	})
 }
 
@@ -385,11 +366,11 @@ func (*mutation) DeleteUser(ctx context.Context, args struct {
 // DeleteAccount deletes an account and its users. It returns false if there is no such
 // account. It needs the API key.
 func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNotTrack argument }) (*bool, error) {
-	c, text, err := keyedText(ctx, args.AccountID, "accountId")
+	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	account, err := core.ParseAccountID("accountId", text)
+	account, err := core.ParseAccountID("accountId", args.AccountID.text())
 	if err != nil {
 		return nil, err
 	}

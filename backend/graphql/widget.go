@@ -44,25 +44,13 @@ type widgetArguments struct{ WidgetType, EngagementMedium, Locale argument }
 
 func (a widgetArguments) request(c *call) (in widgets.Request, err error) {
 	in.Caller, in.Base, in.AcceptLanguage = c.Caller, c.Base, c.AcceptLanguage
-	kind, err := a.WidgetType.text("widgetType")
-	if err != nil {
+	if in.Type, err = widget.ParseType("widgetType", a.WidgetType.text()); err != nil {
 		return in, err
 	}
-	if in.Type, err = widget.ParseType("widgetType", kind); err != nil {
+	if in.EngagementMedium, err = analytics.ParseEngagementMedium("engagementMedium", a.EngagementMedium.text(), link.Engagement(analytics.Popup)); err != nil {
 		return in, err
 	}
-	medium, err := a.EngagementMedium.text("engagementMedium")
-	if err != nil {
-		return in, err
-	}
-	if in.EngagementMedium, err = analytics.ParseEngagementMedium("engagementMedium", medium, link.Engagement(analytics.Popup)); err != nil {
-		return in, err
-	}
-	locale, err := a.Locale.text("locale")
-	if err != nil {
-		return in, err
-	}
-	in.Locale, err = wire.ParseLocale("locale", locale)
+	in.Locale, err = wire.ParseLocale("locale", a.Locale.text())
 	return in, err
 }
 
@@ -91,18 +79,10 @@ func (*query) RenderWidget(ctx context.Context, args struct {
 	if args.User.value == nil {
 		return c.renderWidget(ctx, in)
 	}
-	account, err := args.User.member("accountId").text("user.accountId")
-	if err != nil {
+	if in.Account, err = core.ParseAccountID("user.accountId", args.User.member("accountId").text()); err != nil {
 		return nil, err
 	}
-	id, err := args.User.member("id").text("user.id")
-	if err != nil {
-		return nil, err
-	}
-	if in.Account, err = core.ParseAccountID("user.accountId", account); err != nil {
-		return nil, err
-	}
-	if in.User, err = core.ParseUserID("user.id", id); err != nil {
+	if in.User, err = core.ParseUserID("user.id", args.User.member("id").text()); err != nil {
 		return nil, err
 	}
 	return c.renderWidget(ctx, in)
