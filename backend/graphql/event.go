@@ -126,38 +126,25 @@ func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs
 	return &out, nil
 }
 
-// eventArguments are the arguments of a list of events.
-type eventArguments struct {
-	Filter argument
-	pageArguments
-}
-
-func (a eventArguments) filter() (f event.Filter, err error) {
-	r := &filterReader{at: "filter", a: a.Filter}
-	f.ID, f.Key = r.text("id_eq"), r.text("key")
-	f.Account, f.User = r.owner()
-	f.Triggered, f.Received, f.Processed = r.span("dateTriggered"), r.span("dateReceived"), r.span("dateProcessed")
-	if r.err != nil {
-		return f, r.err
-	}
-	f.Limit, f.Offset, err = a.page()
+func eventFilter(a listArguments) (f event.Filter, err error) {
+	f.Limit, f.Offset, err = a.read(func(r *filterReader) {
+		f.ID, f.Key = r.text("id_eq"), r.text("key")
+		f.Account, f.User = r.owner()
+		f.Triggered, f.Received, f.Processed = r.span("dateTriggered"), r.span("dateReceived"), r.span("dateProcessed")
+	})
 	return f, err
 }
 
 // UserEvents returns a page of the tenant's events. It needs the API key.
-func (*query) UserEvents(ctx context.Context, args eventArguments) (*list[*eventNode], error) {
+func (*query) UserEvents(ctx context.Context, args listArguments) (*list[*eventNode], error) {
 	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := args.filter()
+	f, err := eventFilter(args)
 	if err != nil {
 		return nil, err
 	}
-	return c.events(ctx, f)
-}
-
-func (c *call) events(ctx context.Context, f event.Filter) (*list[*eventNode], error) {
 	page, err := c.engine.Events.List(ctx, c.tenant, f)
 	if err != nil {
 		return nil, err

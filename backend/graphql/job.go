@@ -43,14 +43,6 @@ func newJob(c *call, j job.Job) *jobNode {
 	}
 }
 
-func newJobs(c *call, all []job.Job) []*jobNode {
-	nodes := make([]*jobNode, len(all))
-	for i, j := range all {
-		nodes[i] = newJob(c, j)
-	}
-	return nodes
-}
-
 type linkArguments struct{ PublicLink argument }
 
 // DownloadURL returns the URL of the result file, or null if the job has none.
@@ -87,28 +79,29 @@ func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, er
 	return orNull(found, err, func(found job.Job) *jobNode { return newJob(c, found) })
 }
 
-// jobListArguments are the arguments of a list of jobs.
-type jobListArguments struct {
-	Filter argument
-	pageArguments
-}
-
-func (a jobListArguments) filter() (f job.Filter, err error) {
-	conditions := maxConditions
-	if f, err = jobFilter("filter", a.Filter, &conditions); err != nil {
-		return f, err
-	}
-	f.Limit, f.Offset, err = a.page()
-	return f, err
-}
-
 // Jobs returns a page of the tenant's jobs. It needs the API key.
-func (*query) Jobs(ctx context.Context, args jobListArguments) (*list[*jobNode], error) {
-	c := callOf(ctx)
-	find := func(ctx context.Context, _ core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
-		return c.engine.Jobs.ListFor(ctx, c.Caller, f)
+func (*query) Jobs(ctx context.Context, args listArguments) (*list[*jobNode], error) {
+	c, err := keyHolder(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return keyedList(ctx, args.filter, find, newJobs)
+	conditions := maxConditions
+	f, err := jobFilter("filter", args.Filter, &conditions)
+	if err != nil {
+		return nil, err
+	}
+	if f.Limit, f.Offset, err = args.page(); err != nil {
+		return nil, err
+	}
+	page, total, err := c.engine.Jobs.ListFor(ctx, c.Caller, f)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]*jobNode, len(page))
+	for i, j := range page {
+		nodes[i] = newJob(c, j)
+	}
+	return newList(nodes, total), nil
 }
 
 // maxConditions limits the filters within a filter, and the values of a condition: the SQL
@@ -214,14 +207,6 @@ type importProblem struct {
 	Record        *long
 	Column, Value *string
 	Message       string
-}
-
-// longOrNull returns a number, or null for 0.
-func longOrNull(n int64) *long {
-	if n == 0 {
-		return nil
-	}
-	return pointer(long(n))
 }
 
 // ValidateJobCreation checks the input of a job without creating it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/core"
 )
 
@@ -25,15 +26,15 @@ func empty[N any]() *list[N] { return newList([]N{}, 0) }
 
 // keyedList returns the page that find returns for a filter, as nodes. It needs the API
 // key.
-func keyedList[F, S, N any](
-	ctx context.Context, filter func() (F, error),
+func keyedList[A, F, S, N any](
+	ctx context.Context, args A, filter func(A) (F, error),
 	find func(context.Context, core.TenantAlias, F) ([]S, int, error), nodes func(*call, []S) []N,
 ) (*list[N], error) {
 	c, err := keyHolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := filter()
+	f, err := filter(args)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func sublist[T any](all []T, limit, offset int) []T {
 
 // orNull returns the node of a value that was found, or nil if err is "not found".
 func orNull[S, N any](found S, err error, node func(S) *N) (*N, error) {
-	if isNotFound(err) {
+	if base.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -99,6 +100,21 @@ func (p pageArguments) keyed(ctx context.Context) (c *call, limit, offset int, e
 	}
 	limit, offset, err = p.page()
 	return c, limit, offset, err
+}
+
+// listArguments are the arguments of a list that has a filter.
+type listArguments struct {
+	Filter argument
+	pageArguments
+}
+
+// read reads the filter by conditions, and the page.
+func (a listArguments) read(conditions func(*filterReader)) (limit, offset int, err error) {
+	r := &filterReader{at: "filter", a: a.Filter}
+	if conditions(r); r.err != nil {
+		return 0, 0, r.err
+	}
+	return a.page()
 }
 
 // within reads a whole number from 0 to maximum; unset if it is missing.

@@ -92,8 +92,8 @@ func newOrders(c *call, all []wire.Order) []*orderNode {
 		refunded, whole := o.Refunded()
 		orders[i] = &orderNode{
 			OrderID: o.Order.Key, EventID: textOrNull(id(o.Event)), DateOrdered: dateOrNull(o.At), Currency: textOrNull(word(o.Currency)),
-			RefundedInCents: long(refunded), Refunded: whole, Counts: o.Number > 0, Number: countOrNull(o.Number),
-			Conversion: countOrNull(o.Conversion), Reason: newReason(o.Reason), Detail: textOrNull(o.WhyDetail()),
+			RefundedInCents: long(refunded), Refunded: whole, Counts: o.Number > 0, Number: longOrNull(o.Number),
+			Conversion: longOrNull(o.Conversion), Reason: newReason(o.Reason), Detail: textOrNull(o.WhyDetail()),
 		}
 		if o.HasRevenue {
 			orders[i].RevenueInCents = pointer(long(o.Revenue))
@@ -107,14 +107,6 @@ func newOrders(c *call, all []wire.Order) []*orderNode {
 		o.Referred = &orderReward{Reason: newReason(sides[conversion.Referred].Reason), Reward: nodes[2*i+1]}
 	}
 	return orders
-}
-
-// countOrNull returns nil for 0.
-func countOrNull(n int64) *long {
-	if n == 0 {
-		return nil
-	}
-	return pointer(long(n))
 }
 
 // Orders returns a page of the referral's orders, latest first. It needs the API key.

@@ -85,7 +85,7 @@ func newProgramReward(key string, e conversion.Earning) *programReward {
 		offer: o, Key: key, Name: textOrNull(o.Name), Description: textOrNull(o.Description),
 		RewardType: string(o.Kind), Unit: unit, Amount: amount(value, unit), Currency: textOrNull(word(o.Currency)),
 		ValidityDuration: durationOrNull(o.ValidFor), PendingDuration: durationOrNull(o.GivenAfter),
-		Minimum: countOrNull(e.Min), Maximum: countOrNull(e.Max), Orders: countOrNull(e.Orders), Months: countOrNull(e.Months), Tiers: []rewardTier{},
+		Minimum: longOrNull(e.Min), Maximum: longOrNull(e.Max), Orders: longOrNull(e.Orders), Months: longOrNull(e.Months), Tiers: []rewardTier{},
 	}
 	if o.OfRevenue != 0 {
 		out.PercentOfRevenue = pointer(amount(value, unit))
@@ -152,13 +152,8 @@ func (c *call) forgetPrograms() {
 	c.allPrograms = nil
 }
 
-type programArguments struct {
-	Filter argument
-	pageArguments
-}
-
 // Programs returns a page of the tenant's programs. It needs the API key.
-func (*query) Programs(ctx context.Context, args programArguments) (*list[*programNode], error) {
+func (*query) Programs(ctx context.Context, args listArguments) (*list[*programNode], error) {
 	c, limit, offset, err := args.keyed(ctx)
 	if err != nil {
 		return nil, err
@@ -169,21 +164,21 @@ func (*query) Programs(ctx context.Context, args programArguments) (*list[*progr
 	}
 	kept := []*programNode{}
 	for _, p := range all {
-		if args.admits(p) {
+		if admits(args.Filter, p) {
 			kept = append(kept, newProgram(p))
 		}
 	}
 	return newList(sublist(kept, limit, offset), len(kept)), nil
 }
 
-// admits reports whether a program satisfies the filter.
-func (a programArguments) admits(p referral.Program) bool {
+// admits reports whether a program satisfies a filter.
+func admits(filter argument, p referral.Program) bool {
 	for _, condition := range []struct {
 		value    string
 		one, any argument
 	}{
-		{string(p.Key), a.Filter.member("id_eq"), a.Filter.member("id_in")},
-		{p.Name, a.Filter.member("name_eq"), a.Filter.member("name_in")},
+		{string(p.Key), filter.member("id_eq"), filter.member("id_in")},
+		{p.Name, filter.member("name_eq"), filter.member("name_in")},
 	} {
 		is := func(a argument) bool { return a.value == condition.value }
 		if condition.one.value != nil && !is(condition.one) || condition.any.value != nil && !slices.ContainsFunc(condition.any.list(), is) {

@@ -120,19 +120,8 @@ func (r *referralNode) Rewards() []*rewardNode {
 	return out
 }
 
-// referralArguments are the arguments of a list of referrals.
-type referralArguments struct {
-	Filter argument
-	pageArguments
-}
-
-func (a referralArguments) filter() (f referral.Filter, err error) {
-	r := &filterReader{at: "filter", a: a.Filter}
-	f = r.referrals()
-	if r.err != nil {
-		return f, r.err
-	}
-	f.Limit, f.Offset, err = a.page()
+func referralFilter(a listArguments) (f referral.Filter, err error) {
+	f.Limit, f.Offset, err = a.read(func(r *filterReader) { f = r.referrals() })
 	return f, err
 }
 
@@ -194,6 +183,6 @@ func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referr
 }
 
 // Referrals returns a page of the tenant's referrals. It needs the API key.
-func (*query) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
-	return keyedList(ctx, args.filter, callOf(ctx).engine.Referrals.List, newReferrals)
+func (*query) Referrals(ctx context.Context, args listArguments) (*list[*referralNode], error) {
+	return keyedList(ctx, args, referralFilter, callOf(ctx).engine.Referrals.List, newReferrals)
 }

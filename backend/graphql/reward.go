@@ -185,34 +185,25 @@ func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) *string {
 	return r.pretty(r.stored.Sums.Redeemed, args)
 }
 
-// rewardArguments are the arguments of a list of rewards.
-type rewardArguments struct {
-	Filter argument
-	pageArguments
-}
-
-func (a rewardArguments) filter() (f reward.Filter, err error) {
-	r := &filterReader{at: "filter", a: a.Filter}
-	f.ID, f.Kind, f.Unit, f.Source = r.text("id_eq"), reward.Kind(r.text("type_eq")), r.text("unit_eq"), reward.Source(r.text("rewardSource_eq"))
-	f.Account, f.User = r.owner()
-	f.Program, f.ProgramRewardKey, f.Referral = core.ProgramKey(r.text("programId_eq")), r.text("programRewardKey_eq"), r.text("referralId_eq")
-	f.Created, f.Given = r.span("dateCreated"), r.span("dateGiven")
-	f.Expires, f.Cancelled = r.span("dateExpires"), r.span("dateCancelled")
-	if r.err != nil {
-		return f, r.err
-	}
-	f.Limit, f.Offset, err = a.page()
+func rewardFilter(a listArguments) (f reward.Filter, err error) {
+	f.Limit, f.Offset, err = a.read(func(r *filterReader) {
+		f.ID, f.Kind, f.Unit, f.Source = r.text("id_eq"), reward.Kind(r.text("type_eq")), r.text("unit_eq"), reward.Source(r.text("rewardSource_eq"))
+		f.Account, f.User = r.owner()
+		f.Program, f.ProgramRewardKey, f.Referral = core.ProgramKey(r.text("programId_eq")), r.text("programRewardKey_eq"), r.text("referralId_eq")
+		f.Created, f.Given = r.span("dateCreated"), r.span("dateGiven")
+		f.Expires, f.Cancelled = r.span("dateExpires"), r.span("dateCancelled")
+	})
 	return f, err
 }
 
 // Rewards returns a page of the tenant's rewards. It needs the API key.
-func (*query) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
-	return keyedList(ctx, args.filter, callOf(ctx).engine.Rewards.List, storedRewards)
+func (*query) Rewards(ctx context.Context, args listArguments) (*list[*rewardNode], error) {
+	return keyedList(ctx, args, rewardFilter, callOf(ctx).engine.Rewards.List, storedRewards)
 }
 
 // Rewards returns a page of the user's rewards.
-func (u *user) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
-	f, err := args.filter()
+func (u *user) Rewards(ctx context.Context, args listArguments) (*list[*rewardNode], error) {
+	f, err := rewardFilter(args)
 	if err != nil {
 		return nil, err
 	}

@@ -197,4 +197,12 @@ func dateOrNull(t core.Time) *date {
 	return &d
 }
 
+// longOrNull returns nil for 0.
+func longOrNull(n int64) *long {
+	if n == 0 {
+		return nil
+	}
+	return pointer(long(n))
+}
+
 func pointer[T any](v T) *T { return &v }

@@ -3,6 +3,7 @@ package graphql
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
@@ -75,7 +76,7 @@ func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArg
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.Admin.Webhooks.Unsubscribe(ctx, c.member(), args.endpoint()); isNotFound(err) {
+	if err := c.engine.Admin.Webhooks.Unsubscribe(ctx, c.member(), args.endpoint()); base.IsNotFound(err) {
 		return &deleted{}, nil
 	} else if err != nil {
 		return nil, err

@@ -2,13 +2,13 @@ package graphql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"kith/backend/app/base"
 	"kith/backend/app/users"
 	"kith/core"
 	"kith/core/auth"
@@ -138,8 +138,8 @@ func codes(all []referral.UserCode) node {
 func (*user) Permissions() []string { return []string{} }
 
 // UserEvents returns a page of the user's events that were processed.
-func (u *user) UserEvents(ctx context.Context, args eventArguments) (*list[*eventNode], error) {
-	f, err := args.filter()
+func (u *user) UserEvents(ctx context.Context, args listArguments) (*list[*eventNode], error) {
+	f, err := eventFilter(args)
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +199,8 @@ func (u *user) ReferredByReferrals() []*referralNode {
 }
 
 // Referrals returns a page of the referrals that the user made.
-func (u *user) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
-	f, err := args.filter()
+func (u *user) Referrals(ctx context.Context, args listArguments) (*list[*referralNode], error) {
+	f, err := referralFilter(args)
 	if err != nil {
 		return nil, err
 	}
@@ -232,18 +232,13 @@ func (c *call) user(ctx context.Context, account core.AccountID, id core.UserID)
 	return orNull(found, err, func(found wire.UserInfo) *user { return newUsers(c, []wire.UserInfo{found})[0] })
 }
 
-func isNotFound(err error) bool {
-	var e *core.Error
-	return errors.As(err, &e) && e.Code == core.CodeNotFound
-}
-
 // userArguments are the arguments of a list of users.
 type userArguments struct {
-	Filter, Query, SortBy argument
-	pageArguments
+	listArguments
+	Query, SortBy argument
 }
 
-func (a userArguments) filter() (f referral.UserFilter, err error) {
+func userFilter(a userArguments) (f referral.UserFilter, err error) {
 	if f.Words, err = referral.SearchWords("query", a.Query.text()); err != nil {
 		return f, err
 	}
@@ -276,7 +271,7 @@ func userOrder(at string, by argument) (o referral.UserOrder, err error) {
 // Users returns a page of the tenant's users, sorted by id unless sortBy is set. It needs
 // the API key.
 func (*query) Users(ctx context.Context, args userArguments) (*list[*user], error) {
-	return keyedList(ctx, args.filter, callOf(ctx).engine.Users.List, newUsers)
+	return keyedList(ctx, args, userFilter, callOf(ctx).engine.Users.List, newUsers)
 }
 
 // userKey are the arguments that name a user.
@@ -379,7 +374,7 @@ func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNo
 
 // deletedOr returns true for a deletion, and false if err is "not found".
 func deletedOr(err error) (*bool, error) {
-	if err != nil && !isNotFound(err) {
+	if err != nil && !base.IsNotFound(err) {
 		return nil, err
 	}
 	return pointer(err == nil), nil
