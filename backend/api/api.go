@@ -179,7 +179,7 @@ func (a *API) routes() routes {
 		a.linkRoutes(), a.accountRoutes(), a.userRoutes(), a.shareLinkRoutes(), a.codeRoutes(), a.eventRoutes(), a.pipelineRoutes(),
 		a.referralRoutes(), a.programRoutes(), a.rewardRoutes(), a.discountRoutes(), a.attributionRoutes(), a.openapiRoutes(),
 		a.subscriptionRoutes(), a.graphQLRoutes(), a.graphiQLRoutes(),
-		a.exportRoutes(), a.gatewayRoutes(), a.stripeRoutes(), a.keyRoutes(), a.websiteRoutes(), a.peopleRoutes(),
+		a.exportRoutes(), a.gatewayRoutes(), a.keyRoutes(), a.websiteRoutes(), a.peopleRoutes(),
 	} {
 		maps.Copy(all, subject)
 	}

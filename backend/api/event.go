@@ -89,7 +89,7 @@ func (a *API) pipelineCaller(w http.ResponseWriter, r *http.Request, failures *g
 		return c, nil, err
 	}
 	if failures.Exhausted(seenAddress(r)) {
-		return c, nil, &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many calls with a wrong signature from this network; wait a minute"}
+		return c, nil, rateLimited("too many calls with a wrong signature from this network; wait a minute")
 	}
 	if body, err = readPipeline(w, r); err != nil {
 		return c, nil, err

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,20 +18,24 @@ import (
 )
 
 func (a *API) gatewayRoutes() routes {
-	const braintree = tenantPath + "/gateway/braintree"
-	challenges, failures := guess.New(challengesPerMinute, time.Now), guess.New(failuresPerMinute, time.Now)
-	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, challenges) }
-	notification := func(w http.ResponseWriter, r *http.Request) error { return a.notification(w, r, failures) }
-	return routes{
-		braintree + "/connection":      {"PUT": a.keyed(operation.ConnectGateway, a.connect), "GET": a.keyed(operation.ReadIntegrations, a.connection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect)},
+	const braintree, stripe = tenantPath + "/gateway/braintree", tenantPath + "/gateway/stripe"
+	all := routes{
+		braintree + "/connection":      {"PUT": a.keyed(operation.ConnectGateway, a.connect), "GET": a.keyed(operation.ReadIntegrations, a.connection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect(billing.Braintree))},
 		braintree + "/connection/test": {"POST": a.keyed(operation.TestGateway, a.testConnection)},
-		braintree + "/webhook":         {"POST": notification, "GET": challenge},
+		braintree + "/webhook":         {"POST": a.webhook(billing.Braintree, notification), "GET": a.challenge(guess.New(challengesPerMinute, time.Now))},
 
-		braintree + "/notifications":             {"GET": a.keyed(operation.ReadIntegrations, a.notifications)},
-		braintree + "/notifications/{id}/replay": {"POST": a.keyed(operation.ReplayNotification, a.replayNotification)},
-		braintree + "/operations":                {"GET": a.keyed(operation.ReadIntegrations, a.operations)},
-		braintree + "/operations/retry":          {"POST": a.keyed(operation.RetryGateway, a.retryOperations)},
+		stripe + "/connection":       {"PUT": a.keyed(operation.ConnectGateway, a.connectStripe), "GET": a.keyed(operation.ReadIntegrations, a.stripeConnection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect(billing.Stripe))},
+		stripe + "/connection/test":  {"POST": a.keyed(operation.TestGateway, a.testStripe)},
+		stripe + "/webhook":          {"POST": a.webhook(billing.Stripe, a.stripeEvent)},
+		stripe + "/promotion/{code}": {"PUT": a.keyed(operation.RequestPromotion, a.askForPromotion)},
 	}
+	for _, gateway := range []string{braintree, stripe} {
+		all[gateway+"/notifications"] = methods{"GET": a.keyed(operation.ReadIntegrations, a.notifications)}
+		all[gateway+"/notifications/{id}/replay"] = methods{"POST": a.keyed(operation.ReplayNotification, a.replayNotification)}
+		all[gateway+"/operations"] = methods{"GET": a.keyed(operation.ReadIntegrations, a.operations)}
+		all[gateway+"/operations/retry"] = methods{"POST": a.keyed(operation.RetryGateway, a.retryOperations)}
+	}
+	return all
 }
 
 // connect handles PUT /gateway/braintree/connection. It does not change a base URL that
@@ -51,12 +53,14 @@ func (a *API) connection(c *call) ([]byte, error) {
 	return encode(wire.Connection)(a.ofKind(c, billing.Braintree))
 }
 
-// disconnect handles DELETE /gateway/braintree/connection.
-func (a *API) disconnect(c *call) ([]byte, error) {
-	if _, err := a.ofKind(c, billing.Braintree); err != nil {
-		return nil, err
+// disconnect handles DELETE of the connection to a gateway.
+func (a *API) disconnect(kind billing.Kind) action {
+	return func(c *call) ([]byte, error) {
+		if _, err := a.ofKind(c, kind); err != nil {
+			return nil, err
+		}
+		return nil, a.Engine.Gateways.Disconnect(c.Context(), c.tenant)
 	}
-	return nil, a.Engine.Gateways.Disconnect(c.Context(), c.tenant)
 }
 
 // testConnection handles POST /gateway/braintree/connection/test.
@@ -123,50 +127,69 @@ func (a *API) retryOperations(c *call) ([]byte, error) {
 // payload, in which each byte may be percent-encoded, and the signature.
 const maxNotification = 1 << 20
 
-// notification handles POST /gateway/braintree/webhook, a notification of the gateway
-// (gateway 1.1). It stores every kind of notification and answers 200: after any other
-// status the gateway repeats the notification for a day. A network that sent too many
-// notifications without a valid signature is refused before the body is read.
-func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *guess.Limiter) error {
-	if failures.Exhausted(seenAddress(r)) {
-		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many unsigned notifications from this network; wait a minute"}
+// webhook returns the handler of the notifications that a gateway sends. It stores every kind
+// of notification once by its key, and answers 200: after any other status the gateway repeats
+// the notification for a day. read returns errNotSigned without a valid signature. A network that
+// sent too many of those is refused before the body is read.
+func (a *API) webhook(kind billing.Kind, read notificationReader) handler {
+	failures := guess.New(failuresPerMinute, time.Now)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if failures.Exhausted(seenAddress(r)) {
+			return rateLimited("too many unsigned notifications from this network; wait a minute")
+		}
+		tenant, c, err := a.openGateway(r, kind)
+		if err != nil {
+			return err
+		}
+		key, payload, err := read(w, r, tenant, c)
+		if err != nil {
+			if err == error(errNotSigned) {
+				failures.Count(seenAddress(r), 1)
+			}
+			return err
+		}
+		if err := a.Engine.Notifications.Add(r.Context(), tenant, kind, key, payload); err != nil {
+			return err
+		}
+		writeText(w, "")
+		return nil
 	}
-	tenant, keys, err := a.gatewayKeys(r)
-	if err != nil {
-		return err
-	}
-	form, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	payload := form.Get("bt_payload")
-	if keys.Verify(form.Get("bt_signature"), payload) != nil {
-		failures.Count(seenAddress(r), 1)
-		return notSigned()
-	}
-	if err := a.Engine.Notifications.Add(r.Context(), tenant, billing.Braintree, payload, payload); err != nil {
-		return err
-	}
-	writeText(w, "")
-	return nil
 }
 
-// challenge handles GET /gateway/braintree/webhook. The answer proves to the gateway that
-// the URL belongs to the tenant (gateway 1.4.1).
-func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *guess.Limiter) error {
-	_, keys, err := a.gatewayKeys(r)
+// notificationReader reads a notification in the body of a request and verifies its signature.
+type notificationReader func(http.ResponseWriter, *http.Request, core.TenantAlias, billing.Connection) (key, payload string, err error)
+
+// notification reads POST /gateway/braintree/webhook (gateway 1.1).
+func notification(w http.ResponseWriter, r *http.Request, _ core.TenantAlias, c billing.Connection) (key, payload string, err error) {
+	form, err := readForm(w, r)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	if limit.Count(seenAddress(r), 1) {
-		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many challenges; wait a minute"}
+	payload = form.Get("bt_payload")
+	if gatewayKeys(c).Verify(form.Get("bt_signature"), payload) != nil {
+		return "", "", errNotSigned
 	}
-	answer, err := keys.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
-	if err != nil {
-		return core.Invalid("bt_challenge", "must be 20 to 32 characters of a-f and 0-9")
+	return payload, payload, nil
+}
+
+// challenge returns the handler of GET /gateway/braintree/webhook. The answer proves to the
+// gateway that the URL belongs to the tenant (gateway 1.4.1).
+func (a *API) challenge(limit *guess.Limiter) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		_, c, err := a.openGateway(r, billing.Braintree)
+		if err != nil {
+			return err
+		}
+		if limit.Count(seenAddress(r), 1) {
+			return rateLimited("too many challenges; wait a minute")
+		}
+		answer, err := gatewayKeys(c).AnswerChallenge(r.URL.Query().Get("bt_challenge"))
+		if err != nil {
+			return core.Invalid("bt_challenge", "must be 20 to 32 characters of a-f and 0-9")
+		}
+		writeText(w, answer)
+		return nil
 	}
-	writeText(w, answer)
-	return nil
 }
 
 // challengesPerMinute is how many challenges of one network are answered in a minute.
@@ -177,24 +200,20 @@ const challengesPerMinute = 30
 // valid signature. The gateway sends some after a key was replaced.
 const failuresPerMinute = 30
 
-func notSigned() error {
-	return &core.Error{Code: core.CodeUnauthenticated, Message: "the notification is not signed with a key of this tenant's gateway"}
-}
+var errNotSigned = &core.Error{Code: core.CodeUnauthenticated, Message: "the notification is not signed with a key of this tenant's gateway"}
 
-// gatewayKeys returns the gateway keys of the tenant in a request's path. A tenant
-// without a gateway gets the error of a wrong signature, so that a stranger cannot
-// distinguish the two.
-func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, braintree.Keys, error) {
-	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
-	if err != nil {
-		return "", nil, err
+// openGateway returns the tenant in a request's path and its connection to a gateway. A tenant
+// without that gateway gets the error of a wrong signature, so that a stranger cannot distinguish
+// the two.
+func (a *API) openGateway(r *http.Request, kind billing.Kind) (tenant core.TenantAlias, c billing.Connection, err error) {
+	if tenant, err = core.ParseTenantAlias(r.PathValue("tenant")); err != nil {
+		return "", c, err
 	}
-	c, err := a.Engine.Gateways.Open(r.Context(), tenant)
-	var known *core.Error
-	if errors.As(err, &known) && known.Code == core.CodeNotFound || err == nil && c.Kind != billing.Braintree {
-		err = notSigned()
+	c, err = a.Engine.Gateways.Open(r.Context(), tenant)
+	if base.IsNotFound(err) || err == nil && c.Kind != kind {
+		err = errNotSigned
 	}
-	return tenant, gatewayKeys(c), err
+	return tenant, c, err
 }
 
 // gatewayKeys converts the keys of a connection.
@@ -220,27 +239,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 }
 
 func writeText(w http.ResponseWriter, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", wire.CacheControl)
-	w.WriteHeader(http.StatusOK)
-	_, _ = io.WriteString(w, text) // #nosec G705 -- plain text, and named so
-}
-
-func (a *API) stripeRoutes() routes {
-	const path = tenantPath + "/gateway/stripe"
-	failures := guess.New(failuresPerMinute, time.Now)
-	webhook := func(w http.ResponseWriter, r *http.Request) error { return a.stripeWebhook(w, r, failures) }
-	return routes{
-		path + "/connection":       {"PUT": a.keyed(operation.ConnectGateway, a.connectStripe), "GET": a.keyed(operation.ReadIntegrations, a.stripeConnection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnectStripe)},
-		path + "/connection/test":  {"POST": a.keyed(operation.TestGateway, a.testStripe)},
-		path + "/webhook":          {"POST": webhook},
-		path + "/promotion/{code}": {"PUT": a.keyed(operation.RequestPromotion, a.askForPromotion)},
-
-		path + "/notifications":             {"GET": a.keyed(operation.ReadIntegrations, a.notifications)},
-		path + "/notifications/{id}/replay": {"POST": a.keyed(operation.ReplayNotification, a.replayNotification)},
-		path + "/operations":                {"GET": a.keyed(operation.ReadIntegrations, a.operations)},
-		path + "/operations/retry":          {"POST": a.keyed(operation.RetryGateway, a.retryOperations)},
-	}
+	writeAs(w, "text/plain; charset=utf-8", http.StatusOK, []byte(text))
 }
 
 // webhookURL returns the URL at which Stripe reaches a tenant's webhook, if it has no
@@ -293,14 +292,6 @@ func (a *API) ofKind(c *call, kind billing.Kind) (billing.Connection, error) {
 	return connection, err
 }
 
-// disconnectStripe handles DELETE /gateway/stripe/connection.
-func (a *API) disconnectStripe(c *call) ([]byte, error) {
-	if _, err := a.ofKind(c, billing.Stripe); err != nil {
-		return nil, err
-	}
-	return nil, a.Engine.Gateways.Disconnect(c.Context(), c.tenant)
-}
-
 // testStripe handles POST /gateway/stripe/connection/test.
 func (a *API) testStripe(c *call) ([]byte, error) {
 	if _, err := a.ofKind(c, billing.Stripe); err != nil {
@@ -322,53 +313,26 @@ func (a *API) askForPromotion(c *call) ([]byte, error) {
 	return wire.PromotionCode(p.Code, p.ID, p.Coupon, p.Problem), nil
 }
 
-// stripeWebhook handles POST /gateway/stripe/webhook (gateway 4.2). It stores an event
-// once by its id, of any type, and answers 200. A network that sent too many events
-// without a valid signature is refused before the body is read.
-func (a *API) stripeWebhook(w http.ResponseWriter, r *http.Request, failures *guess.Limiter) error {
-	if failures.Exhausted(seenAddress(r)) {
-		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many unsigned notifications from this network; wait a minute"}
-	}
-	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
-	if err != nil {
-		return err
-	}
-	secrets, err := a.stripeSecrets(r, tenant)
-	if err != nil {
-		return err
-	}
+// stripeEvent reads POST /gateway/stripe/webhook (gateway 4.2). The first key of a connection is
+// the one with which Kith calls Stripe, the others sign events.
+func (a *API) stripeEvent(w http.ResponseWriter, r *http.Request, tenant core.TenantAlias, c billing.Connection) (id, payload string, err error) {
 	body, err := readBody(w, r, stripe.MaxPayload)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	if err := stripe.Verify(secrets, r.Header.Get("Stripe-Signature"), body, time.UnixMilli(int64(a.Engine.Now()))); err != nil {
-		failures.Count(seenAddress(r), 1)
-		return notSigned()
-	}
-	event, err := stripe.ParseEvent(body)
-	if err != nil {
-		return core.Invalid("", "the body must be an event of Stripe")
-	}
-	if event.Livemode != base.Live(tenant) {
-		return core.Invalid("livemode", "must be that of the tenant: a live tenant takes live events, a test tenant test events")
-	}
-	if err := a.Engine.Notifications.Add(r.Context(), tenant, billing.Stripe, event.ID, string(body)); err != nil {
-		return err
-	}
-	writeText(w, "")
-	return nil
-}
-
-// stripeSecrets returns the secrets that verify a tenant's webhooks. A tenant without
-// Stripe gets the error of a wrong signature, so that a stranger cannot distinguish the two.
-func (a *API) stripeSecrets(r *http.Request, tenant core.TenantAlias) (secrets []string, err error) {
-	c, err := a.Engine.Gateways.Open(r.Context(), tenant)
-	var known *core.Error
-	if errors.As(err, &known) && known.Code == core.CodeNotFound || err == nil && c.Kind != billing.Stripe {
-		return nil, notSigned()
-	}
+	var secrets []string
 	for _, k := range c.Keys[min(1, len(c.Keys)):] {
 		secrets = append(secrets, k.Private)
 	}
-	return secrets, err
+	if stripe.Verify(secrets, r.Header.Get("Stripe-Signature"), body, time.UnixMilli(int64(a.Engine.Now()))) != nil {
+		return "", "", errNotSigned
+	}
+	event, err := stripe.ParseEvent(body)
+	if err != nil {
+		return "", "", core.Invalid("", "the body must be an event of Stripe")
+	}
+	if event.Livemode != base.Live(tenant) {
+		return "", "", core.Invalid("livemode", "must be that of the tenant: a live tenant takes live events, a test tenant test events")
+	}
+	return event.ID, string(body), nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -41,7 +40,7 @@ func mayGuess(c base.Caller, failed error) bool {
 // unknownCode counts a call with a user token that failed with err because its code is
 // unknown. It returns the error to answer with.
 func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c base.Caller, err error) error {
-	if c.User == nil || !base.Live(c.Tenant.Alias) || !isUnknown(err) {
+	if c.User == nil || !base.Live(c.Tenant.Alias) || !base.IsNotFound(err) {
 		return err
 	}
 	if tooMany := g.attempt(w, r, 1); tooMany != nil {
@@ -65,11 +64,6 @@ func (g guesses) unknownCodes(w http.ResponseWriter, r *http.Request, c base.Cal
 	if !c.Key && base.Live(c.Tenant.Alias) && done.UnknownCodes > 0 {
 		_ = g.attempt(w, r, done.UnknownCodes)
 	}
-}
-
-func isUnknown(err error) bool {
-	var known *core.Error
-	return errors.As(err, &known) && known.Code == core.CodeNotFound
 }
 
 // exhausted refuses a request if its network has no attempts left, whether its code is
@@ -117,7 +111,12 @@ func (g guesses) inCall(c base.Caller, r *http.Request, made *atomic.Int64) erro
 }
 
 func (g guesses) tooMany() error {
-	return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: TooManyGuesses(g.PerMinute())}
+	return rateLimited(TooManyGuesses(g.PerMinute()))
+}
+
+// rateLimited returns the error of a network that made too many calls of a kind.
+func rateLimited(message string) error {
+	return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: message}
 }
 
 // TooManyGuesses is the message of the error for a network that made more than perMinute

@@ -31,7 +31,7 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	answer, target, err := a.Engine.Links.Follow(r.Context(), alias, r.PathValue("code"), a.visit(r))
-	if err == nil && target.Code == "" && base.Live(alias) || isUnknown(err) {
+	if err == nil && target.Code == "" && base.Live(alias) || base.IsNotFound(err) {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 			return tooMany
 		}
