@@ -105,7 +105,8 @@ func (a *API) Handler() http.Handler {
 	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
 	portal := a.observe("portal", a.adapt(a.portal))
-	ambiguous, twice := a.observe("none", a.adapt(badQuery)), a.observe("none", a.adapt(twoTypes))
+	ambiguous := a.observe("none", a.adapt(badQuery))
+	twice := a.observe("none", a.adapt(answered(core.Malformed("Content-Type", "occurs twice; send it once"))))
 	return a.withBodies(a.behindEdge(a.onlyHTTPS(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = withoutSlash(r)
 		switch {
@@ -147,10 +148,6 @@ func (a *API) onlyHTTPS(next http.Handler) http.Handler {
 func isCall(path string) bool {
 	return strings.HasPrefix(path, "/api/") && !strings.HasSuffix(path, "/webhook") ||
 		strings.HasPrefix(path, "/a/") && !strings.Contains(path, "/message/")
-}
-
-func twoTypes(http.ResponseWriter, *http.Request) error {
-	return core.Malformed("Content-Type", "occurs twice; send it once")
 }
 
 func badQuery(_ http.ResponseWriter, r *http.Request) error { return wire.CheckQuery(r.URL.RawQuery) }
@@ -208,12 +205,7 @@ func (a *API) adapt(h handler) http.Handler {
 			a.Engine.ReportWork(base.WorkPermission, base.PermissionCaller, base.OutcomeRefused, 1)
 			a.failures.Warn(a.Log, r.Pattern+r.PathValue("tenant"), "request refused: the caller has no permission", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "reason", err)
 		}
-		if after := wire.RetryAfter(status); after != "" {
-			w.Header().Set("Retry-After", after)
-		}
-		if status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", challenge(r))
-		}
+		explainStatus(w, r, status)
 		if p, ok := errorPage(r, status); ok {
 			writePage(w, status, p)
 			return
@@ -239,6 +231,16 @@ func errorPage(r *http.Request, status int) (p texts.Page, ok bool) {
 		return p, false
 	}
 	return texts.ErrorPage(status, texts.Wanted(link.Locale(r.URL.RawQuery), "", r.Header.Get("Accept-Language"))), true
+}
+
+// explainStatus sets the headers with which a status says what the client may do.
+func explainStatus(w http.ResponseWriter, r *http.Request, status int) {
+	if after := wire.RetryAfter(status); after != "" {
+		w.Header().Set("Retry-After", after)
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", challenge(r))
+	}
 }
 
 // challenge returns the value of WWW-Authenticate (RFC 9110, 11.6.1). It leaves out

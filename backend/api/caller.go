@@ -11,34 +11,30 @@ import (
 	"kith/core/operation"
 )
 
-// userTokenHeader may have the user token instead of Authorization (clients 2.2.3).
 // referrerHeader is sent by the browser scripts of the older API (clients 7.1.1).
 const referrerHeader = "X-SaaSquatch-Referrer"
 
+// userTokenHeader may have the user token instead of Authorization (clients 2.2.3).
 const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of a header
 
 // caller authenticates a request to the tenant in its path. It refuses an API key whose
 // role does not permit op.
 func (a *API) caller(w http.ResponseWriter, r *http.Request, op *operation.Operation) (base.Caller, error) {
-	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
-	if err != nil {
-		return base.Caller{}, err
-	}
-	c, err := a.authenticate(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
-	if err != nil {
-		return c, err
-	}
-	return c, c.Require(op, nameOf(r))
+	return a.callerBy(a.Engine.Callers.Authenticate, w, r, op)
 }
 
 // maybeAnonymous is caller for a request that may concern a user without ids; see
 // callers.Callers.AuthenticateAnonymous.
 func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request, op *operation.Operation) (base.Caller, error) {
+	return a.callerBy(a.Engine.Callers.AuthenticateAnonymous, w, r, op)
+}
+
+func (a *API) callerBy(authenticate authenticator, w http.ResponseWriter, r *http.Request, op *operation.Operation) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return base.Caller{}, err
 	}
-	c, err := a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.Callers.AuthenticateAnonymous)
+	c, err := a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), authenticate)
 	if err != nil {
 		return c, err
 	}
@@ -47,16 +43,7 @@ func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request, op *operati
 
 // nameOf returns the method and the path of a request's route, without the tenant.
 func nameOf(r *http.Request) string {
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	return method + " " + strings.TrimPrefix(r.Pattern, tenantPath)
-}
-
-// authenticate identifies the caller and counts the call if it may be a guess.
-func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	return a.counted(w, r, alias, authorization, userToken, a.Engine.Callers.Authenticate)
+	return methodOf(r) + " " + strings.TrimPrefix(r.Pattern, tenantPath)
 }
 
 type authenticator func(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error)
@@ -120,5 +107,5 @@ func (a *API) anonymous(w http.ResponseWriter, r *http.Request, _ *operation.Ope
 		tenant, err := a.Engine.Tenants.ByAlias(r.Context(), alias)
 		return base.Caller{Tenant: tenant}, err
 	}
-	return a.authenticate(w, r, alias, "", "")
+	return a.counted(w, r, alias, "", "", a.Engine.Callers.Authenticate)
 }

@@ -104,15 +104,10 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	}
 	reportAttempts(w, r, int(attempts.Load()))
 	a.forgetRefused(w, r, call.Caller)
-	switch status {
-	case http.StatusMethodNotAllowed:
+	if status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
-	case http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", challenge(r))
 	}
-	if after := wire.RetryAfter(status); after != "" {
-		w.Header().Set("Retry-After", after)
-	}
+	explainStatus(w, r, status)
 	writeAs(w, kind, status, answer)
 	return nil
 }

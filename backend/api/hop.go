@@ -34,7 +34,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			return
 		}
 		if !auth.HopForm(signature) {
-			a.observe("none", a.adapt(notHop)).ServeHTTP(w, r)
+			a.observe("none", a.adapt(answered(core.Invalid(auth.HopHeader, "is for edges only; leave it out")))).ServeHTTP(w, r)
 			return
 		}
 		sealed := &envelope{ResponseWriter: w, by: edge}
@@ -48,12 +48,12 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 		w.Header().Set(auth.TimeHeader, strconv.FormatInt(int64(a.Engine.Now()), 10))
 		if refusal := hop.Verify(edge, signature, a.Engine.Now(), tolerance); refusal != "" {
 			w.Header().Set(auth.RefusalHeader, string(refusal))
-			a.observe("none", a.adapt(badHop(refusal))).ServeHTTP(sealed, r)
+			a.observe("none", a.adapt(answered(badHop(refusal)))).ServeHTTP(sealed, r)
 			return
 		}
 		sealed.hop = signature
 		if bad != nil {
-			a.observe("none", a.adapt(func(http.ResponseWriter, *http.Request) error { return bad })).ServeHTTP(sealed, r)
+			a.observe("none", a.adapt(answered(bad))).ServeHTTP(sealed, r)
 			return
 		}
 		if hop.For == "" && r.Method == http.MethodPost && strings.HasPrefix(hop.URI, auth.VisitsPath+"?") {
@@ -109,20 +109,14 @@ func (a *API) takeVisits(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func notHop(http.ResponseWriter, *http.Request) error {
-	return core.Invalid(auth.HopHeader, "is for edges only; leave it out")
-}
-
-// badHop returns the handler of a hop that is refused. The answer is not 401: the caller's
+// badHop returns the error of a hop that is refused. The answer is not 401: the caller's
 // credentials may be right.
-func badHop(why auth.Refusal) handler {
+func badHop(why auth.Refusal) error {
 	message := "the edge's signature is not valid; give edge and backend the same master key, and let nothing in between change the request"
 	if why == auth.RefusedClock {
 		message = "the clocks of edge and backend differ by more than is tolerated; synchronize both with a time server"
 	}
-	return func(http.ResponseWriter, *http.Request) error {
-		return &core.Error{Code: core.CodeUnavailable, Field: auth.HopHeader, Message: message}
-	}
+	return &core.Error{Code: core.CodeUnavailable, Field: auth.HopHeader, Message: message}
 }
 
 type (
