@@ -53,9 +53,7 @@ func (a *API) widgetUsed(kind analytics.Kind) handler {
 		if event.User, err = core.ParseUserID("externalUserId", q.Get("externalUserId")); err != nil {
 			return err
 		}
-		if key := q.Get("programId"); key != "" {
-			event.Program, err = core.ParseProgramKey("programId", key)
-		}
+		event.Program, err = programIn(q)
 		return a.count(w, r, event, err)
 	}
 }
@@ -111,11 +109,17 @@ func (c *call) analyticsFilter() (f analytics.Filter, err error) {
 			return f, err
 		}
 	}
-	if f.From, err = date(q, "from"); err != nil {
-		return f, err
-	}
-	f.Until, err = date(q, "until")
+	f.From, f.Until, err = period(q)
 	return f, err
+}
+
+// period reads the query parameters from and until.
+func period(q url.Values) (from, until core.Time, err error) {
+	if from, err = date(q, "from"); err != nil {
+		return 0, 0, err
+	}
+	until, err = date(q, "until")
+	return from, until, err
 }
 
 // date reads a query parameter with an end of a span; see core.ParseTime and core.Bound. It
@@ -131,16 +135,17 @@ func date(q url.Values, name string) (core.Time, error) {
 
 // series handles GET /analytics/series.
 func (a *API) series(c *call) ([]byte, error) {
-	in, err := c.period()
-	if err != nil {
+	var in statistics.Range
+	var err error
+	q := c.URL.Query()
+	if in.From, in.Until, err = period(q); err != nil {
 		return nil, err
 	}
-	q := c.URL.Query()
 	if in.Interval, err = analytics.ParseInterval("interval", q.Get("interval")); err != nil {
 		return nil, err
 	}
 	f := analytics.SeriesFilter{Code: core.ReferralCode(q.Get("code"))}
-	if f.Program, err = c.program(); err != nil {
+	if f.Program, err = programIn(q); err != nil {
 		return nil, err
 	}
 	if f.ShareMedium, err = analytics.ParseShareMedium("shareMedium", q.Get("shareMedium")); err != nil {
@@ -154,16 +159,17 @@ func (a *API) series(c *call) ([]byte, error) {
 
 // topReferrers handles GET /analytics/referrers.
 func (a *API) topReferrers(c *call) ([]byte, error) {
-	in, err := c.period()
-	if err != nil {
+	var in statistics.Range
+	var f analytics.TopFilter
+	var err error
+	q := c.URL.Query()
+	if in.From, in.Until, err = period(q); err != nil {
 		return nil, err
 	}
-	var f analytics.TopFilter
-	q := c.URL.Query()
 	if f.By, err = analytics.ParseRank("by", q.Get("by")); err != nil {
 		return nil, err
 	}
-	if f.Program, err = c.program(); err != nil {
+	if f.Program, err = programIn(q); err != nil {
 		return nil, err
 	}
 	if f.ShareMedium, err = analytics.ParseShareMedium("shareMedium", q.Get("shareMedium")); err != nil {
@@ -180,19 +186,9 @@ func (a *API) attention(c *call) ([]byte, error) {
 	return encode(wire.Attention)(a.Engine.Analytics.Attention(c.Context(), c.tenant, statistics.Parts{Referrals: true, Integrations: true}))
 }
 
-// period reads the query parameters from and until.
-func (c *call) period() (in statistics.Range, err error) {
-	q := c.URL.Query()
-	if in.From, err = date(q, "from"); err != nil {
-		return in, err
-	}
-	in.Until, err = date(q, "until")
-	return in, err
-}
-
-// program reads the query parameter programId; empty means all programs.
-func (c *call) program() (core.ProgramKey, error) {
-	key := c.URL.Query().Get("programId")
+// programIn reads the query parameter programId; "" if it is missing.
+func programIn(q url.Values) (core.ProgramKey, error) {
+	key := q.Get("programId")
 	if key == "" {
 		return "", nil
 	}

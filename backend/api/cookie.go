@@ -131,9 +131,14 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.C
 		return c, done, err
 	}
 	a.guesses().unknownCodes(w, r, c, done)
-	if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
-		w.Header().Add("Set-Cookie", set)
-	}
+	a.remember(w, r, c, done.User.ID)
 	a.forgetRefused(w, r, c)
 	return c, done, nil
+}
+
+// remember sets the cookie that names a cookie user in later requests.
+func (a *API) remember(w http.ResponseWriter, r *http.Request, c base.Caller, id core.UserID) {
+	if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), id); set != "" {
+		w.Header().Add("Set-Cookie", set)
+	}
 }

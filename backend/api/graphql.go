@@ -93,11 +93,7 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	call.RequestID, call.AcceptLanguage = r.Header.Get(core.RequestIDHeader), r.Header.Get("Accept-Language")
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
 	call.MayTry = func() error { return a.guesses().mayTry(w, r, call.Caller) }
-	call.Remember = func(c base.Caller, id core.UserID) {
-		if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), id); set != "" {
-			w.Header().Add("Set-Cookie", set)
-		}
-	}
+	call.Remember = func(c base.Caller, id core.UserID) { a.remember(w, r, c, id) }
 	status, answer, err := a.GraphQL.Answer(r.Context(), call)
 	if err != nil {
 		return err

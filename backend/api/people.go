@@ -68,10 +68,7 @@ func (a *API) removeMember(c *call) ([]byte, error) {
 func auditFilter(r *http.Request) (f people.AuditFilter, err error) {
 	q := r.URL.Query()
 	f = people.AuditFilter{Actor: q.Get("actor"), Action: people.Action(strings.ToLower(q.Get("action"))), Subject: q.Get("subject")}
-	if f.Span.From, err = date(q, "from"); err != nil {
-		return f, err
-	}
-	if f.Span.Before, err = date(q, "until"); err != nil {
+	if f.Span.From, f.Span.Before, err = period(q); err != nil {
 		return f, err
 	}
 	if f.Span.Before != 0 && f.Span.From >= f.Span.Before {

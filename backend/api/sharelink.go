@@ -75,7 +75,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return unknownMedium()
 	}
-	program, err := sharedProgram(r)
+	program, err := programIn(q)
 	if err != nil {
 		return err
 	}
@@ -99,21 +99,12 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 // shareCode returns the code that a user shares in the program that the query names, or
 // in the user's first program.
 func (a *API) shareCode(r *http.Request, caller base.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
-	key, err := sharedProgram(r)
+	key, err := programIn(r.URL.Query())
 	if err != nil {
 		return "", err
 	}
 	code, err := a.Engine.Users.ShareCode(r.Context(), caller.Tenant.Alias, account, user, key)
 	return code.Code, err
-}
-
-// sharedProgram reads the query parameter programId; "" if it is missing.
-func sharedProgram(r *http.Request) (core.ProgramKey, error) {
-	text := r.URL.Query().Get("programId")
-	if text == "" {
-		return "", nil
-	}
-	return core.ParseProgramKey("programId", text)
 }
 
 // engagementOf reads the query parameter engagementMedium; "" if it is missing.

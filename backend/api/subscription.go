@@ -24,11 +24,7 @@ func (a *API) subscriptionRoutes() routes {
 
 // subscribe handles POST /subscription.
 func (a *API) subscribe(c *call) ([]byte, error) {
-	body, err := readJSON(c.w, c.Request)
-	if err != nil {
-		return nil, err
-	}
-	in, err := wire.ParseWebhookSubscription(body)
+	in, err := decode(c, wire.ParseWebhookSubscription)
 	if err != nil {
 		return nil, err
 	}

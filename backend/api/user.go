@@ -104,9 +104,9 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request, op *operation.O
 	return c, account, user, body, bodyErr
 }
 
-// identifyAs runs an identification with the cookie, address and origin of the request.
+// identifyAs runs an identification, which has the cookies of the request, with the address and
+// origin of the request.
 func (a *API) identifyAs(r *http.Request, caller base.Caller, in rules.Identification) (rules.Identified, error) {
-	in = a.withCookies(r, caller, in)
 	in.IP, in.Share = userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identification.Identify(r.Context(), caller.Tenant.Alias, in)
 }
@@ -135,7 +135,7 @@ func (a *API) identifyInAccount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.identifyAs(c.Request, c.caller, rules.Identification{Update: update, KnownAccount: true})
+	done, err := a.identifyAs(c.Request, c.caller, a.withCookies(c.Request, c.caller, rules.Identification{Update: update, KnownAccount: true}))
 	if err != nil {
 		return nil, err
 	}
