@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -110,10 +109,20 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.from, part.until-1, file.Size))
 		w.WriteHeader(http.StatusPartialContent)
 	}
-	if err := send(w, r, io.LimitReader(body, part.until-part.from)); err != nil && r.Context().Err() == nil {
-		a.Log.Error("download failed", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if _, err := io.CopyBuffer(stallWriter{w}, io.LimitReader(body, part.until-part.from), make([]byte, bufferSize)); err != nil {
+		a.logDownload(r, err)
 	}
 	return nil
+}
+
+// logDownload logs why a download failed, unless its client disconnected.
+func (a *API) logDownload(r *http.Request, err error) {
+	if r.Context().Err() == nil {
+		a.Log.Error("download failed", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+	}
 }
 
 // An edge has each answer in memory. maxWhole is the size in bytes of the largest file that
@@ -177,30 +186,18 @@ func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, w
 // have a timeout for the whole request; the time that a file takes depends on its size.
 const stallTimeout = 30 * time.Second
 
-// send copies a file to the client. It fails if the client accepts nothing for
+// bufferSize is the bytes of a download that are sent at once.
+const bufferSize = 64 << 10
+
+// stallWriter writes the parts of a file. A part fails if the client accepts nothing for
 // stallTimeout.
-func send(w http.ResponseWriter, r *http.Request, file io.Reader) error {
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	connection := http.NewResponseController(w)
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := file.Read(buffer)
-		if n > 0 {
-			// The error is ignored: a writer without deadlines has no timeout.
-			_ = connection.SetWriteDeadline(time.Now().Add(stallTimeout))
-			if _, err := w.Write(buffer[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+type stallWriter struct{ http.ResponseWriter }
+
+// Write writes a part.
+func (s stallWriter) Write(b []byte) (int, error) {
+	// The error is ignored: a writer without deadlines has no timeout.
+	_ = http.NewResponseController(s.ResponseWriter).SetWriteDeadline(time.Now().Add(stallTimeout))
+	return s.ResponseWriter.Write(b)
 }
 
 // sendWritten answers with a file that write writes. If write fails before the first part
@@ -208,7 +205,7 @@ func send(w http.ResponseWriter, r *http.Request, file io.Reader) error {
 // client does not take the file for complete.
 func (a *API) sendWritten(w http.ResponseWriter, r *http.Request, name, kind string, write func(io.Writer) error) error {
 	to := &writtenFile{w: w, r: r, name: name, kind: kind}
-	out := bufio.NewWriterSize(to, 64<<10)
+	out := bufio.NewWriterSize(to, bufferSize)
 	err := write(out)
 	if err == nil {
 		err = out.Flush()
@@ -219,9 +216,8 @@ func (a *API) sendWritten(w http.ResponseWriter, r *http.Request, name, kind str
 		return nil
 	case !to.begun:
 		return err
-	case r.Context().Err() == nil:
-		a.Log.Error("download failed", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
 	}
+	a.logDownload(r, err)
 	panic(http.ErrAbortHandler)
 }
 
@@ -245,13 +241,11 @@ func (f *writtenFile) begin() {
 	f.w.WriteHeader(http.StatusOK)
 }
 
-// Write sends a part. It fails if the client accepts nothing for stallTimeout.
+// Write sends a part.
 func (f *writtenFile) Write(b []byte) (int, error) {
 	f.begin()
 	if f.r.Method == http.MethodHead {
 		return len(b), nil
 	}
-	// The error is ignored: a writer without deadlines has no timeout.
-	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(stallTimeout))
-	return f.w.Write(b)
+	return stallWriter{f.w}.Write(b)
 }
