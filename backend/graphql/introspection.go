@@ -48,7 +48,12 @@ func (schemaNode) SubscriptionType() *typeNode { return nil }
 // Directives returns the directives that a document may use, sorted by name.
 func (n schemaNode) Directives() (all []directiveNode) {
 	for _, name := range slices.Sorted(maps.Keys(n.schema.Directives)) {
-		all = append(all, directiveNode{n.schema, n.schema.Directives[name]})
+		d := n.schema.Directives[name]
+		one := directiveNode{Name: name, Description: textOrNull(d.Description), IsRepeatable: d.IsRepeatable, argumentsNode: argumentsNode{n.schema, d.Arguments}}
+		for _, at := range d.Locations {
+			one.Locations = append(one.Locations, string(at))
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -131,7 +136,10 @@ func (n *typeNode) Fields(args deprecatedArguments) *[]fieldNode {
 	for _, f := range n.def.Fields {
 		// __schema and __type are not listed.
 		if args.shows(f.Directives) && (len(f.Name) < 2 || f.Name[:2] != "__") {
-			all = append(all, fieldNode{n.schema, f})
+			all = append(all, fieldNode{
+				Name: f.Name, Description: textOrNull(f.Description), Type: typeOf(n.schema, f.Type),
+				deprecation: deprecation{f.Directives}, argumentsNode: argumentsNode{n.schema, f.Arguments},
+			})
 		}
 	}
 	return &all
@@ -224,30 +232,11 @@ func directiveText(all ast.DirectiveList, name, argument string) *string {
 }
 
 type fieldNode struct {
-	schema *ast.Schema
-	def    *ast.FieldDefinition
-}
-
-// Name returns the name of the field.
-func (n fieldNode) Name() string { return n.def.Name }
-
-// Description returns the description of the field, or null.
-func (n fieldNode) Description() *string { return textOrNull(n.def.Description) }
-
-// Args returns the arguments of the field.
-func (n fieldNode) Args(args deprecatedArguments) []inputNode {
-	return argumentNodes(n.schema, n.def.Arguments, args)
-}
-
-// Type returns the type of the field.
-func (n fieldNode) Type() *typeNode { return typeOf(n.schema, n.def.Type) }
-
-// IsDeprecated reports whether the field has @deprecated.
-func (n fieldNode) IsDeprecated() bool { return deprecation{n.def.Directives}.IsDeprecated() }
-
-// DeprecationReason is null unless the field is deprecated.
-func (n fieldNode) DeprecationReason() *string {
-	return deprecation{n.def.Directives}.DeprecationReason()
+	Name        string
+	Description *string
+	Type        *typeNode
+	deprecation
+	argumentsNode
 }
 
 type enumValueNode struct {
@@ -272,39 +261,27 @@ func newInput(s *ast.Schema, name, description string, t *ast.Type, unset *ast.V
 	return n
 }
 
-func argumentNodes(s *ast.Schema, defined ast.ArgumentDefinitionList, args deprecatedArguments) []inputNode {
+// argumentsNode has the arguments of a field or a directive.
+type argumentsNode struct {
+	schema  *ast.Schema
+	defined ast.ArgumentDefinitionList
+}
+
+// Args returns the arguments.
+func (n argumentsNode) Args(args deprecatedArguments) []inputNode {
 	all := []inputNode{}
-	for _, a := range defined {
+	for _, a := range n.defined {
 		if args.shows(a.Directives) {
-			all = append(all, newInput(s, a.Name, a.Description, a.Type, a.DefaultValue, a.Directives))
+			all = append(all, newInput(n.schema, a.Name, a.Description, a.Type, a.DefaultValue, a.Directives))
 		}
 	}
 	return all
 }
 
 type directiveNode struct {
-	schema *ast.Schema
-	def    *ast.DirectiveDefinition
-}
-
-// Name returns the name of the directive.
-func (n directiveNode) Name() string { return n.def.Name }
-
-// Description returns the description of the directive, or null.
-func (n directiveNode) Description() *string { return textOrNull(n.def.Description) }
-
-// IsRepeatable reports whether the directive may be used twice in one place.
-func (n directiveNode) IsRepeatable() bool { return n.def.IsRepeatable }
-
-// Locations returns the places where the directive may be used.
-func (n directiveNode) Locations() (all []string) {
-	for _, at := range n.def.Locations {
-		all = append(all, string(at))
-	}
-	return all
-}
-
-// Args returns the arguments of the directive.
-func (n directiveNode) Args(args deprecatedArguments) []inputNode {
-	return argumentNodes(n.schema, n.def.Arguments, args)
+	Name         string
+	Description  *string
+	IsRepeatable bool
+	Locations    []string
+	argumentsNode
 }
