@@ -127,7 +127,11 @@ func (c *documentCounts) count(all ast.SelectionSet) {
 	for _, s := range all {
 		switch s := s.(type) {
 		case *ast.Field:
-			c.addField(s)
+			c.fields++
+			if c.signatures[s.Alias] == nil {
+				c.signatures[s.Alias] = map[string]int{}
+			}
+			c.signatures[s.Alias][signature(s)]++
 			c.count(s.SelectionSet)
 		case *ast.InlineFragment:
 			c.count(s.SelectionSet)
@@ -135,14 +139,6 @@ func (c *documentCounts) count(all ast.SelectionSet) {
 			c.spreads++
 		}
 	}
-}
-
-func (c *documentCounts) addField(f *ast.Field) {
-	c.fields++
-	if c.signatures[f.Alias] == nil {
-		c.signatures[f.Alias] = map[string]int{}
-	}
-	c.signatures[f.Alias][signature(f)]++
 }
 
 // signature returns the name of a field with its arguments, as text.
@@ -214,21 +210,16 @@ func (m measure) within(limits bounds) error {
 
 func (m *meter) selections(all ast.SelectionSet) (total measure) {
 	for _, s := range all {
-		total = total.plus(m.selection(s))
+		switch s := s.(type) {
+		case *ast.FragmentSpread:
+			total = total.plus(m.fragment(s.Name))
+		case *ast.InlineFragment:
+			total = total.plus(m.selections(s.SelectionSet))
+		case *ast.Field:
+			total = total.plus(m.field(s))
+		}
 	}
 	return total
-}
-
-func (m *meter) selection(s ast.Selection) measure {
-	switch s := s.(type) {
-	case *ast.FragmentSpread:
-		return m.fragment(s.Name)
-	case *ast.InlineFragment:
-		return m.selections(s.SelectionSet)
-	case *ast.Field:
-		return m.field(s)
-	}
-	return measure{}
 }
 
 func (m *meter) fragment(name string) measure {
@@ -254,7 +245,13 @@ func (m *meter) field(f *ast.Field) measure {
 // times returns how many values a field may have in the answer.
 func (m *meter) times(f *ast.Field) int {
 	if f.Definition.Arguments.ForName("limit") != nil {
-		return m.limit(f)
+		// A value out of range is refused when the field is resolved.
+		arguments, err := m.inputs.arguments(f.Definition.Arguments, f.Arguments)
+		if err != nil {
+			return maxLimit
+		}
+		n, _ := arguments["limit"].(int64)
+		return int(min(max(n, 1), maxLimit))
 	}
 	if f.ObjectDefinition != nil && f.ObjectDefinition.Name == "AnalyticsSeries" && f.Name == "points" {
 		return analytics.MostPoints
@@ -264,17 +261,6 @@ func (m *meter) times(f *ast.Field) int {
 		return listCost
 	}
 	return 1
-}
-
-// limit returns the argument limit of a list. A value out of range is refused when the
-// field is resolved.
-func (m *meter) limit(f *ast.Field) int {
-	arguments, err := m.inputs.arguments(f.Definition.Arguments, f.Arguments)
-	if err != nil {
-		return maxLimit
-	}
-	n, _ := arguments["limit"].(int64)
-	return int(min(max(n, 1), maxLimit))
 }
 
 // budget limits the bytes of an answer. Each value and each error is subtracted when it

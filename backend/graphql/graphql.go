@@ -247,7 +247,7 @@ func (s *Server) prepare(c *call, limits bounds, q wire.GraphQLRequest) (*execut
 	if err := s.allowed(e, op, limits); err != nil {
 		return nil, nil, refused(err)
 	}
-	if err := e.permitted(op.SelectionSet); err != nil {
+	if err := e.permitted(op.SelectionSet, map[string]bool{}); err != nil {
 		return nil, nil, refused(err)
 	}
 	return e, op, nil

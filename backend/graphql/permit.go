@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -62,56 +61,38 @@ func operationsOf(schema *ast.Schema) (map[string]*operation.Operation, error) {
 }
 
 // permitted returns an error if the role of the caller's API key does not permit a
-// selection. Scalar fields are permitted with the object that they belong to.
-func (e *execution) permitted(selected ast.SelectionSet) error {
-	p := permissions{execution: e}
-	return p.all(selected)
-}
-
-type permissions struct {
-	*execution
-	// visited are the names of the fragments that were checked.
-	visited []string
-}
-
-func (p *permissions) all(selected ast.SelectionSet) error {
+// selection. Scalar fields are permitted with the object that they belong to. visited has
+// the names of the fragments that were checked.
+func (e *execution) permitted(selected ast.SelectionSet, visited map[string]bool) error {
 	for _, s := range selected {
-		if err := p.one(s); err != nil {
+		var below ast.SelectionSet
+		switch s := s.(type) {
+		case *ast.InlineFragment:
+			below = s.SelectionSet
+		case *ast.FragmentSpread:
+			if !visited[s.Name] {
+				visited[s.Name] = true
+				below = e.document.Fragments.ForName(s.Name).SelectionSet
+			}
+		case *ast.Field:
+			if strings.HasPrefix(s.Name, "__") {
+				continue
+			}
+			name := s.ObjectDefinition.Name + "." + s.Name
+			op, named := e.operations[name]
+			if !named {
+				op = operation.ReadFields
+			}
+			if named || len(s.SelectionSet) > 0 {
+				if err := e.Caller.Require(op, name); err != nil {
+					return err
+				}
+			}
+			below = s.SelectionSet
+		}
+		if err := e.permitted(below, visited); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *permissions) one(s ast.Selection) error {
-	switch s := s.(type) {
-	case *ast.InlineFragment:
-		return p.all(s.SelectionSet)
-	case *ast.FragmentSpread:
-		if slices.Contains(p.visited, s.Name) {
-			return nil
-		}
-		p.visited = append(p.visited, s.Name)
-		return p.all(p.document.Fragments.ForName(s.Name).SelectionSet)
-	case *ast.Field:
-		return p.field(s)
-	}
-	return nil
-}
-
-func (p *permissions) field(f *ast.Field) error {
-	if strings.HasPrefix(f.Name, "__") {
-		return nil
-	}
-	name := f.ObjectDefinition.Name + "." + f.Name
-	op, named := p.operations[name]
-	if !named {
-		op = operation.ReadFields
-	}
-	if named || len(f.SelectionSet) > 0 {
-		if err := p.Caller.Require(op, name); err != nil {
-			return err
-		}
-	}
-	return p.all(f.SelectionSet)
 }

@@ -40,7 +40,7 @@ func TestRoles(t *testing.T) {
 			refusals := map[auth.Role]error{}
 			for _, role := range auth.Roles() {
 				e := execution{call: &call{Server: s, Request: Request{Caller: base.Caller{Key: true, Role: role}}}}
-				if err := e.permitted(ast.SelectionSet{selected}); err != nil {
+				if err := e.permitted(ast.SelectionSet{selected}, nil); err != nil {
 					refusals[role] = err
 				} else {
 					permitted = append(permitted, string(role))
