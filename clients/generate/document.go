@@ -64,8 +64,11 @@ func newDocument(served []byte) (*document, error) {
 	for path, item := range paths {
 		for _, method := range methods {
 			if o, ok := item.(object)[method].(object); ok {
-				own, inherited := list(o["parameters"]), list(item.(object)["parameters"])
-				o["parameters"] = d.resolvedAll(append(inherited, own...))
+				parameters := append(list(item.(object)["parameters"]), list(o["parameters"])...)
+				for i := range parameters {
+					parameters[i] = d.resolved(parameters[i])
+				}
+				o["parameters"] = parameters
 				if !d.reduce(method, path, o) {
 					d.left = append(d.left, o["operationId"].(string))
 					delete(item.(object), method)
@@ -123,7 +126,8 @@ func (d *document) reduce(method, path string, o object) bool {
 		}
 		if op.body = !d.empty(schema); op.body {
 			o["requestBody"] = object{"required": request["required"], "content": object{"application/json": object{"schema": schema}}}
-			_, op.keyed = d.schema(schema)["properties"].(object)["idempotencyKey"]
+			properties, _ := d.resolved(schema)["properties"].(object)
+			_, op.keyed = properties["idempotencyKey"]
 		} else {
 			delete(o, "requestBody")
 		}
@@ -265,23 +269,6 @@ func (d *document) resolved(node any) object {
 		o, _ = o[key].(object)
 	}
 	return o
-}
-
-// schema returns the schema to which a reference refers. It always has properties.
-func (d *document) schema(node object) object {
-	o := d.resolved(node)
-	if o["properties"] == nil {
-		return object{"properties": object{}}
-	}
-	return o
-}
-
-func (d *document) resolvedAll(nodes []any) []any {
-	all := make([]any, len(nodes))
-	for i := range nodes {
-		all[i] = d.resolved(nodes[i])
-	}
-	return all
 }
 
 func list(node any) []any {

@@ -63,7 +63,7 @@ func assemble(document, examples []byte) ([]byte, error) {
 	if err := d.describeErrors(); err != nil {
 		return nil, err
 	}
-	if err := d.eachOperation(d.complete); err != nil {
+	if err := d.completeOperations(); err != nil {
 		return nil, err
 	}
 	d.root = slices.DeleteFunc(d.root, func(m member) bool { return strings.HasPrefix(m.key, "x-") })
@@ -230,8 +230,8 @@ func (d *assembly) withErrors(response object, withStatus bool, errors []string)
 	return response.without("x-errors").with("description", text), nil
 }
 
-// eachOperation replaces each operation by the result of do.
-func (d *assembly) eachOperation(do func(operation object) (object, error)) error {
+// completeOperations adds to each operation its errors and its example.
+func (d *assembly) completeOperations() error {
 	for _, path := range d.root.object("paths") {
 		item := path.value.(object)
 		for i, m := range item {
@@ -239,11 +239,11 @@ func (d *assembly) eachOperation(do func(operation object) (object, error)) erro
 			if !ok {
 				continue // parameters
 			}
-			replaced, err := do(operation)
+			completed, err := d.complete(operation)
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", m.key, path.key, err)
 			}
-			item[i].value = replaced
+			item[i].value = completed
 		}
 	}
 	return nil
