@@ -3,41 +3,30 @@ package api
 import (
 	"kith/core"
 	"kith/core/operation"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
 func (a *API) accountRoutes() routes {
 	return routes{
-		tenantPath + "/accountsync":            {"POST": a.keyed(operation.SyncAccount, a.syncAccount)},
-		tenantPath + "/account/{account}":      {"GET": a.keyed(operation.ReadReferrals, a.account)},
-		tenantPath + "/open/account/{account}": {"DELETE": a.keyed(operation.EraseAccount, a.deleteAccount)},
+		tenantPath + "/accountsync":            {"POST": a.keyed(operation.SyncAccount, with(bodyFor(wire.ParseAccount), a.syncAccount))},
+		tenantPath + "/account/{account}":      {"GET": a.keyed(operation.ReadReferrals, with((*call).accountID, a.account))},
+		tenantPath + "/open/account/{account}": {"DELETE": a.keyed(operation.EraseAccount, with((*call).accountID, a.deleteAccount))},
 	}
 }
 
 // syncAccount handles POST /accountsync.
-func (a *API) syncAccount(c *call) ([]byte, error) {
-	update, err := decodeFor(c, wire.ParseAccount)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) syncAccount(c *call, update referral.AccountUpdate) ([]byte, error) {
 	return encode(wire.Account)(a.Engine.Accounts.Sync(c.Context(), c.tenant, update))
 }
 
 // account handles GET /account/{account}.
-func (a *API) account(c *call) ([]byte, error) {
-	id, err := c.accountID()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) account(c *call, id core.AccountID) ([]byte, error) {
 	return encode(wire.Account)(a.Engine.Accounts.ByID(c.Context(), c.tenant, id))
 }
 
 // deleteAccount handles DELETE /open/account/{account}.
-func (a *API) deleteAccount(c *call) ([]byte, error) {
-	id, err := c.accountID()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deleteAccount(c *call, id core.AccountID) ([]byte, error) {
 	doNotTrack, err := flag(c.Request, "doNotTrack", false)
 	if err != nil {
 		return nil, err

@@ -86,6 +86,18 @@ func created(do action) action {
 	}
 }
 
+// with returns the action of a use case on what read takes from the request, such as its page,
+// the key in its path or its body.
+func with[T any](read func(*call) (T, error), do func(*call, T) ([]byte, error)) action {
+	return func(c *call) ([]byte, error) {
+		in, err := read(c)
+		if err != nil {
+			return nil, err
+		}
+		return do(c, in)
+	}
+}
+
 // answerBy returns the handler of an action for the callers that authenticate accepts for op.
 func answerBy(authenticate func(http.ResponseWriter, *http.Request, *operation.Operation) (base.Caller, error), op *operation.Operation, do action) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -137,9 +149,16 @@ func decode[T any](c *call, parse func([]byte) (T, error)) (in T, err error) {
 	return parse(body)
 }
 
-// decodeFor is decode for a parser that needs the tenant.
-func decodeFor[T any](c *call, parse func(core.TenantAlias, []byte) (T, error)) (in T, err error) {
-	return decode(c, func(body []byte) (T, error) { return parse(c.tenant, body) })
+// body returns decode with a parser, for with.
+func body[T any](parse func([]byte) (T, error)) func(*call) (T, error) {
+	return func(c *call) (T, error) { return decode(c, parse) }
+}
+
+// bodyFor is body for a parser that needs the tenant.
+func bodyFor[T any](parse func(core.TenantAlias, []byte) (T, error)) func(*call) (T, error) {
+	return func(c *call) (T, error) {
+		return decode(c, func(body []byte) (T, error) { return parse(c.tenant, body) })
+	}
 }
 
 // readOptional reads a JSON body that may be empty.

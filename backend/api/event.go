@@ -18,16 +18,12 @@ import (
 func (a *API) eventRoutes() routes {
 	return routes{
 		userPath + "/events":           {"POST": a.userAt(operation.LogEvents, auth.TrackEvents, a.events)},
-		tenantPath + "/events/refused": {"GET": a.keyed(operation.ReadReferrals, a.refusedEvents)},
+		tenantPath + "/events/refused": {"GET": a.keyed(operation.ReadReferrals, with((*call).page, a.refusedEvents))},
 	}
 }
 
 // refusedEvents handles GET /events/refused.
-func (a *API) refusedEvents(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) refusedEvents(c *call, p base.Page) ([]byte, error) {
 	return encodeBoth(wire.RefusedEvents)(a.Engine.Events.Refused(c.Context(), c.tenant, p))
 }
 
@@ -49,7 +45,7 @@ func (a *API) pipelineRoutes() routes {
 	failures := guess.New(failuresPerMinute, time.Now)
 	return routes{
 		segment:               {"POST": func(w http.ResponseWriter, r *http.Request) error { return a.messages(w, r, failures) }},
-		segment + "/settings": {"GET": a.keyed(operation.ReadIntegrations, a.pipelineSettings), "PUT": a.keyed(operation.ChangePipeline, a.changePipeline)},
+		segment + "/settings": {"GET": a.keyed(operation.ReadIntegrations, a.pipelineSettings), "PUT": a.keyed(operation.ChangePipeline, with(body(wire.ParsePipelineSettings), a.changePipeline))},
 		segment + "/secret":   {"POST": a.keyed(operation.RotatePipelineSecret, a.rotatePipelineSecret), "DELETE": a.keyed(operation.RemovePipelineSecret, a.removePipelineSecret)},
 	}
 }
@@ -116,11 +112,7 @@ func (a *API) pipelineSettings(c *call) ([]byte, error) {
 }
 
 // changePipeline handles PUT /integration/segment/settings.
-func (a *API) changePipeline(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParsePipelineSettings)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) changePipeline(c *call, in pipeline.Settings) ([]byte, error) {
 	return encode(wire.PipelineSettings)(in, a.Engine.Admin.Pipelines.Change(c.Context(), c.member(), in, nil))
 }
 

@@ -21,31 +21,23 @@ import (
 
 func (a *API) exportRoutes() routes {
 	return routes{
-		tenantPath + "/export":               {"POST": a.keyed(operation.StartExport, created(a.createExport))},
+		tenantPath + "/export":               {"POST": a.keyed(operation.StartExport, created(with(bodyFor(wire.ParseExport), a.createExport)))},
 		tenantPath + "/export/upload":        {"POST": a.keyed(operation.StartImport, a.upload)},
-		tenantPath + "/export/history/list":  {"GET": a.keyed(operation.ReadExports, a.exports)},
+		tenantPath + "/export/history/list":  {"GET": a.keyed(operation.ReadExports, with((*call).page, a.exports))},
 		tenantPath + "/export/{id}":          {"GET": a.keyed(operation.ReadExports, a.export)},
 		tenantPath + "/export/{id}/download": {"GET": a.download},
 	}
 }
 
 // createExport handles POST /export.
-func (a *API) createExport(c *call) ([]byte, error) {
-	in, err := decode(c, func(body []byte) (job.Input, error) { return wire.ParseExport(c.tenant, body) })
-	if err != nil {
-		return nil, err
-	}
+func (a *API) createExport(c *call, in job.Input) ([]byte, error) {
 	return encode(a.wireExport)(a.Engine.Jobs.CreateExport(c.Context(), c.tenant, in))
 }
 
 func (a *API) wireExport(j job.Job) []byte { return wire.Export(j, a.Engine.Now()) }
 
 // exports handles GET /export/history/list.
-func (a *API) exports(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) exports(c *call, p base.Page) ([]byte, error) {
 	found, total, err := a.Engine.Jobs.Exports(c.Context(), c.tenant, p)
 	if err != nil {
 		return nil, err

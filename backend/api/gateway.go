@@ -20,11 +20,11 @@ import (
 func (a *API) gatewayRoutes() routes {
 	const braintree, stripe = tenantPath + "/gateway/braintree", tenantPath + "/gateway/stripe"
 	all := routes{
-		braintree + "/connection":      {"PUT": a.keyed(operation.ConnectGateway, a.connect), "GET": a.keyed(operation.ReadIntegrations, a.connection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect(billing.Braintree))},
+		braintree + "/connection":      {"PUT": a.keyed(operation.ConnectGateway, with(body(wire.ParseConnection), a.connect)), "GET": a.keyed(operation.ReadIntegrations, a.connection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect(billing.Braintree))},
 		braintree + "/connection/test": {"POST": a.keyed(operation.TestGateway, a.testConnection)},
 		braintree + "/webhook":         {"POST": a.webhook(billing.Braintree, notification), "GET": a.challenge(guess.New(challengesPerMinute, time.Now))},
 
-		stripe + "/connection":       {"PUT": a.keyed(operation.ConnectGateway, a.connectStripe), "GET": a.keyed(operation.ReadIntegrations, a.stripeConnection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect(billing.Stripe))},
+		stripe + "/connection":       {"PUT": a.keyed(operation.ConnectGateway, with(body(wire.ParseStripeSettings), a.connectStripe)), "GET": a.keyed(operation.ReadIntegrations, a.stripeConnection), "DELETE": a.keyed(operation.DisconnectGateway, a.disconnect(billing.Stripe))},
 		stripe + "/connection/test":  {"POST": a.keyed(operation.TestGateway, a.testStripe)},
 		stripe + "/webhook":          {"POST": a.webhook(billing.Stripe, a.stripeEvent)},
 		stripe + "/promotion/{code}": {"PUT": a.keyed(operation.RequestPromotion, a.askForPromotion)},
@@ -33,18 +33,14 @@ func (a *API) gatewayRoutes() routes {
 		all[gateway+"/notifications"] = methods{"GET": a.keyed(operation.ReadIntegrations, a.notifications)}
 		all[gateway+"/notifications/{id}/replay"] = methods{"POST": a.keyed(operation.ReplayNotification, a.replayNotification)}
 		all[gateway+"/operations"] = methods{"GET": a.keyed(operation.ReadIntegrations, a.operations)}
-		all[gateway+"/operations/retry"] = methods{"POST": a.keyed(operation.RetryGateway, a.retryOperations)}
+		all[gateway+"/operations/retry"] = methods{"POST": a.keyed(operation.RetryGateway, with(body(wire.ParseRetriedOperation), a.retryOperations))}
 	}
 	return all
 }
 
 // connect handles PUT /gateway/braintree/connection. It does not change a base URL that
 // the operator set.
-func (a *API) connect(c *call) ([]byte, error) {
-	connection, err := decode(c, wire.ParseConnection)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) connect(c *call, connection billing.Connection) ([]byte, error) {
 	return encode(wire.Connection)(a.Engine.Gateways.Change(c.Context(), c.tenant, connection))
 }
 
@@ -115,11 +111,7 @@ func (a *API) operations(c *call) ([]byte, error) {
 }
 
 // retryOperations handles POST /gateway/braintree/operations/retry.
-func (a *API) retryOperations(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseRetriedOperation)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) retryOperations(c *call, in wire.RetriedOperation) ([]byte, error) {
 	return encode(wire.RetriedOperations)(a.Engine.Operations.Retry(c.Context(), c.tenant, in.Kind, in.ID))
 }
 
@@ -254,11 +246,7 @@ func (a *API) webhookURL(c *call) string {
 
 // connectStripe handles PUT /gateway/stripe/connection. It does not change a base URL that
 // the operator set.
-func (a *API) connectStripe(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseStripeSettings)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) connectStripe(c *call, in wire.StripeSettings) ([]byte, error) {
 	connection, err := a.Engine.Gateways.ChangeStripe(c.Context(), c.tenant, payments.StripeSettings{
 		APIKey: in.APIKey, Secrets: in.Secrets, Roll: in.Roll, Revoke: in.Revoke, Credit: in.Credit, CountTax: in.CountTax, CountShipping: in.CountShipping,
 	}, a.webhookURL(c))

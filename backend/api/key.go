@@ -1,19 +1,19 @@
 package api
 
 import (
-	"kith/core/wire"
-
+	"kith/core"
 	"kith/core/operation"
+	"kith/core/wire"
 )
 
 func (a *API) keyRoutes() routes {
 	const one = tenantPath + "/keys/{name}"
 	return routes{
-		tenantPath + "/keys": {"GET": a.keyed(operation.ReadKeys, a.keys), "POST": a.keyed(operation.CreateKey, created(a.createKey))},
+		tenantPath + "/keys": {"GET": a.keyed(operation.ReadKeys, a.keys), "POST": a.keyed(operation.CreateKey, created(with(body(wire.ParseNewKey), a.createKey)))},
 		one:                  {"DELETE": a.keyed(operation.RevokeKey, a.revokeKey)},
-		one + "/rotate":      {"POST": a.keyed(operation.RotateKey, a.rotateKey)},
+		one + "/rotate":      {"POST": a.keyed(operation.RotateKey, with(body(wire.ParseOverlap), a.rotateKey))},
 
-		tenantPath + "/sftp/keys":               {"GET": a.keyed(operation.ReadIntegrations, a.sftpKeys), "POST": a.keyed(operation.AddSFTPKey, created(a.addSFTPKey))},
+		tenantPath + "/sftp/keys":               {"GET": a.keyed(operation.ReadIntegrations, a.sftpKeys), "POST": a.keyed(operation.AddSFTPKey, created(with(body(wire.ParseSFTPKey), a.addSFTPKey)))},
 		tenantPath + "/sftp/keys/{fingerprint}": {"DELETE": a.keyed(operation.RemoveSFTPKey, a.removeSFTPKey)},
 	}
 }
@@ -24,20 +24,12 @@ func (a *API) keys(c *call) ([]byte, error) {
 }
 
 // createKey handles POST /keys.
-func (a *API) createKey(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseNewKey)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) createKey(c *call, in wire.NewKey) ([]byte, error) {
 	return encodeBoth(wire.NewAPIKey)(a.Engine.Admin.APIKeys.Create(c.Context(), c.member(), in.Name, in.Role, in.Expires))
 }
 
 // rotateKey handles POST /keys/{name}/rotate.
-func (a *API) rotateKey(c *call) ([]byte, error) {
-	overlap, err := decode(c, wire.ParseOverlap)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) rotateKey(c *call, overlap core.Time) ([]byte, error) {
 	return encodeBoth(wire.NewAPIKey)(a.Engine.Admin.APIKeys.Rotate(c.Context(), c.member(), c.PathValue("name"), overlap))
 }
 
@@ -60,11 +52,7 @@ func (a *API) sftpKeys(c *call) ([]byte, error) {
 }
 
 // addSFTPKey handles POST /sftp/keys.
-func (a *API) addSFTPKey(c *call) ([]byte, error) {
-	key, err := decode(c, wire.ParseSFTPKey)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) addSFTPKey(c *call, key string) ([]byte, error) {
 	added, err := a.Engine.Admin.SFTPKeys.Add(c.Context(), c.member(), key)
 	if err != nil {
 		return nil, err

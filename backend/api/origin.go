@@ -49,7 +49,7 @@ func answered(err error) handler {
 }
 
 func (a *API) websiteRoutes() routes {
-	return routes{tenantPath + "/website": {"GET": a.keyed(operation.ReadIntegrations, a.website), "PUT": a.keyed(operation.ChangeWebsite, a.changeWebsite)}}
+	return routes{tenantPath + "/website": {"GET": a.keyed(operation.ReadIntegrations, a.website), "PUT": a.keyed(operation.ChangeWebsite, with(body(wire.ParseWebsite), a.changeWebsite))}}
 }
 
 // website handles GET /website.
@@ -62,10 +62,6 @@ func website(w tenants.Website) []byte {
 }
 
 // changeWebsite handles PUT /website.
-func (a *API) changeWebsite(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseWebsite)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) changeWebsite(c *call, in wire.WebsiteUpdate) ([]byte, error) {
 	return encode(website)(a.Engine.Admin.Website.Change(c.Context(), c.member(), tenants.WebsiteChange(in)))
 }

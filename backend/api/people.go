@@ -18,8 +18,8 @@ func (a *API) peopleRoutes() routes {
 	const invitations = tenantPath + "/members/invitations"
 	return routes{
 		tenantPath + "/members":          {"GET": a.keyed(operation.ReadMembers, a.members)},
-		tenantPath + "/members/{person}": {"PUT": a.keyed(operation.ChangeMemberRole, a.changeMember), "DELETE": a.keyed(operation.RemoveMember, a.removeMember)},
-		invitations:                      {"POST": a.keyed(operation.InviteMember, created(a.inviteMember))},
+		tenantPath + "/members/{person}": {"PUT": a.keyed(operation.ChangeMemberRole, with(body(wire.ParseMemberRole), a.changeMember)), "DELETE": a.keyed(operation.RemoveMember, a.removeMember)},
+		invitations:                      {"POST": a.keyed(operation.InviteMember, created(with(body(wire.ParseInvitation), a.inviteMember)))},
 		invitations + "/{id}":            {"DELETE": a.keyed(operation.RevokeInvitation, a.revokeInvitation)},
 		tenantPath + "/audit":            {"GET": a.keyed(operation.ReadAudit, a.audit)},
 		tenantPath + "/audit/export":     {"GET": a.exportAudit},
@@ -33,11 +33,7 @@ func (a *API) members(c *call) ([]byte, error) {
 
 // inviteMember handles POST /members/invitations. The answer has the link of the
 // invitation, once.
-func (a *API) inviteMember(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseInvitation)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) inviteMember(c *call, in wire.NewMember) ([]byte, error) {
 	i, token, err := a.Engine.Members.Invite(c.Context(), c.member(), in.Email, in.Role)
 	if err != nil {
 		return nil, err
@@ -51,11 +47,7 @@ func (a *API) revokeInvitation(c *call) ([]byte, error) {
 }
 
 // changeMember handles PUT /members/{person}: it changes the role of a member.
-func (a *API) changeMember(c *call) ([]byte, error) {
-	role, err := decode(c, wire.ParseMemberRole)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) changeMember(c *call, role string) ([]byte, error) {
 	return nil, a.Engine.Members.ChangeRole(c.Context(), c.member(), people.PersonID(c.PathValue("person")), role)
 }
 

@@ -11,12 +11,12 @@ func (a *API) programRoutes() routes {
 	const one = tenantPath + "/programs/{program}"
 	return routes{
 		tenantPath + "/programs": {"GET": a.keyed(operation.ReadPrograms, a.programs), "POST": a.keyed(operation.CreateProgram, created(a.createProgram))},
-		one:                      {"GET": a.keyed(operation.ReadPrograms, a.program), "PUT": a.keyed(operation.ChangeProgram, a.putProgram), "DELETE": a.keyed(operation.DeleteProgram, a.deleteProgram)},
+		one:                      {"GET": a.keyed(operation.ReadPrograms, with((*call).programKey, a.program)), "PUT": a.keyed(operation.ChangeProgram, with((*call).programKey, a.putProgram)), "DELETE": a.keyed(operation.DeleteProgram, with((*call).programKey, a.deleteProgram))},
 
-		one + "/try":      {"POST": a.keyed(operation.ReadPrograms, a.tryProgram)},
-		one + "/versions": {"GET": a.keyed(operation.ReadPrograms, a.programVersions)},
+		one + "/try":      {"POST": a.keyed(operation.ReadPrograms, with((*call).programKey, a.tryProgram))},
+		one + "/versions": {"GET": a.keyed(operation.ReadPrograms, with((*call).programKey, a.programVersions))},
 
-		one + "/rewards/{side}/codes": {"GET": a.keyed(operation.ReadPrograms, a.fuelTank), "POST": a.keyed(operation.FillFuelTank, a.fillFuelTank)},
+		one + "/rewards/{side}/codes": {"GET": a.keyed(operation.ReadPrograms, with((*call).programKey, a.fuelTank)), "POST": a.keyed(operation.FillFuelTank, with((*call).programKey, a.fillFuelTank))},
 	}
 }
 
@@ -50,20 +50,12 @@ func (c *call) programKey() (core.ProgramKey, error) {
 }
 
 // program handles GET /programs/{program}.
-func (a *API) program(c *call) ([]byte, error) {
-	key, err := c.programKey()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) program(c *call, key core.ProgramKey) ([]byte, error) {
 	return encode(wire.Program)(a.Engine.Programs.ByKey(c.Context(), c.tenant, key))
 }
 
 // putProgram handles PUT /programs/{program}. The body replaces the whole program.
-func (a *API) putProgram(c *call) ([]byte, error) {
-	key, err := c.programKey()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) putProgram(c *call, key core.ProgramKey) ([]byte, error) {
 	p, err := readProgram(c, key)
 	if err != nil {
 		return nil, err
@@ -75,20 +67,12 @@ func (a *API) putProgram(c *call) ([]byte, error) {
 }
 
 // deleteProgram handles DELETE /programs/{program}.
-func (a *API) deleteProgram(c *call) ([]byte, error) {
-	key, err := c.programKey()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deleteProgram(c *call, key core.ProgramKey) ([]byte, error) {
 	return nil, a.Engine.Admin.Programs.Delete(c.Context(), c.member(), key)
 }
 
 // tryProgram handles POST /programs/{program}/try.
-func (a *API) tryProgram(c *call) ([]byte, error) {
-	key, err := c.programKey()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) tryProgram(c *call, key core.ProgramKey) ([]byte, error) {
 	trial, err := decode(c, wire.ParseTrial)
 	if err != nil {
 		return nil, err
@@ -101,28 +85,22 @@ func (a *API) tryProgram(c *call) ([]byte, error) {
 }
 
 // programVersions handles GET /programs/{program}/versions.
-func (a *API) programVersions(c *call) ([]byte, error) {
-	key, err := c.programKey()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) programVersions(c *call, key core.ProgramKey) ([]byte, error) {
 	return encode(wire.ProgramVersions)(a.Engine.Programs.Versions(c.Context(), c.tenant, key))
 }
 
-// tankKey reads the program and the side of the fuel tank in the path of a call.
-func (c *call) tankKey() (key core.ProgramKey, side referral.SideKey, err error) {
-	if key, err = c.programKey(); err != nil {
-		return "", "", err
+// side reads the side of the fuel tank in the path of a call.
+func (c *call) side() (referral.SideKey, error) {
+	side, err := referral.ParseSideKey("side", c.PathValue("side"))
+	if err != nil {
+		return "", wire.NoSuchPath()
 	}
-	if side, err = referral.ParseSideKey("side", c.PathValue("side")); err != nil {
-		return "", "", wire.NoSuchPath()
-	}
-	return key, side, nil
+	return side, nil
 }
 
 // fuelTank handles GET of a fuel tank.
-func (a *API) fuelTank(c *call) ([]byte, error) {
-	key, side, err := c.tankKey()
+func (a *API) fuelTank(c *call, key core.ProgramKey) ([]byte, error) {
+	side, err := c.side()
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +108,8 @@ func (a *API) fuelTank(c *call) ([]byte, error) {
 }
 
 // fillFuelTank handles POST of codes to a fuel tank.
-func (a *API) fillFuelTank(c *call) ([]byte, error) {
-	key, side, err := c.tankKey()
+func (a *API) fillFuelTank(c *call, key core.ProgramKey) ([]byte, error) {
+	side, err := c.side()
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ func (a *API) referralRoutes() routes {
 	return routes{
 		tenantPath + "/referrals":               {"GET": a.keyed(operation.ReadReferrals, a.referrals)},
 		tenantPath + "/referrals/{id}":          {"GET": a.keyed(operation.ReadReferrals, a.referral)},
-		tenantPath + "/referrals/{id}/orders":   {"GET": a.keyed(operation.ReadReferrals, a.orders)},
+		tenantPath + "/referrals/{id}/orders":   {"GET": a.keyed(operation.ReadReferrals, with((*call).page, a.orders))},
 		tenantPath + "/referrals/{id}/timeline": {"GET": a.keyed(operation.ReadReferrals, a.timeline)},
-		tenantPath + "/referrals/moderate":      {"POST": a.keyed(operation.Moderate, a.moderate)},
+		tenantPath + "/referrals/moderate":      {"POST": a.keyed(operation.Moderate, with(body(wire.ParseModerations), a.moderate))},
 		tenantPath + "/open/referrals":          {"GET": a.open(operation.ReadReferrals, a.openReferrals)},
 	}
 }
@@ -118,11 +118,7 @@ func (a *API) referral(c *call) ([]byte, error) {
 }
 
 // orders handles GET /referrals/{id}/orders.
-func (a *API) orders(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) orders(c *call, p base.Page) ([]byte, error) {
 	return encodeBoth(wire.Orders)(a.Engine.Orders.List(c.Context(), c.tenant, c.PathValue("id"), p.Limit, p.Offset))
 }
 
@@ -136,28 +132,20 @@ func (a *API) timeline(c *call) ([]byte, error) {
 }
 
 // moderate handles POST /referrals/moderate.
-func (a *API) moderate(c *call) ([]byte, error) {
-	actions, err := decode(c, wire.ParseModerations)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) moderate(c *call, actions []referral.Moderation) ([]byte, error) {
 	return wire.Empty(), a.Engine.Moderation.Apply(c.Context(), c.member(), actions)
 }
 
 func (a *API) attributionRoutes() routes {
 	return routes{
-		tenantPath + "/attributions":         {"GET": a.keyed(operation.ReadReferrals, a.decisions)},
+		tenantPath + "/attributions":         {"GET": a.keyed(operation.ReadReferrals, with((*call).page, a.decisions))},
 		tenantPath + "/attributions/unknown": {"GET": a.keyed(operation.ReadReferrals, a.unknownCodes)},
 	}
 }
 
 // decisions handles GET /attributions: for each code of an account, why the account was
 // or was not attributed.
-func (a *API) decisions(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) decisions(c *call, p base.Page) ([]byte, error) {
 	account := core.AccountID(c.URL.Query().Get("accountId"))
 	return encodeBoth(wire.Decisions)(a.Engine.Referrals.Decisions(c.Context(), c.tenant, account, p))
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"kith/backend/app/base"
 	"kith/core/operation"
 	"kith/core/webhook"
 	"kith/core/wire"
@@ -11,23 +12,19 @@ import (
 func (a *API) subscriptionRoutes() routes {
 	const one = tenantPath + "/subscription/{endpointUrl}"
 	return routes{
-		tenantPath + "/subscription":        {"POST": a.keyed(operation.SubscribeWebhook, created(a.subscribe)), "GET": a.keyed(operation.ReadIntegrations, a.subscriptions)},
+		tenantPath + "/subscription":        {"POST": a.keyed(operation.SubscribeWebhook, created(with(body(wire.ParseWebhookSubscription), a.subscribe))), "GET": a.keyed(operation.ReadIntegrations, a.subscriptions)},
 		tenantPath + "/subscription/sample": {"GET": a.keyed(operation.ReadIntegrations, a.sampleEvents)},
 		one:                                 {"DELETE": a.keyed(operation.UnsubscribeWebhook, a.unsubscribe)},
 		one + "/test":                       {"POST": a.keyed(operation.TestWebhook, a.testSubscription)},
 		one + "/secret":                     {"POST": a.keyed(operation.RotateWebhookSecret, a.rotateSecret)},
-		one + "/deliveries":                 {"GET": a.keyed(operation.ReadIntegrations, a.deliveries)},
-		one + "/replay":                     {"POST": a.keyed(operation.ReplayWebhook, a.replay)},
+		one + "/deliveries":                 {"GET": a.keyed(operation.ReadIntegrations, with((*call).page, a.deliveries))},
+		one + "/replay":                     {"POST": a.keyed(operation.ReplayWebhook, with(body(wire.ParseReplay), a.replay))},
 		"/.well-known/jwks.json":            {"GET": a.keySet},
 	}
 }
 
 // subscribe handles POST /subscription.
-func (a *API) subscribe(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseWebhookSubscription)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) subscribe(c *call, in webhook.Request) ([]byte, error) {
 	return encode(wire.WebhookSubscription)(a.Engine.Admin.Webhooks.Subscribe(c.Context(), c.member(), in))
 }
 
@@ -74,13 +71,10 @@ func (a *API) rotateSecret(c *call) ([]byte, error) {
 }
 
 // deliveries handles GET /subscription/{endpointUrl}/deliveries.
-func (a *API) deliveries(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deliveries(c *call, p base.Page) ([]byte, error) {
 	var state webhook.State
 	if text := c.URL.Query().Get("state"); text != "" {
+		var err error
 		if state, err = webhook.ParseState("state", text); err != nil {
 			return nil, err
 		}
@@ -89,11 +83,7 @@ func (a *API) deliveries(c *call) ([]byte, error) {
 }
 
 // replay handles POST /subscription/{endpointUrl}/replay.
-func (a *API) replay(c *call) ([]byte, error) {
-	in, err := decode(c, wire.ParseReplay)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) replay(c *call, in wire.Replay) ([]byte, error) {
 	if in.Event == "" {
 		return encode(wire.Replayed)(a.Engine.Admin.Webhooks.ReplayFailed(c.Context(), c.member(), c.endpoint(), in.Since))
 	}

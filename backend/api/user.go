@@ -24,12 +24,12 @@ func (a *API) userRoutes() routes {
 		tenantPath + "/open/user": {"GET": a.public(a.openUser)},
 		cookieUserPath:            {"PUT": a.cookieUser},
 		tenantPath + "/user":      {"POST": a.keyed(operation.IdentifyUser, a.identifyInAccount), "GET": a.keyed(operation.ReadReferrals, a.userByCode)},
-		tenantPath + "/users":     {"GET": a.keyed(operation.ReadReferrals, a.users)},
+		tenantPath + "/users":     {"GET": a.keyed(operation.ReadReferrals, with((*call).page, a.users))},
 		known:                     {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
 		known + "/pii":            {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
 		known + "/block":          {"POST": a.keyedUser(operation.BlockUser, a.block)},
 		known + "/unblock":        {"POST": a.keyedUser(operation.UnblockUser, a.unblock)},
-		known + "/referrer":       {"POST": a.keyedUser(operation.AttributeUser, a.attributeByHand)},
+		known + "/referrer":       {"POST": a.keyedUser(operation.AttributeUser, with(bodyFor(wire.ParseByHand), a.attributeByHand))},
 		known + "/export":         {"GET": a.keyedUser(operation.ExportUser, a.exportUser)},
 	}
 }
@@ -201,11 +201,7 @@ func codeInQuery(c *call) (core.ReferralCode, error) {
 }
 
 // users handles GET /users.
-func (a *API) users(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) users(c *call, p base.Page) ([]byte, error) {
 	words, err := referral.SearchWords("query", c.URL.Query().Get("query"))
 	if err != nil {
 		return nil, err
@@ -271,11 +267,7 @@ func (a *API) unblock(c *call) ([]byte, error) {
 }
 
 // attributeByHand handles POST of /referrer.
-func (a *API) attributeByHand(c *call) ([]byte, error) {
-	in, err := decodeFor(c, wire.ParseByHand)
-	if err != nil {
-		return nil, err
-	}
+func (a *API) attributeByHand(c *call, in wire.ByHand) ([]byte, error) {
 	made, err := a.Engine.Admin.Users.Attribute(c.Context(), c.member(), c.who(), string(in.Code), in.Reason)
 	if err != nil {
 		return nil, err

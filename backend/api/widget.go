@@ -20,8 +20,8 @@ func (a *API) widgetRoutes() routes {
 		user + "/render":                        {"GET": a.open(operation.RenderWidget, a.renderWidget)},
 		tenantPath + "/widget/user/cookie_user": {"PUT": a.cookieUserWidget},
 		tenantPath + "/mail/referralinvite":     {"POST": a.open(operation.InviteFriend, a.invite)},
-		tenantPath + "/widgets":                 {"GET": a.keyed(operation.ReadPrograms, a.widgets)},
-		tenantPath + "/widgets/{widgetType}":    {"GET": a.keyed(operation.ReadPrograms, a.widget), "PUT": a.keyed(operation.ChangeWidget, a.putWidget), "DELETE": a.keyed(operation.ChangeWidget, a.deleteWidget)},
+		tenantPath + "/widgets":                 {"GET": a.keyed(operation.ReadPrograms, with((*call).page, a.widgets))},
+		tenantPath + "/widgets/{widgetType}":    {"GET": a.keyed(operation.ReadPrograms, with((*call).widgetType, a.widget)), "PUT": a.keyed(operation.ChangeWidget, with((*call).widgetType, a.putWidget)), "DELETE": a.keyed(operation.ChangeWidget, with((*call).widgetType, a.deleteWidget))},
 	}
 }
 
@@ -99,11 +99,7 @@ func (a *API) invite(*call) ([]byte, error) {
 }
 
 // widgets handles GET /widgets.
-func (a *API) widgets(c *call) ([]byte, error) {
-	p, err := c.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) widgets(c *call, p base.Page) ([]byte, error) {
 	return encodeBoth(wire.StoredWidgets)(a.Engine.Widgets.List(c.Context(), c.tenant, p))
 }
 
@@ -113,20 +109,12 @@ func (c *call) widgetType() (widget.Type, error) {
 }
 
 // widget handles GET /widgets/{widgetType}.
-func (a *API) widget(c *call) ([]byte, error) {
-	t, err := c.widgetType()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) widget(c *call, t widget.Type) ([]byte, error) {
 	return encode(wire.StoredWidget)(a.Engine.Widgets.Stored(c.Context(), c.tenant, t))
 }
 
 // putWidget handles PUT /widgets/{widgetType}.
-func (a *API) putWidget(c *call) ([]byte, error) {
-	t, err := c.widgetType()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) putWidget(c *call, t widget.Type) ([]byte, error) {
 	update, err := decode(c, wire.ParseWidget)
 	if err != nil {
 		return nil, err
@@ -135,10 +123,6 @@ func (a *API) putWidget(c *call) ([]byte, error) {
 }
 
 // deleteWidget handles DELETE /widgets/{widgetType}.
-func (a *API) deleteWidget(c *call) ([]byte, error) {
-	t, err := c.widgetType()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) deleteWidget(c *call, t widget.Type) ([]byte, error) {
 	return nil, a.Engine.Widgets.Delete(c.Context(), c.tenant, t)
 }
