@@ -170,17 +170,14 @@ func readOptional(c *call) ([]byte, error) {
 	return withoutMark(body), err
 }
 
-const (
-	keyHeader = core.KeyHeader
-	// onceHeader says what was done with the idempotency key of a call: "kept" (the answer
-	// will be repeated), "repeated" (the call was not made again), or "ignored". Errors have none.
-	onceHeader = "Idempotency"
-)
+// onceHeader says what was done with the idempotency key of a call: "kept" (the answer
+// will be repeated), "repeated" (the call was not made again), or "ignored". Errors have none.
+const onceHeader = "Idempotency"
 
 // keyHeader returns the values of the header with the idempotency key, joined by commas: so
 // several are no key.
 func (c *call) keyHeader() (value string, sent bool) {
-	all := c.Header.Values(keyHeader)
+	all := c.Header.Values(core.KeyHeader)
 	return strings.Join(all, ","), len(all) > 0
 }
 

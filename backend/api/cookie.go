@@ -94,27 +94,10 @@ func (a *API) forget(w http.ResponseWriter, r *http.Request, alias core.TenantAl
 	}
 }
 
-const cookieUserPath = tenantPath + "/open/user/cookie_user"
-
-// cookieUser handles PUT /open/user/cookie_user: the identification of a user without
-// ids.
-func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
-	wanted, err := wantedFields(r)
-	if err != nil {
-		return err
-	}
-	_, done, err := a.cookieIdentified(w, r)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wanted.Of(wire.User(done.UserInfo)))
-	return nil
-}
-
 // cookieIdentified identifies the user that the request's cookie names, or a new user,
 // and sets the cookie that names the user in later requests.
-func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.Caller, done rules.Identified, err error) {
-	if c, err = a.maybeAnonymous(w, r, operation.IdentifyCookieUser); err != nil {
+func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request, op *operation.Operation) (c base.Caller, done rules.Identified, err error) {
+	if c, err = a.maybeAnonymous(w, r, op); err != nil {
 		return c, done, err
 	}
 	if err = c.May(auth.CreateCookieUser, "", ""); err != nil {

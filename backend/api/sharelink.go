@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -35,7 +34,7 @@ func (a *API) shareURLs(c *call) ([]byte, error) {
 	if !ok && text != "" {
 		return nil, unknownMedium()
 	}
-	code, err := a.shareCode(c.Request, c.caller, c.account, c.user)
+	code, err := a.shareCode(c)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +43,7 @@ func (a *API) shareURLs(c *call) ([]byte, error) {
 
 // shareLinks handles GET /account/{account}/user/{user}/sharelinks, the older form.
 func (a *API) shareLinks(c *call) ([]byte, error) {
-	code, err := a.shareCode(c.Request, c.caller, c.account, c.user)
+	code, err := a.shareCode(c)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +97,12 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 
 // shareCode returns the code that a user shares in the program that the query names, or
 // in the user's first program.
-func (a *API) shareCode(r *http.Request, caller base.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
-	key, err := programIn(r.URL.Query())
+func (a *API) shareCode(c *call) (core.ReferralCode, error) {
+	key, err := programIn(c.URL.Query())
 	if err != nil {
 		return "", err
 	}
-	code, err := a.Engine.Users.ShareCode(r.Context(), caller.Tenant.Alias, account, user, key)
+	code, err := a.Engine.Users.ShareCode(c.Context(), c.tenant, c.account, c.user, key)
 	return code.Code, err
 }
 

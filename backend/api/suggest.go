@@ -31,7 +31,7 @@ func withoutSlash(r *http.Request) *http.Request {
 func (a *API) serve(m methods) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if h, ok := m[methodOf(r)]; ok {
-			if r.Method != http.MethodGet && r.Method != http.MethodHead && len(r.Header.Values(keyHeader)) > 0 {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead && len(r.Header.Values(core.KeyHeader)) > 0 {
 				w.Header().Set(onceHeader, "ignored")
 			}
 			return h(w, r)

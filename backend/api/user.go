@@ -19,37 +19,44 @@ import (
 
 func (a *API) userRoutes() routes {
 	const known = tenantPath + "/account/{account}/user/{user}"
+	identify := a.identify(a.identified, operation.IdentifyUser)
 	return routes{
-		userPath:                  {"PUT": a.identify, "POST": a.identify, "GET": a.userAt(operation.ReadReferrals, auth.LookupUser, a.user), "DELETE": a.keyedUser(operation.EraseUser, a.deleteUser)},
-		tenantPath + "/open/user": {"GET": a.public(a.openUser)},
-		cookieUserPath:            {"PUT": a.cookieUser},
-		tenantPath + "/user":      {"POST": a.keyed(operation.IdentifyUser, a.identifyInAccount), "GET": a.keyed(operation.ReadReferrals, a.userByCode)},
-		tenantPath + "/users":     {"GET": a.keyed(operation.ReadReferrals, with((*call).page, a.users))},
-		known:                     {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
-		known + "/pii":            {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
-		known + "/block":          {"POST": a.keyedUser(operation.BlockUser, a.block)},
-		known + "/unblock":        {"POST": a.keyedUser(operation.UnblockUser, a.unblock)},
-		known + "/referrer":       {"POST": a.keyedUser(operation.AttributeUser, with(bodyFor(wire.ParseByHand), a.attributeByHand))},
-		known + "/export":         {"GET": a.keyedUser(operation.ExportUser, a.exportUser)},
+		userPath:                              {"PUT": identify, "POST": identify, "GET": a.userAt(operation.ReadReferrals, auth.LookupUser, a.user), "DELETE": a.keyedUser(operation.EraseUser, a.deleteUser)},
+		tenantPath + "/open/user":             {"GET": a.public(a.openUser)},
+		tenantPath + "/open/user/cookie_user": {"PUT": a.identify(a.cookieIdentified, operation.IdentifyCookieUser)},
+		tenantPath + "/user":                  {"POST": a.keyed(operation.IdentifyUser, a.identifyInAccount), "GET": a.keyed(operation.ReadReferrals, a.userByCode)},
+		tenantPath + "/users":                 {"GET": a.keyed(operation.ReadReferrals, with((*call).page, a.users))},
+		known:                                 {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
+		known + "/pii":                        {"GET": a.keyedUser(operation.ReadReferrals, a.user)},
+		known + "/block":                      {"POST": a.keyedUser(operation.BlockUser, a.block)},
+		known + "/unblock":                    {"POST": a.keyedUser(operation.UnblockUser, a.unblock)},
+		known + "/referrer":                   {"POST": a.keyedUser(operation.AttributeUser, with(bodyFor(wire.ParseByHand), a.attributeByHand))},
+		known + "/export":                     {"GET": a.keyedUser(operation.ExportUser, a.exportUser)},
 	}
 }
 
-// identify handles PUT (create or update) and POST (create) of a user.
-func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
-	wanted, err := wantedFields(r)
-	if err != nil {
-		return err
+// identification stores the user whom a request identifies. It refuses an API key whose role
+// does not permit the operation.
+type identification func(http.ResponseWriter, *http.Request, *operation.Operation) (base.Caller, rules.Identified, error)
+
+// identify returns the handler of PUT (create or update) and POST (create) of a user.
+func (a *API) identify(by identification, op *operation.Operation) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		wanted, err := wantedFields(r)
+		if err != nil {
+			return err
+		}
+		_, done, err := by(w, r, op)
+		if err != nil {
+			return err
+		}
+		status := http.StatusOK
+		if r.Method == http.MethodPost {
+			status = http.StatusCreated
+		}
+		writeJSON(w, status, wanted.Of(wire.User(done.UserInfo)))
+		return nil
 	}
-	_, done, err := a.identified(w, r, operation.IdentifyUser)
-	if err != nil {
-		return err
-	}
-	status := http.StatusOK
-	if r.Method == http.MethodPost {
-		status = http.StatusCreated
-	}
-	writeJSON(w, status, wanted.Of(wire.User(done.UserInfo)))
-	return nil
 }
 
 // identified stores the user in the path of a request with the values in its body. For

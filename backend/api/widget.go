@@ -8,7 +8,6 @@ import (
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/operation"
-	"kith/core/rules"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -16,9 +15,9 @@ import (
 func (a *API) widgetRoutes() routes {
 	const user = tenantPath + "/widget/account/{account}/user/{user}"
 	return routes{
-		user + "/upsert":                        {"PUT": a.upsertWidget},
+		user + "/upsert":                        {"PUT": a.identifiedWidget(a.identified, operation.RenderWidget)},
 		user + "/render":                        {"GET": a.open(operation.RenderWidget, a.renderWidget)},
-		tenantPath + "/widget/user/cookie_user": {"PUT": a.cookieUserWidget},
+		tenantPath + "/widget/user/cookie_user": {"PUT": a.identifiedWidget(a.cookieIdentified, operation.IdentifyCookieUser)},
 		tenantPath + "/mail/referralinvite":     {"POST": a.open(operation.InviteFriend, a.invite)},
 		tenantPath + "/widgets":                 {"GET": a.keyed(operation.ReadPrograms, with((*call).page, a.widgets))},
 		tenantPath + "/widgets/{widgetType}":    {"GET": a.keyed(operation.ReadPrograms, with((*call).widgetType, a.widget)), "PUT": a.keyed(operation.ChangeWidget, with((*call).widgetType, a.putWidget)), "DELETE": a.keyed(operation.ChangeWidget, with((*call).widgetType, a.deleteWidget))},
@@ -39,43 +38,27 @@ func (a *API) widgetRequest(r *http.Request) (in widgets.Request, err error) {
 	return in, err
 }
 
-// upsertWidget handles PUT of a user and answers with the user's widget.
-func (a *API) upsertWidget(w http.ResponseWriter, r *http.Request) error {
-	// Checked first, so that a call with wrong parameters stores nothing.
-	in, err := a.widgetRequest(r)
-	if err != nil {
-		return err
+// identifiedWidget returns the handler of PUT of a user that answers with the user's widget.
+func (a *API) identifiedWidget(by identification, op *operation.Operation) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		// Checked first, so that a call with wrong parameters stores nothing.
+		in, err := a.widgetRequest(r)
+		if err != nil {
+			return err
+		}
+		caller, done, err := by(w, r, op)
+		if err != nil {
+			return err
+		}
+		in.Caller, in.Account, in.User = caller, done.User.Account, done.User.ID
+		rendered, err := a.Engine.Widgets.Render(r.Context(), caller.Tenant.Alias, in)
+		if err != nil {
+			return err
+		}
+		rendered.User = string(wire.User(done.UserInfo))
+		writeJSON(w, http.StatusOK, wire.RenderedWidget(rendered))
+		return nil
 	}
-	caller, done, err := a.identified(w, r, operation.RenderWidget)
-	if err != nil {
-		return err
-	}
-	return a.answerWidget(w, r, in, caller, done)
-}
-
-// cookieUserWidget handles PUT of a user without ids and answers with the user's widget.
-func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
-	in, err := a.widgetRequest(r)
-	if err != nil {
-		return err
-	}
-	caller, done, err := a.cookieIdentified(w, r)
-	if err != nil {
-		return err
-	}
-	return a.answerWidget(w, r, in, caller, done)
-}
-
-// answerWidget answers with the widget of a user who was just identified.
-func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in widgets.Request, caller base.Caller, done rules.Identified) error {
-	in.Caller, in.Account, in.User = caller, done.User.Account, done.User.ID
-	rendered, err := a.Engine.Widgets.Render(r.Context(), caller.Tenant.Alias, in)
-	if err != nil {
-		return err
-	}
-	rendered.User = string(wire.User(done.UserInfo))
-	writeJSON(w, http.StatusOK, wire.RenderedWidget(rendered))
-	return nil
 }
 
 // renderWidget handles GET of a user's widget, which older clients use.
