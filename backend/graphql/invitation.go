@@ -38,17 +38,12 @@ func (u *user) Invitation(ctx context.Context, args struct{ ProgramID, Locale ar
 			return nil, err
 		}
 	}
-	programs, err := u.c.programs(ctx)
-	if err != nil {
+	p, err := u.c.program(ctx, code.Program)
+	if p == nil || err != nil {
 		return nil, err
 	}
-	for _, p := range programs {
-		if p.Key == code.Program {
-			filled, language := p.Invite(text.Wanted(locale, u.stored.User.Locale, u.c.AcceptLanguage))
-			return &invitation{Locale: word(language), Subject: filled.Subject, Message: filled.Message}, nil
-		}
-	}
-	return nil, nil
+	filled, language := p.stored.Invite(text.Wanted(locale, u.stored.User.Locale, u.c.AcceptLanguage))
+	return &invitation{Locale: word(language), Subject: filled.Subject, Message: filled.Message}, nil
 }
 
 // SetProgramInvitations replaces the invitations of a program. It needs the API key.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"kith/core/referral"
-	"kith/core/wire"
 )
 
 // loader loads a value for each of several nodes of an answer, such as the rewards of
@@ -78,8 +77,4 @@ func (l *userLoader) get(ctx context.Context, c *call, identity referral.Identit
 		}
 		return byID, err
 	})
-}
-
-func identityOf(u wire.UserInfo) referral.Identity {
-	return referral.Identity{Account: u.User.Account, User: u.User.ID}
 }

@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"context"
-	"strings"
 
 	"kith/backend/app/base"
 	"kith/core"
@@ -47,7 +46,7 @@ type tenant struct {
 
 func newTenant(c *call) *tenant {
 	return &tenant{
-		TenantAlias: id(c.tenant), IsLiveMode: !strings.HasPrefix(string(c.tenant), base.TestPrefix),
+		TenantAlias: id(c.tenant), IsLiveMode: base.Live(c.tenant),
 		DateCreated: dateOrNull(c.Caller.Tenant.Created),
 	}
 }

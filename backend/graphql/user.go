@@ -88,7 +88,9 @@ func newUsers(c *call, all []wire.UserInfo) []*user {
 }
 
 // identity returns the ids of the user.
-func (u *user) identity() referral.Identity { return identityOf(u.stored) }
+func (u *user) identity() referral.Identity {
+	return referral.Identity{Account: u.stored.User.Account, User: u.stored.User.ID}
+}
 
 func newUser(c *call, stored wire.UserInfo) *user {
 	u := stored.User
