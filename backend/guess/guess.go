@@ -18,12 +18,9 @@ const maxNetworks = 100_000
 // Limiter has no limit.
 type Limiter struct {
 	perMinute int
-	now       func() time.Time
 
-	mu sync.Mutex
-	// current counts the attempts in minute, previous those in the minute before.
-	minute            int64
-	current, previous map[netip.Prefix]int
+	mu       sync.Mutex
+	attempts window[netip.Prefix]
 }
 
 // New returns a limiter that allows each network perMinute attempts in any minute. With
@@ -32,7 +29,7 @@ func New(perMinute int, now func() time.Time) *Limiter {
 	if perMinute == 0 {
 		return nil
 	}
-	return &Limiter{perMinute: perMinute, now: now, current: map[netip.Prefix]int{}, previous: map[netip.Prefix]int{}}
+	return &Limiter{perMinute: perMinute, attempts: newWindow[netip.Prefix](time.Minute, now)}
 }
 
 // PerMinute returns the limit, or 0 for none.
@@ -77,7 +74,7 @@ func (l *Limiter) Take(a netip.Addr) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.recent(of) >= l.perMinute {
+	if l.attempts.recent(of) >= l.perMinute {
 		return false
 	}
 	l.add(of, 1)
@@ -89,9 +86,9 @@ func (l *Limiter) Give(a netip.Addr) {
 	if of, counted := network(a); l != nil && counted {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.advance()
-		if n := l.current[of]; n > 0 {
-			l.current[of] = n - 1
+		l.attempts.advance()
+		if n := l.attempts.current[of]; n > 0 {
+			l.attempts.current[of] = n - 1
 		}
 	}
 }
@@ -112,7 +109,7 @@ func (l *Limiter) count(a netip.Addr, attempts int) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	recent := l.recent(of)
+	recent := l.attempts.recent(of)
 	if attempts == 0 {
 		return recent >= l.perMinute
 	}
@@ -120,33 +117,13 @@ func (l *Limiter) count(a netip.Addr, attempts int) bool {
 	return recent+attempts > l.perMinute
 }
 
-// recent returns the attempts of a network in the last minute. Those in the minute before
-// this one count in proportion to the part of it that is less than a minute old.
-func (l *Limiter) recent(of netip.Prefix) int {
-	elapsed := l.advance()
-	return l.current[of] + int(float64(l.previous[of])*(1-elapsed))
-}
-
 // add counts attempts of a network. The count stops at the limit, so that the network is
 // admitted again after a minute without attempts.
 func (l *Limiter) add(of netip.Prefix, attempts int) {
-	if n, known := l.current[of]; known || len(l.current) < maxNetworks {
-		l.current[of] = min(n+attempts, l.perMinute)
+	current := l.attempts.current
+	if n, known := current[of]; known || len(current) < maxNetworks {
+		current[of] = min(n+attempts, l.perMinute)
 	}
-}
-
-// advance begins a new minute if needed, and returns the elapsed fraction of the
-// current one.
-func (l *Limiter) advance() float64 {
-	now := l.now().UnixMilli()
-	if minute := now / 60_000; minute != l.minute {
-		l.previous = l.current
-		if minute != l.minute+1 {
-			l.previous = map[netip.Prefix]int{}
-		}
-		l.current, l.minute = map[netip.Prefix]int{}, minute
-	}
-	return float64(now%60_000) / 60_000
 }
 
 // Network returns the network of an address as text: for an address that is not public, the

@@ -54,7 +54,7 @@ func TestLimiter_IsBounded(t *testing.T) {
 	for i := range maxNetworks + 10 {
 		l.Count(netip.AddrFrom4([4]byte{11 + byte(i>>16), byte(i >> 8), byte(i), 1}), 1)
 	}
-	require.Len(t, l.current, maxNetworks)
+	require.Len(t, l.attempts.current, maxNetworks)
 }
 
 func TestLimiter_AddressesThatAreNotCounted(t *testing.T) {

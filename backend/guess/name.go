@@ -13,19 +13,15 @@ const maxNames = 100_000
 // Names bounds the failed attempts on each name, such as the address of a person who
 // signs in. It is safe for concurrent use.
 type Names struct {
-	most   int
-	window time.Duration
-	now    func() time.Time
+	most int
 
-	mu sync.Mutex
-	// current counts the failures in the window number, previous those in the one before.
-	number            int64
-	current, previous map[[16]byte]int
+	mu       sync.Mutex
+	failures window[[16]byte]
 }
 
 // NewNames returns a limiter that allows most failed attempts on each name in any window.
 func NewNames(most int, window time.Duration, now func() time.Time) *Names {
-	return &Names{most: most, window: window, now: now, current: map[[16]byte]int{}, previous: map[[16]byte]int{}}
+	return &Names{most: most, failures: newWindow[[16]byte](window, now)}
 }
 
 // nameKey returns the key of a name in the maps. It has the same size for each name.
@@ -40,17 +36,15 @@ func nameKey(name string) (key [16]byte) {
 func (n *Names) Take(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	elapsed := n.advance()
 	key := nameKey(name)
-	count, known := n.current[key]
-	// The previous window counts in proportion to the part of it that is not older than one window.
-	if count+int(float64(n.previous[key])*(1-elapsed)) >= n.most {
+	if n.failures.recent(key) >= n.most {
 		return false
 	}
-	if !known && len(n.current) >= maxNames {
+	current := n.failures.current
+	if _, known := current[key]; !known && len(current) >= maxNames {
 		return false
 	}
-	n.current[key] = count + 1
+	current[key]++
 	return true
 }
 
@@ -58,11 +52,11 @@ func (n *Names) Take(name string) bool {
 func (n *Names) Give(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.advance()
-	if key := nameKey(name); n.current[key] > 1 {
-		n.current[key]--
+	n.failures.advance()
+	if key, current := nameKey(name), n.failures.current; current[key] > 1 {
+		current[key]--
 	} else {
-		delete(n.current, key)
+		delete(current, key)
 	}
 }
 
@@ -70,21 +64,7 @@ func (n *Names) Give(name string) {
 func (n *Names) Succeed(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.advance()
-	delete(n.current, nameKey(name))
-	delete(n.previous, nameKey(name))
-}
-
-// advance begins a new window if needed, and returns the elapsed fraction of the current
-// one.
-func (n *Names) advance() float64 {
-	now, size := n.now().UnixNano(), n.window.Nanoseconds()
-	if number := now / size; number != n.number {
-		n.previous = n.current
-		if number != n.number+1 {
-			n.previous = map[[16]byte]int{}
-		}
-		n.current, n.number = map[[16]byte]int{}, number
-	}
-	return float64(now%size) / float64(size)
+	n.failures.advance()
+	delete(n.failures.current, nameKey(name))
+	delete(n.failures.previous, nameKey(name))
 }

@@ -42,7 +42,7 @@ func TestNames_IsBounded(t *testing.T) {
 	for i := range maxNames + 10 {
 		n.Take(fmt.Sprint(i))
 	}
-	require.Len(t, n.current, maxNames)
+	require.Len(t, n.failures.current, maxNames)
 	require.False(t, n.Take("0"))
 	require.False(t, n.Take(fmt.Sprint(maxNames)), "no name escapes the count")
 	n.Give("1")
