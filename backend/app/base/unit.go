@@ -64,12 +64,20 @@ func (b *Base) Forget(ctx context.Context, removeBatch func(*store.Tx) (int, err
 }
 
 // IsNotFound reports whether err is a core.Error with core.CodeNotFound.
-func IsNotFound(err error) bool { return hasCode(err, core.CodeNotFound) }
+func IsNotFound(err error) bool { return HasCode(err, core.CodeNotFound) }
 
 // IsConflict reports whether err is a core.Error with CodeConflict.
-func IsConflict(err error) bool { return hasCode(err, core.CodeConflict) }
+func IsConflict(err error) bool { return HasCode(err, core.CodeConflict) }
 
-func hasCode(err error, code core.Code) bool {
-	var e *core.Error
-	return errors.As(err, &e) && e.Code == code
+// HasCode reports whether err is a core.Error with a code.
+func HasCode(err error, code core.Code) bool {
+	e, ok := errors.AsType[*core.Error](err)
+	return ok && e.Code == code
+}
+
+// Refused reports whether err is a decision about the call, which would be the same at the next
+// attempt, and not a failure of the service.
+func Refused(err error) bool {
+	e, ok := errors.AsType[*core.Error](err)
+	return ok && e.Code != core.CodeInternal && e.Code != core.CodeUnavailable
 }

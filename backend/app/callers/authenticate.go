@@ -4,7 +4,6 @@ package callers
 
 import (
 	"context"
-	"errors"
 
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
@@ -67,7 +66,7 @@ func (cs *Callers) callerOf(tenant tenantdb.Tenant, credentials auth.Credentials
 // refused request may cost that.
 func (cs *Callers) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
 	credentials, err := auth.ParseCredentials(authorization, "")
-	if err != nil || credentials.Key == "" || !isUnauthenticated(failed) {
+	if err != nil || credentials.Key == "" || !base.HasCode(failed, core.CodeUnauthenticated) {
 		return failed
 	}
 	other := base.OtherMode(alias)
@@ -79,11 +78,6 @@ func (cs *Callers) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, 
 		return auth.WrongKey(alias, other)
 	}
 	return failed
-}
-
-func isUnauthenticated(err error) bool {
-	var known *core.Error
-	return errors.As(err, &known) && known.Code == core.CodeUnauthenticated
 }
 
 func (cs *Callers) tokenCaller(tenant tenantdb.Tenant, token string) (base.Caller, error) {

@@ -112,10 +112,7 @@ func (r *run) files(ctx context.Context, result *chunkFile) (err error) {
 // fatal returns an aborted error if err is a problem of the file, which no further
 // attempt can solve, or else err.
 func fatal(err error) error {
-	var problem importfile.Problem
-	var header headerProblems
-	var caller *core.Error
-	if errors.As(err, &problem) || errors.As(err, &header) || errors.As(err, &caller) && caller.Code != core.CodeInternal && caller.Code != core.CodeUnavailable {
+	if problems, _ := problemsOf(err); problems != nil || base.Refused(err) {
 		return aborted{err.Error()}
 	}
 	return err

@@ -3,12 +3,12 @@ package jobs
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/xlsx"
 	"kith/core"
 	"kith/core/exportfile"
@@ -223,8 +223,7 @@ type errorsReader struct {
 // not a CSV file.
 func (js *Jobs) errorsOf(ctx context.Context, tenant core.TenantAlias, id string) (*errorsReader, error) {
 	d, err := js.Download(ctx, tenant, id, job.ErrorsFile)
-	var e *core.Error
-	if errors.As(err, &e) && e.Code == core.CodeNotFound {
+	if base.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package members
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -132,10 +131,4 @@ func (rs *Resets) Reset(ctx context.Context, v Visitor, token, password string) 
 		err = rs.SignIns.succeed(ctx, v, p)
 	}
 	return err
-}
-
-// isInvalid reports whether an error is about what the caller sent.
-func isInvalid(err error) bool {
-	var known *core.Error
-	return errors.As(err, &known) && known.Code == core.CodeInvalid
 }

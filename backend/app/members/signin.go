@@ -173,7 +173,7 @@ func (si *SignIns) Enter(ctx context.Context, v Visitor, waiting Seat, code stri
 		}
 		return si.begin(ctx, tx, v, seat.Person, people.SignedIn)
 	})
-	if isInvalid(err) {
+	if base.HasCode(err, core.CodeInvalid) {
 		return "", or(si.failed(ctx, v, base.SignInCode, email), err)
 	}
 	giveBack()

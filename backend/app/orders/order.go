@@ -5,7 +5,6 @@ package orders
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 
@@ -123,8 +122,7 @@ func (a apply) applyEvents(ctx context.Context, tx *store.Tx, tenant core.Tenant
 // skip logs an error of a rule, which would be the same at the next attempt, and returns
 // any other.
 func (a apply) skip(err error, what, id string) error {
-	var refused *core.Error
-	if errors.As(err, &refused) && refused.Code != core.CodeInternal && refused.Code != core.CodeUnavailable {
+	if base.Refused(err) {
 		a.log.Error("order skipped: a rule refuses it", what, id, "error", err)
 		return nil
 	}

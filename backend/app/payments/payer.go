@@ -3,9 +3,9 @@ package payments
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
@@ -66,7 +66,7 @@ func (bl *Billing) whose(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 		}
 	}
 	err = bl.identify(ctx, tx, tenant, p, who, exists)
-	if refused(err) {
+	if base.Refused(err) {
 		// The user must not be tracked, for example: the rules say so for every other
 		// call too.
 		return payer{code: who.code}, nil
@@ -128,12 +128,6 @@ func (bl *Billing) identify(ctx context.Context, tx *store.Tx, tenant core.Tenan
 
 // guestPrefix begins the ids that stand for customers whom the gateway has not stored.
 const guestPrefix = "guest_"
-
-// refused reports whether a rule refuses a call, which it would do again.
-func refused(err error) bool {
-	var e *core.Error
-	return errors.As(err, &e) && e.Code != core.CodeInternal && e.Code != core.CodeUnavailable
-}
 
 // claim refers an account that can still be referred by a code.
 func (bl *Billing) claim(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who payer) error {

@@ -3,7 +3,6 @@ package payments
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -286,8 +285,7 @@ func (g *Gateways) deliver(ctx context.Context, tenant core.TenantAlias, c billi
 		return err
 	}
 	if err := g.SendTest(ctx, tenant, c); err != nil {
-		var known *core.Error
-		if errors.As(err, &known) && known.Code == core.CodeUnavailable {
+		if base.HasCode(err, core.CodeUnavailable) {
 			return err
 		}
 		return nil

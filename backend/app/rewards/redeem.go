@@ -2,7 +2,6 @@ package rewards
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -130,7 +129,7 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 			steps, err = rd.redeem(s, d, credit)
 			return err
 		})
-		if refused(err) {
+		if base.Refused(err) {
 			drawn[i].Refused = err
 			continue
 		}
@@ -244,11 +243,4 @@ func drawOne(d reward.Draw, from reward.Drawable, now core.Time) ([]rules.Step, 
 	}
 	after, entry, err := d.Of(from.Credits[0], from.Available, now)
 	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
-}
-
-// refused reports whether an error is a decision about the call, and not a failure that
-// ends the whole transaction.
-func refused(err error) bool {
-	var e *core.Error
-	return errors.As(err, &e) && e.Code != core.CodeInternal && e.Code != core.CodeUnavailable
 }
