@@ -96,8 +96,7 @@ const (
 // failure, and at least as long as the gateway asks for.
 func after(err error, tries int) core.Time {
 	delay := min(firstDelay<<min(tries, 10), maxDelay)
-	var e *gateway.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*gateway.Error](err); ok {
 		switch e.Action {
 		case gateway.Missing, gateway.SetUp, gateway.Alert:
 			delay = maxDelay

@@ -198,8 +198,7 @@ func (us *Users) Unblock(ctx context.Context, c people.Caller, who referral.Iden
 // conflict returns the error for a change that was made before: the API says forbidden,
 // which a member would take for a missing role.
 func conflict(c people.Caller, err error) error {
-	var known *core.Error
-	if c.Person != "" && errors.As(err, &known) && known.Code == core.CodeForbidden {
+	if known, ok := errors.AsType[*core.Error](err); ok && c.Person != "" && known.Code == core.CodeForbidden {
 		return &core.Error{Code: core.CodeConflict, Message: known.Message}
 	}
 	return err
@@ -283,13 +282,11 @@ func (n NewReward) grant(who referral.Identity) (g reward.Grant, err error) {
 	}
 	g.Offer.Kind, g.Offer.Unit, g.Offer.Name = n.Kind, unit, strings.TrimSpace(n.Name)
 	g.Offer = g.Offer.With(value)
-	var known *core.Error
-	if err := g.Check(); errors.As(err, &known) && (known.Field == "discountPercent" || known.Field == "assignedCredit") {
-		return g, core.Invalid("amount", known.Message)
-	} else if err != nil {
-		return g, err
+	err = g.Check()
+	if known, ok := errors.AsType[*core.Error](err); ok && (known.Field == "discountPercent" || known.Field == "assignedCredit") {
+		err = core.Invalid("amount", known.Message)
 	}
-	return g, nil
+	return g, err
 }
 
 func control(r rune) bool { return r < ' ' || r == 0x7f }
@@ -368,8 +365,7 @@ func (n NewEvent) call(who referral.Identity) (event.Call, error) {
 		return event.Call{}, err
 	}
 	call, err := wire.ParseEvents(who.Account, who.User, body)
-	var known *core.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*core.Error](err); ok {
 		// The name in the API is that of the field in a list.
 		field := strings.TrimPrefix(strings.TrimPrefix(known.Field, "events[0]."), "fields.")
 		return call, core.Invalid(field, known.Message)

@@ -17,8 +17,8 @@ import (
 // for other events. Calls without the API key are not recorded: any page could send them. The
 // answer does not depend on the record, so an error is only logged.
 func (es *Events) recordRefused(ctx context.Context, by base.Caller, c event.Call, err error) {
-	var refused *core.Error
-	if !by.Key || !errors.As(err, &refused) || refused.Recorded == "" {
+	refused, ok := errors.AsType[*core.Error](err)
+	if !by.Key || !ok || refused.Recorded == "" {
 		return
 	}
 	ctx, cancel := es.bounded(ctx)

@@ -65,10 +65,9 @@ func (js *Jobs) remembered(ctx context.Context, tenant core.TenantAlias, t job.T
 // header returns the names of the columns of a CSV file, or nil for a JSONL file.
 func (js *Jobs) header(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef) ([]string, error) {
 	s, err := js.openSource(ctx, input{tenant: tenant, typ: t, ref: ref, columns: importfile.Mapping{}})
-	var problems headerProblems
 	if err == nil {
 		_ = s.close() // it was only read
-	} else if !errors.As(err, &problems) {
+	} else if _, ok := errors.AsType[headerProblems](err); !ok {
 		return nil, err
 	}
 	return s.layout.Names, nil

@@ -390,8 +390,7 @@ func (js *Jobs) work(ctx context.Context, l jobdb.Lease) error {
 		run = js.load
 	}
 	err := run(ctx, &l)
-	var fatal aborted
-	if errors.As(err, &fatal) {
+	if fatal, ok := errors.AsType[aborted](err); ok {
 		return js.abort(ctx, l, fatal.reason)
 	}
 	if err != nil {

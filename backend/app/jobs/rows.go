@@ -211,8 +211,7 @@ func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow, l
 }
 
 func redeemed(draw reward.Draw, d rewards.DrawResult) applied {
-	var e *core.Error
-	if errors.As(d.Refused, &e) && e.Field == "amount" { // the name in the API
+	if e, ok := errors.AsType[*core.Error](d.Refused); ok && e.Field == "amount" { // the name in the API
 		d.Refused = core.Invalid("valueToRedeem", e.Message)
 	}
 	return applied{err: d.Refused, result: []string{

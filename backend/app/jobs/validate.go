@@ -174,8 +174,7 @@ func (c *Checked) addCut(t job.Type, row wire.Row) {
 // rowProblem returns the problem of a row, with its column and value if err has one.
 func rowProblem(number int64, err error, row wire.Row) importfile.Problem {
 	p := importfile.Problem{Row: number, Reason: err.Error()}
-	var e *core.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*core.Error](err); ok {
 		p.Column, p.Reason = e.Field, e.Message
 		if p.Column != "" {
 			p.Value = importfile.ShortValue(row.Value(p.Column))
@@ -212,12 +211,10 @@ func (js *Jobs) sample(ctx context.Context, in input) (rows [][]string, err erro
 // problemsOf returns the problems of a file that err has, or err itself if the file could
 // not be read.
 func problemsOf(err error) ([]importfile.Problem, error) {
-	var problem importfile.Problem
-	var header headerProblems
-	switch {
-	case errors.As(err, &problem):
+	if problem, ok := errors.AsType[importfile.Problem](err); ok {
 		return []importfile.Problem{problem}, nil
-	case errors.As(err, &header):
+	}
+	if header, ok := errors.AsType[headerProblems](err); ok {
 		return header, nil
 	}
 	return nil, err

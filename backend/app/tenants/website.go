@@ -56,8 +56,8 @@ func (c WebsiteChange) Apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 
 // inWebsite returns an error with the name of the field in the API.
 func inWebsite(err error) error {
-	var known *core.Error
-	if !errors.As(err, &known) || websiteFields[known.Field] == "" {
+	known, ok := errors.AsType[*core.Error](err)
+	if !ok || websiteFields[known.Field] == "" {
 		return err
 	}
 	named := *known
