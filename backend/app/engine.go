@@ -95,17 +95,49 @@ type Engine struct {
 func New(shared base.Base) *Engine {
 	b := &shared
 	b.Process = b.NewID()
+	asleep := func() {}
 	e := &Engine{Base: b, Health: health.New(b)}
-	e.addCallers(b)
-	e.addPeople(b)
-	e.addUsers(b)
-	e.addRewards(b)
-	e.addJobs(b)
-	e.addWebhooks(b)
-	e.addPayments(b)
+	logged := func() { e.Events.Wake() }
+
+	e.APIKeys.Base, e.SFTPKeys.Base, e.Origins.Base, e.MasterKey.Base = b, b, b, b
+	e.Tenants = tenants.Tenants{Base: b, APIKeys: &e.APIKeys}
+	e.Callers.Base, e.Callers.APIKeys = b, &e.APIKeys
+
+	e.SignIns = members.SignIns{Base: b, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now), Sessions: people.DefaultSessionLimits()}
+	e.Profiles = members.Profiles{Base: b, SignIns: &e.SignIns}
+	e.Members = members.Members{Base: b, SignIns: &e.SignIns}
+	e.Resets = members.Resets{Base: b, SignIns: &e.SignIns}
+	e.Audits.Base = b
+
+	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = b, b, b
+	e.Users = users.Users{Base: b, Accounts: &e.Accounts}
+	e.Codes.Base, e.Links.Base, e.Referrals.Base = b, b, b
+	e.Events = events.Events{Base: b, Wake: asleep}
+	e.Orders.Base = b
+	e.Analytics = statistics.New(b)
+	e.Pipelines = pipelines.Pipelines{Base: b, Wake: logged}
+
+	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = b, b, b, b
+	e.Programs = programs.Programs{Base: b, FuelTanks: &e.FuelTanks}
+	e.Widgets = widgets.Widgets{Base: b, Users: &e.Users}
+
+	e.Files.Base, e.Leases.Base = b, b
+	e.Jobs = jobs.Jobs{Base: b, Files: &e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions, Wake: asleep, Logged: logged}
+
+	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = b, b, b
+
+	e.Gateways = payments.Gateways{Base: b, Wake: asleep, Logged: logged}
+	e.Notifications = payments.Notifications{Base: b, Gateways: &e.Gateways}
+	e.Operations = payments.Operations{Base: b, Gateways: &e.Gateways}
+	e.Sweeps.Base = b
+	e.Discounts = payments.Discounts{Base: b, Gateways: &e.Gateways}
+	e.Promotions = payments.Promotions{Base: b, Gateways: &e.Gateways}
+	e.Payments = payments.Payments{Base: b, Gateways: &e.Gateways, Billing: &e.Billing}
+	e.Billing = payments.Billing{Base: b, Gateways: &e.Gateways, Discounts: &e.Discounts, Redemptions: &e.Redemptions}
+
 	e.Admin = admin.Admin{
 		APIKeys:   admin.APIKeys{Base: b, API: &e.APIKeys},
-		Files:     admin.Files{Base: b, Files: &e.Files, Jobs: &e.Jobs},
+		Files:     admin.Files{Base: b, Jobs: &e.Jobs},
 		Gateway:   admin.Gateway{Base: b, Tenants: &e.Tenants, API: &e.Gateways, Notifications: &e.Notifications, Operations: &e.Operations},
 		Pipelines: admin.Pipelines{Base: b, API: &e.Pipelines},
 		Programs:  admin.Programs{Base: b, API: &e.Programs, Tanks: &e.FuelTanks},
@@ -119,57 +151,4 @@ func New(shared base.Base) *Engine {
 		Website:  admin.Website{Base: b, Tenants: &e.Tenants, Origins: &e.Origins, Programs: &e.Programs},
 	}
 	return e
-}
-
-func (e *Engine) addCallers(b *base.Base) {
-	e.APIKeys.Base, e.SFTPKeys.Base, e.Origins.Base, e.MasterKey.Base = b, b, b, b
-	e.Tenants = tenants.Tenants{Base: b, APIKeys: &e.APIKeys}
-	e.Callers.Base, e.Callers.APIKeys = b, &e.APIKeys
-}
-
-func (e *Engine) addPeople(b *base.Base) {
-	e.SignIns = members.SignIns{Base: b, Passwords: members.NewPasswords(b.Entropy), Limits: members.NewLimits(b.Now), Sessions: people.DefaultSessionLimits()}
-	e.Profiles = members.Profiles{Base: b, SignIns: &e.SignIns}
-	e.Members = members.Members{Base: b, SignIns: &e.SignIns}
-	e.Resets = members.Resets{Base: b, SignIns: &e.SignIns}
-	e.Audits.Base = b
-}
-
-func (e *Engine) addUsers(b *base.Base) {
-	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = b, b, b
-	e.Users = users.Users{Base: b, Accounts: &e.Accounts}
-	e.Codes.Base, e.Links.Base, e.Referrals.Base = b, b, b
-	e.Events = events.Events{Base: b, Wake: func() {}}
-	e.Orders.Base = b
-	e.Analytics = statistics.New(b)
-	e.Pipelines = pipelines.Pipelines{Base: b, Wake: func() { e.Events.Wake() }}
-}
-
-func (e *Engine) addRewards(b *base.Base) {
-	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = b, b, b, b
-	e.Programs = programs.Programs{Base: b, FuelTanks: &e.FuelTanks}
-	e.Widgets = widgets.Widgets{Base: b, Users: &e.Users}
-}
-
-func (e *Engine) addJobs(b *base.Base) {
-	e.Files.Base, e.Leases.Base = b, b
-	e.Jobs = jobs.Jobs{
-		Base: b, Files: &e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
-		Wake: func() {}, Logged: func() { e.Events.Wake() },
-	}
-}
-
-func (e *Engine) addWebhooks(b *base.Base) {
-	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = b, b, b
-}
-
-func (e *Engine) addPayments(b *base.Base) {
-	e.Gateways.Base, e.Gateways.Logged = b, func() { e.Events.Wake() }
-	e.Notifications = payments.Notifications{Base: b, Gateways: &e.Gateways}
-	e.Operations = payments.Operations{Base: b, Gateways: &e.Gateways}
-	e.Sweeps = payments.Sweeps{Base: b, Gateways: &e.Gateways}
-	e.Discounts = payments.Discounts{Base: b, Gateways: &e.Gateways}
-	e.Promotions = payments.Promotions{Base: b, Gateways: &e.Gateways}
-	e.Payments = payments.Payments{Base: b, Gateways: &e.Gateways, Billing: &e.Billing}
-	e.Billing = payments.Billing{Base: b, Gateways: &e.Gateways, Discounts: &e.Discounts, Redemptions: &e.Redemptions}
 }

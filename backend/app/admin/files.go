@@ -21,9 +21,8 @@ import (
 
 // Files are the files that a tenant imports and exports, and the jobs that do so.
 type Files struct {
-	Base  *base.Base
-	Files *jobs.Files
-	Jobs  *jobs.Jobs
+	Base *base.Base
+	Jobs *jobs.Jobs
 }
 
 // Check reads a file as its import would, counts the rows that would be rejected, and

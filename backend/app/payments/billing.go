@@ -98,7 +98,7 @@ func (bl *Billing) Apply(ctx context.Context, task Task, s billing.Subscription,
 		return effects, err
 	})
 	if err == nil && effects.logged {
-		bl.Gateways.logged()
+		bl.Gateways.Logged()
 	}
 	return effects, err
 }

@@ -53,7 +53,7 @@ func (ds *Discounts) Register(ctx context.Context, tenant core.TenantAlias, in w
 		return ds.of(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
 	})
 	if err == nil {
-		ds.Gateways.wake()
+		ds.Gateways.Wake()
 	}
 	return d, err
 }

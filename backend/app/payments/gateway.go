@@ -19,10 +19,10 @@ import (
 type Gateways struct {
 	*base.Base
 	// Wake is called after a task was stored for the worker that calls gateways. It
-	// must not block. If nil, the worker finds the task at its next tick.
+	// must not block, and must not be nil.
 	Wake func()
 	// Logged is called after events of payments were logged, to wake the worker that
-	// processes them. It must not block. If nil, the worker finds them at its next tick.
+	// processes them. It must not block, and must not be nil.
 	Logged func()
 	// Try asks a gateway for each thing that a connection needs there. It may be nil if
 	// Test is not called.
@@ -44,19 +44,6 @@ type Gateways struct {
 	// FindCustomer asks a gateway whether it has a customer. It may be nil if
 	// Discounts.Register is not called for a connected tenant.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
-}
-
-// logged wakes the worker of events.
-func (g *Gateways) logged() {
-	if g.Logged != nil {
-		g.Logged()
-	}
-}
-
-func (g *Gateways) wake() {
-	if g.Wake != nil {
-		g.Wake()
-	}
 }
 
 // GatewayCheck is the result of testing a connection.
@@ -124,7 +111,7 @@ func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change 
 		return stored, err
 	})
 	if err == nil {
-		g.wake()
+		g.Wake()
 	}
 	return withoutPrivate(stored), err
 }

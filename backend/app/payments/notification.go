@@ -33,7 +33,7 @@ func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, kind 
 		return addNotification(ctx, tx, tenant, kind, SentNotification{Identity: identity, Payload: payload})
 	})
 	if err == nil && added {
-		ns.Gateways.wake()
+		ns.Gateways.Wake()
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func (ns *Notifications) Replay(ctx context.Context, tenant core.TenantAlias, se
 		return billingdb.ReplayNotification(ctx, tx, tenant, seq)
 	})
 	if err == nil {
-		ns.Gateways.wake()
+		ns.Gateways.Wake()
 	}
 	return err
 }

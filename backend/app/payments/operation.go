@@ -52,7 +52,7 @@ func (os *Operations) Retry(ctx context.Context, tenant core.TenantAlias, kind b
 		return n, nil
 	})
 	if err == nil && n > 0 {
-		os.Gateways.wake()
+		os.Gateways.Wake()
 	}
 	return n, err
 }

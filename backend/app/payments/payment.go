@@ -53,7 +53,7 @@ func (ps *Payments) Apply(ctx context.Context, task Task, p billing.Payment) (wa
 		return a, err
 	})
 	if err == nil && a.logged {
-		ps.Gateways.logged()
+		ps.Gateways.Logged()
 	}
 	return a.wait, err
 }

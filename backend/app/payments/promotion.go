@@ -77,7 +77,7 @@ func (ps *Promotions) Ask(ctx context.Context, tenant core.TenantAlias, text cor
 		return p, err
 	})
 	if err == nil {
-		ps.Gateways.wake()
+		ps.Gateways.Wake()
 	}
 	return p, err
 }

@@ -80,7 +80,7 @@ func (g *Gateways) ConnectStripe(ctx context.Context, tenant core.TenantAlias, s
 		g.undo(ctx, tenant, c, before)
 		return billing.Connection{}, err
 	}
-	g.wake()
+	g.Wake()
 	// A process that ends here leaves the former endpoint, whose events are signed by a
 	// secret that is still known; the next connection deletes it.
 	if g.Tidy(ctx, tenant, c, webhook, before.Endpoint) != nil {

@@ -21,10 +21,7 @@ const (
 )
 
 // Sweeps searches payment gateways for subscriptions that no notification named.
-type Sweeps struct {
-	*base.Base
-	Gateways *Gateways
-}
+type Sweeps struct{ *base.Base }
 
 // Search is what a sweep searches for.
 type Search struct {
