@@ -31,7 +31,7 @@ func (a *API) exportRoutes() routes {
 
 // createExport handles POST /export.
 func (a *API) createExport(c *call, in job.Input) ([]byte, error) {
-	return encode(a.wireExport)(a.Engine.Jobs.CreateExport(c.Context(), c.tenant, in))
+	return encode(a.wireExport)(a.Engine.Jobs.Create(c.Context(), c.tenant, in))
 }
 
 func (a *API) wireExport(j job.Job) []byte { return wire.Export(j, a.Engine.Now()) }

@@ -166,7 +166,7 @@ func (r *run) report(out *chunkRows, row batchRow, a applied) error {
 		return nil
 	}
 	if a.result != nil {
-		out.add(a.result)
+		out.result = append(out.result, a.result)
 	}
 	return nil
 }

@@ -43,9 +43,6 @@ func (c *compressor) compress(rows [][]string) (_ []byte, err error) {
 	return compressed.Bytes(), err
 }
 
-// add adds a row of the result file.
-func (c *chunkRows) add(row []string) { c.result = append(c.result, row) }
-
 // fail adds a row of the errors file: the error of the row with the number row.
 func (c *chunkRows) fail(row int64, message, code string, status int, format job.Format) {
 	if len(message) > maxMessage {
@@ -55,16 +52,6 @@ func (c *chunkRows) fail(row int64, message, code string, status int, format job
 		message = exportfile.Harmless(message)
 	}
 	c.errors = append(c.errors, []string{strconv.FormatInt(row, 10), message, code, strconv.Itoa(status)})
-}
-
-// chunk returns the rows as the chunk with the sequence number seq.
-func (c *chunkRows) chunk(seq int64, with *compressor) (jobdb.Chunk, error) {
-	result, err := with.compress(c.result)
-	if err != nil {
-		return jobdb.Chunk{}, err
-	}
-	failed, err := with.compress(c.errors)
-	return jobdb.Chunk{Seq: seq, Result: result, Errors: failed}, err
 }
 
 // chunkBatch is the number of chunks, of some 50 kB each, that one transaction deletes at

@@ -12,7 +12,6 @@ import (
 	"kith/backend/store/jobdb"
 	"kith/backend/xlsx"
 	"kith/core"
-	"kith/core/exportfile"
 )
 
 const (
@@ -46,16 +45,6 @@ type chunkFile struct {
 type writtenFile struct {
 	ref core.FileRef
 	err error
-}
-
-// resultFile begins the result file of the import.
-func (r *run) resultFile(ctx context.Context) *chunkFile {
-	return r.newFile(ctx, "result", r.file.Header(), func(c jobdb.Chunk) []byte { return c.Result })
-}
-
-// errorsFile begins the file of the rows that failed.
-func (r *run) errorsFile(ctx context.Context) *chunkFile {
-	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(c jobdb.Chunk) []byte { return c.Errors })
 }
 
 // newFile begins a file of the part of each chunk that content returns. The caller must

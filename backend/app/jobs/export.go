@@ -27,11 +27,6 @@ const (
 	smallExport = 5000
 )
 
-// CreateExport creates an export of the REST API (clients 1.9.1); see Create.
-func (js *Jobs) CreateExport(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
-	return js.Create(ctx, tenant, in)
-}
-
 // Export returns a job that is an export, or a not-found error.
 func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
 	j, err := js.ByID(ctx, tenant, id)

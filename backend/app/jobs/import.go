@@ -87,7 +87,7 @@ func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
 			return fatal(err)
 		}
 	}
-	result := r.resultFile(ctx)
+	result := r.newFile(ctx, "result", r.file.Header(), func(c jobdb.Chunk) []byte { return c.Result })
 	if err := r.rows(ctx, result.more); err != nil {
 		result.drop()
 		return fatal(err)
@@ -105,7 +105,8 @@ func (r *run) files(ctx context.Context, result *chunkFile) (err error) {
 	if err != nil || r.lease.Stats.Errors == 0 {
 		return err
 	}
-	r.lease.Job.Errors, err = r.errorsFile(ctx).end(ctx, r)
+	failed := r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(c jobdb.Chunk) []byte { return c.Errors })
+	r.lease.Job.Errors, err = failed.end(ctx, r)
 	return err
 }
 
@@ -174,7 +175,10 @@ func (r *run) rows(ctx context.Context, batchDone func()) error {
 	r.dialect, r.unknown = in.dialect, in.layout.Unknown
 	batches, stop := r.parsed(in)
 	defer stop()
-	disk := r.newDisk()
+	// One batch is synced to the disk while the next one is applied. If a power failure loses a
+	// batch, it loses the recorded progress of that batch too, so that the next attempt repeats it.
+	synced := make(chan error, 1)
+	synced <- nil
 	for !r.stopped() && !r.rejected(0) {
 		next := <-batches
 		if next.err != nil {
@@ -186,7 +190,8 @@ func (r *run) rows(ctx context.Context, batchDone func()) error {
 		for rest := next.rows; len(rest) > 0 && !r.rejected(0); {
 			done, err := r.batch(ctx, rest)
 			if err == nil {
-				err = disk.next()
+				err = <-synced
+				go func() { synced <- r.jobs.DB.Durable() }()
 			}
 			if err != nil {
 				return err
@@ -195,34 +200,8 @@ func (r *run) rows(ctx context.Context, batchDone func()) error {
 			batchDone()
 		}
 	}
-	return disk.last()
+	return <-synced
 }
-
-// disk syncs one batch to the disk while the next one is applied. If a power failure
-// loses a batch, it loses the recorded progress of that batch too, so that the next
-// attempt repeats it.
-type disk struct {
-	durable func() error
-	// written receives the result of the last sync.
-	written chan error
-}
-
-func (r *run) newDisk() disk {
-	d := disk{durable: r.jobs.DB.Durable, written: make(chan error, 1)}
-	d.written <- nil
-	return d
-}
-
-// next begins to sync a batch that was committed. It waits for the sync of the batch
-// before, and returns its error.
-func (d disk) next() error {
-	err := <-d.written
-	go func() { d.written <- d.durable() }()
-	return err
-}
-
-// last waits for the sync of the last batch.
-func (d disk) last() error { return <-d.written }
 
 // batch applies rows and records the progress of the import in one transaction: if the
 // process ends at any time, no row is lost and no row is applied twice. It returns how many
@@ -305,8 +284,9 @@ func (r *run) compress(out chunkRows, seq int64) <-chan compressedChunk {
 		for i, row := range out.result {
 			out.result[i] = r.file.Row(row)
 		}
-		chunk, err := out.chunk(seq, &r.compressor)
-		compressed <- compressedChunk{chunk, err}
+		result, resultErr := r.compressor.compress(out.result)
+		failed, err := r.compressor.compress(out.errors)
+		compressed <- compressedChunk{jobdb.Chunk{Seq: seq, Result: result, Errors: failed}, errors.Join(resultErr, err)}
 	}()
 	return compressed
 }

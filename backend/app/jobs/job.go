@@ -107,7 +107,10 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 		if once != "" {
 			before, ok, err := jobdb.Job(ctx, tx.Reads, tenant, once)
 			if err == nil && ok {
-				err = createdBefore(before.Input != in)
+				err = &core.Error{
+					Code: core.CodeConflict, Field: "once", Message: "this job was created before; open the page again to create another one",
+					Differs: before.Input != in,
+				}
 			}
 			if err != nil {
 				return made, err
@@ -144,10 +147,6 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 	return made.Job, nil
 }
 
-func createdBefore(differs bool) error {
-	return &core.Error{Code: core.CodeConflict, Field: "once", Message: "this job was created before; open the page again to create another one", Differs: differs}
-}
-
 // workNow runs a job within a call, and reports whether it ended. If it did not, the
 // workers run it again, and log its error.
 func (js *Jobs) workNow(ctx context.Context, l jobdb.Lease) bool {
@@ -164,11 +163,17 @@ func (js *Jobs) workNow(ctx context.Context, l jobdb.Lease) bool {
 
 // ByID returns a job, or a not-found error.
 func (js *Jobs) ByID(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
-	j, ok, err := jobdb.Job(ctx, js.DB.Reads, tenant, id)
+	j, err := find(ctx, js.DB.Reads, tenant, id)
+	js.failed.describe(&j)
+	return j, err
+}
+
+// find returns a job as stored, or a not-found error.
+func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (job.Job, error) {
+	j, ok, err := jobdb.Job(ctx, r, tenant, id)
 	if err == nil && !ok {
 		err = core.NotFound("there is no such job")
 	}
-	js.failed.describe(&j)
 	return j, err
 }
 
@@ -206,12 +211,10 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 // changed. An unknown job is a not-found error.
 func (js *Jobs) Stop(ctx context.Context, tenant core.TenantAlias, id, who string) (job.Job, error) {
 	return store.WriteValue(ctx, js.DB.Write, js.Now(), func(tx *store.Tx) (job.Job, error) {
-		j, ok, err := jobdb.Job(ctx, tx.Reads, tenant, id)
+		j, err := find(ctx, tx.Reads, tenant, id)
 		switch {
 		case err != nil:
 			return j, err
-		case !ok:
-			return j, core.NotFound("there is no such job")
 		case !j.Type.Import():
 			return j, core.Invalid("id", "must be that of an import; to stop an export, delete it")
 		case j.Status == job.Pending && j.Message == "":

@@ -164,8 +164,11 @@ func (w *rejectedWriter) begin() (err error) {
 func (w *rejectedWriter) write(p importfile.Problem) error {
 	for {
 		line, err := w.from.Line()
+		if err == io.EOF {
+			return io.ErrUnexpectedEOF
+		}
 		if err != nil {
-			return unexpected(err)
+			return err
 		}
 		if w.from.number() < p.Row {
 			continue
@@ -204,13 +207,6 @@ func (w *rejectedWriter) cells(from []string, p importfile.Problem) []string {
 		}
 	}
 	return row
-}
-
-func unexpected(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // errorsReader reads the errors file of an import.

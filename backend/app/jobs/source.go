@@ -69,11 +69,13 @@ func (js *Jobs) readHeader(ctx context.Context, s *source, in input) error {
 	if err == nil {
 		names, err = s.Cells(line)
 	}
-	var problems []importfile.Problem
 	if err == nil {
+		var problems []importfile.Problem
 		s.layout, problems = importfile.ParseHeader(in.typ, names, in.columns)
 		s.layout.Separator = s.dialect.Separator
-		err = headerError(problems)
+		if len(problems) > 0 {
+			err = headerProblems(problems)
+		}
 	}
 	if err != nil {
 		_ = s.close()
@@ -83,13 +85,6 @@ func (js *Jobs) readHeader(ctx context.Context, s *source, in input) error {
 
 // headerProblems are the problems of a CSV file's header.
 type headerProblems []importfile.Problem
-
-func headerError(problems []importfile.Problem) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	return headerProblems(problems)
-}
 
 // Error joins the texts of the first 10 problems.
 func (h headerProblems) Error() string {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -59,9 +60,4 @@ func (f *newFile) receive(in *sheet.File) error {
 	return f.Close()
 }
 
-func (fs *Files) maxFile() int64 {
-	if fs.Max > 0 {
-		return fs.Max
-	}
-	return DefaultMaxFile
-}
+func (fs *Files) maxFile() int64 { return cmp.Or(fs.Max, DefaultMaxFile) }
