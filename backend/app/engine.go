@@ -109,8 +109,7 @@ func New(shared base.Base) *Engine {
 	e.Resets = members.Resets{Base: b, SignIns: &e.SignIns}
 	e.Audits.Base = b
 
-	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = b, b, b
-	e.Users = users.Users{Base: b, Accounts: &e.Accounts}
+	e.Identification.Base, e.Users.Base, e.Accounts.Base, e.Erasures.Base = b, b, b, b
 	e.Codes.Base, e.Links.Base, e.Referrals.Base = b, b, b
 	e.Events = events.Events{Base: b, Wake: asleep}
 	e.Orders.Base = b

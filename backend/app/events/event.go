@@ -9,11 +9,9 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
-	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
-	"kith/core/rules"
 )
 
 // Events stores and reads the events of users that shops log.
@@ -79,11 +77,7 @@ func (es *Events) bounded(ctx context.Context) (context.Context, context.CancelF
 }
 
 func (es *Events) logNow(ctx context.Context, by base.Caller, c event.Call, add appending) (event.Call, error) {
-	known, err := userdb.UserExists(ctx, es.DB.Reads, by.Tenant.Alias, c.Account, c.User)
-	if err == nil && !known {
-		err = rules.UnknownUser()
-	}
-	if err != nil {
+	if err := base.MustExist(ctx, es.DB.Reads, by.Tenant.Alias, c.Account, c.User); err != nil {
 		return event.Call{}, err
 	}
 	if c.Trusted = by.Key; !c.Trusted {

@@ -143,10 +143,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	if b.after.Account == "" {
 		return nil
 	}
-	account, known, err := userdb.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
-	if err == nil && !known {
-		err = rules.UnknownAccount() // an erasure leaves a pseudonym
-	}
+	account, err := base.Account(ctx, b.tx.Reads, b.tenant, b.after.Account) // an erasure leaves a pseudonym
 	if err != nil {
 		return err
 	}

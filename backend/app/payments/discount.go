@@ -109,10 +109,7 @@ func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 // of returns the sum of an account's available discounts, those of each program up to
 // the program's limit, and of the discount that a referral promises.
 func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
-	account, known, err := userdb.Account(ctx, r, tenant, id)
-	if err == nil && !known {
-		err = rules.UnknownAccount()
-	}
+	account, err := base.Account(ctx, r, tenant, id)
 	if err != nil {
 		return d, err
 	}
@@ -185,11 +182,7 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 // wouldRefer reports whether a code would refer an account by the rules of attribution,
 // if it was registered now. An unknown code is a not-found error.
 func (ds *Discounts) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code referral.Code, refers bool, err error) {
-	code, known, err := userdb.Code(ctx, r, tenant, text)
-	if err == nil && !known {
-		err = wire.UnknownCode()
-	}
-	if err != nil {
+	if code, err = base.Code(ctx, r, tenant, text); err != nil {
 		return code, false, err
 	}
 	user, known, err := userdb.FirstUser(ctx, r, tenant, account.ID)

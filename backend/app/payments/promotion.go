@@ -10,7 +10,6 @@ import (
 	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/billing"
-	"kith/core/wire"
 )
 
 // Promotions makes referral codes codes that customers can enter at the checkout of a
@@ -55,10 +54,7 @@ func (ps *Promotions) AddFollowed(ctx context.Context) (n int, err error) {
 // Ask makes a worker make a code at the gateway, and returns what is there of it: the ID
 // is empty until the worker has made it. An unknown code is a not-found error.
 func (ps *Promotions) Ask(ctx context.Context, tenant core.TenantAlias, text core.ReferralCode) (p billingdb.Promotion, err error) {
-	code, known, err := userdb.Code(ctx, ps.DB.Reads, tenant, text)
-	if err == nil && !known {
-		err = wire.UnknownCode()
-	}
+	code, err := base.Code(ctx, ps.DB.Reads, tenant, text)
 	if err != nil {
 		return p, err
 	}

@@ -19,23 +19,16 @@ type Codes struct{ *base.Base }
 
 // Lookup returns a code with the offer of its program (spec 4.3), or a not-found error.
 func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
-	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
-	if err == nil && !known {
-		err = wire.UnknownCode()
-	}
+	c, err := base.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}
 	return cs.info(ctx, tenant, c)
 }
 
-// LookupPublic is Lookup for callers without the API key: the code of a blocked user is
-// not found (clients 1.2.20).
+// LookupPublic is Lookup for callers without the API key; see base.PublicCode.
 func (cs *Codes) LookupPublic(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
-	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
-	if err == nil && (!known || c.Blocked) {
-		err = wire.UnknownCode()
-	}
+	c, err := base.PublicCode(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}

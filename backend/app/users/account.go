@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"kith/backend/app/base"
-	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
-	"kith/core/rules"
 	"kith/core/state"
 )
 
@@ -25,9 +23,5 @@ func (as *Accounts) Sync(ctx context.Context, tenant core.TenantAlias, u referra
 
 // ByID returns an account, or a not-found error.
 func (as *Accounts) ByID(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (referral.Account, error) {
-	account, known, err := userdb.Account(ctx, as.DB.Reads, tenant, id)
-	if err == nil && !known {
-		err = rules.UnknownAccount()
-	}
-	return account, err
+	return base.Account(ctx, as.DB.Reads, tenant, id)
 }

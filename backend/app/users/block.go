@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
 	"kith/backend/store/userdb"
@@ -30,11 +31,7 @@ func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account c
 func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool, rewards reward.Block) error {
 	who := referral.Identity{Account: account, User: user}
 	return us.DB.Write(ctx, us.Now(), func(tx *store.Tx) error {
-		known, err := userdb.UserExists(ctx, tx.Reads, tenant, account, user)
-		if err == nil && !known {
-			err = rules.UnknownUser()
-		}
-		if err != nil {
+		if err := base.MustExist(ctx, tx.Reads, tenant, account, user); err != nil {
 			return err
 		}
 		since, refusal := core.Time(0), "this user is not blocked"

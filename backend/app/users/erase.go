@@ -190,11 +190,7 @@ func (er *Erasures) ForgetErased(ctx context.Context) (removed int, err error) {
 // an account with the same id, and calls that name only the account.
 func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, doNotTrack bool) error {
 	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
-		_, known, err := userdb.Account(ctx, tx.Reads, tenant, account)
-		if err == nil && !known {
-			err = rules.UnknownAccount()
-		}
-		if err != nil {
+		if _, err := base.Account(ctx, tx.Reads, tenant, account); err != nil {
 			return err
 		}
 		if doNotTrack {

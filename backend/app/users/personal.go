@@ -7,30 +7,20 @@ import (
 	"fmt"
 	"io"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/tabledb"
-	"kith/backend/store/userdb"
 	"kith/core"
-	"kith/core/rules"
 )
-
-// WritePersonal writes all data about a user; see the function WritePersonal.
-func (us *Users) WritePersonal(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, to io.Writer) error {
-	return WritePersonal(ctx, us.DB, tenant, account, user, us.Now(), to)
-}
 
 // WritePersonal writes all data about a user, as of one point in time, as a JSON document: the
 // rows about the user, by table and column. Rows about the whole account are included;
 // columns about other people are not. The contents of uploaded files are not included.
 // If the user does not exist, it returns a not-found error and writes nothing.
-func WritePersonal(ctx context.Context, db *store.Primary, tenant core.TenantAlias, account core.AccountID, user core.UserID, now core.Time, to io.Writer) error {
+func (us *Users) WritePersonal(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, to io.Writer) error {
 	out := bufio.NewWriter(to)
-	err := db.Snapshot(ctx, func(r store.Reads) error {
-		known, err := userdb.UserExists(ctx, r, tenant, account, user)
-		if err == nil && !known {
-			err = rules.UnknownUser()
-		}
-		if err != nil {
+	err := us.DB.Snapshot(ctx, func(r store.Reads) error {
+		if err := base.MustExist(ctx, r, tenant, account, user); err != nil {
 			return err
 		}
 		head, err := json.Marshal(struct {
@@ -38,7 +28,7 @@ func WritePersonal(ctx context.Context, db *store.Primary, tenant core.TenantAli
 			Account core.AccountID   `json:"account"`
 			User    core.UserID      `json:"user"`
 			Time    core.Time        `json:"time"`
-		}{tenant, account, user, now})
+		}{tenant, account, user, us.Now()})
 		if err != nil {
 			return err
 		}

@@ -19,22 +19,25 @@ import (
 )
 
 // Users reads and blocks users.
-type Users struct {
-	*base.Base
-	Accounts *Accounts
+type Users struct{ *base.Base }
+
+// stored returns a user as stored, or a not-found error.
+func (us *Users) stored(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (referral.User, error) {
+	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
+	if err == nil && !known {
+		err = rules.UnknownUser()
+	}
+	return user, err
 }
 
 // ByID returns a user, or a not-found error. The caller must set the Share field of the
 // result; see base.Caller.Share.
 func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
-	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
-	if err == nil && !known {
-		err = rules.UnknownUser()
-	}
+	user, err := us.stored(ctx, tenant, account, id)
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	stored, err := us.Accounts.ByID(ctx, tenant, account)
+	stored, err := base.Account(ctx, us.DB.Reads, tenant, account)
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
@@ -104,10 +107,7 @@ func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []refe
 // ByCode returns the owner of a code, even if the owner is blocked, or a not-found
 // error. The caller must set the Share field of the result; see base.Caller.Share.
 func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
-	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
-	if err == nil && !known {
-		err = wire.UnknownCode()
-	}
+	c, err := base.Code(ctx, us.DB.Reads, tenant, code)
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
@@ -118,10 +118,7 @@ func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.
 // not found. It also returns the code as its owner spelled it. The caller must show only
 // the public fields of the owner.
 func (us *Users) PublicByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
-	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
-	if err == nil && (!known || c.Blocked) {
-		err = wire.UnknownCode()
-	}
+	c, err := base.PublicCode(ctx, us.DB.Reads, tenant, code)
 	if err != nil {
 		return wire.UserInfo{}, "", err
 	}
@@ -139,10 +136,7 @@ func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account
 
 // sharer returns a user and the code in the user's share link; see ShareCode.
 func (us *Users) sharer(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.User, referral.UserCode, error) {
-	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
-	if err == nil && !known {
-		err = rules.UnknownUser()
-	}
+	user, err := us.stored(ctx, tenant, account, id)
 	if err != nil {
 		return user, referral.UserCode{}, err
 	}
