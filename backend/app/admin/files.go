@@ -62,14 +62,12 @@ func (fs *Files) Export(ctx context.Context, c people.Caller, in job.Input) (job
 func (fs *Files) start(ctx context.Context, c people.Caller, op *operation.Operation, in job.Input) (made job.Job, err error) {
 	in.Requester = c.Email
 	change := base.Change{Operation: op, Subject: subject(in), After: map[string]string{"type": string(in.Type), "params": in.Params}}
-	err = fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
+	return base.ActValue(ctx, fs.Base, c, change, func(ctx context.Context, _ *base.Change) (job.Job, error) {
 		if in.Type.Import() != (op == operation.StartImport) {
-			return core.Invalid("type", "is not a type of this kind; choose one of the list")
+			return made, core.Invalid("type", "is not a type of this kind; choose one of the list")
 		}
-		made, err = fs.Jobs.Create(ctx, c.Tenant, in)
-		return err
+		return fs.Jobs.Create(ctx, c.Tenant, in)
 	})
-	return made, err
 }
 
 // subject names a job in the audit log: by its name, or else by what it does.
@@ -112,11 +110,9 @@ func (fs *Files) Download(ctx context.Context, c people.Caller, id string, which
 		return d, err
 	}
 	change := base.Change{Operation: operation.DownloadFile, Subject: subject(j.Input), After: map[string]string{"type": string(j.Type), "file": string(which)}}
-	err = fs.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		d, err = fs.Jobs.Download(ctx, c.Tenant, id, which)
-		return err
+	return base.ActValue(ctx, fs.Base, c, change, func(ctx context.Context, _ *base.Change) (jobs.Download, error) {
+		return fs.Jobs.Download(ctx, c.Tenant, id, which)
 	})
-	return d, err
 }
 
 // WriteRejected writes the rejected rows of an import, to be corrected; see

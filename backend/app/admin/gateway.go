@@ -129,9 +129,7 @@ func (g *Gateway) Retry(ctx context.Context, c people.Caller, kind billing.Opera
 	if id != "" {
 		change.After = map[string]billing.OperationKind{"kind": kind}
 	}
-	err = g.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		n, err = g.Operations.Retry(ctx, c.Tenant, kind, id)
-		return err
+	return base.ActValue(ctx, g.Base, c, change, func(ctx context.Context, _ *base.Change) (int, error) {
+		return g.Operations.Retry(ctx, c.Tenant, kind, id)
 	})
-	return n, err
 }

@@ -28,18 +28,16 @@ func (ps *Programs) Create(ctx context.Context, c people.Caller, p referral.Prog
 		p.MoneyBack = referral.DefaultMoneyBack // as it is stored
 	}
 	change := base.Change{Operation: operation.CreateProgram, Subject: string(p.Key), After: json.RawMessage(wire.Program(p))}
-	err = ps.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		stored, err = ps.API.Create(ctx, c.Tenant, p)
-		return err
+	return base.ActValue(ctx, ps.Base, c, change, func(ctx context.Context, _ *base.Change) (referral.Program, error) {
+		return ps.API.Create(ctx, c.Tenant, p)
 	})
-	return stored, err
 }
 
 // Update changes a program and returns it as stored; see programs.Programs.Update.
 func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
 	entry := base.Change{Operation: operation.ChangeProgram, Subject: string(key)}
-	err = ps.Base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
-		stored, err = ps.API.Update(ctx, c.Tenant, key, func(p *referral.Program) error {
+	return base.ActValue(ctx, ps.Base, c, entry, func(ctx context.Context, entry *base.Change) (referral.Program, error) {
+		return ps.API.Update(ctx, c.Tenant, key, func(p *referral.Program) error {
 			entry.Before = json.RawMessage(wire.Program(*p))
 			before := p.MoneyBack
 			if err := change(p); err != nil {
@@ -51,9 +49,7 @@ func (ps *Programs) Update(ctx context.Context, c people.Caller, key core.Progra
 			entry.After = json.RawMessage(wire.Program(*p))
 			return nil
 		})
-		return err
 	})
-	return stored, err
 }
 
 // Delete removes a program that nothing uses; see programs.Programs.Delete.
@@ -67,12 +63,10 @@ func (ps *Programs) Delete(ctx context.Context, c people.Caller, key core.Progra
 // audit log has the numbers of codes, and no code.
 func (ps *Programs) Fill(ctx context.Context, c people.Caller, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
 	entry := base.Change{Operation: operation.FillFuelTank, Subject: string(key)}
-	err = ps.Base.Act(ctx, c, entry, func(ctx context.Context, entry *base.Change) error {
+	return base.ActValue(ctx, ps.Base, c, entry, func(ctx context.Context, entry *base.Change) (reward.Tank, error) {
 		entry.After = map[string]any{"side": side, "codesSent": len(codes)}
-		tank, err = ps.Tanks.Fill(ctx, c.Tenant, key, side, codes)
-		return err
+		return ps.Tanks.Fill(ctx, c.Tenant, key, side, codes)
 	})
-	return tank, err
 }
 
 // Versions returns what a program was from each change on, the latest first. Members who

@@ -294,26 +294,22 @@ func control(r rune) bool { return r < ' ' || r == 0x7f }
 // AddReward gives a user a reward. A repeated call is a conflict and gives nothing.
 func (us *Users) AddReward(ctx context.Context, c people.Caller, who referral.Identity, n NewReward) (r reward.Reward, err error) {
 	change := about(who, operation.GrantReward, nil)
-	err = us.Base.Act(ctx, c, change, func(ctx context.Context, entry *base.Change) error {
+	return base.ActValue(ctx, us.Base, c, change, func(ctx context.Context, entry *base.Change) (reward.Reward, error) {
 		reason, wrongReason := people.ParseReason("reason", n.Reason)
 		g, wrong := n.grant(who)
 		if err := errors.Join(wrong, wrongReason); err != nil {
-			return err
+			return r, err
 		}
-		r, err = us.give(ctx, c, g, reason, entry)
-		return err
+		return us.give(ctx, c, g, reason, entry)
 	})
-	return r, err
 }
 
 // Grant is AddReward for a call of the API, which needs no reason.
 func (us *Users) Grant(ctx context.Context, c people.Caller, g reward.Grant) (r reward.Reward, err error) {
 	who := referral.Identity{Account: g.Account, User: g.User}
-	err = us.Base.Act(ctx, c, about(who, operation.GrantReward, nil), func(ctx context.Context, entry *base.Change) error {
-		r, err = us.give(ctx, c, g, "", entry)
-		return err
+	return base.ActValue(ctx, us.Base, c, about(who, operation.GrantReward, nil), func(ctx context.Context, entry *base.Change) (reward.Reward, error) {
+		return us.give(ctx, c, g, "", entry)
 	})
-	return r, err
 }
 
 // give creates a reward and fills in its entry.

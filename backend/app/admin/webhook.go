@@ -52,14 +52,12 @@ func (ws *Webhooks) List(ctx context.Context, c people.Caller) ([]Webhook, error
 // webhooks.Subscriptions.Subscribe.
 func (ws *Webhooks) Subscribe(ctx context.Context, c people.Caller, in webhook.Request) (s webhook.Subscription, err error) {
 	change := base.Change{Operation: operation.SubscribeWebhook, Subject: in.Endpoint, After: auditedWebhook(in.Name, in.Types)}
-	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, change *base.Change) error {
+	return base.ActValue(ctx, ws.Base, c, change, func(ctx context.Context, change *base.Change) (webhook.Subscription, error) {
 		if err := ws.recordBefore(ctx, c, change); err != nil {
-			return err
+			return s, err
 		}
-		s, err = ws.API.Subscribe(ctx, c.Tenant, in)
-		return err
+		return ws.API.Subscribe(ctx, c.Tenant, in)
 	})
-	return s, err
 }
 
 // auditedWebhook is a subscription in the audit log. No types mean all.
@@ -95,21 +93,17 @@ func (ws *Webhooks) Unsubscribe(ctx context.Context, c people.Caller, endpoint w
 // webhooks.Subscriptions.RotateSecret.
 func (ws *Webhooks) RotateSecret(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (s webhook.Subscription, err error) {
 	change := base.Change{Operation: operation.RotateWebhookSecret, Subject: string(endpoint), After: auditedOverlap(webhook.SecretOverlap)}
-	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		s, err = ws.API.RotateSecret(ctx, c.Tenant, string(endpoint))
-		return err
+	return base.ActValue(ctx, ws.Base, c, change, func(ctx context.Context, _ *base.Change) (webhook.Subscription, error) {
+		return ws.API.RotateSecret(ctx, c.Tenant, string(endpoint))
 	})
-	return s, err
 }
 
 // Test queues a test event for an endpoint and returns the event's id.
 func (ws *Webhooks) Test(ctx context.Context, c people.Caller, endpoint webhook.Endpoint) (event string, err error) {
 	change := base.Change{Operation: operation.TestWebhook, Subject: string(endpoint)}
-	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		event, err = ws.API.Test(ctx, c.Tenant, string(endpoint))
-		return err
+	return base.ActValue(ctx, ws.Base, c, change, func(ctx context.Context, _ *base.Change) (string, error) {
+		return ws.API.Test(ctx, c.Tenant, string(endpoint))
 	})
-	return event, err
 }
 
 // Delivery is a delivery with what it sends; see webhooks.Deliveries.Payload.
@@ -147,9 +141,7 @@ func (ws *Webhooks) ReplayFailed(ctx context.Context, c people.Caller, endpoint 
 		after["since"] = since
 	}
 	change := base.Change{Operation: operation.ReplayWebhook, Subject: string(endpoint), After: after}
-	err = ws.Base.Act(ctx, c, change, func(ctx context.Context, _ *base.Change) error {
-		n, err = ws.Deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, since)
-		return err
+	return base.ActValue(ctx, ws.Base, c, change, func(ctx context.Context, _ *base.Change) (int, error) {
+		return ws.Deliveries.ReplayFailed(ctx, webhook.Queue{Tenant: c.Tenant, Endpoint: endpoint}, since)
 	})
-	return n, err
 }

@@ -61,43 +61,39 @@ func (w *Website) RemoveOrigin(ctx context.Context, c people.Caller, o origin.Or
 
 // Change changes settings; see tenants.Tenants.ChangeWebsite.
 func (w *Website) Change(ctx context.Context, c people.Caller, change tenants.WebsiteChange) (changed tenants.Website, err error) {
-	err = w.Base.Act(ctx, c, base.Change{Operation: operation.ChangeWebsite}, func(ctx context.Context, entry *base.Change) error {
+	return base.ActValue(ctx, w.Base, c, base.Change{Operation: operation.ChangeWebsite}, func(ctx context.Context, entry *base.Change) (tenants.Website, error) {
 		before, err := w.Tenants.Website(ctx, c.Tenant)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		after, err := change.Apply(before.Tenant)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		was, is := auditedWebsite(before.Tenant), auditedWebsite(after)
 		if change.Origins != nil {
 			was["origins"], is["origins"] = before.Origins, *change.Origins
 		}
 		entry.Before, entry.After = was, is
-		changed, err = w.Tenants.ChangeWebsite(ctx, c.Tenant, change)
-		return err
+		return w.Tenants.ChangeWebsite(ctx, c.Tenant, change)
 	})
-	return changed, err
 }
 
 // ChangeTenant changes settings of the tenant that the portal does not show; see
 // tenants.Tenants.Change.
 func (w *Website) ChangeTenant(ctx context.Context, c people.Caller, change tenants.TenantChange) (changed tenantdb.Tenant, err error) {
-	err = w.Base.Act(ctx, c, base.Change{Operation: operation.ChangeTenant}, func(ctx context.Context, entry *base.Change) error {
+	return base.ActValue(ctx, w.Base, c, base.Change{Operation: operation.ChangeTenant}, func(ctx context.Context, entry *base.Change) (tenantdb.Tenant, error) {
 		before, err := w.Tenants.ByAlias(ctx, c.Tenant)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		after, err := change.Apply(before)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		entry.Before, entry.After = auditedTenant(before), auditedTenant(after)
-		changed, err = w.Tenants.Change(ctx, c.Tenant, change)
-		return err
+		return w.Tenants.Change(ctx, c.Tenant, change)
 	})
-	return changed, err
 }
 
 // auditedTenant has the settings of a tenant in the audit log.

@@ -45,6 +45,15 @@ func (b *Base) Act(ctx context.Context, c people.Caller, change Change, do func(
 	return b.ActAll(ctx, c, change.Operation, changes, func(ctx context.Context) error { return do(ctx, &changes[0]) })
 }
 
+// ActValue is Act for a change that has a result.
+func ActValue[T any](ctx context.Context, b *Base, c people.Caller, change Change, do func(context.Context, *Change) (T, error)) (result T, err error) {
+	err = b.Act(ctx, c, change, func(ctx context.Context, change *Change) error {
+		result, err = do(ctx, change)
+		return err
+	})
+	return result, err
+}
+
 // ActAll is Act for changes of several things, which do makes in one transaction. The caller must
 // be permitted op.
 func (b *Base) ActAll(ctx context.Context, c people.Caller, op *operation.Operation, changes []Change, do func(context.Context) error) error {
