@@ -85,7 +85,7 @@ func (a *API) cancelReward(c *call) ([]byte, error) {
 		return nil, err
 	}
 	return once(a, c, body, rewardAnswer, func(ctx context.Context) (reward.Reward, error) {
-		return a.Engine.Rewards.CancelBecause(ctx, c.member(), c.PathValue("id"), reason)
+		return a.Engine.Rewards.Cancel(ctx, c.member(), c.PathValue("id"), reason)
 	})
 }
 

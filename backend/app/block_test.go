@@ -142,7 +142,7 @@ func TestBlock_NothingIsUsedMeanwhile(t *testing.T) {
 		b.pass(1)
 		b.reward(t, points("anna", 7))
 		draw := func(amount int64) error {
-			_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", amount)
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: amount})
 			return err
 		}
 		require.ErrorContains(t, draw(8), "is more than the 7 POINT that are available")
@@ -150,7 +150,7 @@ func TestBlock_NothingIsUsedMeanwhile(t *testing.T) {
 		require.NoError(t, err)
 		for _, w := range all {
 			if w.Offer.Amount == 1 {
-				_, err := b.Redemptions.OfReward(t.Context(), b.tenant, w.ID, 1, "POINT")
+				_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: w.ID, Unit: "POINT", Amount: 1})
 				require.Error(t, err, w.ID)
 			}
 		}

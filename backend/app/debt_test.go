@@ -35,7 +35,7 @@ func (b bundle) reverse(t *testing.T, id string, share int64) {
 func (b bundle) redeemed(t *testing.T, order string, amount int64) reward.Reward {
 	t.Helper()
 	r := b.reward(t, earned(order, amount))
-	_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, amount, "POINT")
+	_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: amount})
 	require.NoError(t, err)
 	return r
 }
@@ -62,7 +62,7 @@ func TestDebt_NextRewardSettles(t *testing.T) {
 		stored := b.stored(t, debt.ID)
 		require.Equal(t, reward.StatusRedeemed, stored.Status(b.Now()))
 		require.Equal(t, int64(-300), stored.Available(b.Now()))
-		_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 1})
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
 
 		small := b.reward(t, points("anna", 100))
@@ -75,9 +75,9 @@ func TestDebt_NextRewardSettles(t *testing.T) {
 
 		b.pass(core.Hour)
 		require.Equal(t, int64(50), b.available(t), "before it is settled")
-		_, err = b.Redemptions.OfReward(t.Context(), b.tenant, later.ID, 51, "POINT")
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: later.ID, Unit: "POINT", Amount: 51})
 		require.Equal(t, core.Invalid("amount", "is more than the 50 POINT that are available"), err)
-		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "", "POINT", 51)
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 51})
 		require.Equal(t, core.Invalid("amount", "is more than the 50 POINT that are available"), err)
 		require.Equal(t, 1, b.settle(t))
 		require.Equal(t, []string{"anna/u 50 POINT", "created " + later.ID}, b.rewardEvents(t, queue))

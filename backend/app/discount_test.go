@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/core"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -48,7 +49,7 @@ func TestAccountDiscount_AddsUpWhatIsAvailable(t *testing.T) {
 	b.reward(t, percent("anna", 700, func(g *reward.Grant) { g.Scheduled = start + core.Hour }))
 	b.reward(t, points("anna", 700))
 	cancelled := b.reward(t, percent("anna", 700))
-	_, err := b.Rewards.Cancel(t.Context(), b.tenant, cancelled.ID)
+	_, err := b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), cancelled.ID, "")
 	require.NoError(t, err)
 	b.reward(t, percent("anna", 700, func(g *reward.Grant) { g.Expires = start + core.Minute }))
 	require.Equal(t, "5+19.5", b.discount(t, "anna", ""), "until it expires")

@@ -389,7 +389,7 @@ func TestModerate_CancelsTheUnusedRest(t *testing.T) {
 	b := newBundle(t)
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 	given := b.referral(t, "friend").ReferrerReward
-	_, err := b.Redemptions.OfReward(t.Context(), b.tenant, given.ID, 400, "CENTS")
+	_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: given.ID, Unit: "CENTS", Amount: 400})
 	require.NoError(t, err)
 	b.moderate(t, "friend", referral.Deny)
 	after := b.referral(t, "friend").ReferrerReward
@@ -397,7 +397,7 @@ func TestModerate_CancelsTheUnusedRest(t *testing.T) {
 	require.Equal(t, reward.Sums{Redeemed: 400, Cancelled: 600}, after.Sums)
 	b.moderate(t, "friend", referral.Approve)
 	require.Equal(t, reward.Sums{Redeemed: 400}, b.referral(t, "friend").ReferrerReward.Sums, "an approval restores the cancelled rest")
-	_, err = b.Rewards.Cancel(t.Context(), b.tenant, given.ID)
+	_, err = b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), given.ID, "")
 	require.NoError(t, err)
 	b.moderate(t, "friend", referral.Deny, referral.Approve)
 	require.Equal(t, reward.StatusCancelled, b.referral(t, "friend").ReferrerReward.Status(b.Now()), "but not a reward that was cancelled by a call")

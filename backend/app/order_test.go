@@ -540,7 +540,7 @@ func TestOrders_NothingIsUsedOfDenied(t *testing.T) {
 	}
 	b.process(t)
 	draw := func(account core.AccountID) error {
-		_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, account, "u", "CENTS", 1)
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: account, User: "u", Unit: "CENTS", Amount: 1})
 		return err
 	}
 	require.NoError(t, draw("anna"))
@@ -552,7 +552,7 @@ func TestOrders_NothingIsUsedOfDenied(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 4)
 	for _, w := range all {
-		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, w.ID, 1, "CENTS")
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: w.ID, Unit: "CENTS", Amount: 1})
 		require.Error(t, err)
 	}
 	b.process(t)
@@ -666,7 +666,7 @@ func redeemedOrder(t *testing.T, cents int64) bundle {
 	b.pass(1000)
 	b.purchase(t, "friend", "o-1", "80")
 	b.process(t)
-	_, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", reward.UnitCents, cents)
+	_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: reward.UnitCents, Amount: cents})
 	require.NoError(t, err)
 	return b
 }

@@ -15,6 +15,7 @@ import (
 	"kith/backend/store/answerdb"
 	"kith/core"
 	"kith/core/event"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -159,7 +160,7 @@ func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
 		requireSome(t, 14, concurrently(func(int) error {
-			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 70, "POINT")
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 70})
 			return err
 		}))
 		after := b.stored(t, r.ID)
@@ -278,10 +279,10 @@ func TestCancelReward_AgainstRedemptions(t *testing.T) {
 		cancelled := make(chan bool, callersAtOnce)
 		for _, err := range concurrently(func(i int) error {
 			if i%2 == 0 {
-				_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 10, "POINT")
+				_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 10})
 				return err
 			}
-			_, err := b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
+			_, err := b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), r.ID, "")
 			cancelled <- err == nil
 			return err
 		}) {

@@ -16,6 +16,7 @@ import (
 	"kith/backend/store/unit"
 	"kith/backend/store/webhookdb"
 	"kith/core"
+	"kith/core/people"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -128,12 +129,12 @@ func TestReward_Lifecycle(t *testing.T) {
 		require.Equal(t, reward.StatusPending, r.Status(b.Now()))
 		require.Empty(t, b.rewardEvents(t, queue), "the reward is not yet given")
 		require.Zero(t, b.settle(t))
-		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 1, "POINT")
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 1})
 		require.Equal(t, core.Invalid("id", "the reward is PENDING, so nothing of it can be redeemed"), err)
 
 		b.pass(core.Hour)
 		require.False(t, b.stored(t, r.ID).Pending, "before it is settled")
-		done, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
+		done, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 200})
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 300, Unit: "POINT"}, done)
 		require.Equal(t, 1, b.settle(t))
@@ -144,7 +145,7 @@ func TestReward_Lifecycle(t *testing.T) {
 		expired := b.stored(t, r.ID)
 		require.Equal(t, int64(300), expired.Sums.Expired, "before it is settled")
 		require.Equal(t, reward.StatusExpired, expired.Status(b.Now()))
-		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 1})
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
 		require.Equal(t, 1, b.settle(t))
 		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, queue))
@@ -184,23 +185,23 @@ func TestCancelReward(t *testing.T) {
 		queue := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500))
 		b.rewardEvents(t, queue)
-		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 200})
 		require.NoError(t, err)
 		require.Equal(t, []string{"anna/u 300 POINT"}, b.rewardEvents(t, queue))
 		b.pass(5)
-		cancelled, err := b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
+		cancelled, err := b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), r.ID, "")
 		require.NoError(t, err)
 		require.Equal(t, reward.Sums{Redeemed: 200, Cancelled: 300}, cancelled.Sums)
 		require.Equal(t, start+5, cancelled.Cancelled)
 		require.Len(t, cancelled.Redemptions, 1)
 		require.Equal(t, []string{"anna/u 0 POINT"}, b.rewardEvents(t, queue))
 
-		_, err = b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
+		_, err = b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), r.ID, "")
 		require.Equal(t, core.Invalid("id", "the reward is CANCELLED, so it cannot be cancelled"), err)
 		fixed := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Fixed = true }))
-		_, err = b.Rewards.Cancel(t.Context(), b.tenant, fixed.ID)
+		_, err = b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), fixed.ID, "")
 		require.Equal(t, core.Invalid("id", "the reward is not cancellable"), err)
-		_, err = b.Rewards.Cancel(t.Context(), b.tenant, "nothing")
+		_, err = b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), "nothing", "")
 		require.Equal(t, core.NotFound("there is no such reward"), err)
 	})
 }
@@ -290,17 +291,17 @@ func TestRedeemCredit_Order(t *testing.T) {
 			}
 			return left
 		}
-		done, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 250)
+		done, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 250})
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 250, Available: 150, Unit: "POINT"}, done)
 		require.Equal(t, []int64{0, 0, 50, 100, 100, 100}, left())
-		done, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "", "POINT", 200)
+		done, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 200})
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 50, Unit: "POINT"}, done)
 		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "all users of the account")
-		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 1})
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
-		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "", "POINT", 51)
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 51})
 		require.Equal(t, core.Invalid("amount", "is more than the 50 POINT that are available"), err)
 		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "a refused redemption uses nothing")
 	})
@@ -313,19 +314,19 @@ func TestRedeemReward_Refused(t *testing.T) {
 	percent := b.reward(t, points("anna", 0, func(g *reward.Grant) { g.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1000} }))
 	for want, call := range map[*core.Error]func() error{
 		core.Invalid("amount", "is more than the 100 POINT that are available"): func() error {
-			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 101, "POINT")
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 101})
 			return err
 		},
 		core.Invalid("unit", "the reward is in POINT"): func() error {
-			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 1, "CENTS")
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: r.ID, Unit: "CENTS", Amount: 1})
 			return err
 		},
 		core.Invalid("id", "the reward is a PCT_DISCOUNT; only CREDIT can be redeemed"): func() error {
-			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, percent.ID, 1, "%")
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: percent.ID, Unit: "%", Amount: 1})
 			return err
 		},
 		core.NotFound("there is no such reward"): func() error {
-			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, "nothing", 1, "POINT")
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: "nothing", Unit: "POINT", Amount: 1})
 			return err
 		},
 	} {
@@ -504,7 +505,7 @@ func TestRewards_Events(t *testing.T) {
 		require.ElementsMatch(t, []string{
 			"anna/u 1000 CENTS", "friend/u 10 %", "created " + ref.ReferrerReward.ID, "created " + ref.ReferredReward.ID,
 		}, b.rewardEvents(t, queue))
-		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, credit.ID, 501, "POINT")
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: credit.ID, Unit: "POINT", Amount: 501})
 		require.Error(t, err)
 		require.Empty(t, b.rewardEvents(t, queue), "a refused redemption emits nothing")
 	})
@@ -521,14 +522,14 @@ func TestBalances(t *testing.T) {
 			})
 		}
 		give(1)
-		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, give(20), 15, "POINT")
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: give(20), Unit: "POINT", Amount: 15})
 		require.NoError(t, err)
-		_, err = b.Redemptions.OfReward(t.Context(), b.tenant, give(300), 100, "POINT")
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: give(300), Unit: "POINT", Amount: 100})
 		require.NoError(t, err)
 		cancelled := give(4000)
-		_, err = b.Redemptions.OfReward(t.Context(), b.tenant, cancelled, 1000, "POINT")
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Reward: cancelled, Unit: "POINT", Amount: 1000})
 		require.NoError(t, err)
-		_, err = b.Rewards.Cancel(t.Context(), b.tenant, cancelled)
+		_, err = b.Rewards.Cancel(t.Context(), people.OperatorOf(b.tenant), cancelled, "")
 		require.NoError(t, err)
 		give(50000, func(g *reward.Grant) { g.Held = true })
 		give(600000, func(g *reward.Grant) { g.Expires = start + 5 })

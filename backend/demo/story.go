@@ -322,7 +322,7 @@ func (p *play) spend(id core.UserID, most int64) func(context.Context, *app.Engi
 		}
 		for _, b := range balances {
 			if amount := min(most, b.Available()); amount > 0 && b.Unit == reward.UnitCents {
-				_, err := e.Redemptions.OfCredit(ctx, p.tenant, core.AccountID(id), id, b.Unit, amount)
+				_, err := e.Redemptions.Draw(ctx, p.tenant, reward.Draw{Account: core.AccountID(id), User: id, Unit: b.Unit, Amount: amount})
 				return err
 			}
 		}

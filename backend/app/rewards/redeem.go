@@ -18,22 +18,10 @@ import (
 // Redemptions redeems credit.
 type Redemptions struct{ *base.Base }
 
-// OfReward redeems part of the credit of one reward. An amount above what is available
-// is an error about "amount", and a unit other than the reward's is an error about
-// "unit".
-func (rd *Redemptions) OfReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
-	return rd.Draw(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
-}
-
-// OfCredit redeems credit of a user, or of all users of the account if user is empty.
-// The credit that expires first is used first. An amount above what is available is an
-// error about "amount".
-func (rd *Redemptions) OfCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
-	return rd.Draw(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
-}
-
 // Draw redeems credit as d says, at most once for each key: a key that was used within
-// the last 24 hours is a conflict, and nothing is redeemed.
+// the last 24 hours is a conflict, and nothing is redeemed. The credit that expires first is
+// used first. An amount above what is available is an error about "amount", and a unit other
+// than that of the named reward is an error about "unit".
 func (rd *Redemptions) Draw(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
 	return store.WriteValue(ctx, rd.DB.Write, rd.Now(), func(tx *store.Tx) (done reward.Redemption, err error) {
 		drawn, err := rd.DrawWithin(ctx, tx, tenant, []reward.Draw{d})

@@ -95,22 +95,15 @@ func (rs *Rewards) CreateAnd(ctx context.Context, tenant core.TenantAlias, g rew
 }
 
 // Cancel cancels the unused rest of a reward, and returns the reward. An unknown reward
-// is a not-found error; one that cannot be cancelled is invalid.
-func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
-	return rs.change(ctx, tenant, id, reward.Reward.Cancel)
-}
-
-// CancelBecause is Cancel with an entry in the audit log, which keeps the reason if there is
-// one.
-func (rs *Rewards) CancelBecause(ctx context.Context, c people.Caller, id, reason string) (r reward.Reward, err error) {
-	err = rs.Act(ctx, c, base.Change{Operation: operation.CancelReward}, func(ctx context.Context, entry *base.Change) error {
-		r, err = rs.change(ctx, c.Tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
+// is a not-found error; one that cannot be cancelled is invalid. The audit log has an entry,
+// which keeps the reason if there is one.
+func (rs *Rewards) Cancel(ctx context.Context, c people.Caller, id, reason string) (reward.Reward, error) {
+	return base.ActValue(ctx, rs.Base, c, base.Change{Operation: operation.CancelReward}, func(ctx context.Context, entry *base.Change) (reward.Reward, error) {
+		return rs.change(ctx, c.Tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
 			*entry = Cancelled(r, reason)
 			return r.Cancel(now)
 		})
-		return err
 	})
-	return r, err
 }
 
 // Cancelled returns the change that the cancellation of a reward makes, for the audit log.
@@ -191,19 +184,15 @@ func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 			steps[d.Tenant] = append(steps[d.Tenant], rules.Step{Before: d.Reward, After: after, Entries: []reward.Entry{entry}})
 		}
 		for tenant, steps := range steps {
-			if err := rs.record(ctx, tx, tenant, steps); err != nil {
+			err := rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
+				rs.Rules().Record(s, steps)
+				return nil
+			})
+			if err != nil {
 				return settled, err
 			}
 		}
 		settled = len(due)
 		return settled, nil
-	})
-}
-
-// record records steps of a tenant's rewards within the transaction tx.
-func (rs *Rewards) record(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []rules.Step) error {
-	return rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
-		rs.Rules().Record(s, steps)
-		return nil
 	})
 }

@@ -83,7 +83,7 @@ func (s byHand) grant(who string, cents int64) {
 }
 
 func (s byHand) redeem(who string, cents int64) {
-	_, err := s.service.Redemptions.OfCredit(s.test.Context(), demo.TestTenant, core.AccountID(who), "", reward.UnitCents, cents)
+	_, err := s.service.Redemptions.Draw(s.test.Context(), demo.TestTenant, reward.Draw{Account: core.AccountID(who), Unit: reward.UnitCents, Amount: cents})
 	var refused *core.Error
 	require.True(s.test, err == nil || errors.As(err, &refused) && refused.Field == "amount", "%v", err)
 }
