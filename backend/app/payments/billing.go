@@ -84,14 +84,14 @@ func (bl *Billing) Apply(ctx context.Context, task Task, s billing.Subscription,
 			effects.Late = err == nil
 			return effects, err
 		}
-		b := billed{billing: bl, tx: tx, tenant: task.Tenant, connection: task.Connection, read: s, before: before, after: before}
+		b := billed{billing: bl, tx: tx, tenant: task.Tenant, connection: task.Connection, read: s, before: before, after: before, effects: &effects}
 		if err := b.apply(ctx, code); err != nil {
 			return effects, err
 		}
 		if err := billingdb.PutSubscription(ctx, tx, task.Tenant, b.after); err != nil {
 			return effects, err
 		}
-		effects.Want, effects.Known, effects.Owed, effects.Lowered, effects.logged = b.after.Want, b.after.Account != "", b.owed, b.lowered, b.logged
+		effects.Want, effects.Known = b.after.Want, b.after.Account != ""
 		if effects.Refunds, err = billingdb.RefundsWaiting(ctx, tx.Reads, task.Tenant, s.ID); err == nil {
 			effects.Credits, err = billingdb.CreditsWaiting(ctx, tx.Reads, task.Tenant, s.ID)
 		}
@@ -104,7 +104,7 @@ func (bl *Billing) Apply(ctx context.Context, task Task, s billing.Subscription,
 }
 
 // billed applies one subscription within a transaction. before and after are its stored
-// states, and owed is the refund of BillingEffects.Owed.
+// states, and effects what else follows.
 type billed struct {
 	billing       *Billing
 	tx            *store.Tx
@@ -112,11 +112,7 @@ type billed struct {
 	connection    billing.Connection
 	read          billing.Subscription
 	before, after billingdb.Subscription
-	owed          *billingdb.Refund
-	// lowered is BillingEffects.Lowered.
-	lowered bool
-	// logged is true once an event was logged.
-	logged bool
+	effects       *BillingEffects
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
@@ -350,7 +346,7 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 	}
 	had, err := billingdb.RefundExists(ctx, b.tx.Reads, b.tenant, account.ID)
 	if amount := first.Refund(percent); err == nil && !had && amount > 0 {
-		b.owed = &billingdb.Refund{
+		b.effects.Owed = &billingdb.Refund{
 			Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency, KeyNumber: 1,
 		}
 	}

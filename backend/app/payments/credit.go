@@ -32,7 +32,7 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	}
 	had := int64(0)
 	b.after.Held, had = b.read.Held(b.before.Held, b.after.Want)
-	b.lowered = had > b.after.Want.Credit && b.read.Change(b.after.Want) != billing.NoChange
+	b.effects.Lowered = had > b.after.Want.Credit && b.read.Change(b.after.Want) != billing.NoChange
 	return nil
 }
 

@@ -161,7 +161,7 @@ func (b *billed) payments(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.logged = b.logged || logged
+		b.effects.logged = b.effects.logged || logged
 	}
 	return nil
 }
