@@ -6,6 +6,7 @@ import (
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/rules"
 	"kith/core/webhook"
 )
 
@@ -15,6 +16,16 @@ func (b *Base) Seal(place, secret string) (string, error) {
 	var nonce [auth.NonceSize]byte
 	b.Entropy(nonce[:])
 	return b.Keys.Seal(place, secret, nonce)
+}
+
+// NewSecret makes a secret of 40 characters, which have 200 random bits.
+func (b *Base) NewSecret() string {
+	raw := make([]byte, 40)
+	b.Entropy(raw)
+	for i := range raw {
+		raw[i] = rules.CodeAlphabet[raw[i]&31]
+	}
+	return string(raw)
 }
 
 // OpenKey decrypts the secret of an API key that signs user tokens or webhooks.

@@ -14,7 +14,6 @@ import (
 	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/pipeline"
-	"kith/core/rules"
 	"kith/core/state"
 	"kith/core/wire"
 )
@@ -150,12 +149,7 @@ func (ps *Pipelines) RotateSecret(ctx context.Context, tenant core.TenantAlias, 
 	if overlap < 0 || overlap > auth.MaxOverlap {
 		return "", 0, core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
 	}
-	raw := make([]byte, 40)
-	ps.Entropy(raw)
-	for i := range raw {
-		raw[i] = rules.CodeAlphabet[raw[i]&31]
-	}
-	secret = string(raw)
+	secret = ps.NewSecret()
 	sealed, err := ps.Seal(base.PipelinePlace(tenant), secret)
 	if err != nil {
 		return "", 0, err

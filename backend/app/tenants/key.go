@@ -3,14 +3,12 @@ package tenants
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
-	"kith/core/rules"
 )
 
 // APIKeys manages the API keys of tenants, and their keys that sign user tokens.
@@ -162,18 +160,12 @@ func countKeys(keys auth.APIKeys) (n int) {
 }
 
 // MakeKey makes the secret of an API key: the prefix LIVE_ or TEST_ of the tenant's mode
-// (clients 2.1.3), and 40 random characters, which have 200 random bits.
+// (clients 2.1.3), and a base.Base.NewSecret.
 func (ks *APIKeys) MakeKey(alias core.TenantAlias) string {
-	prefix := "LIVE_"
-	if strings.HasPrefix(string(alias), base.TestPrefix) {
-		prefix = "TEST_"
+	if base.Live(alias) {
+		return "LIVE_" + ks.NewSecret()
 	}
-	raw := make([]byte, 40)
-	ks.Entropy(raw)
-	for i := range raw {
-		raw[i] = rules.CodeAlphabet[raw[i]&31]
-	}
-	return prefix + string(raw)
+	return "TEST_" + ks.NewSecret()
 }
 
 // MakeTokenKey makes the secret of a key that signs user tokens. Its prefix, TOKEN_,
