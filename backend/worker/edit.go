@@ -18,7 +18,7 @@ const editPoll = time.Second
 // is repeated; meanwhile what the edge keeps is valid until its time.
 func NewEdits(ts *tenants.Tenants, edge downstream.Edge, log *slog.Logger) *Worker {
 	reported, problem := int64(-1), ""
-	w := newWorker("edits", editPoll, log, func(ctx context.Context) error {
+	return newWorker("edits", editPoll, log, func(ctx context.Context) error {
 		edited, err := ts.Edited(ctx, reported)
 		if err != nil || edited.Last == reported {
 			return err
@@ -38,5 +38,4 @@ func NewEdits(ts *tenants.Tenants, edge downstream.Edge, log *slog.Logger) *Work
 		}
 		return nil
 	})
-	return w
 }

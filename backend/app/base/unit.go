@@ -53,9 +53,7 @@ const ForgetBatch = 500
 // rows. It returns the number of rows that were removed in all.
 func (b *Base) Forget(ctx context.Context, removeBatch func(*store.Tx) (int, error)) (removed int, err error) {
 	for {
-		n, err := store.WriteValue(ctx, b.DB.Write, b.Now(), func(tx *store.Tx) (int, error) {
-			return removeBatch(tx)
-		})
+		n, err := store.WriteValue(ctx, b.DB.Write, b.Now(), removeBatch)
 		removed += n
 		if err != nil || n == 0 {
 			return removed, err

@@ -13,6 +13,7 @@ package leases
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -131,12 +132,7 @@ type state struct {
 func (s state) idle() bool { return len(s.processes) == 0 && len(s.tokens) == 0 }
 
 func (s state) has(process string) bool {
-	for _, p := range s.processes {
-		if p.ID == process {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.processes, func(p leasedb.Process) bool { return p.ID == process })
 }
 
 // of returns the tokens of a process.

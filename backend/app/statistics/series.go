@@ -3,6 +3,7 @@ package statistics
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
 	"kith/core"
@@ -46,19 +47,10 @@ func (a *Analytics) period(ctx context.Context, in Range) (analytics.Period, err
 	return p, a.Visits.Flush(ctx)
 }
 
-// forgetBatch is how many ids of batches are removed by one transaction.
-const forgetBatch = 1000
-
 // ForgetBatches removes the ids of batches of visits that no process sends again. It
 // returns how many it removed.
-func (a *Analytics) ForgetBatches(ctx context.Context) (all int, err error) {
-	for {
-		n, err := store.WriteValue(ctx, a.DB.Write, a.Now(), func(tx *store.Tx) (int, error) {
-			return eventdb.ForgetVisitBatches(ctx, tx, a.Now()-analytics.BatchMemory, forgetBatch)
-		})
-		all += n
-		if err != nil || n < forgetBatch {
-			return all, err
-		}
-	}
+func (a *Analytics) ForgetBatches(ctx context.Context) (removed int, err error) {
+	return a.Forget(ctx, func(tx *store.Tx) (int, error) {
+		return eventdb.ForgetVisitBatches(ctx, tx, tx.Now-analytics.BatchMemory, base.ForgetBatch)
+	})
 }
