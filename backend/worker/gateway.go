@@ -52,87 +52,71 @@ func CheckGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connec
 // makes no webhook endpoint, for example because the account has the most that it may have. It is meant for
 // payments.Gateways.Prepare.
 func ConnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url string) (billing.Connection, error) {
-	client, err := dialItemizer(tenant, c)
-	if err != nil {
-		return c, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	connected, err := client.Connect(ctx, url)
-	switch {
-	case err == nil:
-		return connected, nil
-	case gateway.Is(err, gateway.SetUp):
-		return c, &core.Error{Code: core.CodeInvalid, Field: "apiKey", Message: "is not accepted by Stripe: it is mistyped, was deleted or has expired; create another restricted key in the Dashboard under Developers, API keys, and give that (" + err.Error() + ")", Err: err}
-	case gateway.Is(err, gateway.Retry):
-		return c, unreachable(err)
-	}
-	return c, &core.Error{Code: core.CodeConflict, Message: "Stripe refuses to make the webhook endpoint " + url + ": " + err.Error() + "; if there are too many, delete one that is not used in the Dashboard under Developers, Webhooks, then connect again", Err: err}
+	connected := c
+	err := atStripe(ctx, tenant, c, func(ctx context.Context, client gateway.Itemizer) error {
+		made, err := client.Connect(ctx, url)
+		switch {
+		case err == nil:
+			connected = made
+			return nil
+		case gateway.Is(err, gateway.SetUp):
+			return &core.Error{Code: core.CodeInvalid, Field: "apiKey", Message: "is not accepted by Stripe: it is mistyped, was deleted or has expired; create another restricted key in the Dashboard under Developers, API keys, and give that (" + err.Error() + ")", Err: err}
+		case gateway.Is(err, gateway.Retry):
+			return unreachable(err)
+		}
+		return &core.Error{Code: core.CodeConflict, Message: "Stripe refuses to make the webhook endpoint " + url + ": " + err.Error() + "; if there are too many, delete one that is not used in the Dashboard under Developers, Webhooks, then connect again", Err: err}
+	})
+	return connected, err
 }
 
 // GatewayWebhook returns the URL of a connection's webhook endpoint at Stripe. It is meant
 // for payments.Gateways.Registered.
-func GatewayWebhook(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (string, error) {
-	client, err := dialItemizer(tenant, c)
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	url, err := client.WebhookURL(ctx)
-	if err != nil {
-		err = unreachable(err)
-	}
+func GatewayWebhook(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (url string, err error) {
+	err = atStripe(ctx, tenant, c, func(ctx context.Context, client gateway.Itemizer) error {
+		url, err = client.WebhookURL(ctx)
+		return unreachable(err)
+	})
 	return url, err
 }
 
 // TidyGateway deletes what ConnectGateway has replaced at Stripe. It is meant for
 // payments.Gateways.Tidy.
 func TidyGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, url, former string) error {
-	client, err := dialItemizer(tenant, c)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	if err := client.Tidy(ctx, url, former); err != nil {
-		return unreachable(err)
-	}
-	return nil
+	return atStripe(ctx, tenant, c, func(ctx context.Context, client gateway.Itemizer) error {
+		return unreachable(client.Tidy(ctx, url, former))
+	})
 }
 
 // DisconnectGateway deletes what ConnectGateway made at Stripe. It is meant for
 // payments.Gateways.Release.
 func DisconnectGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error {
-	client, err := dialItemizer(tenant, c)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return client.Disconnect(ctx)
+	return atStripe(ctx, tenant, c, func(ctx context.Context, client gateway.Itemizer) error { return client.Disconnect(ctx) })
 }
 
 // TestGateway causes a notification at Stripe. It is meant for payments.Gateways.SendTest.
 func TestGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error {
-	client, err := dialItemizer(tenant, c)
+	return atStripe(ctx, tenant, c, func(ctx context.Context, client gateway.Itemizer) error {
+		err := client.SendTest(ctx)
+		if gateway.Is(err, gateway.Retry) {
+			return unreachable(err)
+		}
+		return err
+	})
+}
+
+// atStripe calls do with the client of a connection, for askTimeout at most.
+func atStripe(ctx context.Context, tenant core.TenantAlias, c billing.Connection, do func(context.Context, gateway.Itemizer) error) error {
+	client, err := dial(tenant, c, "")
+	if err != nil {
+		return err
+	}
+	itemizer, err := itemized(client)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	if err = client.SendTest(ctx); gateway.Is(err, gateway.Retry) {
-		err = unreachable(err)
-	}
-	return err
-}
-
-func dialItemizer(tenant core.TenantAlias, c billing.Connection) (gateway.Itemizer, error) {
-	client, err := dial(tenant, c, "")
-	if err != nil {
-		return nil, err
-	}
-	return itemized(client)
+	return do(ctx, itemizer)
 }
 
 // FindCustomer reports whether a gateway has a customer. It returns an error when the
@@ -158,7 +142,11 @@ func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connec
 // askTimeout bounds how long a caller waits for a gateway.
 const askTimeout = 20 * time.Second
 
+// unreachable returns the error RS018 for a call that failed with err, and nil for nil.
 func unreachable(err error) error {
+	if err == nil {
+		return nil
+	}
 	return &core.Error{Code: core.CodeUnavailable, RS: "RS018", Message: "the payment gateway does not answer; try again", Err: err}
 }
 
