@@ -146,6 +146,20 @@ func openTOTP(b *base.Base, p peopledb.Person) (people.TOTP, error) {
 	return secret, nil
 }
 
+// useTOTP uses a code of a person's authenticator app up; ok is false if it is wrong, expired or
+// used.
+func useTOTP(ctx context.Context, tx *store.Tx, b *base.Base, p peopledb.Person, code string) (ok bool, err error) {
+	secret, err := openTOTP(b, p)
+	if err != nil {
+		return false, err
+	}
+	step, ok := secret.Verify(code, tx.Now, p.TOTPStep)
+	if !ok {
+		return false, nil
+	}
+	return peopledb.UseTOTP(ctx, tx, p.ID, step)
+}
+
 // mustConfirm returns an error unless the password was given recently in a session.
 func (ps *Profiles) mustConfirm(s Seat) error {
 	if s.IsConfirmed(ps.Now()) {
@@ -201,15 +215,7 @@ func (ps *Profiles) ConfirmTOTP(ctx context.Context, v Visitor, s Seat, code str
 		if p.TOTP == "" || p.TOTPOn {
 			return codes, &core.Error{Code: core.CodeConflict, Message: "there is no authenticator app to confirm; set one up first"}
 		}
-		secret, err := openTOTP(ps.Base, p)
-		if err != nil {
-			return codes, err
-		}
-		step, ok := secret.Verify(code, tx.Now, p.TOTPStep)
-		if ok {
-			ok, err = peopledb.UseTOTP(ctx, tx, p.ID, step)
-		}
-		if err != nil || !ok {
+		if ok, err := useTOTP(ctx, tx, ps.Base, p, code); err != nil || !ok {
 			return codes, or(err, core.Invalid("code", "is wrong or expired; enter the one that the app shows now, and check that the phone's clock is right"))
 		}
 		if codes, err = ps.renew(ctx, tx, p.ID); err != nil {

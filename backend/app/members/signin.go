@@ -201,15 +201,7 @@ func useCode(ctx context.Context, tx *store.Tx, b *base.Base, v Visitor, p peopl
 		}
 		return auditPerson(ctx, tx, v, p, base.Change{Operation: operation.UseRecoveryCode, Subject: p.Email, After: map[string]any{"left": left}})
 	}
-	secret, err := openTOTP(b, p)
-	if err != nil {
-		return err
-	}
-	step, ok := secret.Verify(code, tx.Now, p.TOTPStep)
-	if ok {
-		ok, err = peopledb.UseTOTP(ctx, tx, p.ID, step)
-	}
-	if err != nil || !ok {
+	if ok, err := useTOTP(ctx, tx, b, p, code); err != nil || !ok {
 		return or(err, core.Invalid("code", "is wrong, expired or used; enter the one that the app shows now"))
 	}
 	return nil
