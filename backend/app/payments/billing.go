@@ -139,7 +139,8 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	if b.after.Account == "" {
 		return nil
 	}
-	account, err := base.Account(ctx, b.tx.Reads, b.tenant, b.after.Account) // an erasure leaves a pseudonym
+	// An unknown account is an error here: an erasure leaves a pseudonym.
+	account, err := base.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
 	if err != nil {
 		return err
 	}

@@ -42,28 +42,28 @@ func (a *Analytics) Attention(ctx context.Context, tenant core.TenantAlias, part
 	const most = analytics.MostAttention
 	r := a.DB.Reads
 	if parts.Referrals {
-		var second error
-		found.Pending, err = referraldb.CountPending(ctx, r, tenant, most)
-		found.RefusedEvents, second = eventdb.CountRefused(ctx, r, tenant, a.Now()-event.RefusedAttention, most)
-		var third error
-		found.UnknownCodes, third = referraldb.CountUnknown(ctx, r, tenant, a.Now()-referral.UnknownSpan, most)
-		err = errors.Join(err, second, third)
+		var errs [3]error
+		found.Pending, errs[0] = referraldb.CountPending(ctx, r, tenant, most)
+		found.RefusedEvents, errs[1] = eventdb.CountRefused(ctx, r, tenant, a.Now()-event.RefusedAttention, most)
+		found.UnknownCodes, errs[2] = referraldb.CountUnknown(ctx, r, tenant, a.Now()-referral.UnknownSpan, most)
+		err = errors.Join(errs[:]...)
 	}
 	if parts.Integrations && err == nil {
-		var second error
-		found.FailedWebhooks, err = webhookdb.CountFailed(ctx, r, tenant, most)
-		found.FailedGateway, second = billingdb.CountParked(ctx, r, tenant, most)
-		stored, third := tenantdb.Find(ctx, r, tenant)
+		var errs [4]error
+		found.FailedWebhooks, errs[0] = webhookdb.CountFailed(ctx, r, tenant, most)
+		found.FailedGateway, errs[1] = billingdb.CountParked(ctx, r, tenant, most)
+		stored, unknown := tenantdb.Find(ctx, r, tenant)
 		if stored.UndatedLast > a.Now()-tenantdb.UndatedSpan {
 			found.UndatedTokens = stored.UndatedRefused
 		}
-		subscriptions, fourth := webhookdb.Subscriptions(ctx, r, tenant)
+		subscriptions, unread := webhookdb.Subscriptions(ctx, r, tenant)
 		for _, s := range subscriptions {
 			if s.FailingSince != 0 || s.Disabled != 0 {
 				found.FailingEndpoints++
 			}
 		}
-		err = errors.Join(err, second, third, fourth)
+		errs[2], errs[3] = unknown, unread
+		err = errors.Join(errs[:]...)
 	}
 	if err != nil {
 		return found, err
