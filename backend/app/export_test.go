@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -42,18 +43,25 @@ func (b bundle) create(t testing.TB, in job.Input) job.Job {
 	return made
 }
 
-// rows returns the rows of a CSV file of a job.
-func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
+// file returns a file of a job, and its name.
+func (b bundle) file(t testing.TB, id string, which job.Attachment) (name string, content []byte) {
 	t.Helper()
 	d, err := b.Jobs.Download(t.Context(), b.tenant, id, which)
 	require.NoError(t, err)
 	body, err := d.Open(t.Context(), 0)
 	require.NoError(t, err)
 	defer body.Close()
-	text, err := io.ReadAll(body)
+	content, err = io.ReadAll(body)
 	require.NoError(t, err)
-	require.EqualValues(t, d.Size, len(text))
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	require.EqualValues(t, d.Size, len(content))
+	return d.Name, content
+}
+
+// rows returns the rows of a CSV file of a job.
+func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
+	t.Helper()
+	_, content := b.file(t, id, which)
+	rows, err := csv.NewReader(bytes.NewReader(content)).ReadAll()
 	require.NoError(t, err)
 	return rows
 }

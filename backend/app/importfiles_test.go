@@ -3,8 +3,6 @@ package app_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -100,15 +98,10 @@ func TestImport_ExportedFile(t *testing.T) {
 		for _, dates := range []string{"MS", "ISO", "LOCAL"} {
 			in := from.jobInput(job.User, `{"dateFormat":"`+dates+`"}`)
 			in.Format = format
-			d, err := from.Jobs.Download(t.Context(), from.tenant, from.create(t, in).ID, job.ResultFile)
-			require.NoError(t, err)
-			body, err := d.Open(t.Context(), 0)
-			require.NoError(t, err)
-			text, err := io.ReadAll(body)
-			require.NoError(t, errors.Join(err, body.Close()))
+			name, content := from.file(t, from.create(t, in).ID, job.ResultFile)
 			b := newBundle(t)
-			done := b.imported(t, job.ImportUser, d.Name, string(text), "{}")
-			require.Equal(t, job.Stats{Processed: 4}, done.Stats, d.Name+dates+done.Message)
+			done := b.imported(t, job.ImportUser, name, string(content), "{}")
+			require.Equal(t, job.Stats{Processed: 4}, done.Stats, name+dates+done.Message)
 			user, err := b.Users.ByID(t.Context(), b.tenant, "x", "x")
 			require.NoError(t, err)
 			require.Equal(t, []string{"", "Smith", ""}, []string{user.User.FirstName, user.User.LastName, string(user.User.Locale)})

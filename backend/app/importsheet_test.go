@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -13,13 +14,9 @@ import (
 // sheetRows returns the rows of an XLSX file of a job.
 func (b bundle) sheetRows(t testing.TB, id string, which job.Attachment) [][]string {
 	t.Helper()
-	d, err := b.Jobs.Download(t.Context(), b.tenant, id, which)
-	require.NoError(t, err)
-	body, err := d.Open(t.Context(), 0)
-	require.NoError(t, err)
-	defer body.Close()
-	require.True(t, strings.HasSuffix(d.Name, ".xlsx"), d.Name)
-	f, err := excelize.OpenReader(body)
+	name, content := b.file(t, id, which)
+	require.True(t, strings.HasSuffix(name, ".xlsx"), name)
+	f, err := excelize.OpenReader(bytes.NewReader(content))
 	require.NoError(t, err)
 	defer f.Close()
 	rows, err := f.GetRows("Sheet1")
