@@ -15,14 +15,14 @@ import (
 )
 
 var profileRoutes = frame.Routes{
-	"GET /profile":                        frame.SignedInOnly(profilePage),
+	"GET /profile":                        frame.SignedInOnly(frame.Show(showProfile)),
 	"POST /profile/name":                  frame.SignedInOnly(rename),
-	"GET /profile/password":               frame.SignedInOnly(passwordPage),
+	"GET /profile/password":               frame.SignedInOnly(frame.Show(showPassword)),
 	"POST /profile/password":              frame.SignedInOnly(changePassword),
 	"POST /profile/session/{session}/end": frame.SignedInOnly(revokeSession),
-	"GET /profile/confirm":                frame.SignedInOnly(confirmPage),
+	"GET /profile/confirm":                frame.SignedInOnly(frame.Show(showConfirm)),
 	"POST /profile/confirm":               frame.SignedInOnly(confirm),
-	"GET /profile/two-step":               confirmed(totpPage),
+	"GET /profile/two-step":               confirmed(frame.Show(showTOTP)),
 	"POST /profile/two-step/begin":        confirmed(beginTOTP),
 	"POST /profile/two-step/confirm":      confirmed(confirmTOTP),
 	"POST /profile/two-step/codes":        confirmed(renewCodes),
@@ -48,8 +48,6 @@ type openSession struct {
 	Browser string
 	Current bool
 }
-
-func profilePage(v *frame.Visit) error { return showProfile(v, v.NewForm()) }
 
 func showProfile(v *frame.Visit, f *frame.Form) error {
 	limits := v.Engine.SignIns.Sessions
@@ -111,8 +109,6 @@ func rename(v *frame.Visit) error {
 	return v.Done(profilePath, "renamed")
 }
 
-func passwordPage(v *frame.Visit) error { return showPassword(v, v.NewForm()) }
-
 func showPassword(v *frame.Visit, f *frame.Form) error {
 	return v.Page(f.Status(), "password", "Change your password", resetForm{f, v.Seat.Person.Email})
 }
@@ -148,8 +144,6 @@ func confirmed(h frame.Handler) frame.Handler {
 	})
 }
 
-func confirmPage(v *frame.Visit) error { return showConfirm(v, v.NewForm()) }
-
 func showConfirm(v *frame.Visit, f *frame.Form) error {
 	return v.Page(f.Status(), "confirm", "Enter your password again", signInForm{f, v.Next(profilePath)})
 }
@@ -174,8 +168,6 @@ type totp struct {
 	Secret string
 	QR     template.HTML
 }
-
-func totpPage(v *frame.Visit) error { return showTOTP(v, v.NewForm()) }
 
 func showTOTP(v *frame.Visit, f *frame.Form) error {
 	data := totp{Form: f, On: v.Seat.Person.TOTPOn}

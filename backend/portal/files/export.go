@@ -26,8 +26,6 @@ type exportForm struct {
 	Programs, Formats, Dates []frame.Option
 }
 
-func exportPage(v *frame.Visit) error { return showExport(v, v.NewForm()) }
-
 func showExport(v *frame.Visit, f *frame.Form) error {
 	if err := operation.StartExport.Require(v.Caller); err != nil {
 		return err
@@ -106,10 +104,7 @@ func startExport(v *frame.Visit) error {
 		_, err = v.Engine.Admin.Files.Export(v.Ctx(), v.Caller, in)
 	}
 	if err = v.Twice(err); err != nil {
-		if !f.Refuse(ofForm(err), exportLabels) {
-			return err
-		}
-		return showExport(v, f)
+		return f.Again(v, ofForm(err), exportLabels, showExport)
 	}
 	return v.Redirect(pathOf(v.Caller.Tenant, in.Once))
 }

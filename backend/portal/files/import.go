@@ -29,8 +29,6 @@ type importForm struct {
 	Chosen string
 }
 
-func importPage(v *frame.Visit) error { return showImport(v, v.NewForm()) }
-
 func showImport(v *frame.Visit, f *frame.Form) error {
 	chosen := f.Value("type")
 	if chosen == "" {
@@ -65,11 +63,7 @@ var importLabels = map[string]string{"type": "What the file has", "file": "The f
 
 // refuseImport shows what is wrong with a file that was sent.
 func refuseImport(v *frame.Visit, err error) error {
-	f := v.NewForm()
-	if !f.Refuse(ofForm(err), importLabels) {
-		return err
-	}
-	return showImport(v, f)
+	return v.NewForm().Again(v, ofForm(err), importLabels, showImport)
 }
 
 // upload receives a file as a form that a browser sends without scripts.
@@ -218,8 +212,6 @@ func (c checked) Undated() bool {
 // Danger reports whether the import deletes data.
 func (c checked) Danger() bool { return c.Kind.Type == job.ImportDelete }
 
-func checkPage(v *frame.Visit) error { return showCheck(v, v.NewForm()) }
-
 // maxQuery is the most bytes of the choice of columns in an address: proxies refuse longer ones.
 const maxQuery = 4000
 
@@ -232,7 +224,7 @@ func chooseColumns(v *frame.Visit) error {
 	if query := chosen.Encode(); len(query) <= maxQuery {
 		return v.Redirect(v.SectionPath() + "/check?" + query)
 	}
-	return checkPage(v)
+	return showCheck(v, v.NewForm())
 }
 
 func showCheck(v *frame.Visit, f *frame.Form) error {

@@ -22,8 +22,6 @@ type sftpData struct {
 	May bool
 }
 
-func sftpPage(v *frame.Visit) error { return showSFTP(v, v.NewForm()) }
-
 func showSFTP(v *frame.Visit, f *frame.Form) error {
 	if err := operation.ReadIntegrations.Require(v.Caller); err != nil {
 		return err

@@ -30,6 +30,11 @@ func (v *Visit) NewForm() *Form {
 	return &Form{values: v.R.URL.Query()}
 }
 
+// Show returns the handler of a page with a form, which show writes as the visitor opens it.
+func Show(show func(*Visit, *Form) error) Handler {
+	return func(v *Visit) error { return show(v, v.NewForm()) }
+}
+
 // FormOf returns a form with values that the visitor may change.
 func FormOf(values url.Values) *Form { return &Form{values: values} }
 

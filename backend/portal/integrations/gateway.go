@@ -74,7 +74,7 @@ type gatewayForm struct {
 // gatewayFields are the fields of a connection with their labels.
 var gatewayFields = map[string]string{"merchantId": "The merchant ID", "publicKey": "The public key", "privateKey": "The private key"}
 
-func gatewayPage(v *frame.Visit) error { return showGateway(v, v.NewForm(), false) }
+func gatewayPage(v *frame.Visit, f *frame.Form) error { return showGateway(v, f, false) }
 
 // checkGateway shows the page of the gateway with a checklist that asks the gateway.
 func checkGateway(v *frame.Visit) error { return showGateway(v, v.NewForm(), true) }
@@ -149,10 +149,7 @@ func connectGateway(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(path(v, "/gateway/check"), "gateway-connected")
 	}
-	if !f.Refuse(err, gatewayFields) {
-		return err
-	}
-	return showGateway(v, f, false)
+	return f.Again(v, err, gatewayFields, gatewayPage)
 }
 
 func disconnectGateway(v *frame.Visit) error {
@@ -171,8 +168,6 @@ type notificationList struct {
 	May           bool
 	frame.Links
 }
-
-func notificationsPage(v *frame.Visit) error { return showNotifications(v, v.NewForm()) }
 
 func showNotifications(v *frame.Visit, f *frame.Form) (err error) {
 	query := v.R.URL.Query()

@@ -36,7 +36,7 @@ type shownKey struct {
 // newKeyForm is the form that creates a key.
 var newKeyForm = map[string]string{"name": "The name", "role": "The role", "dateExpires": "The last day", "password": "Your password"}
 
-func keysPage(v *frame.Visit) error { return showKeys(v, keyList{Form: v.NewForm()}) }
+func keysPage(v *frame.Visit, f *frame.Form) error { return showKeys(v, keyList{Form: f}) }
 
 // readKeys returns the keys with the secrets that they replaced.
 func readKeys(v *frame.Visit) (shown []shownKey, err error) {
@@ -87,10 +87,7 @@ func createKey(v *frame.Visit) error {
 		}
 	}
 	if err != nil {
-		if !f.Refuse(err, newKeyForm) {
-			return err
-		}
-		return showKeys(v, keyList{Form: f})
+		return f.Again(v, err, newKeyForm, keysPage)
 	}
 	return showKeys(v, keyList{Form: &frame.Form{}, Secret: secret, New: k.Name})
 }
@@ -112,8 +109,6 @@ type keyForm struct {
 	May      bool
 	Overlaps []frame.Option
 }
-
-func keyPage(v *frame.Visit) error { return showKey(v, v.NewForm()) }
 
 func showKey(v *frame.Visit, f *frame.Form) error {
 	all, err := readKeys(v)

@@ -40,7 +40,9 @@ var pipelineFields = map[string]string{
 	"overlap": "The time for which the old secret stays valid", "password": "Your password",
 }
 
-func pipelinePage(v *frame.Visit) error { return showPipeline(v, pipelineForm{Form: v.NewForm()}) }
+func pipelinePage(v *frame.Visit, f *frame.Form) error {
+	return showPipeline(v, pipelineForm{Form: f})
+}
 
 func showPipeline(v *frame.Visit, data pipelineForm) error {
 	settings, err := v.Engine.Pipelines.Settings(v.Ctx(), v.Caller.Tenant)
@@ -213,10 +215,7 @@ func changeMapping(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(path(v, "/pipeline"), "pipeline-mapping-saved")
 	}
-	if !f.Refuse(inMapping(err), pipelineFields) {
-		return err
-	}
-	return showPipeline(v, pipelineForm{Form: f})
+	return f.Again(v, inMapping(err), pipelineFields, pipelinePage)
 }
 
 // rotatePipelineSecret makes another secret and shows it, once.
@@ -232,10 +231,7 @@ func rotatePipelineSecret(v *frame.Visit) error {
 		})
 	}
 	if err != nil {
-		if !f.Refuse(err, pipelineFields) {
-			return err
-		}
-		return showPipeline(v, pipelineForm{Form: f})
+		return f.Again(v, err, pipelineFields, pipelinePage)
 	}
 	return showPipeline(v, pipelineForm{Form: &frame.Form{}, Secret: secret, Until: until})
 }

@@ -180,5 +180,5 @@ func stripeProblem(v *frame.Visit, f *frame.Form, err error) error {
 	case known.Field == "publicUrl":
 		err = core.Invalid("", "the public URL of the service "+known.Message)
 	}
-	return f.Again(v, err, stripeFields, func(v *frame.Visit, f *frame.Form) error { return showGateway(v, f, false) })
+	return f.Again(v, err, stripeFields, gatewayPage)
 }

@@ -30,8 +30,6 @@ type webhookList struct {
 // webhookFields are the fields of a subscription with their labels.
 var webhookFields = map[string]string{"endpointUrl": "The URL", "name": "The name", "password": "Your password"}
 
-func webhooksPage(v *frame.Visit) error { return showWebhooks(v, v.NewForm()) }
-
 func showWebhooks(v *frame.Visit, f *frame.Form) error {
 	all, err := v.Engine.Admin.Webhooks.List(v.Ctx(), v.Caller)
 	if err != nil {
@@ -130,8 +128,8 @@ func findWebhook(v *frame.Visit, id string) (admin.Webhook, error) {
 	return admin.Webhook{}, err
 }
 
-func webhookPage(v *frame.Visit) error {
-	return showWebhook(v, webhookForm{Form: v.NewForm()}, v.R.PathValue("id"))
+func webhookPage(v *frame.Visit, f *frame.Form) error {
+	return showWebhook(v, webhookForm{Form: f}, v.R.PathValue("id"))
 }
 
 func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
@@ -195,10 +193,7 @@ func changeWebhook(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(path(v, "/webhooks/"+id), "webhook-changed")
 	}
-	if !f.Refuse(err, webhookFields) {
-		return err
-	}
-	return showWebhook(v, webhookForm{Form: f}, id)
+	return f.Again(v, err, webhookFields, webhookPage)
 }
 
 // settingsOf returns what the form of a webhook replaces.

@@ -95,8 +95,6 @@ var websiteLabels = map[string]string{
 	"time-zone": "The time zone", "link-max-age": "The time",
 }
 
-func websitePage(v *frame.Visit) error { return showWebsite(v, v.NewForm()) }
-
 func showWebsite(v *frame.Visit, f *frame.Form) error {
 	s, err := v.Engine.Admin.Website.Read(v.Ctx(), v.Caller)
 	if err != nil {

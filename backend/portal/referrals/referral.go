@@ -259,8 +259,5 @@ func cancel(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(v.SectionPath()+"/"+v.R.PathValue("id"), "reward-cancelled")
 	}
-	if !f.Refuse(err, map[string]string{"reason": "The reason"}) {
-		return missing(err)
-	}
-	return showCancellation(v, f)
+	return f.Again(v, missing(err), map[string]string{"reason": "The reason"}, showCancellation)
 }

@@ -23,7 +23,7 @@ type memberList struct {
 	Self     people.PersonID
 }
 
-func membersPage(v *frame.Visit) error { return showMembers(v, v.NewForm(), "", "") }
+func membersPage(v *frame.Visit, f *frame.Form) error { return showMembers(v, f, "", "") }
 
 func showMembers(v *frame.Visit, f *frame.Form, link, to string) error {
 	all, open, err := v.Engine.Members.List(v.Ctx(), v.Caller)
@@ -61,10 +61,7 @@ func invite(v *frame.Visit) error {
 		return err
 	})
 	if err != nil {
-		if !f.Refuse(err, map[string]string{"email": "The address", "role": "The role", "password": "Your password"}) {
-			return err
-		}
-		return showMembers(v, f, "", "")
+		return f.Again(v, err, map[string]string{"email": "The address", "role": "The role", "password": "Your password"}, membersPage)
 	}
 	return showMembers(v, &frame.Form{}, v.Link(members.InvitationPath+token), i.Email)
 }
@@ -80,7 +77,7 @@ func requireSecondStep(v *frame.Visit) error {
 	if err == nil {
 		return v.Done(v.SectionPath(), done)
 	}
-	return f.Again(v, err, map[string]string{"second-step-password": "Your password", "second-step": "Two-step sign-in"}, func(v *frame.Visit, f *frame.Form) error { return showMembers(v, f, "", "") })
+	return f.Again(v, err, map[string]string{"second-step-password": "Your password", "second-step": "Two-step sign-in"}, membersPage)
 }
 
 func revokeInvitation(v *frame.Visit) error {
@@ -97,8 +94,6 @@ type memberForm struct {
 	Roles  []frame.Option
 	Self   bool
 }
-
-func memberPage(v *frame.Visit) error { return showMember(v, v.NewForm()) }
 
 func showMember(v *frame.Visit, f *frame.Form) error {
 	if err := operation.RemoveMember.Require(v.Caller); err != nil {

@@ -19,11 +19,11 @@ func Members() *frame.Section {
 		Pages: frame.Pages{
 			Files: files,
 			Routes: frame.Routes{
-				"GET ":                  membersPage,
+				"GET ":                  frame.Show(membersPage),
 				"POST /invite":          invite,
 				"POST /second-step":     requireSecondStep,
 				"POST /revoke":          revokeInvitation,
-				"GET /{person}":         memberPage,
+				"GET /{person}":         frame.Show(showMember),
 				"POST /{person}/role":   changeRole,
 				"POST /{person}/remove": removeMember,
 			},

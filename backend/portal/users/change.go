@@ -100,14 +100,8 @@ func after(v *frame.Visit, err error, done string, labels map[string]string, aga
 	if err == nil {
 		return v.Done(pathOf(v), done)
 	}
-	f := v.NewForm()
-	if !f.Refuse(err, labels) {
-		return gone(err)
-	}
-	return again(v, f)
+	return v.NewForm().Again(v, gone(err), labels, again)
 }
-
-func rewardPage(v *frame.Visit) error { return showReward(v, v.NewForm()) }
 
 func showReward(v *frame.Visit, f *frame.Form) error {
 	return show(v, f, "reward", "Add a reward", operation.GrantReward)
@@ -123,8 +117,6 @@ func addReward(v *frame.Visit) error {
 		"type": "The kind", "amount": "The amount", "unit": "The unit", "currency": "The currency", "name": "The name", "reason": "The reason",
 	}, showReward)
 }
-
-func cancelPage(v *frame.Visit) error { return showCancellation(v, v.NewForm()) }
 
 func showCancellation(v *frame.Visit, f *frame.Form) error {
 	data, err := read(v, f, operation.CancelReward)
@@ -158,8 +150,6 @@ func cancel(v *frame.Visit) error {
 	}
 	return after(v, v.CancelReward(v.NewForm()), "reward-cancelled", map[string]string{"reason": "The reason"}, showCancellation)
 }
-
-func eventPage(v *frame.Visit) error { return showEvent(v, v.NewForm()) }
 
 func showEvent(v *frame.Visit, f *frame.Form) error {
 	return show(v, f, "event", "Add an event", operation.AddEvent)
@@ -206,8 +196,6 @@ func (c change) checkEvent(v *frame.Visit, key, order string, whole bool) error 
 	return err
 }
 
-func referrerPage(v *frame.Visit) error { return showReferrer(v, v.NewForm()) }
-
 func showReferrer(v *frame.Visit, f *frame.Form) error {
 	return show(v, f, "referrer", "Attribute by hand", operation.AttributeUser)
 }
@@ -225,8 +213,6 @@ type blocking struct {
 	// Choices are what may become of the rewards.
 	Choices []frame.Option
 }
-
-func blockPage(v *frame.Visit) error { return showBlock(v, v.NewForm()) }
 
 func showBlock(v *frame.Visit, f *frame.Form) error {
 	data, err := read(v, f, operation.BlockUser)
@@ -265,8 +251,6 @@ func unblock(v *frame.Visit) error {
 	err := v.Engine.Admin.Users.Unblock(v.Ctx(), v.Caller, who(v), v.NewForm().Value("reason"))
 	return after(v, err, "user-unblocked", map[string]string{"reason": "The reason"}, showBlock)
 }
-
-func dataPage(v *frame.Visit) error { return showData(v, v.NewForm()) }
 
 func showData(v *frame.Visit, f *frame.Form) error {
 	return show(v, f, "data", "Personal data", operation.ExportUser)
