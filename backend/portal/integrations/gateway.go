@@ -36,8 +36,8 @@ var providers = map[billing.Kind]gatewayProvider{
 	},
 }
 
-// webhookPath returns the path at which the notifications of a gateway arrive.
-func webhookPath(v *frame.Visit, kind billing.Kind) string {
+// notificationsPath returns the path at which the notifications of a gateway arrive.
+func notificationsPath(v *frame.Visit, kind billing.Kind) string {
 	return "/api/v1/" + string(v.Caller.Tenant) + "/gateway/" + string(kind) + "/webhook"
 }
 
@@ -91,7 +91,7 @@ func showGateway(v *frame.Visit, f *frame.Form, check bool) (err error) {
 		}
 		data.Provider = providers[kind]
 	}
-	data.WebhookURL = v.Link(webhookPath(v, data.Provider.Kind))
+	data.WebhookURL = v.Link(notificationsPath(v, data.Provider.Kind))
 	if data.Provider.Kind == billing.Stripe {
 		data.Stripe = newStripePage(v, f, data.Connection)
 	}

@@ -128,6 +128,20 @@ func findWebhook(v *frame.Visit, id string) (admin.Webhook, error) {
 	return admin.Webhook{}, err
 }
 
+// onWebhook returns the handler of a page below that of a webhook, which h gets.
+func onWebhook(h func(*frame.Visit, admin.Webhook) error) frame.Handler {
+	return func(v *frame.Visit) error {
+		w, err := findWebhook(v, v.R.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		return h(v, w)
+	}
+}
+
+// webhookPath returns the path of the page of the webhook in the path.
+func webhookPath(v *frame.Visit) string { return path(v, "/webhooks/"+v.R.PathValue("id")) }
+
 func webhookPage(v *frame.Visit, f *frame.Form) error {
 	return showWebhook(v, webhookForm{Form: f}, v.R.PathValue("id"))
 }
@@ -177,12 +191,8 @@ func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
 	return v.Page(data.Status(), "webhook", title, data)
 }
 
-func changeWebhook(v *frame.Visit) error {
-	f, id := v.NewForm(), v.R.PathValue("id")
-	w, err := findWebhook(v, id)
-	if err != nil {
-		return err
-	}
+func changeWebhook(v *frame.Visit, w admin.Webhook) error {
+	f := v.NewForm()
 	in, err := webhookRequest(v, f, string(w.Endpoint))
 	if err == nil {
 		err = f.CheckSeen("the webhook", settingsOf(w))
@@ -191,7 +201,7 @@ func changeWebhook(v *frame.Visit) error {
 		_, err = v.Engine.Admin.Webhooks.Subscribe(v.Ctx(), v.Caller, in)
 	}
 	if err == nil {
-		return v.Done(path(v, "/webhooks/"+id), "webhook-changed")
+		return v.Done(webhookPath(v), "webhook-changed")
 	}
 	return f.Again(v, err, webhookFields, webhookPage)
 }
@@ -200,24 +210,16 @@ func changeWebhook(v *frame.Visit) error {
 func settingsOf(w admin.Webhook) string { return fmt.Sprintf("%q %q", w.Name, w.Types) }
 
 // testWebhook queues a test event and shows its delivery.
-func testWebhook(v *frame.Visit) error {
-	w, err := findWebhook(v, v.R.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func testWebhook(v *frame.Visit, w admin.Webhook) error {
 	event, err := v.Engine.Admin.Webhooks.Test(v.Ctx(), v.Caller, w.Endpoint)
 	if err != nil {
 		return err
 	}
-	return v.Redirect(path(v, "/webhooks/"+v.R.PathValue("id")+"/deliveries/"+event))
+	return v.Redirect(webhookPath(v) + "/deliveries/" + event)
 }
 
 // rotateWebhookSecret gives a webhook another secret and shows it, once.
-func rotateWebhookSecret(v *frame.Visit) error {
-	w, err := findWebhook(v, v.R.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func rotateWebhookSecret(v *frame.Visit, w admin.Webhook) error {
 	s, err := v.Engine.Admin.Webhooks.RotateSecret(v.Ctx(), v.Caller, w.Endpoint)
 	if err != nil {
 		return err
@@ -225,23 +227,14 @@ func rotateWebhookSecret(v *frame.Visit) error {
 	return showWebhook(v, webhookForm{Form: &frame.Form{}, Secret: s.Secret, Rotated: true}, v.R.PathValue("id"))
 }
 
-func replayFailed(v *frame.Visit) error {
-	id := v.R.PathValue("id")
-	w, err := findWebhook(v, id)
-	if err != nil {
-		return err
-	}
+func replayFailed(v *frame.Visit, w admin.Webhook) error {
 	if _, err := v.Engine.Admin.Webhooks.ReplayFailed(v.Ctx(), v.Caller, w.Endpoint, 0); err != nil {
 		return err
 	}
-	return v.Done(path(v, "/webhooks/"+id), "events-replayed")
+	return v.Done(webhookPath(v), "events-replayed")
 }
 
-func unsubscribe(v *frame.Visit) error {
-	w, err := findWebhook(v, v.R.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func unsubscribe(v *frame.Visit, w admin.Webhook) error {
 	if err := v.Engine.Admin.Webhooks.Unsubscribe(v.Ctx(), v.Caller, w.Endpoint); err != nil {
 		return err
 	}
@@ -265,11 +258,7 @@ type deliveryView struct {
 // for it.
 const soon = 20 * core.Second
 
-func deliveryPage(v *frame.Visit) error {
-	w, err := findWebhook(v, v.R.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func deliveryPage(v *frame.Visit, w admin.Webhook) error {
 	d, err := v.Engine.Admin.Webhooks.Delivery(v.Ctx(), v.Caller, w.Endpoint, v.R.PathValue("event"))
 	if err != nil {
 		return err
@@ -293,14 +282,10 @@ func payloadText(body []byte) (text string, cut bool) {
 	return strings.ToValidUTF8(text[:min(len(text), maxPayload)], ""), len(text) > maxPayload
 }
 
-func replayDelivery(v *frame.Visit) error {
-	w, err := findWebhook(v, v.R.PathValue("id"))
-	if err != nil {
-		return err
-	}
+func replayDelivery(v *frame.Visit, w admin.Webhook) error {
 	event := v.R.PathValue("event")
 	if err := v.Engine.Admin.Webhooks.Replay(v.Ctx(), v.Caller, w.Endpoint, event); err != nil {
 		return err
 	}
-	return v.Redirect(path(v, "/webhooks/"+v.R.PathValue("id")+"/deliveries/"+event))
+	return v.Redirect(webhookPath(v) + "/deliveries/" + event)
 }
