@@ -37,6 +37,17 @@ func givesCodes(p referral.Program) bool {
 	return p.Referrer.Kind == reward.FuelTank || p.Referred.Kind == reward.FuelTank
 }
 
+// onTab returns the handler of a page of the program in the path, whose head h gets.
+func onTab(tab string, h func(*frame.Visit, head) error) frame.Handler {
+	return func(v *frame.Visit) error {
+		top, err := program(v, tab)
+		if err != nil {
+			return err
+		}
+		return h(v, top)
+	}
+}
+
 // program returns the program in the path, with the head of one of its pages.
 func program(v *frame.Visit, tab string) (head, error) {
 	k, err := key(v)
@@ -227,20 +238,12 @@ func create(v *frame.Visit) error {
 	return v.Done(v.SectionPath()+"/"+string(p.Key), "program-created")
 }
 
-func editPage(v *frame.Visit) error {
-	h, err := program(v, "settings")
-	if err != nil {
-		return err
-	}
+func editPage(v *frame.Visit, h head) error {
 	return show(v, h, false, valuesOf(h.Program), h.Program, nil)
 }
 
 // save changes a program, unless another person has changed it since the form was opened.
-func save(v *frame.Visit) error {
-	h, err := program(v, "settings")
-	if err != nil {
-		return err
-	}
+func save(v *frame.Visit, h head) error {
 	p, values, err := read(h.Program.Key, v.R.PostForm)
 	if err == nil {
 		var changed core.Time
@@ -287,11 +290,7 @@ func previewNew(v *frame.Visit) error {
 }
 
 // previewChange shows what a changed program would do. It stores nothing.
-func previewChange(v *frame.Visit) error {
-	h, err := program(v, "settings")
-	if err != nil {
-		return err
-	}
+func previewChange(v *frame.Visit, h head) error {
 	return preview(v, h, false)
 }
 
@@ -306,12 +305,8 @@ func preview(v *frame.Visit, h head, isNew bool) error {
 }
 
 // remove deletes a program, or says why that is not possible.
-func remove(v *frame.Visit) error {
-	h, err := program(v, "settings")
-	if err != nil {
-		return err
-	}
-	err = v.Engine.Admin.Programs.Delete(v.Ctx(), v.Caller, h.Program.Key)
+func remove(v *frame.Visit, h head) error {
+	err := v.Engine.Admin.Programs.Delete(v.Ctx(), v.Caller, h.Program.Key)
 	if err == nil {
 		return v.Done(v.SectionPath(), "program-deleted")
 	}

@@ -39,11 +39,7 @@ var trialLabels = map[string]string{
 }
 
 // tryPage shows what an event would cause. The event is in the URL; nothing is stored.
-func tryPage(v *frame.Visit) error {
-	h, err := program(v, "try")
-	if err != nil {
-		return err
-	}
+func tryPage(v *frame.Visit, h head) error {
 	d := trial{Form: v.NewForm(), head: h}
 	if !v.R.URL.Query().Has("event") {
 		d.Form = frame.FormOf(map[string][]string{"event": {h.Program.Conversion.Event}, "revenue": {"80.00"}, "currency": {currencyOf(h.Program)}, "days": {"1"}})
@@ -179,11 +175,7 @@ type version struct {
 // Groups returns what the version did.
 func (v version) Groups() []group { return groupsOf(v.Program.Describe()) }
 
-func historyPage(v *frame.Visit) error {
-	h, err := program(v, "history")
-	if err != nil {
-		return err
-	}
+func historyPage(v *frame.Visit, h head) error {
 	all, err := v.Engine.Admin.Programs.Versions(v.Ctx(), v.Caller, h.Program.Key)
 	if err != nil {
 		return err
@@ -309,11 +301,7 @@ func previewOf(v *frame.Visit, key core.ProgramKey) widgets.Preview {
 	return p
 }
 
-func widgetPage(v *frame.Visit) error {
-	h, err := program(v, "widget")
-	if err != nil {
-		return err
-	}
+func widgetPage(v *frame.Visit, h head) error {
 	p := previewOf(v, h.Program.Key)
 	kind := "user"
 	if p.Type.Key == widget.Conversion {
@@ -331,11 +319,7 @@ func widgetPage(v *frame.Visit) error {
 }
 
 // widgetFrame writes the widget itself, as users get it.
-func widgetFrame(v *frame.Visit) error {
-	h, err := program(v, "widget")
-	if err != nil {
-		return err
-	}
+func widgetFrame(v *frame.Visit, h head) error {
 	html, err := v.Engine.Widgets.Preview(v.Ctx(), v.Caller.Tenant, previewOf(v, h.Program.Key))
 	if err != nil {
 		return err
@@ -381,11 +365,7 @@ func showCodes(v *frame.Visit, f *frame.Form) error {
 }
 
 // fill adds codes, from the text area and from a file, to a fuel tank.
-func fill(v *frame.Visit) error {
-	h, err := program(v, "codes")
-	if err != nil {
-		return err
-	}
+func fill(v *frame.Visit, h head) error {
 	side, err := referral.ParseSideKey("side", v.R.PathValue("side"))
 	if err != nil {
 		return unknown()
