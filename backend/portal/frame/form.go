@@ -103,7 +103,7 @@ func (f *Form) Problem(field string) string {
 // their labels; an error about another field is about the whole form. It returns false if
 // the error is not about what the visitor sent: then it belongs on a page of its own.
 func (f *Form) Refuse(err error, labels map[string]string) bool {
-	for _, one := range split(err) {
+	for _, one := range Split(err) {
 		var known *core.Error
 		if !errors.As(one, &known) {
 			return false
@@ -134,12 +134,12 @@ func (f *Form) Again(v *Visit, err error, labels map[string]string, show func(*V
 	return show(v, f)
 }
 
-// split returns the errors that errors.Join has joined.
-func split(err error) []error {
+// Split returns the errors that errors.Join has joined.
+func Split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, one := range joined.Unwrap() {
-			all = append(all, split(one)...)
+			all = append(all, Split(one)...)
 		}
 		return all
 	}

@@ -25,12 +25,18 @@ type head struct {
 	May   bool
 }
 
+// New reports whether the program is not stored yet.
+func (h head) New() bool { return h.Program.Key == "" }
+
 func headOf(v *frame.Visit, p referral.Program, tab string) head {
 	return head{
 		Program: p, Tab: tab, Path: v.SectionPath() + "/" + string(p.Key), May: v.May(operation.ChangeProgram),
 		Codes: givesCodes(p),
 	}
 }
+
+// newHead returns the head of the form of a new program, which has no key yet.
+func newHead(v *frame.Visit) head { return head{Path: v.SectionPath() + "/_new", May: true} }
 
 // givesCodes reports whether a side gives coupon codes.
 func givesCodes(p referral.Program) bool {
@@ -118,7 +124,6 @@ func groupsOf(sentences []referral.Sentence) (all []group) {
 type form struct {
 	*frame.Form
 	head
-	New bool
 	// Created is true directly after the program was created; Connect is the path of the
 	// integrations, or empty if the visitor has no access.
 	Created   bool
@@ -149,8 +154,8 @@ func (d form) Settings(object string) (all []entry, err error) {
 
 // newForm returns the form with values, and what the program in them does. err is what is
 // wrong with the values.
-func newForm(h head, isNew bool, values url.Values, p referral.Program, err error) (form, error) {
-	d := form{Form: frame.FormOf(values), head: h, New: isNew, Languages: languagesOf(values), Signals: referral.Signals()}
+func newForm(h head, values url.Values, p referral.Program, err error) (form, error) {
+	d := form{Form: frame.FormOf(values), head: h, Languages: languagesOf(values), Signals: referral.Signals()}
 	if err != nil {
 		if !d.Refuse(err, labelsOf(err)) {
 			return d, err
@@ -163,7 +168,7 @@ func newForm(h head, isNew bool, values url.Values, p referral.Program, err erro
 	}
 	d.When = whenOptions(d.Value(fieldWhen))
 	for _, key := range sideKeys {
-		d.Sides = append(d.Sides, newSide(d.Form, key, isNew))
+		d.Sides = append(d.Sides, newSide(d.Form, key, h.New()))
 	}
 	return d, nil
 }
@@ -173,12 +178,12 @@ func whenOptions(chosen string) []frame.Option {
 }
 
 // show writes the form. Errors are shown only after it was sent.
-func show(v *frame.Visit, h head, isNew bool, values url.Values, p referral.Program, err error) error {
-	d, err := newForm(h, isNew, values, p, err)
+func show(v *frame.Visit, h head, values url.Values, p referral.Program, err error) error {
+	d, err := newForm(h, values, p, err)
 	if err != nil {
 		return err
 	}
-	if isNew {
+	if h.New() {
 		return v.Page(d.Status(), "edit", "New program", d)
 	}
 	d.Created, d.Connect = v.R.URL.Query().Get("done") == "program-created", frame.PathOf(v, "integrations")
@@ -198,7 +203,7 @@ func newPage(v *frame.Visit) error {
 	if len(all) > 0 {
 		values.Set("sharing.url", all[0].LandingURL)
 	}
-	d, err := newForm(head{Path: v.SectionPath() + "/_new", May: true}, true, values, referral.Program{}, nil)
+	d, err := newForm(newHead(v), values, referral.Program{}, nil)
 	if err != nil {
 		return err
 	}
@@ -233,13 +238,13 @@ func create(v *frame.Visit) error {
 		err = inForm(err)
 	}
 	if err != nil {
-		return show(v, head{Path: v.SectionPath() + "/_new", May: true}, true, values, p, err)
+		return show(v, newHead(v), values, p, err)
 	}
 	return v.Done(v.SectionPath()+"/"+string(p.Key), "program-created")
 }
 
 func editPage(v *frame.Visit, h head) error {
-	return show(v, h, false, valuesOf(h.Program), h.Program, nil)
+	return show(v, h, valuesOf(h.Program), h.Program, nil)
 }
 
 // save changes a program, unless another person has changed it since the form was opened.
@@ -261,7 +266,7 @@ func save(v *frame.Visit, h head) error {
 		err = inForm(err)
 	}
 	if err != nil {
-		return show(v, h, false, values, p, err)
+		return show(v, h, values, p, err)
 	}
 	return v.Done(h.Path, "program-saved")
 }
@@ -285,23 +290,16 @@ func changedAt(v *frame.Visit, key core.ProgramKey, at core.Time) error {
 }
 
 // previewNew shows what a new program would do. It stores nothing.
-func previewNew(v *frame.Visit) error {
-	return preview(v, head{Path: v.SectionPath() + "/_new", May: true}, true)
-}
+func previewNew(v *frame.Visit) error { return preview(v, newHead(v)) }
 
-// previewChange shows what a changed program would do. It stores nothing.
-func previewChange(v *frame.Visit, h head) error {
-	return preview(v, h, false)
-}
-
-// preview answers htmx with what the program does, and a browser without scripts with the
-// whole form.
-func preview(v *frame.Visit, h head, isNew bool) error {
+// preview shows what a new or a changed program would do: it answers htmx with that, and a
+// browser without scripts with the whole form. It stores nothing.
+func preview(v *frame.Visit, h head) error {
 	if v.R.Header.Get("HX-Request") != "" {
 		return v.Page(http.StatusOK, "preview", "What this program will do", doesOf(h.Program.Key, v.R.PostForm))
 	}
 	p, values, err := read(h.Program.Key, v.R.PostForm)
-	return show(v, h, isNew, values, p, err)
+	return show(v, h, values, p, err)
 }
 
 // remove deletes a program, or says why that is not possible.
@@ -310,5 +308,5 @@ func remove(v *frame.Visit, h head) error {
 	if err == nil {
 		return v.Done(v.SectionPath(), "program-deleted")
 	}
-	return show(v, h, false, valuesOf(h.Program), h.Program, err)
+	return show(v, h, valuesOf(h.Program), h.Program, err)
 }

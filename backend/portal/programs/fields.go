@@ -131,7 +131,7 @@ func languageName(tag string) string {
 // labelsOf returns the labels of the fields that errors are about, for frame.Form.Refuse.
 func labelsOf(err error) map[string]string {
 	labels := map[string]string{}
-	for _, one := range joined(err) {
+	for _, one := range frame.Split(err) {
 		var known *core.Error
 		if errors.As(one, &known) {
 			if t, ok := fieldAt(known.Field); ok {
@@ -140,14 +140,6 @@ func labelsOf(err error) map[string]string {
 		}
 	}
 	return labels
-}
-
-// joined returns the errors that errors.Join has joined.
-func joined(err error) []error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		return all.Unwrap()
-	}
-	return []error{err}
 }
 
 var (
@@ -330,7 +322,7 @@ func languagesOf(v url.Values) (tags []string) {
 		tags = append(tags, string(tag))
 	}
 	for _, tag := range languagesIn(v) {
-		if _, own := map[string]bool{"en": true, "de": true, "fr": true, "es": true, "pt": true, "ar": true}[tag]; !own {
+		if !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}
 	}

@@ -383,7 +383,7 @@ func fill(v *frame.Visit, h head) error {
 	if err == nil {
 		return v.Done(h.Path+"/codes", "codes-added")
 	}
-	for _, one := range joined(err) {
+	for _, one := range frame.Split(err) {
 		if known, ok := one.(*core.Error); ok && known.Field == "codes" {
 			known.Field = field
 		}

@@ -32,7 +32,7 @@ func Section() *frame.Section {
 				"POST /_new/preview":          writing(previewNew),
 				"GET /{program}":              onTab("settings", editPage),
 				"POST /{program}":             writing(onTab("settings", save)),
-				"POST /{program}/preview":     writing(onTab("settings", previewChange)),
+				"POST /{program}/preview":     writing(onTab("settings", preview)),
 				"POST /{program}/delete":      writing(onTab("settings", remove)),
 				"GET /{program}/try":          onTab("try", tryPage),
 				"GET /{program}/history":      onTab("history", historyPage),

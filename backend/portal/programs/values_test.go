@@ -243,7 +243,7 @@ func TestForm_ErrorsAreAtTheirFields(t *testing.T) {
 	}
 	// All of them at once.
 	_, _, err := read("b", entered("name", "", referrer+"maximum", "x", "limits.rewards", "y"))
-	require.Len(t, joined(err), 3)
+	require.Len(t, frame.Split(err), 3)
 }
 
 // A new language is moved to the others, and empty steps are closed up.
