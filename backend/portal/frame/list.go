@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,11 +39,11 @@ func (v *Visit) With(pairs ...string) string {
 // next and of the first page, or empty.
 type Links struct{ Older, Newest string }
 
-// LinksOf returns the links of a page of a list. A parameter has the number of the page. next
-// is that of the next page, or 0, and first is true on the first page.
-func LinksOf(v *Visit, parameter string, next int64, first bool) (l Links) {
-	if next != 0 {
-		l.Older = v.With(parameter, strconv.FormatInt(next, 10))
+// LinksOf returns the links of a page of a list. A parameter says where a page begins: next is
+// its value for the next page, or zero if there is none. first is true on the first page.
+func LinksOf[P comparable](v *Visit, parameter string, next P, first bool) (l Links) {
+	if next != *new(P) {
+		l.Older = v.With(parameter, fmt.Sprint(next))
 	}
 	if !first {
 		l.Newest = v.With(parameter, "")

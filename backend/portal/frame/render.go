@@ -45,6 +45,7 @@ var functions = template.FuncMap{
 	"mail":    breakable,
 	"fold":    fold,
 	"nameOf":  PersonName,
+	"person":  PersonPath,
 	"given":   given,
 	"values":  Changes,
 	"status":  word[referral.Status],

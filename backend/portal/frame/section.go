@@ -4,7 +4,9 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
 
+	"kith/core"
 	"kith/core/operation"
 )
 
@@ -81,6 +83,11 @@ func PathOf(v *Visit, key string) string {
 		}
 	}
 	return ""
+}
+
+// PersonPath returns the path of the page of a user of a shop, in the section people.
+func PersonPath(tenant core.TenantAlias, account core.AccountID, user core.UserID) string {
+	return Root + "/t/" + string(tenant) + "/people/" + url.PathEscape(string(account)) + "/" + url.PathEscape(string(user))
 }
 
 // inSection returns a handler of a section: the visitor must be signed in and a member of

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"html/template"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,13 +262,8 @@ func (o *overview) figures(v *frame.Visit, q query) error {
 	found, _, err := v.Engine.Analytics.TopReferrers(v.Ctx(), v.Caller.Tenant, q.in, analytics.TopFilter{
 		By: q.rank, Program: q.filter.Program, ShareMedium: q.filter.ShareMedium, Limit: mostReferrers,
 	})
-	section := frame.PathOf(v, "people")
 	for _, one := range found {
-		path := ""
-		if section != "" {
-			path = section + "/" + url.PathEscape(string(one.Account)) + "/" + url.PathEscape(string(one.User))
-		}
-		o.Referrers = append(o.Referrers, referrer{Referrer: one, Path: path, Name: frame.PersonName(one.FirstName, one.LastName, "", one.User)})
+		o.Referrers = append(o.Referrers, referrer{one, frame.PersonName(one.FirstName, one.LastName, "", one.User)})
 	}
 	return err
 }
@@ -281,8 +275,7 @@ func nothing(p analytics.Point) bool {
 // referrer is a top referrer.
 type referrer struct {
 	analytics.Referrer
-	// Path leads to the user; empty if the caller may not open it.
-	Name, Path string
+	Name string
 }
 
 // metric is a figure that the chart can show.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,10 +28,7 @@ type list struct {
 	// Pending is true if the page has referrals that the caller may decide about, and
 	// MayExport if the caller may download the list.
 	Pending, MayExport bool
-	// People is true if the portal has pages of users.
-	People bool
-	// Older and Newest are the paths of the next and of the first page, or empty.
-	Older, Newest string
+	frame.Links
 }
 
 // Fields returns the fields of the filter.
@@ -64,7 +60,7 @@ func listPage(v *frame.Visit) error {
 	f := v.NewForm()
 	s, err := searchOf(f)
 	data := list{
-		Form: f, Filtered: s != referral.Search{Before: s.Before}, MayExport: v.May(operation.ExportReferrals), People: hasPeople(v),
+		Form: f, Filtered: s != referral.Search{Before: s.Before}, MayExport: v.May(operation.ExportReferrals),
 		States: []frame.Option{
 			{Label: "any"}, {Value: string(referral.SituationOpen), Label: "in progress"},
 			{Value: string(referral.SituationConverted), Label: "converted"}, {Value: string(referral.SituationEnded), Label: "ended"},
@@ -95,12 +91,7 @@ func listPage(v *frame.Visit) error {
 		}
 	}
 	data.Pending = v.May(operation.Moderate) && slices.ContainsFunc(data.Referrals, pending)
-	if next != (referral.Position{}) {
-		data.Older = v.With("before", next.String())
-	}
-	if s.Before != (referral.Position{}) {
-		data.Newest = v.With("before", "")
-	}
+	data.Links = frame.LinksOf(v, "before", next, s.Before == referral.Position{})
 	return v.Page(f.Status(), "list", "Referrals", data)
 }
 
@@ -119,16 +110,6 @@ func (list) PendingOne(r referral.Referral) bool { return pending(r) }
 // who returns the name of a user for people.
 func who(i referral.Identity, p referral.Profile) string {
 	return cmp.Or(i.Name(p), string(i.Account))
-}
-
-const peopleRoute = "GET " + frame.Root + "/t/{tenant}/people/{account}/{user}"
-
-// hasPeople reports whether the portal has pages of users.
-func hasPeople(v *frame.Visit) bool { return slices.Contains(v.Patterns(), peopleRoute) }
-
-// personPath returns the path of the page of a user.
-func personPath(tenant core.TenantAlias, i referral.Identity) string {
-	return frame.Root + "/t/" + string(tenant) + "/people/" + url.PathEscape(string(i.Account)) + "/" + url.PathEscape(string(i.User))
 }
 
 // tag is a word about a referral, with its color.

@@ -23,7 +23,7 @@ type story struct {
 	Answers [2]timeline.Answer
 	Summary timeline.Sentence
 	// May is true if the caller may decide about the referral and its rewards.
-	May, People bool
+	May bool
 	// ApproveAny and DenyAny are true if a decision would change a side.
 	ApproveAny, DenyAny bool
 }
@@ -42,7 +42,7 @@ func referralPage(v *frame.Visit) error {
 	})
 	data := story{
 		Facts: facts, Entries: timeline.Of(facts), Answers: timeline.Answers(facts), Summary: timeline.Summary(facts),
-		May: v.May(operation.Moderate), People: hasPeople(v), ApproveAny: differs(referral.SideApproved), DenyAny: differs(referral.SideDenied),
+		May: v.May(operation.Moderate), ApproveAny: differs(referral.SideApproved), DenyAny: differs(referral.SideDenied),
 	}
 	return v.Page(http.StatusOK, "referral", who(r.Referrer, r.ReferrerProfile)+" → "+who(r.Referred, r.ReferredProfile), data)
 }

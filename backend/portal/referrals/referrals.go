@@ -40,7 +40,7 @@ func Section() *frame.Section {
 				"POST /{id}/rewards/{reward}": cancel,
 			},
 			Functions: template.FuncMap{
-				"who": who, "person": personPath, "tags": tagsOf, "kind": kindName, "side": sideName, "gets": getsOf,
+				"who": who, "tags": tagsOf, "kind": kindName, "side": sideName, "gets": getsOf,
 			},
 			Done: map[string]string{
 				"referrals-approved": "Approved. Rewards that were held are given at once, or on their date. If an event converts, this takes a moment.",

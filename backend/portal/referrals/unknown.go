@@ -8,16 +8,9 @@ import (
 	"kith/core/referral"
 )
 
-// unknownCode is a row of the page.
-type unknownCode struct {
-	referral.UnknownCode
-	// Person is the last one who gave the code.
-	Person referral.Identity
-}
-
 // unknownCodes is the data of the page. May is true if the visitor may attribute people.
 type unknownCodes struct {
-	Codes []unknownCode
+	Codes []referral.UnknownCode
 	May   bool
 }
 
@@ -27,9 +20,5 @@ func unknownPage(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	rows := make([]unknownCode, len(all))
-	for i, c := range all {
-		rows[i] = unknownCode{c, referral.Identity{Account: c.LastAccount, User: c.LastUser}}
-	}
-	return v.Page(http.StatusOK, "unknown", "Unknown codes", unknownCodes{rows, v.May(operation.AttributeUser)})
+	return v.Page(http.StatusOK, "unknown", "Unknown codes", unknownCodes{all, v.May(operation.AttributeUser)})
 }

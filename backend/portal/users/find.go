@@ -1,12 +1,10 @@
 package users
 
 import (
-	"net/url"
 	"strings"
 
 	"kith/backend/app/users"
 	"kith/backend/portal/frame"
-	"kith/core"
 	"kith/core/wire"
 )
 
@@ -19,8 +17,7 @@ type findData struct {
 	users.Found
 	// Searched is true if the visitor entered something.
 	Searched bool
-	// More and First are the paths of the next and of the first page, or empty.
-	More, First string
+	frame.Links
 }
 
 func findPage(v *frame.Visit) error {
@@ -32,18 +29,8 @@ func findPage(v *frame.Visit) error {
 		return err
 	}
 	data.Found = found
-	if found.Next != "" {
-		data.More = v.With("after", found.Next)
-	}
-	if search.After != "" {
-		data.First = v.With("after", "")
-	}
+	data.Links = frame.LinksOf(v, "after", found.Next, search.After == "")
 	return v.Page(f.Status(), "find", "People", data)
-}
-
-// personPath returns the path of the profile of a user.
-func personPath(tenant core.TenantAlias, account core.AccountID, user core.UserID) string {
-	return frame.Root + "/t/" + string(tenant) + "/people/" + url.PathEscape(string(account)) + "/" + url.PathEscape(string(user))
 }
 
 // userName returns what to call a user.

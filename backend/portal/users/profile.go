@@ -29,8 +29,6 @@ type profile struct {
 	Unlinked []string
 	// What the caller may do.
 	MayChange, MayCancel, MayExport, MayErase, MayAudit bool
-	// Referrals is true if the portal has pages of referrals.
-	Referrals bool
 }
 
 // share is a user's share link in a program.
@@ -48,7 +46,7 @@ func who(v *frame.Visit) referral.Identity {
 
 // pathOf returns the path of the page of the user in the path.
 func pathOf(v *frame.Visit) string {
-	return personPath(v.Caller.Tenant, core.AccountID(v.R.PathValue("account")), core.UserID(v.R.PathValue("user")))
+	return frame.PersonPath(v.Caller.Tenant, core.AccountID(v.R.PathValue("account")), core.UserID(v.R.PathValue("user")))
 }
 
 func profilePage(v *frame.Visit) error {
@@ -59,9 +57,6 @@ func profilePage(v *frame.Visit) error {
 	data := profile{
 		Profile: p, Name: userName(p.UserInfo), Path: pathOf(v), Shares: shares(p),
 		MayChange: v.May(operation.BlockUser), MayCancel: v.May(operation.CancelReward), MayExport: v.May(operation.StartExport), MayErase: v.May(operation.EraseUser), MayAudit: v.May(operation.ReadAudit),
-		Referrals: slices.ContainsFunc(v.Patterns(), func(pattern string) bool {
-			return strings.HasPrefix(pattern, "GET "+frame.Root+"/t/{tenant}/referrals/{")
-		}),
 	}
 	for _, program := range p.Programs {
 		if !slices.ContainsFunc(data.Shares, func(s share) bool { return s.Key == program.Key }) {

@@ -34,7 +34,7 @@ func refusedPage(v *frame.Visit) (err error) {
 	if next >= data.Total {
 		next = 0
 	}
-	data.Links = frame.LinksOf(v, "after", int64(next), before == 0)
+	data.Links = frame.LinksOf(v, "after", next, before == 0)
 	return v.Page(http.StatusOK, "refused", "Refused events", data)
 }
 

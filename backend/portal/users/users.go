@@ -46,7 +46,7 @@ func Section() *frame.Section {
 				"POST /{account}/{user}/erase":            erase,
 			},
 			Functions: template.FuncMap{
-				"personPath": personPath, "fields": fieldsOf, "why": rewardReason, "earned": earned, "refusedEvents": refusedEvents,
+				"fields": fieldsOf, "why": rewardReason, "earned": earned, "refusedEvents": refusedEvents,
 				"state": stateText, "mediums": mediums,
 			},
 			Done: map[string]string{
