@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"kith/backend/app"
 	"kith/backend/app/statistics"
 	"kith/core"
 	"kith/core/analytics"
@@ -92,16 +93,13 @@ func (c *seriesCommand) Run(e *env) error {
 	if f.EngagementMedium, err = analytics.ParseEngagementMedium("engagement-medium", c.EngagementMedium, ""); err != nil {
 		return err
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	s, err := engine.Analytics.Series(e.ctx, c.Tenant, in, f)
-	if err != nil {
-		return err
-	}
-	return c.print(e.out, seriesRows(s))
+	return c.with(e, func(engine *app.Engine) error {
+		s, err := engine.Analytics.Series(e.ctx, c.Tenant, in, f)
+		if err != nil {
+			return err
+		}
+		return c.print(e.out, seriesRows(s))
+	})
 }
 
 // seriesRows returns the rows of a series: a column of cost for each unit and currency.
@@ -186,18 +184,15 @@ func (c *referrersCommand) Run(e *env) error {
 	if c.Limit < 1 || c.Limit > analytics.MostReferrers {
 		return core.Invalid("limit", "must be 1 to "+strconv.Itoa(analytics.MostReferrers))
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	found, _, err := engine.Analytics.TopReferrers(e.ctx, c.Tenant, in, f)
-	if err != nil {
-		return err
-	}
-	rows := [][]string{{"account", "user", "name", "visits", "joined", "converted"}}
-	for _, r := range found {
-		rows = append(rows, []string{string(r.Account), string(r.User), strings.TrimSpace(r.FirstName + " " + r.LastName), number(r.Visits), number(r.Joined), number(r.Converted)})
-	}
-	return c.print(e.out, rows)
+	return c.with(e, func(engine *app.Engine) error {
+		found, _, err := engine.Analytics.TopReferrers(e.ctx, c.Tenant, in, f)
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"account", "user", "name", "visits", "joined", "converted"}}
+		for _, r := range found {
+			rows = append(rows, []string{string(r.Account), string(r.User), strings.TrimSpace(r.FirstName + " " + r.LastName), number(r.Visits), number(r.Joined), number(r.Converted)})
+		}
+		return c.print(e.out, rows)
+	})
 }

@@ -43,38 +43,32 @@ type gatewayBraintreeCommand struct {
 
 // Run stores the connection and prints it.
 func (c *gatewayBraintreeCommand) Run(e *env) error {
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	connection := billing.Connection{
-		Kind: billing.Braintree, MerchantID: c.MerchantID, BaseURL: c.BaseURL, Keys: []billing.Key{{Public: c.PublicKey, Private: c.PrivateKey}},
-	}
-	for _, public := range slices.Sorted(maps.Keys(c.FurtherKeys)) {
-		connection.Keys = append(connection.Keys, billing.Key{Public: public, Private: c.FurtherKeys[public]})
-	}
-	stored, err := engine.Gateways.Connect(e.ctx, c.Tenant, connection)
-	if err != nil {
-		return err
-	}
-	return showGateway(e, c.Tenant, stored)
+	return c.with(e, func(engine *app.Engine) error {
+		connection := billing.Connection{
+			Kind: billing.Braintree, MerchantID: c.MerchantID, BaseURL: c.BaseURL, Keys: []billing.Key{{Public: c.PublicKey, Private: c.PrivateKey}},
+		}
+		for _, public := range slices.Sorted(maps.Keys(c.FurtherKeys)) {
+			connection.Keys = append(connection.Keys, billing.Key{Public: public, Private: c.FurtherKeys[public]})
+		}
+		stored, err := engine.Gateways.Connect(e.ctx, c.Tenant, connection)
+		if err != nil {
+			return err
+		}
+		return showGateway(e, c.Tenant, stored)
+	})
 }
 
 type gatewayShowCommand struct{ tenantFlags }
 
 // Run prints the connection.
 func (c *gatewayShowCommand) Run(e *env) error {
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	connection, err := engine.Gateways.Connection(e.ctx, c.Tenant)
-	if err != nil {
-		return err
-	}
-	return showGateway(e, c.Tenant, connection)
+	return c.with(e, func(engine *app.Engine) error {
+		connection, err := engine.Gateways.Connection(e.ctx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		return showGateway(e, c.Tenant, connection)
+	})
 }
 
 func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
@@ -116,46 +110,40 @@ type gatewayTestCommand struct {
 
 // Run tests the connection.
 func (c *gatewayTestCommand) Run(e *env) error {
-	engine, err := c.openTenant(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		tenant, err := engine.Tenants.ByAlias(e.ctx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		connection, err := engine.Gateways.Connection(e.ctx, c.Tenant)
+		if err == nil && connection.Kind == billing.Stripe {
+			return verifyStripe(e, engine, tenant, c.Wait)
+		}
+		found, err := engine.Gateways.Test(e.ctx, tenant)
+		switch {
+		case err != nil:
+			return err
+		case !found.Keys:
+			return core.Invalid("", "the gateway rejects the merchant id or the keys: connect with others")
+		case !found.Discount:
+			return core.Invalid("", "the merchant has no discount "+found.DiscountID+": create it at the gateway")
+		}
+		_, err = fmt.Fprintf(e.out, "the gateway accepts the keys and has the discount %s\n", found.DiscountID)
 		return err
-	}
-	defer engine.DB.Close()
-	tenant, err := engine.Tenants.ByAlias(e.ctx, c.Tenant)
-	if err != nil {
-		return err
-	}
-	connection, err := engine.Gateways.Connection(e.ctx, c.Tenant)
-	if err == nil && connection.Kind == billing.Stripe {
-		return verifyStripe(e, engine, tenant, c.Wait)
-	}
-	found, err := engine.Gateways.Test(e.ctx, tenant)
-	switch {
-	case err != nil:
-		return err
-	case !found.Keys:
-		return core.Invalid("", "the gateway rejects the merchant id or the keys: connect with others")
-	case !found.Discount:
-		return core.Invalid("", "the merchant has no discount "+found.DiscountID+": create it at the gateway")
-	}
-	_, err = fmt.Fprintf(e.out, "the gateway accepts the keys and has the discount %s\n", found.DiscountID)
-	return err
+	})
 }
 
 type gatewayDisconnectCommand struct{ tenantFlags }
 
 // Run deletes the connection.
 func (c *gatewayDisconnectCommand) Run(e *env) error {
-	engine, err := c.openTenant(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		if err := engine.Gateways.Disconnect(e.ctx, c.Tenant); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(e.out, "the payment gateway of tenant %s is disconnected\n", c.Tenant)
 		return err
-	}
-	defer engine.DB.Close()
-	if err := engine.Gateways.Disconnect(e.ctx, c.Tenant); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "the payment gateway of tenant %s is disconnected\n", c.Tenant)
-	return err
+	})
 }
 
 type gatewayStripeCommand struct {
@@ -192,31 +180,28 @@ func (c *gatewayStripeCommand) Run(e *env) error {
 	if err := checkOrigin("public-url", c.PublicURL, ""); err != nil {
 		return err
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	tenant, err := engine.Tenants.ByAlias(e.ctx, c.Tenant)
-	if err != nil {
-		return err
-	}
-	settings, err := c.settings(e, engine)
-	if err != nil {
-		return err
-	}
-	engine.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	settings.Move = engine.PublicURL != ""
-	origin := cmp.Or(engine.PublicURL, engine.Share(tenant).Origin)
-	stored, err := engine.Gateways.ConnectStripe(e.ctx, c.Tenant, settings, origin+payments.StripeWebhook(c.Tenant))
-	if err != nil {
-		return err
-	}
-	if err := showStripe(e, c.Tenant, stored); err != nil {
-		return err
-	}
-	fmt.Fprintln(e.out)
-	return verifyStripe(e, engine, tenant, c.Wait)
+	return c.with(e, func(engine *app.Engine) error {
+		tenant, err := engine.Tenants.ByAlias(e.ctx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		settings, err := c.settings(e, engine)
+		if err != nil {
+			return err
+		}
+		engine.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+		settings.Move = engine.PublicURL != ""
+		origin := cmp.Or(engine.PublicURL, engine.Share(tenant).Origin)
+		stored, err := engine.Gateways.ConnectStripe(e.ctx, c.Tenant, settings, origin+payments.StripeWebhook(c.Tenant))
+		if err != nil {
+			return err
+		}
+		if err := showStripe(e, c.Tenant, stored); err != nil {
+			return err
+		}
+		fmt.Fprintln(e.out)
+		return verifyStripe(e, engine, tenant, c.Wait)
+	})
 }
 
 // settings returns what the flags give, and the stored settings for the others.

@@ -5,6 +5,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/people"
@@ -34,21 +35,18 @@ func (c *keyCreateCommand) Run(e *env) error {
 	if c.Expires > 0 && c.Expires < time.Millisecond { // the unit in which it is stored
 		return core.Invalid("expires", "must be 1ms or more, or 0 for a key without end")
 	}
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		expires := core.Time(0)
+		if c.Expires > 0 {
+			expires = engine.Now() + core.Time(c.Expires.Milliseconds())
+		}
+		_, secret, err := engine.Admin.APIKeys.Create(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, role, expires)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, secret)
 		return err
-	}
-	defer engine.DB.Close()
-	expires := core.Time(0)
-	if c.Expires > 0 {
-		expires = engine.Now() + core.Time(c.Expires.Milliseconds())
-	}
-	_, secret, err := engine.Admin.APIKeys.Create(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, role, expires)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, secret)
-	return err
+	})
 }
 
 type keyListCommand struct {
@@ -63,20 +61,17 @@ func (keyListCommand) Help() string {
 
 // Run prints one line for each secret, with its id.
 func (c *keyListCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	keys, err := engine.APIKeys.List(e.ctx, core.TenantAlias(c.Alias))
-	if err != nil {
-		return err
-	}
-	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	for _, k := range keys {
-		fmt.Fprintf(out, "%s\t%s\t%s\tcreated %s\t%s\t%s\n", k.Name, k.Role, k.ID(), clock(k.Created), lastUse(k.Used), validity(k, engine.Now()))
-	}
-	return out.Flush()
+	return c.with(e, func(engine *app.Engine) error {
+		keys, err := engine.APIKeys.List(e.ctx, core.TenantAlias(c.Alias))
+		if err != nil {
+			return err
+		}
+		out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+		for _, k := range keys {
+			fmt.Fprintf(out, "%s\t%s\t%s\tcreated %s\t%s\t%s\n", k.Name, k.Role, k.ID(), clock(k.Created), lastUse(k.Used), validity(k, engine.Now()))
+		}
+		return out.Flush()
+	})
 }
 
 // lastUse returns when a key was last used, as text.
@@ -109,17 +104,14 @@ type keyRotateCommand struct {
 
 // Run rotates the key and prints the new secret.
 func (c *keyRotateCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		_, secret, err := engine.Admin.APIKeys.Rotate(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, core.Time(c.Overlap.Milliseconds()))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, secret)
 		return err
-	}
-	defer engine.DB.Close()
-	_, secret, err := engine.Admin.APIKeys.Rotate(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, core.Time(c.Overlap.Milliseconds()))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, secret)
-	return err
+	})
 }
 
 type keyRevokeCommand struct {
@@ -131,14 +123,11 @@ type keyRevokeCommand struct {
 
 // Run revokes the key. It fails if the tenant has no such key.
 func (c *keyRevokeCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		if err := engine.Admin.APIKeys.Revoke(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, c.Last); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(e.out, "key %s of tenant %s is revoked\n", c.Name, c.Alias)
 		return err
-	}
-	defer engine.DB.Close()
-	if err := engine.Admin.APIKeys.Revoke(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), c.Name, c.Last); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "key %s of tenant %s is revoked\n", c.Name, c.Alias)
-	return err
+	})
 }

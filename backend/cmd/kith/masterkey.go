@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kith/backend/app"
 	"kith/backend/store"
 	"kith/backend/store/secretdb"
 	"kith/core"
@@ -72,27 +73,24 @@ func (c *masterKeyRotateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	old, err := c.masterKeyText()
-	if err != nil {
-		return err
-	}
-	keys := keysFirst(next, old)
-	ring, err := auth.ParseKeyring(keys)
-	if err != nil {
-		return err
-	}
-	engine.Keys = ring.WithIdentity(engine.Keys)
-	resealed, err := engine.MasterKey.Rotate(e.ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(e.out, "%d secrets were encrypted again; all are encrypted under the key %s. Processes that were not restarted since it was made cannot read them: restart those, and keep the files of keys.\n", resealed, ring.Fingerprint()[:8])
-	return c.promote(e, next, keys)
+	return c.with(e, func(engine *app.Engine) error {
+		old, err := c.masterKeyText()
+		if err != nil {
+			return err
+		}
+		keys := keysFirst(next, old)
+		ring, err := auth.ParseKeyring(keys)
+		if err != nil {
+			return err
+		}
+		engine.Keys = ring.WithIdentity(engine.Keys)
+		resealed, err := engine.MasterKey.Rotate(e.ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "%d secrets were encrypted again; all are encrypted under the key %s. Processes that were not restarted since it was made cannot read them: restart those, and keep the files of keys.\n", resealed, ring.Fingerprint()[:8])
+		return c.promote(e, next, keys)
+	})
 }
 
 // keysFirst returns a list of keys with one key moved, or added, to the front.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -35,37 +34,31 @@ type tenantFlags struct {
 	Tenant core.TenantAlias `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
 }
 
-// openTenant opens the database and returns the use cases. It fails if the tenant does
-// not exist.
-func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
-	engine, err := f.open(e)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := tenantdb.Find(e.ctx, engine.DB.Reads, f.Tenant); err != nil {
-		return nil, errors.Join(err, engine.DB.Close())
-	}
-	return engine, nil
+// with is databaseFlags.with for a tenant that exists.
+func (f *tenantFlags) with(e *env, do func(*app.Engine) error) error {
+	return f.databaseFlags.with(e, func(engine *app.Engine) error {
+		if _, err := tenantdb.Find(e.ctx, engine.DB.Reads, f.Tenant); err != nil {
+			return err
+		}
+		return do(engine)
+	})
 }
 
 type programListCommand struct{ tenantFlags }
 
 // Run lists the programs.
 func (c *programListCommand) Run(e *env) error {
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	programs, err := engine.Programs.List(e.ctx, c.Tenant)
-	if err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	for _, p := range programs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Key, p.Name, p.LandingURL, p.Summary())
-	}
-	return w.Flush()
+	return c.with(e, func(engine *app.Engine) error {
+		programs, err := engine.Programs.List(e.ctx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+		for _, p := range programs {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Key, p.Name, p.LandingURL, p.Summary())
+		}
+		return w.Flush()
+	})
 }
 
 type programShowCommand struct {
@@ -76,32 +69,29 @@ type programShowCommand struct {
 
 // Run prints a program.
 func (c *programShowCommand) Run(e *env) error {
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	p, err := engine.Programs.ByKey(e.ctx, c.Tenant, c.Key)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(e.out, wire.Program(p))
-	}
-	if err := showProgram(e.out, p); err != nil {
-		return err
-	}
-	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
-		if p.Offer(side).Kind != reward.FuelTank {
-			continue
-		}
-		tank, err := engine.FuelTanks.Level(e.ctx, c.Tenant, c.Key, side)
+	return c.with(e, func(engine *app.Engine) error {
+		p, err := engine.Programs.ByKey(e.ctx, c.Tenant, c.Key)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(e.out, "The fuel tank of the %s has %d codes available; %d were given, and %d rewards wait for one.\n", side, tank.Available, tank.Given, tank.Due)
-	}
-	return nil
+		if c.JSON {
+			return printJSON(e.out, wire.Program(p))
+		}
+		if err := showProgram(e.out, p); err != nil {
+			return err
+		}
+		for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
+			if p.Offer(side).Kind != reward.FuelTank {
+				continue
+			}
+			tank, err := engine.FuelTanks.Level(e.ctx, c.Tenant, c.Key, side)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.out, "The fuel tank of the %s has %d codes available; %d were given, and %d rewards wait for one.\n", side, tank.Available, tank.Given, tank.Due)
+		}
+		return nil
+	})
 }
 
 // showProgram prints what a program does, in sentences.
@@ -128,23 +118,20 @@ func (c *programSetCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	p, err := engine.Admin.Programs.Update(e.ctx, people.OperatorOf(c.Tenant), c.Key, func(p *referral.Program) error {
-		body, err := withFields(wire.Program(*p), fields)
+	return c.with(e, func(engine *app.Engine) error {
+		p, err := engine.Admin.Programs.Update(e.ctx, people.OperatorOf(c.Tenant), c.Key, func(p *referral.Program) error {
+			body, err := withFields(wire.Program(*p), fields)
+			if err != nil {
+				return err
+			}
+			*p, err = wire.ParseProgram(c.Key, body)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		*p, err = wire.ParseProgram(c.Key, body)
-		return err
+		return showProgram(e.out, p)
 	})
-	if err != nil {
-		return err
-	}
-	return showProgram(e.out, p)
 }
 
 type programApplyCommand struct {
@@ -162,23 +149,20 @@ func (c *programApplyCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	operator := people.OperatorOf(c.Tenant)
-	stored, err := engine.Admin.Programs.Update(e.ctx, operator, p.Key, func(old *referral.Program) error {
-		*old = p
-		return nil
+	return c.with(e, func(engine *app.Engine) error {
+		operator := people.OperatorOf(c.Tenant)
+		stored, err := engine.Admin.Programs.Update(e.ctx, operator, p.Key, func(old *referral.Program) error {
+			*old = p
+			return nil
+		})
+		if base.IsNotFound(err) {
+			stored, err = engine.Admin.Programs.Create(e.ctx, operator, p)
+		}
+		if err != nil {
+			return err
+		}
+		return showProgram(e.out, stored)
 	})
-	if base.IsNotFound(err) {
-		stored, err = engine.Admin.Programs.Create(e.ctx, operator, p)
-	}
-	if err != nil {
-		return err
-	}
-	return showProgram(e.out, stored)
 }
 
 type programTryCommand struct {
@@ -226,16 +210,13 @@ func (c *programTryCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	d, steps, err := engine.Orders.Try(e.ctx, c.Tenant, c.Key, trial)
-	if err != nil {
-		return err
-	}
-	return showTrial(e.out, d, steps)
+	return c.with(e, func(engine *app.Engine) error {
+		d, steps, err := engine.Orders.Try(e.ctx, c.Tenant, c.Key, trial)
+		if err != nil {
+			return err
+		}
+		return showTrial(e.out, d, steps)
+	})
 }
 
 func showTrial(out io.Writer, d conversion.Decision, steps []conversion.Step) error {
@@ -275,31 +256,28 @@ func (c *programOrdersCommand) Run(e *env) error {
 	if c.Limit < 1 || c.Limit > 1000 {
 		return core.Invalid("limit", "must be 1 to 1000")
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		found, _, err := engine.Referrals.List(e.ctx, c.Tenant, referral.Filter{ReferredAccount: c.Account, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			_, err = fmt.Fprintf(e.out, "account %s was not referred\n", c.Account)
+			return err
+		}
+		ref := found[0]
+		page, total, err := engine.Orders.List(e.ctx, c.Tenant, ref.ID, c.Limit, 0)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "account %s was referred by %s of account %s with the code %s in the program %s; %s\n",
+			c.Account, ref.Referrer.User, ref.Referrer.Account, ref.Code, ref.Program, ref.State)
+		for _, o := range page {
+			fmt.Fprint(e.out, orderText(o, now()))
+		}
+		_, err = fmt.Fprintf(e.out, "%d of %d orders\n", len(page), total)
 		return err
-	}
-	defer engine.DB.Close()
-	found, _, err := engine.Referrals.List(e.ctx, c.Tenant, referral.Filter{ReferredAccount: c.Account, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		_, err = fmt.Fprintf(e.out, "account %s was not referred\n", c.Account)
-		return err
-	}
-	ref := found[0]
-	page, total, err := engine.Orders.List(e.ctx, c.Tenant, ref.ID, c.Limit, 0)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(e.out, "account %s was referred by %s of account %s with the code %s in the program %s; %s\n",
-		c.Account, ref.Referrer.User, ref.Referrer.Account, ref.Code, ref.Program, ref.State)
-	for _, o := range page {
-		fmt.Fprint(e.out, orderText(o, now()))
-	}
-	_, err = fmt.Fprintf(e.out, "%d of %d orders\n", len(page), total)
-	return err
+	})
 }
 
 // orderText returns an order in lines: what it is, and what each side earned.

@@ -208,22 +208,19 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		already := ""
+		_, err := engine.Admin.SFTPKeys.Add(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), string(text))
+		var known *core.Error
+		if errors.As(err, &known) && known.Code == core.CodeConflict {
+			already, err = "  (already allowed)", nil
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, key.Fingerprint+already)
 		return err
-	}
-	defer engine.DB.Close()
-	already := ""
-	_, err = engine.Admin.SFTPKeys.Add(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), string(text))
-	var known *core.Error
-	if errors.As(err, &known) && known.Code == core.CodeConflict {
-		already, err = "  (already allowed)", nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, key.Fingerprint+already)
-	return err
+	})
 }
 
 type sftpKeyRemoveCommand struct {
@@ -246,18 +243,15 @@ type sftpKeyListCommand struct {
 
 // Run prints one line for each key.
 func (c *sftpKeyListCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	keys, err := engine.SFTPKeys.List(e.ctx, core.TenantAlias(c.Alias))
-	if err != nil {
-		return err
-	}
-	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	for _, k := range keys {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", k.Fingerprint, k.Type, lastUse(k.Used), k.Note)
-	}
-	return out.Flush()
+	return c.with(e, func(engine *app.Engine) error {
+		keys, err := engine.SFTPKeys.List(e.ctx, core.TenantAlias(c.Alias))
+		if err != nil {
+			return err
+		}
+		out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+		for _, k := range keys {
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", k.Fingerprint, k.Type, lastUse(k.Used), k.Note)
+		}
+		return out.Flush()
+	})
 }

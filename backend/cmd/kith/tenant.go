@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
 	"kith/backend/backup"
@@ -106,23 +107,20 @@ type tenantListCommand struct {
 
 // Run lists the tenants.
 func (c *tenantListCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		all, err := tenantdb.ListTenants(e.ctx, engine.DB.Reads)
+		if err == nil && len(all) == 0 {
+			_, err = fmt.Fprintln(e.out, "No tenants yet. Create one with kith tenant create.")
+		}
+		width := 0
+		for _, t := range all {
+			width = max(width, len(t.Alias))
+		}
+		for _, t := range all {
+			fmt.Fprintf(e.out, "%-*s  created %s\n", width, t.Alias, time.UnixMilli(int64(t.Created)).UTC().Format(time.DateOnly))
+		}
 		return err
-	}
-	defer engine.DB.Close()
-	all, err := tenantdb.ListTenants(e.ctx, engine.DB.Reads)
-	if err == nil && len(all) == 0 {
-		_, err = fmt.Fprintln(e.out, "No tenants yet. Create one with kith tenant create.")
-	}
-	width := 0
-	for _, t := range all {
-		width = max(width, len(t.Alias))
-	}
-	for _, t := range all {
-		fmt.Fprintf(e.out, "%-*s  created %s\n", width, t.Alias, time.UnixMilli(int64(t.Created)).UTC().Format(time.DateOnly))
-	}
-	return err
+	})
 }
 
 type tenantShowCommand struct {
@@ -132,16 +130,13 @@ type tenantShowCommand struct {
 
 // Run prints the settings.
 func (c *tenantShowCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	tenant, err := engine.Tenants.ByAlias(e.ctx, core.TenantAlias(c.Alias))
-	if err != nil {
-		return err
-	}
-	return printTenant(e, tenant)
+	return c.with(e, func(engine *app.Engine) error {
+		tenant, err := engine.Tenants.ByAlias(e.ctx, core.TenantAlias(c.Alias))
+		if err != nil {
+			return err
+		}
+		return printTenant(e, tenant)
+	})
 }
 
 type tenantSetCommand struct {
@@ -221,16 +216,13 @@ func (c *tenantSetCommand) Run(e *env) error {
 		}
 		change.ExportDates = &dates
 	}
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	tenant, err := engine.Admin.Website.ChangeTenant(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), change)
-	if err != nil {
-		return err
-	}
-	return printTenant(e, tenant)
+	return c.with(e, func(engine *app.Engine) error {
+		tenant, err := engine.Admin.Website.ChangeTenant(e.ctx, people.OperatorOf(core.TenantAlias(c.Alias)), change)
+		if err != nil {
+			return err
+		}
+		return printTenant(e, tenant)
+	})
 }
 
 // onOff parses on or off; nil stays nil.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -26,19 +27,16 @@ func (c *tokenCommand) Run(e *env) error {
 	if s.User, err = core.ParseUserID("user", c.User); err != nil {
 		return err
 	}
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		expires := core.Time(0)
+		if c.Expires > 0 {
+			expires = now() + core.Time(c.Expires.Milliseconds())
+		}
+		token, err := engine.Tenants.SignToken(e.ctx, core.TenantAlias(c.Tenant), s, expires)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, token)
 		return err
-	}
-	defer engine.DB.Close()
-	expires := core.Time(0)
-	if c.Expires > 0 {
-		expires = now() + core.Time(c.Expires.Milliseconds())
-	}
-	token, err := engine.Tenants.SignToken(e.ctx, core.TenantAlias(c.Tenant), s, expires)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, token)
-	return err
+	})
 }

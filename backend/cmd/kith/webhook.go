@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"kith/backend/app"
 	"kith/core"
 )
 
@@ -29,19 +30,16 @@ func (c *webhookAllowCommand) Run(e *env) error {
 		}
 		prefixes = append(prefixes, prefix)
 	}
-	engine, err := c.openTenant(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		if err := engine.Deliveries.AllowAddresses(e.ctx, c.Tenant, prefixes, c.Remove); err != nil {
+			return err
+		}
+		all, err := engine.Deliveries.AllowedAddresses(e.ctx, c.Tenant)
+		for _, prefix := range all {
+			fmt.Fprintln(e.out, prefix)
+		}
 		return err
-	}
-	defer engine.DB.Close()
-	if err := engine.Deliveries.AllowAddresses(e.ctx, c.Tenant, prefixes, c.Remove); err != nil {
-		return err
-	}
-	all, err := engine.Deliveries.AllowedAddresses(e.ctx, c.Tenant)
-	for _, prefix := range all {
-		fmt.Fprintln(e.out, prefix)
-	}
-	return err
+	})
 }
 
 // parsePrefix parses a prefix, or an address as the prefix of only that address.
@@ -59,15 +57,12 @@ type webhookRotateKeyCommand struct{ databaseFlags }
 
 // Run creates the new key and prints its id.
 func (c *webhookRotateKeyCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		id, err := engine.SigningKeys.Rotate(e.ctx)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, id)
 		return err
-	}
-	defer engine.DB.Close()
-	id, err := engine.SigningKeys.Rotate(e.ctx)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, id)
-	return err
+	})
 }
