@@ -155,7 +155,7 @@ func (c *countedConn) Close() error {
 // request header makes the component forward them instead of reading the replica.
 func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		client, _ := auth.Client(r.RemoteAddr, joined(r.Header, auth.ForwardedForHeader), trusted)
+		client, _ := auth.Client(r.RemoteAddr, strings.Join(r.Header.Values(auth.ForwardedForHeader), ","), trusted)
 		if limit.Exhausted(client) {
 			if looksUp(r) {
 				writeFailure(w, &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: api.TooManyGuesses(limit.PerMinute())})
@@ -171,16 +171,6 @@ func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler
 
 // guessesHeader is the name of auth.GuessesHeader as http.Header has it.
 var guessesHeader = http.CanonicalHeaderKey(auth.GuessesHeader)
-
-func joined(h http.Header, name string) (all string) {
-	for i, value := range h.Values(name) {
-		if i > 0 {
-			all += ","
-		}
-		all += value
-	}
-	return all
-}
 
 // looksUp reports whether a request looks up a code without credentials, of a tenant that may
 // be a live one.

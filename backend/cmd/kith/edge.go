@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,7 +229,7 @@ func (f edgeFlags) check(backendURL string) error {
 }
 
 func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backendURL string, fallbacks ...string) {
-	e.log.Log(e.ctx, e.configLevel, "config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
+	e.log.Log(e.ctx, e.configLevel, "config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", cmp.Or(f.Manifest, "embedded"),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
 		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "clock_tolerance", l.ClockTolerance, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout, "write_timeout", l.WriteTimeout, "health_timeout", l.HealthTimeout)
@@ -267,7 +268,7 @@ func (f edgeFlags) loadComponent(e *env, d *databaseFlags, tracer *trace.Tracer,
 		Wrap:     tracer.Transport,
 		// Higher than the component's own limit, so that callers get its error.
 		MaxBody: 2 * f.MaxBody, NamedMaxBody: f.MaxBody,
-		LargeBodies: f.publicURL(backendURL),
+		LargeBodies: cmp.Or(f.BackendPublicURL, backendURL),
 		Timeout:     f.EdgeTimeout,
 		// Liveness does not depend on the backend's database.
 		HealthChecks: []string{strings.TrimSuffix(backendURL, "/") + "/healthz"}, HealthTimeout: limits.HealthTimeout,
@@ -288,30 +289,18 @@ func (f edgeFlags) openDatabase(e *env, d *databaseFlags, limits timeoutFlags, f
 	if err != nil {
 		return nil, err
 	}
+	// With a high checkpoint limit, so that the backend, and not the edge, checkpoints the log of
+	// a file. Otherwise an event call that commits after an import would write a thousand pages of
+	// the import into the file. The edge checkpoints only if no backend does.
+	url = libsql.WithPragmas(url, "wal_autocheckpoint(16000)")
 	database, err := libsql.Open(e.ctx, libsql.Config{
-		URL: leaveLog(url), Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
+		URL: url, Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
 		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, WriteTimeout: limits.WriteTimeout, Log: e.log,
 	})
 	if err != nil {
 		return nil, d.explain(err)
 	}
 	return database, nil
-}
-
-// leaveLog returns the URL of a database with a high checkpoint limit, so that the
-// backend, and not the edge, checkpoints the log of a file. Otherwise an event call that
-// commits after an import would write a thousand pages of the import into the file. The
-// edge checkpoints only if no backend does.
-func leaveLog(database string) string {
-	return libsql.WithPragmas(database, "wal_autocheckpoint(16000)")
-}
-
-// publicURL returns the URL at which clients reach the backend.
-func (f edgeFlags) publicURL(backendURL string) string {
-	if f.BackendPublicURL != "" {
-		return f.BackendPublicURL
-	}
-	return backendURL
 }
 
 // manifest returns the path of the manifest and the function that reads it and the
@@ -333,14 +322,6 @@ func grantNoDatabase(read func(string) ([]byte, error)) func(string) ([]byte, er
 		}
 		return text, err
 	}
-}
-
-// manifestSource returns where the manifest is from, for the log.
-func (f edgeFlags) manifestSource() string {
-	if f.Manifest != "" {
-		return f.Manifest
-	}
-	return "embedded"
 }
 
 // serveEdge serves the edge until the context ends, waits for requests in progress, and

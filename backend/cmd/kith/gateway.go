@@ -90,7 +90,7 @@ func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
 	return printLines(e, [][2]string{
 		{"merchant id", c.MerchantID}, {"public key", c.Keys[0].Public}, {"private key", "set"},
 		{"further public keys", cmp.Or(strings.Join(further, ", "), "none")}, {"host", host},
-		{"webhook", "/api/v1/" + string(tenant) + "/gateway/braintree/webhook"}, {"connected", clock(c.Created)}, {"checked", checked},
+		{"webhook", braintreeWebhook(tenant)}, {"connected", clock(c.Created)}, {"checked", checked},
 	})
 }
 

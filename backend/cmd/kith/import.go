@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
@@ -211,7 +212,7 @@ func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
 	if j.Status != job.Completed {
 		return exitStatus{exitRefused, "the job was aborted: " + j.Message}
 	}
-	fmt.Fprintf(e.out, "%s imported, %d failed\n", rowCount(j.Stats.RecordsProcessed-j.Stats.Errors), j.Stats.Errors)
+	fmt.Fprintf(e.out, "%s imported, %d failed\n", core.Count(j.Stats.RecordsProcessed-j.Stats.Errors, "row"), j.Stats.Errors)
 	if j.Message != "" {
 		fmt.Fprintln(e.out, j.Message)
 	}
@@ -223,14 +224,11 @@ func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
 	if j.Stats.Errors == 0 {
 		return nil
 	}
-	path := c.Errors
-	if path == "" {
-		path = c.File + ".errors." + strings.ToLower(c.Format)
-	}
+	path := cmp.Or(c.Errors, c.File+".errors."+strings.ToLower(c.Format))
 	if err := c.fetch(e, to, j, job.ErrorsFile, path); err != nil {
 		return err
 	}
-	return exitStatus{exitRowsFailed, rowCount(j.Stats.Errors) + " failed; see " + path + " for the reasons"}
+	return exitStatus{exitRowsFailed, core.Count(j.Stats.Errors, "row") + " failed; see " + path + " for the reasons"}
 }
 
 func (c *importCommand) fetch(e *env, to *client.Client, j client.Job, which job.Attachment, path string) error {
@@ -240,14 +238,6 @@ func (c *importCommand) fetch(e *env, to *client.Client, j client.Job, which job
 	}
 	err = to.Download(e.ctx, j.ID, which, file)
 	return errors.Join(err, file.Close())
-}
-
-// rowCount returns a number of rows as text, such as "1 row" or "2 rows".
-func rowCount(n int64) string {
-	if n == 1 {
-		return "1 row"
-	}
-	return strconv.FormatInt(n, 10) + " rows"
 }
 
 type sampleCommand struct {

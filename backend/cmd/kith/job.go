@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,7 @@ const minJobLease = 100 * time.Millisecond
 
 // bucket returns where files are stored: a folder or a URL.
 func (f bucketFlags) bucket(data string) string {
-	if f.Files == "" {
-		return filepath.Join(data, "files")
-	}
-	return f.Files
+	return cmp.Or(f.Files, filepath.Join(data, "files"))
 }
 
 // openFiles opens the store of files.
@@ -135,13 +133,6 @@ func (f jobFlags) check(e *env, data string) error {
 func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	engine.Leases.Time = f.JobLease
 	return f.fileFlags.apply(e, engine, data)
-}
-
-// newJobWorkers returns the workers that run jobs and delete old files.
-func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
-	jobs := worker.NewJobs(&engine.Jobs, n, e.log)
-	engine.Jobs.Wake = jobs.Wake
-	return []*worker.Worker{worker.NewOldFiles(&engine.Files, e.log), jobs}
 }
 
 // scheduleFlags say when a backend makes backups.

@@ -246,7 +246,8 @@ func (b backend) serve(e *env) error {
 	engine.Events.Wake, engine.Events.Timeout = intake.Wake, b.flags.WriteTimeout
 	gateways := worker.NewGateway(engine, e.log)
 	engine.Gateways.Wake = gateways.Wake
-	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)
+	jobs := worker.NewJobs(&engine.Jobs, b.flags.JobWorkers, e.log)
+	engine.Jobs.Wake = jobs.Wake
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	if !engine.DB.Embedded() {
@@ -267,8 +268,10 @@ func (b backend) serve(e *env) error {
 	var leased sync.WaitGroup
 	leased.Go(func() { leases.Run(leasing) })
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now, Wrap: b.tracer.Outgoing})
-	all := append(jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, &engine.Users, e.log),
-		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, &engine.Erasures, e.log), worker.NewKeyUses(&engine.APIKeys, e.log))
+	all := []*worker.Worker{
+		worker.NewOldFiles(&engine.Files, e.log), jobs, intake, orders, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewVisits(engine.Analytics.Visits, e.log), worker.NewRewards(&engine.Rewards, &engine.Users, e.log),
+		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, &engine.Analytics, &engine.Audits, &engine.Erasures, e.log), worker.NewKeyUses(&engine.APIKeys, e.log),
+	}
 	for _, url := range b.flags.EdgeURL {
 		all = append(all, worker.NewEdits(&engine.Tenants, downstream.Edge{URL: url, Keys: engine.Keys, Now: engine.Now}, e.log))
 	}

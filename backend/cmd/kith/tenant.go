@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -180,21 +181,21 @@ func (c *tenantSetCommand) Run(e *env) error {
 		}
 		change.BrowserPayment = &payment
 	}
-	var err error
-	if change.InitChecksum, err = onOff("init-checksum", c.InitChecksum); err != nil {
-		return err
-	}
-	if change.UndatedTokens, err = onOff("undated-tokens", c.UndatedTokens); err != nil {
-		return err
-	}
-	if change.APIKeyTokens, err = onOff("api-key-tokens", c.APIKeyTokens); err != nil {
-		return err
-	}
-	if change.SecondStep, err = onOff("second-step", c.SecondStep); err != nil {
-		return err
-	}
-	if change.CodeNames, err = onOff("code-names", c.CodeNames); err != nil {
-		return err
+	for _, s := range []struct {
+		flag  string
+		given *string
+		to    **bool
+	}{
+		{"init-checksum", c.InitChecksum, &change.InitChecksum}, {"undated-tokens", c.UndatedTokens, &change.UndatedTokens},
+		{"api-key-tokens", c.APIKeyTokens, &change.APIKeyTokens}, {"second-step", c.SecondStep, &change.SecondStep}, {"code-names", c.CodeNames, &change.CodeNames},
+	} {
+		if s.given == nil {
+			continue
+		}
+		if *s.given != "on" && *s.given != "off" {
+			return core.Invalid(s.flag, "must be on or off")
+		}
+		*s.to = new(*s.given == "on")
 	}
 	if c.LinkMaxAge != nil {
 		change.LinkMaxAge = new(core.Time(c.LinkMaxAge.Milliseconds()))
@@ -223,18 +224,6 @@ func (c *tenantSetCommand) Run(e *env) error {
 		}
 		return printTenant(e, tenant)
 	})
-}
-
-// onOff parses on or off; nil stays nil.
-func onOff(field string, s *string) (*bool, error) {
-	if s == nil {
-		return nil, nil
-	}
-	on := *s == "on"
-	if !on && *s != "off" {
-		return nil, core.Invalid(field, "must be on or off")
-	}
-	return &on, nil
 }
 
 func onOrOff(on bool) string {
@@ -334,12 +323,7 @@ func (c *tenantEraseCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	tables := make([]string, 0, len(removed))
-	for table := range removed {
-		tables = append(tables, table)
-	}
-	slices.Sort(tables)
-	for _, table := range tables {
+	for _, table := range slices.Sorted(maps.Keys(removed)) {
 		fmt.Fprintf(e.out, "%8d of %s\n", removed[table], table)
 	}
 	_, err = fmt.Fprintf(e.out, "%s is erased: %d rows, %d of them files\n", c.Alias, rows, removed["file"])
