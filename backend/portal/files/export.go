@@ -36,15 +36,15 @@ func showExport(v *frame.Visit, f *frame.Form) error {
 	}
 	data := exportForm{
 		Form: f, Kind: k, Once: v.Once(f),
-		Formats: options(f.Value("format"), string(job.XLSX), "Excel workbook (XLSX)", string(job.CSV), "CSV, for all programs"),
-		Dates:   options(f.Value("dates"), string(job.DatesLocal), "2026-01-31 10:30:00 in your time zone, for spreadsheets", string(job.DatesISO), "2026-01-31T09:30:00Z, for programs", string(job.DatesMillis), "milliseconds since 1970, as older integrations read them"),
+		Formats: frame.OptionsOf(f.Value("format"), string(job.XLSX), "Excel workbook (XLSX)", string(job.CSV), "CSV, for all programs"),
+		Dates:   frame.OptionsOf(f.Value("dates"), string(job.DatesLocal), "2026-01-31 10:30:00 in your time zone, for spreadsheets", string(job.DatesISO), "2026-01-31T09:30:00Z, for programs", string(job.DatesMillis), "milliseconds since 1970, as older integrations read them"),
 	}
 	if k.ByProgram {
 		all, err := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 		if err != nil {
 			return err
 		}
-		data.Programs = options(f.Value("program"), "", "all programs")
+		data.Programs = frame.OptionsOf(f.Value("program"), "", "all programs")
 		for _, p := range all {
 			data.Programs = append(data.Programs, frame.Option{Value: string(p.Key), Label: p.Name, Chosen: string(p.Key) == f.Value("program")})
 		}

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -30,10 +31,7 @@ type importForm struct {
 }
 
 func showImport(v *frame.Visit, f *frame.Form) error {
-	chosen := f.Value("type")
-	if chosen == "" {
-		chosen = imports[0].Task()
-	}
+	chosen := cmp.Or(f.Value("type"), imports[0].Task())
 	return v.Page(f.Status(), "import", "Import a file", importForm{Form: f, Kinds: imports, Chosen: chosen})
 }
 

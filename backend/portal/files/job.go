@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -113,8 +114,8 @@ func historyPage(v *frame.Visit) error {
 	}
 	data := history{
 		Form: f, Total: total, Filtered: filter.Operation != "" || filter.Statuses != nil,
-		Kinds:     options(f.Value("kind"), "", "imports and exports", job.Mutation, "imports", job.Query, "exports"),
-		States:    options(f.Value("state"), "", "any state", "running", "waiting or running", "done", "done", "failed", "failed"),
+		Kinds:     frame.OptionsOf(f.Value("kind"), "", "imports and exports", job.Mutation, "imports", job.Query, "exports"),
+		States:    frame.OptionsOf(f.Value("state"), "", "any state", "running", "waiting or running", "done", "done", "failed", "failed"),
 		MayExport: v.May(operation.StartExport), MaySFTP: v.May(operation.ReadIntegrations),
 	}
 	for _, j := range all {
@@ -126,14 +127,6 @@ func historyPage(v *frame.Visit) error {
 	}
 	data.Links = frame.LinksOf(v, "page", next, page == 1)
 	return v.Page(http.StatusOK, "history", "Imports and exports", data)
-}
-
-// options returns the options of a choice, as pairs of value and label.
-func options(chosen string, pairs ...string) (all []frame.Option) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		all = append(all, frame.Option{Value: pairs[i], Label: pairs[i+1], Chosen: pairs[i] == chosen})
-	}
-	return all
 }
 
 func shown(v *frame.Visit, j job.Job) shownJob {
@@ -207,11 +200,7 @@ func jobPage(v *frame.Visit) error {
 			return err
 		}
 	}
-	title := data.Kind.Title
-	if j.Name != "" {
-		title = j.Name
-	}
-	return v.Page(http.StatusOK, "job", title, data)
+	return v.Page(http.StatusOK, "job", cmp.Or(j.Name, data.Kind.Title), data)
 }
 
 // stopImport ends an import; its page then shows what it has done.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"kith/core"
 )
@@ -167,6 +168,22 @@ type input struct {
 type Option struct {
 	Value, Label, Hint string
 	Chosen             bool
+}
+
+// OptionsOf returns options of pairs of a value and a label.
+func OptionsOf(chosen string, pairs ...string) (all []Option) {
+	for pair := range slices.Chunk(pairs, 2) {
+		all = append(all, Option{Value: pair[0], Label: pair[1], Chosen: pair[0] == chosen})
+	}
+	return all
+}
+
+// Choose marks the option with a value as chosen, and returns all options.
+func Choose(all []Option, value string) []Option {
+	for i := range all {
+		all[i].Chosen = all[i].Value == value
+	}
+	return all
 }
 
 func newOption(value, label, hint string) Option {

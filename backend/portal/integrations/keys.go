@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,7 @@ func readKeys(v *frame.Visit) (shown []shownKey, err error) {
 	all, err := v.Engine.APIKeys.List(v.Ctx(), v.Caller.Tenant)
 	for _, k := range all {
 		if k.Replaced == 0 {
-			shown = append(shown, shownKey{APIKey: k, Expired: !k.Valid(core.Time(v.Now().UnixMilli()))})
+			shown = append(shown, shownKey{APIKey: k, Expired: !k.Valid(v.Engine.Now())})
 		}
 	}
 	for _, old := range all {
@@ -61,13 +62,10 @@ func showKeys(v *frame.Visit, data keyList) (err error) {
 		return err
 	}
 	data.May = v.May(operation.CreateKey)
-	chosen := data.Value("role")
-	if chosen == "" {
-		chosen = string(auth.RoleEvents)
-	}
 	for _, role := range auth.Roles() {
-		data.Roles = append(data.Roles, frame.Option{Value: string(role), Label: string(role), Hint: keyRoleText(role), Chosen: string(role) == chosen})
+		data.Roles = append(data.Roles, frame.Option{Value: string(role), Label: string(role), Hint: keyRoleText(role)})
 	}
+	frame.Choose(data.Roles, cmp.Or(data.Value("role"), string(auth.RoleEvents)))
 	return v.Page(data.Status(), "keys", "API keys", data)
 }
 
@@ -125,14 +123,8 @@ func showKey(v *frame.Visit, f *frame.Form) error {
 }
 
 // overlaps returns how long a replaced secret may stay valid, as options.
-func overlaps(chosen string) (all []frame.Option) {
-	if chosen == "" {
-		chosen = "24"
-	}
-	for _, o := range [][2]string{{"0", "Not at all: refuse it at once"}, {"1", "1 hour"}, {"24", "1 day"}, {"168", "7 days"}, {"720", "30 days"}} {
-		all = append(all, frame.Option{Value: o[0], Label: o[1], Chosen: o[0] == chosen})
-	}
-	return all
+func overlaps(chosen string) []frame.Option {
+	return frame.OptionsOf(cmp.Or(chosen, "24"), "0", "Not at all: refuse it at once", "1", "1 hour", "24", "1 day", "168", "7 days", "720", "30 days")
 }
 
 // overlap returns how long a replaced secret stays valid, by the field overlap.
@@ -163,7 +155,7 @@ func rotateKey(v *frame.Visit) error {
 	}
 	data := keyList{Form: &frame.Form{}, Secret: secret, New: k.Name, Rotated: true}
 	if old != 0 {
-		data.Until = core.Time(v.Now().UnixMilli()) + old
+		data.Until = v.Engine.Now() + old
 	}
 	return showKeys(v, data)
 }

@@ -68,10 +68,7 @@ func showPipeline(v *frame.Visit, data pipelineForm) error {
 		}
 		data.CreateUsers, others = data.Value("createUsers") != "", data.Value("otherEvents")
 	}
-	data.Others = []frame.Option{
-		{Value: "log", Label: "Log them under their own names", Chosen: others == "log"},
-		{Value: "ignore", Label: "Ignore them", Chosen: others == "ignore"},
-	}
+	data.Others = frame.OptionsOf(others, "log", "Log them under their own names", "ignore", "Ignore them")
 	return v.Page(data.Status(), "pipeline", "Pipeline", data)
 }
 

@@ -184,11 +184,7 @@ func showWebhook(v *frame.Visit, data webhookForm, id string) (err error) {
 	if filter.Before != "" {
 		data.Newest = v.With("before", "")
 	}
-	title := data.Webhook.Name
-	if title == "" {
-		title = "Webhook"
-	}
-	return v.Page(data.Status(), "webhook", title, data)
+	return v.Page(data.Status(), "webhook", cmp.Or(data.Webhook.Name, "Webhook"), data)
 }
 
 func changeWebhook(v *frame.Visit, w admin.Webhook) error {
@@ -265,7 +261,7 @@ func deliveryPage(v *frame.Visit, w admin.Webhook) error {
 	}
 	data := deliveryView{Webhook: w, Delivery: d, May: v.May(operation.ReplayWebhook)}
 	data.Payload, data.Cut = payloadText(d.Body)
-	data.Soon = d.State == webhook.Sending || d.State == webhook.Waiting && d.Due < core.Time(v.Now().UnixMilli())+soon
+	data.Soon = d.State == webhook.Sending || d.State == webhook.Waiting && d.Due < v.Engine.Now()+soon
 	return v.Page(http.StatusOK, "delivery", "Delivery", data)
 }
 

@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -108,18 +109,11 @@ func showWebsite(v *frame.Visit, f *frame.Form) error {
 	if f.Value("link-max-age") != "" {
 		data.CodeNames = f.Value("code-names") != ""
 	}
-	chosen := f.Value("consent")
-	if chosen == "" {
-		chosen = string(s.Tenant.Policy.Consent)
-	}
-	for _, c := range []frame.Option{
+	data.Consents = frame.Choose([]frame.Option{
 		{Value: string(link.ConsentOff), Label: "Do not ask", Hint: "Kith stores the cookie when a visitor follows a share link. Choose this only if the law of your visitors does not demand consent, or your shop asks in another way."},
 		{Value: string(link.ConsentOptIn), Label: "Only after the visitor agrees", Hint: "Kith stores the cookie once the cookie of your banner says yes. The referral code stays in the address until then. Most shops in Europe need this."},
 		{Value: string(link.ConsentOptOut), Label: "Unless the visitor refuses", Hint: "Kith stores the cookie, and deletes it when the cookie of your banner says no."},
-	} {
-		c.Chosen = c.Value == chosen
-		data.Consents = append(data.Consents, c)
-	}
+	}, cmp.Or(f.Value("consent"), string(s.Tenant.Policy.Consent)))
 	for _, e := range auth.Endpoints() {
 		call := securedCall{Name: modeField(e), Text: callText(e), Mode: s.Tenant.SecureMode[e].String()}
 		for _, m := range []auth.Mode{auth.Signed, auth.Open, auth.Disabled} {

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"strconv"
 
 	"kith/backend/app/statistics"
@@ -57,7 +58,7 @@ func attention(v *frame.Visit) (all []notice, err error) {
 // tankNotice is the notice of a fuel tank that is low.
 func tankNotice(v *frame.Visit, t analytics.TankLevel) notice {
 	n := notice{Path: below(v, "programs", "/"+string(t.Program)+"/codes")}
-	of := " of " + nameOf(t.ProgramName, string(t.Program)) + " for the " + t.Side
+	of := " of " + cmp.Or(t.ProgramName, string(t.Program)) + " for the " + t.Side
 	switch {
 	case t.Due > 0:
 		n.Count, n.Title = counted(t.Due), "rewards wait for a code: the fuel tank"+of+" is empty"

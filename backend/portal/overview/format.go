@@ -2,7 +2,6 @@ package overview
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"kith/core"
@@ -13,22 +12,12 @@ import (
 // date returns a day as a form has it.
 func date(at core.Time) string { return time.UnixMilli(int64(at)).UTC().Format(time.DateOnly) }
 
-func lower(s string) string { return strings.ToLower(s) }
-
 // spanBefore names a period by its length: "the 30 days before".
 func spanBefore(days int) string {
 	if days == 1 {
 		return "the day before"
 	}
 	return "the " + strconv.Itoa(days) + " days before"
-}
-
-// nameOf returns a name, or a key if there is none.
-func nameOf(name, key string) string {
-	if name != "" {
-		return name
-	}
-	return key
 }
 
 // mediumNames are the media of share links as people read them.

@@ -5,6 +5,7 @@ package overview
 import (
 	"embed"
 	"html/template"
+	"strings"
 
 	"kith/backend/portal/frame"
 	"kith/core/operation"
@@ -31,4 +32,4 @@ func Section() *frame.Section {
 	}
 }
 
-var functions = template.FuncMap{"lower": lower}
+var functions = template.FuncMap{"lower": strings.ToLower}

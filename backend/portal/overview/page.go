@@ -184,17 +184,13 @@ func (o *overview) choices(v *frame.Visit, q query, programs []referral.Program)
 	}
 	o.Programs = []frame.Option{{Label: "All programs", Chosen: q.filter.Program == ""}}
 	for _, p := range programs {
-		o.Programs = append(o.Programs, frame.Option{Value: string(p.Key), Label: nameOf(p.Name, string(p.Key)), Chosen: p.Key == q.filter.Program})
+		o.Programs = append(o.Programs, frame.Option{Value: string(p.Key), Label: cmp.Or(p.Name, string(p.Key)), Chosen: p.Key == q.filter.Program})
 	}
 	o.Mediums = []frame.Option{{Label: "All media", Chosen: q.filter.ShareMedium == ""}}
 	for _, m := range append(slices.Clone(link.ShareMediums), analytics.NoMedium) {
 		o.Mediums = append(o.Mediums, frame.Option{Value: string(m), Label: mediumNames[m], Chosen: m == q.filter.ShareMedium})
 	}
-	interval := q.interval()
-	o.Intervals = []frame.Option{
-		{Value: string(analytics.Daily), Label: "Day", Chosen: interval == analytics.Daily},
-		{Value: string(analytics.Weekly), Label: "Week", Chosen: interval == analytics.Weekly},
-	}
+	o.Intervals = frame.OptionsOf(string(q.interval()), string(analytics.Daily), "Day", string(analytics.Weekly), "Week")
 	if q.filter.Program != "" || q.filter.ShareMedium != "" {
 		o.ShowAll = v.With("program", "", "medium", "")
 	}

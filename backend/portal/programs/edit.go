@@ -174,7 +174,7 @@ func newForm(h head, values url.Values, p referral.Program, err error) (form, er
 }
 
 func whenOptions(chosen string) []frame.Option {
-	return options(chosen, whenEvent, "When the friend orders", whenPaid, "When the friend's account becomes a paying customer")
+	return frame.OptionsOf(chosen, whenEvent, "When the friend orders", whenPaid, "When the friend's account becomes a paying customer")
 }
 
 // show writes the form. Errors are shown only after it was sent.

@@ -216,29 +216,21 @@ func newEntry(f *frame.Form, name string) (entry, error) {
 			e.Options = append(e.Options, frame.Option{Value: u.name, Label: u.name, Chosen: u.name == chosen})
 		}
 	case strings.HasSuffix(name, "fuelTankType"):
-		e.Options = options(e.Value, string(reward.PercentDiscount), "a percentage", string(reward.Credit), "an amount")
+		e.Options = frame.OptionsOf(e.Value, string(reward.PercentDiscount), "a percentage", string(reward.Credit), "an amount")
 	case name == "fraud.handling":
-		e.Options = options(e.Value, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
+		e.Options = frame.OptionsOf(e.Value, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
 	case t.kind == kindSelect:
 		unset := "as any sign of fraud"
 		if name == "fraud.signals."+string(referral.SignalMutual) {
 			unset = "at least: " + handlings[referral.HandlePending]
 		}
-		e.Options = options(e.Value, "", unset, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
+		e.Options = frame.OptionsOf(e.Value, "", unset, string(referral.HandleNone), handlings[referral.HandleNone], string(referral.HandlePending), handlings[referral.HandlePending], string(referral.HandleDeny), handlings[referral.HandleDeny])
 	}
 	return e, nil
 }
 
 var handlings = map[referral.Handling]string{
 	referral.HandleNone: "is recorded and changes nothing", referral.HandlePending: "waits for approval", referral.HandleDeny: "cancels the rewards",
-}
-
-// options returns the options of a field. pairs are values and labels.
-func options(chosen string, pairs ...string) (all []frame.Option) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		all = append(all, frame.Option{Value: pairs[i], Label: pairs[i+1], Chosen: pairs[i] == chosen})
-	}
-	return all
 }
 
 // side is one side of the program in the form.
@@ -294,7 +286,7 @@ func (s side) Only(field string) string {
 }
 
 func whichOptions(chosen string) []frame.Option {
-	return options(chosen, "first", "Only the first order of a friend", "some", "The first orders of a friend", "all", "Each order of a friend")
+	return frame.OptionsOf(chosen, "first", "Only the first order of a friend", "some", "The first orders of a friend", "all", "Each order of a friend")
 }
 
 func newSide(f *frame.Form, key referral.SideKey, few bool) side {

@@ -270,7 +270,7 @@ func choices(name, chosen string) []frame.Option {
 	case strings.HasSuffix(name, suffixWhich):
 		return whichOptions(chosen)
 	case name == "conversion.firstEvent":
-		return options(chosen, "true", "yes")
+		return frame.OptionsOf(chosen, "true", "yes")
 	}
 	e, _ := newEntry(frame.FormOf(url.Values{name: {chosen}}), name)
 	return e.Options
@@ -308,8 +308,8 @@ func widgetPage(v *frame.Visit, h head) error {
 		kind = "friend"
 	}
 	d := widgetView{
-		head: h, Language: languageName(string(p.Language)), Kinds: options(kind, "user", "For a user who shares", "friend", "For a friend who was referred"),
-		Themes: options(p.Theme, "", "As the widget is set", "light", "Light", "dark", "Dark"), Source: h.Path + "/widget/frame?language=" + string(p.Language) + "&kind=" + kind + "&theme=" + p.Theme,
+		head: h, Language: languageName(string(p.Language)), Kinds: frame.OptionsOf(kind, "user", "For a user who shares", "friend", "For a friend who was referred"),
+		Themes: frame.OptionsOf(p.Theme, "", "As the widget is set", "light", "Light", "dark", "Dark"), Source: h.Path + "/widget/frame?language=" + string(p.Language) + "&kind=" + kind + "&theme=" + p.Theme,
 	}
 	for _, tag := range text.Languages {
 		d.Languages = append(d.Languages, frame.Option{Value: string(tag), Label: languageName(string(tag)), Chosen: tag == p.Language})

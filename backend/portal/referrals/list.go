@@ -61,17 +61,12 @@ func listPage(v *frame.Visit) error {
 	s, err := searchOf(f)
 	data := list{
 		Form: f, Filtered: s != referral.Search{Before: s.Before}, MayExport: v.May(operation.ExportReferrals),
-		States: []frame.Option{
-			{Label: "any"}, {Value: string(referral.SituationOpen), Label: "in progress"},
-			{Value: string(referral.SituationConverted), Label: "converted"}, {Value: string(referral.SituationEnded), Label: "ended"},
-		},
-		Moderations: []frame.Option{
-			{Label: "any"}, {Value: string(referral.SidePending), Label: "pending"}, {Value: string(referral.SideApproved), Label: "approved"}, {Value: string(referral.SideDenied), Label: "denied"},
-		},
+		States: frame.OptionsOf(string(s.Situation), "", "any", string(referral.SituationOpen), "in progress",
+			string(referral.SituationConverted), "converted", string(referral.SituationEnded), "ended"),
+		Moderations: frame.OptionsOf(string(s.Moderation), "", "any", string(referral.SidePending), "pending",
+			string(referral.SideApproved), "approved", string(referral.SideDenied), "denied"),
 		Programs: []frame.Option{{Label: "any"}},
 	}
-	choose(data.States, string(s.Situation))
-	choose(data.Moderations, string(s.Moderation))
 	programs, failed := v.Engine.Programs.List(v.Ctx(), v.Caller.Tenant)
 	if failed != nil {
 		return failed
@@ -79,7 +74,7 @@ func listPage(v *frame.Visit) error {
 	for _, p := range programs {
 		data.Programs = append(data.Programs, frame.Option{Value: string(p.Key), Label: cmp.Or(p.Name, string(p.Key))})
 	}
-	choose(data.Programs, string(s.Program))
+	frame.Choose(data.Programs, string(s.Program))
 	var next referral.Position
 	if err == nil {
 		data.Referrals, next, err = v.Engine.Referrals.Search(v.Ctx(), v.Caller.Tenant, s)
@@ -93,12 +88,6 @@ func listPage(v *frame.Visit) error {
 	data.Pending = v.May(operation.Moderate) && slices.ContainsFunc(data.Referrals, pending)
 	data.Links = frame.LinksOf(v, "before", next, s.Before == referral.Position{})
 	return v.Page(f.Status(), "list", "Referrals", data)
-}
-
-func choose(options []frame.Option, value string) {
-	for i := range options {
-		options[i].Chosen = options[i].Value == value
-	}
 }
 
 // pending reports whether a moderator must decide about a referral.

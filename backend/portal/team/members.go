@@ -1,6 +1,8 @@
 package team
 
 import (
+	"cmp"
+
 	"kith/backend/app/members"
 	"kith/backend/portal/frame"
 	"kith/core"
@@ -42,13 +44,10 @@ func showMembers(v *frame.Visit, f *frame.Form, link, to string) error {
 
 // roleOptions returns the roles as options.
 func roleOptions(chosen string, otherwise people.Role) (all []frame.Option) {
-	if chosen == "" {
-		chosen = string(otherwise)
-	}
 	for _, role := range people.Roles() {
-		all = append(all, frame.Option{Value: string(role), Label: frame.RoleName(role), Hint: role.Describe(), Chosen: string(role) == chosen})
+		all = append(all, frame.Option{Value: string(role), Label: frame.RoleName(role), Hint: role.Describe()})
 	}
-	return all
+	return frame.Choose(all, cmp.Or(chosen, string(otherwise)))
 }
 
 // invite makes an invitation and shows its link, once.

@@ -2,6 +2,7 @@ package users
 
 import (
 	"bufio"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -66,17 +67,10 @@ func read(v *frame.Visit, f *frame.Form, needs *operation.Operation) (data chang
 	if ref := u.ReferredBy.Referral; ref != nil {
 		data.Replaceable = ref.Replaceable(u.Account.Standing)
 	}
-	chosen := f.Value("type")
-	if chosen == "" {
-		chosen = string(reward.Credit)
-	}
-	for _, k := range []frame.Option{
+	data.Kinds = frame.Choose([]frame.Option{
 		{Value: string(reward.Credit), Label: "Money or points", Hint: "Credit that the user can redeem in parts."},
 		{Value: string(reward.PercentDiscount), Label: "A discount", Hint: "A percentage off the price of the user's subscription."},
-	} {
-		k.Chosen = k.Value == chosen
-		data.Kinds = append(data.Kinds, k)
-	}
+	}, cmp.Or(f.Value("type"), string(reward.Credit)))
 	for _, program := range programs {
 		if c := program.Conversion; c.ByEvent() {
 			data.Events, data.Reversals = withName(data.Events, c.Event), withName(data.Reversals, c.Reversal)
@@ -223,18 +217,11 @@ func showBlock(v *frame.Visit, f *frame.Form) error {
 	if err != nil {
 		return err
 	}
-	chosen := f.Value("rewards")
-	if chosen == "" {
-		chosen = string(reward.BlockHold)
-	}
-	all := []frame.Option{
+	all := frame.Choose([]frame.Option{
 		{Value: string(reward.BlockKeep), Label: "Keep them", Hint: "Referrals in progress still earn, and the user can use every reward."},
 		{Value: string(reward.BlockHold), Label: "Hold them", Hint: "The user can use none of them, and none that referrals earn meanwhile, until you unblock the user. Then all are given back; one that expires meanwhile is not."},
 		{Value: string(reward.BlockCancel), Label: "Cancel them", Hint: "For good, also those that were denied, and what referrals earn during the block. Unblocking gives nothing back."},
-	}
-	for i := range all {
-		all[i].Chosen = all[i].Value == chosen
-	}
+	}, cmp.Or(f.Value("rewards"), string(reward.BlockHold)))
 	return v.Page(f.Status(), "block", "Block or unblock – "+data.Name, blocking{data, stake, all})
 }
 

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -84,11 +85,7 @@ func shares(p admin.Profile) (all []share) {
 		names[program.Key] = program.Name
 	}
 	for _, c := range p.User.LinkNames() {
-		name := names[c.Program]
-		if name == "" {
-			name = string(c.Program)
-		}
-		all = append(all, share{Key: c.Program, Program: name, Code: c.Code, URL: p.UserInfo.Share.URL(c.Code)})
+		all = append(all, share{Key: c.Program, Program: cmp.Or(names[c.Program], string(c.Program)), Code: c.Code, URL: p.UserInfo.Share.URL(c.Code)})
 	}
 	return all
 }
