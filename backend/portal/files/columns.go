@@ -64,7 +64,7 @@ func askedOf(t job.Type, c jobs.Checked) (a asked) {
 		if name == importfile.ProblemColumn || strings.TrimSpace(name) == "" {
 			continue
 		}
-		one := column{Number: i, Name: name, Twice: index(names, name) != i || slices.Contains(names[i+1:], name)}
+		one := column{Number: i, Name: name, Twice: slices.Index(names, name) != i || slices.Contains(names[i+1:], name)}
 		for _, row := range c.Samples {
 			if i < len(row) && row[i] != "" {
 				one.Samples = append(one.Samples, row[i])
@@ -86,8 +86,6 @@ func askedOf(t job.Type, c jobs.Checked) (a asked) {
 	return a
 }
 
-func index(names []string, name string) int { return slices.Index(names, name) }
-
 // targets returns what a column may be.
 func targets(t job.Type, ids [2]string, source map[string]string, name string) []frame.Option {
 	all := []frame.Option{{Label: "do not import"}}
@@ -97,7 +95,7 @@ func targets(t job.Type, ids [2]string, source map[string]string, name string) [
 			known = append(known, own)
 		}
 	}
-	for _, target := range sortedTargets(source) {
+	for _, target := range importfile.Mapping(source).Names() {
 		if source[target] == name && !slices.Contains(known, target) {
 			known = append(known, target)
 		}
@@ -109,8 +107,6 @@ func targets(t job.Type, ids [2]string, source map[string]string, name string) [
 	}
 	return all
 }
-
-func sortedTargets(source map[string]string) []string { return importfile.Mapping(source).Names() }
 
 // fieldName returns the name of a field of one's own for a column, such as Shoe_Size.
 func fieldName(name string) string {

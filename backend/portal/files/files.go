@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/portal/frame"
 	"kith/core"
+	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/operation"
 )
@@ -90,7 +91,7 @@ type kind struct {
 func (k kind) Task() string { return k.Type.Task() }
 
 // Columns are the columns of the kind's sample file.
-func (k kind) Columns() []string { return sampleColumns(k.Type) }
+func (k kind) Columns() []string { return importfile.SampleColumns(k.Type) }
 
 // imports are the kinds of imports, exports those of exports.
 var (

@@ -38,8 +38,6 @@ func showImport(v *frame.Visit, f *frame.Form) error {
 // sampleRows is the number of rows of a sample file.
 const sampleRows = 3
 
-func sampleColumns(t job.Type) []string { return importfile.SampleColumns(t) }
-
 // downloadSample writes a file that can be imported as it is.
 func downloadSample(v *frame.Visit) error {
 	k, err := kindIn(imports, v.R.PathValue("task"))
@@ -48,7 +46,7 @@ func downloadSample(v *frame.Visit) error {
 	}
 	return v.Download("sample_"+strings.ToLower(k.Task())+".csv", "text/csv; charset=utf-8", func(w *bufio.Writer) error {
 		out := csv.NewWriter(w)
-		_ = out.Write(sampleColumns(k.Type))
+		_ = out.Write(importfile.SampleColumns(k.Type))
 		for n := range int64(sampleRows) {
 			_ = out.Write(importfile.SampleRow(k.Type, n))
 		}

@@ -126,6 +126,11 @@ func (v *Visit) Download(name, kind string, write func(*bufio.Writer) error) err
 	return err
 }
 
+// FileName returns the name of a download about the tenant, with the day.
+func (v *Visit) FileName(what, ending string) string {
+	return what + "-" + string(v.Caller.Tenant) + "-" + time.UnixMilli(int64(v.Engine.Now())).UTC().Format(time.DateOnly) + "." + ending
+}
+
 // Plain answers with a text, for the script of a page.
 func Plain(v *Visit, status int, text string) error {
 	v.secure()

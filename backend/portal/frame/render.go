@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"kith/backend/app/base"
 	"kith/backend/fault"
@@ -316,6 +315,3 @@ func Plural(n int, one, many string) string {
 	}
 	return strconv.Itoa(n) + " " + many
 }
-
-// Now returns the time of the visit.
-func (v *Visit) Now() time.Time { return time.UnixMilli(int64(v.Engine.Now())) }

@@ -138,8 +138,7 @@ func export(v *frame.Visit) error {
 		return err
 	}
 	zone := frame.Zone(v.R.PostForm.Get("zone"))
-	name := "referrals-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format(time.DateOnly) + ".csv"
-	return v.Download(name, "text/csv; charset=utf-8", func(w *bufio.Writer) error {
+	return v.Download(v.FileName("referrals", "csv"), "text/csv; charset=utf-8", func(w *bufio.Writer) error {
 		_, _ = w.WriteString(exportfile.Mark)
 		out := csv.NewWriter(w)
 		_ = out.Write(columnsIn(zone))

@@ -96,8 +96,7 @@ func exportAudit(v *frame.Visit) error {
 	if err != nil {
 		return err
 	}
-	name := "audit-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format("2006-01-02") + "." + string(format)
-	return v.Download(name, format.Type(), func(w *bufio.Writer) error {
+	return v.Download(v.FileName("audit", string(format)), format.Type(), func(w *bufio.Writer) error {
 		_, err := v.Engine.Audits.Export(v.Ctx(), v.Caller, filter, format, zone, w)
 		return err
 	})

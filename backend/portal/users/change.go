@@ -245,8 +245,7 @@ func showData(v *frame.Visit, f *frame.Form) error {
 
 // export sends all data about a user as a file.
 func export(v *frame.Visit) error {
-	name := "user-" + string(v.Caller.Tenant) + "-" + v.Now().UTC().Format("2006-01-02") + ".json"
-	return gone(v.Download(name, "application/json; charset=utf-8", func(w *bufio.Writer) error {
+	return gone(v.Download(v.FileName("user", "json"), "application/json; charset=utf-8", func(w *bufio.Writer) error {
 		return v.Engine.Admin.Users.Export(v.Ctx(), v.Caller, who(v), w)
 	}))
 }
