@@ -46,18 +46,23 @@ func openFile(field, name string) (*os.File, error) {
 	return file, err
 }
 
-// readInput reads the file of the argument or flag field, or the standard input.
-func readInput(field, name string) ([]byte, error) {
+// readFile reads most bytes at most of the file that open opens; - is the standard input.
+func readFile(name string, most int64, open func(name string) (*os.File, error)) ([]byte, error) {
 	in := os.Stdin
 	if name != "-" {
-		file, err := openFile(field, name)
+		file, err := open(name)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
 		in = file
 	}
-	text, err := io.ReadAll(io.LimitReader(in, wire.MaxBody+1))
+	return io.ReadAll(io.LimitReader(in, most))
+}
+
+// readInput reads the file of the argument or flag field, or the standard input.
+func readInput(field, name string) ([]byte, error) {
+	text, err := readFile(name, wire.MaxBody+1, func(name string) (*os.File, error) { return openFile(field, name) })
 	if err == nil && len(text) > wire.MaxBody {
 		err = core.Invalid(name, "is larger than 1 MiB")
 	}

@@ -53,9 +53,15 @@ func (f timeoutFlags) check() error {
 
 // check returns an error for values that edge and backend cannot use.
 func (f connectionFlags) check() error {
-	_, proxiesErr := f.proxies()
-	_, toleranceErr := f.clockTolerance()
-	return errors.Join(proxiesErr, toleranceErr, f.timeoutFlags.check())
+	_, _, err := f.parse()
+	return errors.Join(err, f.timeoutFlags.check())
+}
+
+// parse returns the networks of the trusted proxies, and the tolerance of clocks.
+func (f connectionFlags) parse() (trusted auth.Networks, tolerance core.Time, err error) {
+	trusted, err = f.proxies()
+	tolerance, toleranceErr := f.clockTolerance()
+	return trusted, tolerance, errors.Join(err, toleranceErr)
 }
 
 // clockTolerance returns the tolerance in the unit of the core; 0 is the default.

@@ -58,11 +58,7 @@ func (c *devCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	defer engine.Files.Store.Close()
-	trusted, err := c.proxies()
-	if err != nil {
-		return err
-	}
-	tolerance, err := c.clockTolerance()
+	trusted, tolerance, err := c.parse()
 	if err != nil {
 		return err
 	}

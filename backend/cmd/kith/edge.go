@@ -62,11 +62,7 @@ func (c *edgeCommand) Run(e *env) error {
 	if core.Time(c.LinkMaxAge.Milliseconds()) > link.MaxAge {
 		return core.Invalid("link-max-age", "must be 0s to 5m")
 	}
-	trusted, err := c.proxies()
-	if err != nil {
-		return err
-	}
-	tolerance, err := c.clockTolerance()
+	trusted, tolerance, err := c.parse()
 	if err != nil {
 		return err
 	}

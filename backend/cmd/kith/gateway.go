@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -240,16 +239,7 @@ const maxSecretFile = 4 << 10
 
 // readSecret returns the content of a file with one secret; - is the standard input.
 func readSecret(name string) (string, error) {
-	var in io.Reader = os.Stdin
-	if name != "-" {
-		file, err := os.Open(name) // #nosec G304 -- the operator names the file
-		if err != nil {
-			return "", err
-		}
-		defer file.Close()
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxSecretFile))
+	text, err := readFile(name, maxSecretFile, os.Open)
 	if err == nil && strings.TrimSpace(string(text)) == "" {
 		err = core.Invalid("api-key-file", "is empty; it must have the restricted key")
 	}

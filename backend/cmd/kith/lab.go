@@ -27,13 +27,10 @@ type gatewaylabCommand struct {
 
 // Run serves a lab until the context ends.
 func (c *gatewaylabCommand) Run(e *env) error {
-	listener, err := listen("lab-addr", c.LabAddr)
+	lab, listener, err := openLab("lab-addr", c.LabAddr, func() (laboratory, error) {
+		return braintreelab.New(braintreelab.Options{Journal: c.Journal})
+	})
 	if err != nil {
-		return err
-	}
-	lab, err := braintreelab.New(braintreelab.Options{Journal: c.Journal})
-	if err != nil {
-		_ = listener.Close()
 		return err
 	}
 	fmt.Fprintf(e.out, `
@@ -56,13 +53,10 @@ type stripelabCommand struct {
 
 // Run serves a lab until the context ends.
 func (c *stripelabCommand) Run(e *env) error {
-	listener, err := listen("stripe-lab-addr", c.StripeLabAddr)
+	lab, listener, err := openLab("stripe-lab-addr", c.StripeLabAddr, func() (laboratory, error) {
+		return stripelab.New(stripelab.Options{Journal: c.Journal})
+	})
 	if err != nil {
-		return err
-	}
-	lab, err := stripelab.New(stripelab.Options{Journal: c.Journal})
-	if err != nil {
-		_ = listener.Close()
 		return err
 	}
 	fmt.Fprintf(e.out, `
@@ -81,6 +75,19 @@ type laboratory interface {
 	http.Handler
 	Run(ctx context.Context)
 	Close() error
+}
+
+// openLab listens on the address of a setting, and opens the lab that is to be served there.
+func openLab(setting, addr string, open func() (laboratory, error)) (laboratory, net.Listener, error) {
+	listener, err := listen(setting, addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	lab, err := open()
+	if err != nil {
+		_ = listener.Close()
+	}
+	return lab, listener, err
 }
 
 // serveLab serves a lab until the context ends, and then closes it.
@@ -135,13 +142,8 @@ func (c *devCommand) startLabs(e *env) (l *labs, err error) {
 
 // start serves the lab that open returns, and returns its base URL.
 func (l *labs) start(flag, addr string, open func() (laboratory, error)) (baseURL string, err error) {
-	listener, err := listen(flag, addr)
+	lab, listener, err := openLab(flag, addr, open)
 	if err != nil {
-		return "", err
-	}
-	lab, err := open()
-	if err != nil {
-		_ = listener.Close()
 		return "", err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.e.ctx))

@@ -31,12 +31,7 @@ type portalFlags struct {
 }
 
 // link returns a link into the portal.
-func (f portalFlags) link(path string) (string, error) {
-	if err := checkOrigin("portal-url", f.PortalURL); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(f.PortalURL, "/") + path, nil
-}
+func (f portalFlags) link(path string) string { return strings.TrimSuffix(f.PortalURL, "/") + path }
 
 type personInviteCommand struct {
 	databaseFlags
@@ -48,7 +43,7 @@ type personInviteCommand struct {
 
 // Run makes the invitation and prints its link.
 func (c *personInviteCommand) Run(e *env) error {
-	if _, err := c.link(""); err != nil {
+	if err := checkOrigin("portal-url", c.PortalURL); err != nil {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
@@ -56,11 +51,7 @@ func (c *personInviteCommand) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		link, err := c.link(members.InvitationPath + token)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(e.out, link)
+		_, err = fmt.Fprintln(e.out, c.link(members.InvitationPath+token))
 		return err
 	})
 }
@@ -168,7 +159,7 @@ type personResetCommand struct {
 
 // Run makes the link and prints it.
 func (c *personResetCommand) Run(e *env) error {
-	if _, err := c.link(""); err != nil {
+	if err := checkOrigin("portal-url", c.PortalURL); err != nil {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
@@ -176,11 +167,7 @@ func (c *personResetCommand) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		link, err := c.link(members.ResetPath + token)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(e.out, link)
+		_, err = fmt.Fprintln(e.out, c.link(members.ResetPath+token))
 		return err
 	})
 }

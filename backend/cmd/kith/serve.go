@@ -26,7 +26,6 @@ import (
 	"kith/backend/graphql"
 	"kith/backend/guess"
 	"kith/backend/portal"
-	"kith/backend/portal/account"
 	"kith/backend/sender"
 	"kith/backend/smallhttp"
 	"kith/backend/trace"
@@ -220,13 +219,11 @@ type backend struct {
 // finishes those in progress, and processes their events.
 func (b backend) serve(e *env) error {
 	engine := b.engine
-	trusted, err := b.flags.proxies()
-	var provider *account.Provider
-	if err == nil {
-		provider, err = b.flags.provider(b.flags.PortalURL)
+	trusted, tolerance, err := b.flags.parse()
+	if err != nil {
+		return err
 	}
-	tolerance, toleranceErr := b.flags.clockTolerance()
-	err = cmp.Or(err, toleranceErr)
+	provider, err := b.flags.provider(b.flags.PortalURL)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -191,16 +190,7 @@ type sftpKeyAddCommand struct {
 
 // Run allows the key and prints its fingerprint.
 func (c *sftpKeyAddCommand) Run(e *env) error {
-	in := os.Stdin
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxKeyFile))
+	text, err := readFile(c.File, maxKeyFile, os.Open)
 	if err != nil {
 		return err
 	}
