@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"html/template"
+	"slices"
 	"strconv"
 
 	"kith/backend/portal/frame"
@@ -115,11 +116,9 @@ var (
 
 // kindOf returns the kind of a type of job.
 func kindOf(t job.Type) kind {
-	for _, all := range [][]kind{imports, exports} {
-		for _, k := range all {
-			if k.Type == t {
-				return k
-			}
+	for _, k := range slices.Concat(imports, exports) {
+		if k.Type == t {
+			return k
 		}
 	}
 	return kind{Type: t, Title: string(t)}

@@ -110,11 +110,12 @@ func (f *Form) Refuse(err error, labels map[string]string) bool {
 			return false
 		}
 		switch known.Code {
-		case core.CodeInvalid, core.CodeConflict, core.CodeRateLimited, core.CodeUnauthenticated, core.CodeForbidden:
+		case core.CodeInvalid, core.CodeConflict, core.CodeRateLimited:
+		case core.CodeUnauthenticated, core.CodeForbidden:
+			if known.Field == "" {
+				return false
+			}
 		default:
-			return false
-		}
-		if known.Code == core.CodeUnauthenticated && known.Field == "" || known.Code == core.CodeForbidden && known.Field == "" {
 			return false
 		}
 		if label, ok := labels[known.Field]; ok {

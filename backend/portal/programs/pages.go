@@ -221,13 +221,9 @@ func storedValues(program string) (url.Values, error) {
 
 // changesOf returns the fields of the form whose values differ.
 func changesOf(before, after url.Values) (all []frame.Change) {
-	names := map[string]bool{}
-	for name := range maps.Keys(before) {
-		names[name] = true
-	}
-	for name := range maps.Keys(after) {
-		names[name] = true
-	}
+	names := url.Values{}
+	maps.Copy(names, before)
+	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if strings.HasSuffix(name, suffixUnit) && name != "rewards.referrer.unit" && name != "rewards.referred.unit" || name == fieldModified {
 			continue
