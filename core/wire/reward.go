@@ -421,6 +421,9 @@ func (w *writer) rewardValue(r reward.Reward) {
 	case reward.Integration:
 		w.textOrNull("description", r.Offer.Description)
 		w.number("valueInCents", r.Offer.Amount)
+		if r.Offer.Currency != "" {
+			w.text("currency", r.Offer.Currency)
+		}
 		w.rawOrNull("integrationSettings", r.Offer.Settings)
 	}
 }

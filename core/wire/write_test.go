@@ -206,6 +206,8 @@ func TestWriters(t *testing.T) {
 	gift := earned
 	gift.Offer, gift.Sums = reward.Offer{Kind: reward.Integration, Amount: 25, Unit: "CASH/CAD", Description: "A card", Settings: `{"giftId":"5"}`}, reward.Sums{}
 	gift.Cancellable, gift.ProgramRewardKey, gift.GlobalRewardKey = false, "p", "g"
+	share := gift
+	share.Offer.Unit, share.Offer.Currency = reward.UnitCents, "KWD"
 	debt, settled, partly := earned, earned, earned
 	debt.Order, debt.Sums, debt.Redemptions = "o-1", reward.Sums{Redeemed: 500, Reversed: 200, Settled: -50}, nil
 	settled.Sums, settled.Redemptions = reward.Sums{Settled: 50}, nil
@@ -231,6 +233,8 @@ func TestWriters(t *testing.T) {
 			`{"id":"w","type":"FUELTANK","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"fuelTankCode":null,"amount":1000,"fueltankType":"CREDIT","fuelTankType":"CREDIT","cancellable":true,"dateCreated":5,"dateGiven":null,"dateScheduledFor":20,"dateExpires":null,"dateCancelled":null}`},
 		"a gift": {string(Reward(gift)),
 			`{"id":"w","type":"INTEGRATION","accountId":"a","userId":"u","programId":"classic","programRewardKey":"p","globalRewardKey":"g","rewardSource":"FRIEND_SIGNUP","unit":"CASH/CAD","name":null,"description":"A card","valueInCents":25,"integrationSettings":{"giftId":"5"},"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
+		"a gift of a share of a revenue": {string(Reward(share)),
+			`{"id":"w","type":"INTEGRATION","accountId":"a","userId":"u","programId":"classic","programRewardKey":"p","globalRewardKey":"g","rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"description":"A card","valueInCents":25,"currency":"KWD","integrationSettings":{"giftId":"5"},"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
 		"a debt of an order": {string(Reward(debt)),
 			`{"id":"w","type":"CREDIT","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"assignedCredit":500,"redeemedCredit":500,"currency":"EUR","redemptions":[],"orderId":"o-1","reversedValue":200,"settledValue":-50,"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
 		"a partly refunded discount of an order": {string(Reward(partly)),

@@ -46,6 +46,7 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, a.status, a.body)
 	node.stop(t)
+	require.NotContains(t, node.log(t), "still in progress", "no request was made to a lab")
 
 	s.dev(t)
 	a, err = s.sendEvents(s.edge, "demo", "ben", purchase)

@@ -149,7 +149,7 @@ func (l *labs) start(flag, addr string, open func() (laboratory, error)) (baseUR
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.e.ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := serveLab(&env{ctx: ctx, out: l.e.out, log: l.e.log}, lab, listener); err != nil {
+		if err := serveLab(&env{ctx: ctx, out: l.e.out, log: l.e.log, stopTimeout: l.e.stopTimeout}, lab, listener); err != nil {
 			l.e.log.Error(flag, "error", err)
 		}
 	})
