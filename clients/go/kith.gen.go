@@ -2680,7 +2680,7 @@ type Reward struct {
 	// Cancellable Whether the reward can be cancelled now.
 	Cancellable bool `json:"cancellable"`
 
-	// Currency CREDIT only. Currency code.
+	// Currency CREDIT, and INTEGRATION that is a share of the revenue of an order. Currency code.
 	Currency *string `json:"currency,omitempty"`
 
 	// DateCancelled Time in epoch milliseconds. Null: not yet, or unknown.
